@@ -1,0 +1,53 @@
+// Plug-ins register themselves by name at start-up; unknown names are answered with the nearest
+// known ones.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headroom {
+
+// "unknown allocator 'bcf'; did you mean 'bfc'? Known: bfc, malloc". Throws InputError.
+[[noreturn]] void throw_unknown_name(std::string_view kind, std::string_view name,
+                                     const std::vector<std::string>& known);
+// Known names, nearest (by edit distance) first.
+std::vector<std::string> nearest_names(std::string_view name, std::vector<std::string> known);
+
+// Plugin must provide `std::string name` and `std::string summary`.
+template <typename Plugin>
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  bool add(Plugin plugin) {
+    auto name = plugin.name;
+    return plugins_.emplace(std::move(name), std::move(plugin)).second;
+  }
+
+  // Throws InputError with the nearest names.
+  const Plugin& find(std::string_view name) const {
+    const auto found = plugins_.find(std::string(name));
+    if (found == plugins_.end()) throw_unknown_name(Plugin::kKind, name, names());
+    return found->second;
+  }
+  bool contains(std::string_view name) const { return plugins_.contains(std::string(name)); }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [name, plugin] : plugins_) result.push_back(name);
+    return result;
+  }
+  const std::map<std::string, Plugin>& all() const { return plugins_; }
+
+ private:
+  std::map<std::string, Plugin> plugins_;
+};
+
+}  // namespace headroom

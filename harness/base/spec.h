@@ -1,0 +1,49 @@
+// A strategy, workload or device as the user names it: `bfc(growth=on,fraction=0.5)`.
+// Adaptors compose with `|`: `limit(4GiB)|log|caching` (outermost first).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/units.h"
+
+namespace headroom {
+
+class Spec {
+ public:
+  Spec() = default;
+  explicit Spec(std::string name, std::map<std::string, std::string> parameters = {});
+
+  // One element. Throws InputError that quotes `text` and points at what is wrong.
+  static Spec parse(std::string_view text);
+  // A composition, outermost first; at least one element.
+  static std::vector<Spec> parse_chain(std::string_view text);
+
+  const std::string& name() const { return name_; }
+  const std::map<std::string, std::string>& parameters() const { return parameters_; }
+  bool has(const std::string& key) const { return parameters_.contains(key); }
+  void set(const std::string& key, std::string value) { parameters_[key] = std::move(value); }
+
+  // Typed look-ups with a default. A value of the wrong form throws InputError.
+  bool flag(const std::string& key, bool otherwise) const;  // on|off|true|false
+  std::int64_t integer(const std::string& key, std::int64_t otherwise) const;
+  double number(const std::string& key, double otherwise) const;
+  Bytes bytes(const std::string& key, Bytes otherwise) const;
+  std::string text(const std::string& key, const std::string& otherwise) const;
+
+  // Throws InputError naming the nearest known key when a parameter is not in `known`.
+  void require_known(const std::vector<std::string>& known) const;
+
+  // Canonical form: parameters sorted by key, no blanks. parse(to_string()) gives an equal Spec.
+  std::string to_string() const;
+  bool operator==(const Spec&) const = default;
+
+ private:
+  std::string name_;
+  std::map<std::string, std::string> parameters_;
+};
+
+}  // namespace headroom

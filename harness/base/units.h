@@ -1,0 +1,27 @@
+// Byte quantities: one type, one way to read them, one way to print them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+using Bytes = std::uint64_t;
+
+inline constexpr Bytes kKiB = Bytes{1} << 10;
+inline constexpr Bytes kMiB = Bytes{1} << 20;
+inline constexpr Bytes kGiB = Bytes{1} << 30;
+
+constexpr Bytes align_up(Bytes bytes, Bytes alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+constexpr Bytes align_down(Bytes bytes, Bytes alignment) { return bytes / alignment * alignment; }
+
+// "4GiB", "512 MiB", "1024", "1.5GB". Throws InputError that names `where` for anything else.
+Bytes parse_bytes(std::string_view text, std::string_view where);
+
+// "1.50 GiB": for people. Files carry plain integers.
+std::string format_bytes(Bytes bytes);
+
+}  // namespace headroom

@@ -1,0 +1,57 @@
+// A device runs lowered Programs in its own memory. host computes with oneDNN, meta computes
+// nothing, cuda is a module loaded on demand.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "harness/base/spec.h"
+#include "harness/device/device_memory.h"
+#include "harness/program/program.h"
+
+namespace headroom {
+
+// Addresses of one op's operands, in the op's order; null where an operand is absent.
+struct OpBuffers {
+  std::span<std::byte* const> inputs;
+  std::span<std::byte* const> outputs;
+  std::byte* workspace = nullptr;
+};
+
+// A lowered Program made executable: primitives built, nothing allocated on the device.
+class CompiledProgram {
+ public:
+  virtual ~CompiledProgram() = default;
+  virtual void run(std::size_t op_index, const OpBuffers& buffers) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceMemory& memory() = 0;
+  virtual std::unique_ptr<CompiledProgram> compile(const Program& lowered) = 0;
+  // Whether values have contents: false on meta.
+  virtual bool computes() const = 0;
+  // Plain row-major `host` ↔ the value's own layout. No-ops on meta.
+  virtual void write(const Value& value, std::byte* device, std::span<const std::byte> host) = 0;
+  virtual void read(const Value& value, const std::byte* device, std::span<std::byte> host) = 0;
+  virtual void synchronize() = 0;
+};
+
+// "host", "host(capacity=4GiB)", "meta(card=v100-16gb)", "cuda".
+struct DeviceKind {
+  static constexpr std::string_view kKind = "device";
+  std::string name;
+  std::string summary;
+  std::string default_rules;  // lowering rules a cell gets when it names none
+  // Why this machine cannot run it and what it would need; empty when it can.
+  std::function<std::string()> unavailable;
+  std::function<std::unique_ptr<Device>(const Spec&)> create;
+};
+
+}  // namespace headroom

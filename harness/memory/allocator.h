@@ -1,0 +1,72 @@
+// The seam every memory strategy implements: serve and take back blocks over DeviceMemory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/spec.h"
+#include "harness/device/device_memory.h"
+#include "harness/program/op.h"
+
+namespace headroom {
+
+struct Block {
+  Address address = 0;        // logical; unique among live blocks
+  Bytes requested = 0;        // bytes asked for
+  Bytes size = 0;             // bytes taken (≥ requested)
+  std::byte* data = nullptr;  // null on meta and for zero bytes
+};
+
+// What a strategy may use to place a block better. Never needed for correctness.
+struct AllocationHint {
+  Role role = Role::activation;
+  Phase phase = Phase::initialize;
+  std::uint32_t op = ~std::uint32_t{0};
+  bool persistent = false;
+};
+
+struct AllocatorStatistics {
+  Bytes requested = 0;     // Σ requested of live blocks
+  Bytes allocated = 0;     // Σ size of live blocks
+  Bytes reserved = 0;      // held from the device
+  Bytes largest_free = 0;  // largest hole inside reserved
+  std::uint64_t live_blocks = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t splits = 0;
+  std::uint64_t merges = 0;
+};
+
+// One allocating thread. Requests of zero bytes get a null block that costs nothing.
+// Every block is aligned to 256 bytes, in logical address and in data.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;  // gives every segment back
+  // Throws OutOfMemory, after which the allocator still serves what fits.
+  virtual Block allocate(Bytes bytes, const AllocationHint& hint) = 0;
+  virtual void deallocate(const Block& block) = 0;
+  virtual AllocatorStatistics statistics() const = 0;
+  // What this strategy must have done for a result under its name to count ("" = engaged).
+  // Asked after the run: growth must have grown, preallocation must hold its one segment.
+  virtual std::string why_not_engaged() const { return ""; }
+};
+
+inline constexpr Bytes kBlockAlignment = 256;
+
+struct AllocatorStrategy {
+  static constexpr std::string_view kKind = "allocator";
+  std::string name;
+  std::string summary;                  // what it is, source, cost: one or two sentences
+  std::vector<std::string> parameters;  // known keys
+  std::vector<std::string> examples;    // specs that conformance tests and lists use
+  std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
+};
+
+// Builds the strategy `spec` names over `memory`. Throws InputError for unknown names or keys.
+std::unique_ptr<Allocator> make_allocator(const Spec& spec, DeviceMemory& memory);
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+// Appends trace events at a few nanoseconds each: no clock, no formatting, no allocation on the
+// hot path. The executor states once per op where and when it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/memory/trace.h"
+
+namespace headroom {
+
+class TraceRecorder {
+ public:
+  // Room for `expected_events` is taken and touched at once, so that recording causes no fault.
+  explicit TraceRecorder(std::size_t expected_events);
+
+  void enter_step(std::int32_t step) { step_ = step; }
+  void enter_op(std::uint32_t op, Phase phase, std::uint64_t time_ns) {
+    op_ = op;
+    phase_ = phase;
+    time_ns_ = time_ns;
+  }
+
+  void record(EventKind kind, std::uint32_t id, Role role, Bytes requested, Bytes size,
+              Address address) {
+    trace_.events.push_back(
+        {kind, role, phase_, 0, id, op_, step_, requested, size, address, time_ns_});
+  }
+
+  Trace& trace() { return trace_; }
+  const Trace& trace() const { return trace_; }
+
+ private:
+  Trace trace_;
+  std::uint32_t op_ = kNoOp;
+  Phase phase_ = Phase::initialize;
+  std::int32_t step_ = 0;
+  std::uint64_t time_ns_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,47 @@
+// The common currency: an ordered list of allocation events. Every run on every device becomes
+// one; replay, planning, validation, timelines and exports are functions over it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/device/device_memory.h"
+#include "harness/program/op.h"
+
+namespace headroom {
+
+enum class EventKind : std::uint8_t { alloc, free, segment_alloc, segment_free, oom };
+std::string_view to_string(EventKind kind);
+
+struct TraceEvent {
+  EventKind kind = EventKind::alloc;
+  Role role = Role::activation;
+  Phase phase = Phase::initialize;
+  std::uint8_t stream = 0;
+  std::uint32_t id = 0;       // block id, or segment id; a free carries the id of its alloc
+  std::uint32_t op = 0;       // index into the step's lowered Program; kNoOp outside ops
+  std::int32_t step = 0;      // 0 = before the first step, then 1, 2, …
+  Bytes requested = 0;        // bytes asked for; for segments, their size
+  Bytes size = 0;             // bytes of the block (≥ requested) or charged for the segment
+  Address address = 0;        // logical
+  std::uint64_t time_ns = 0;  // since the recorder began; the start of the op it belongs to
+};
+inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
+
+struct TraceHeader {
+  std::string device;     // "host(capacity=…)", "meta(card=v100-16gb)"
+  std::string rules;      // full identity of the lowering rules
+  std::string allocator;  // canonical spec
+  std::string workload;
+  Bytes capacity_bytes = 0;
+};
+
+struct Trace {
+  TraceHeader header;
+  std::vector<TraceEvent> events;
+  std::vector<std::string> op_names;  // of the training Program, by op index
+};
+
+}  // namespace headroom

@@ -1,0 +1,63 @@
+// One operation of a Program, and the registry entry that says what its kind means.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "harness/program/value.h"
+
+namespace headroom {
+
+enum class Phase : std::uint8_t { load, forward, backward, update, evaluate, initialize };
+inline constexpr int kPhaseCount = 6;
+std::string_view to_string(Phase phase);
+
+using Attribute = std::variant<std::int64_t, double, std::vector<std::int64_t>>;
+using Attributes = std::map<std::string, Attribute>;
+
+struct Op {
+  std::string kind;             // name of a registered OpDefinition
+  std::string name;             // "layer1.0.conv1"; its first part is the module
+  std::vector<ValueId> inputs;  // may contain kNoValue for an absent optional operand
+  std::vector<ValueId> outputs;
+  std::vector<ValueId> mutates;  // inputs changed in place (weights in an update)
+  Attributes attributes;
+  Phase phase = Phase::forward;
+  ValueId workspace = kNoValue;  // set by lower()
+
+  std::int64_t integer(const std::string& key) const;  // throws Error when absent
+  double number(const std::string& key) const;
+  const std::vector<std::int64_t>& list(const std::string& key) const;
+};
+
+class ProgramBuilder;
+
+// What differentiate() hands to a kind's backward rule.
+struct GradientContext {
+  ProgramBuilder& builder;         // emits into the backward phase
+  const Op& op;                    // the forward op
+  std::vector<ValueId> d_outputs;  // gradients of op.outputs; kNoValue where none flows
+  std::vector<bool> wanted;        // per input: is a gradient needed?
+};
+
+struct OpDefinition {
+  static constexpr std::string_view kKind = "operation";
+  std::string name;     // the kind
+  std::string summary;  // operands and results with shapes
+  // Shapes and element types of the outputs; throws Error on operands that do not fit.
+  std::function<std::vector<Value>(const Op&, std::span<const Value> inputs)> infer;
+  // Gradients of the inputs (kNoValue where none). Empty: the kind is not differentiable.
+  std::function<std::vector<ValueId>(GradientContext&)> differentiate;
+  // Floating-point operations of one execution (multiply and add count as two). Empty: counted as
+  // 0.
+  std::function<double(const Op&, std::span<const Value> inputs, std::span<const Value> outputs)>
+      flops;
+};
+
+}  // namespace headroom

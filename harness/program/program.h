@@ -1,0 +1,74 @@
+// The training step as data: a list of ops over values. Workloads build it, passes rewrite it,
+// lower() makes it concrete, the Executor runs it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/program/op.h"
+#include "harness/program/value.h"
+
+namespace headroom {
+
+struct Program {
+  std::string name;  // "train", "evaluate"
+  std::vector<Value> values;
+  std::vector<Op> ops;
+  std::vector<ValueId> inputs;   // fed by the pipeline, in order
+  std::vector<ValueId> results;  // copied to the host after the step: loss first
+  ValueId loss = kNoValue;
+  // weight → its gradient; filled by differentiate(), read by optimizer passes.
+  std::vector<std::pair<ValueId, ValueId>> gradients;
+  std::string rules;  // set by lower(): "dense", "onednn(2.6.3,avx512_core_bf16,threads=2)"
+
+  const Value& value(ValueId id) const { return values.at(id); }
+  ValueId find(std::string_view value_name) const;  // kNoValue when absent
+};
+
+// Adds values and ops; infers shapes; throws Error naming the op when operands do not fit.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(Program& program, Phase phase = Phase::forward);
+
+  ValueId input(std::string name, Shape shape, DType dtype);
+  ValueId persistent(std::string name, Shape shape, Role role, Initializer initializer);
+  // Appends an op of `kind` and returns its outputs, named `name` (or `name:1`, … after the first).
+  std::vector<ValueId> emit(std::string kind, std::string name, std::vector<ValueId> inputs,
+                            Attributes attributes = {}, std::vector<ValueId> mutates = {});
+  // As emit, for the common case of one output.
+  ValueId emit_one(std::string kind, std::string name, std::vector<ValueId> inputs,
+                   Attributes attributes = {});
+
+  Program& program() { return program_; }
+  void set_phase(Phase phase) { phase_ = phase; }
+
+ private:
+  Program& program_;
+  Phase phase_;
+};
+
+// forward + loss → forward + backward. Gradients reach every persistent value of role weight;
+// several uses of one value are summed. Throws Error when program.loss is not set or a kind on
+// the path has no backward rule.
+Program differentiate(Program forward);
+
+// After which op each transient value is last used: result[i] lists the values op i frees.
+// Persistent values, inputs still needed and results are handled: results are freed never,
+// an output nobody reads is freed right after its op. `passes` may lengthen lifetimes later.
+std::vector<std::vector<ValueId>> last_uses(const Program& program);
+
+// max over ops of the bytes of live values (persistent included), outputs and workspace of the
+// running op counted: the lower bound no allocator can beat. Needs a lowered Program.
+Bytes peak_live_bytes(const Program& lowered);
+
+// Floating-point operations of one execution.
+double total_flops(const Program& program);
+
+// Checks what every pass must keep: ids in range, each value produced once before its use,
+// unique persistent names. Throws Error.
+void validate(const Program& program);
+
+}  // namespace headroom

@@ -1,0 +1,60 @@
+// A tensor as the Program sees it: shape, element type and the role it plays in training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/units.h"
+
+namespace headroom {
+
+enum class DType : std::uint8_t { f32, bf16, f16, s32, u8 };
+Bytes size_of(DType dtype);
+std::string_view to_string(DType dtype);
+
+// Why a value exists. Memory is split by role at the peak.
+enum class Role : std::uint8_t {
+  input,            // images, labels: filled by the pipeline, the staging buffer of a step
+  weight,           // trained
+  statistic,        // kept between steps and not trained: BatchNorm's running mean and variance
+  gradient,         // of a weight
+  optimizer_state,  // momentum and the like
+  activation,       // of the forward pass
+  activation_gradient,
+  workspace,  // scratch of one op (user-managed scratchpad)
+  result,     // loss, metrics read by the host
+};
+inline constexpr int kRoleCount = 9;
+std::string_view to_string(Role role);
+
+using Shape = std::vector<std::int64_t>;
+std::int64_t element_count(const Shape& shape);
+std::string to_string(const Shape& shape);  // "[8,64,56,56]"
+
+// How a persistent value is filled before the first step.
+enum class Fill : std::uint8_t { none, zeros, ones, normal };
+struct Initializer {
+  Fill fill = Fill::none;
+  double standard_deviation = 0.0;  // of Fill::normal, mean 0
+};
+
+using ValueId = std::uint32_t;
+inline constexpr ValueId kNoValue = ~ValueId{0};
+
+struct Value {
+  std::string name;
+  Shape shape;  // logical; layouts and padding appear only after lower()
+  DType dtype = DType::f32;
+  Role role = Role::activation;
+  // Persistent values live across steps and are shared between Programs by name.
+  bool persistent = false;
+  Initializer initializer;
+
+  // Set by lower(); before that, bytes is 0 and layout empty.
+  Bytes bytes = 0;     // what the allocator is asked for
+  std::string layout;  // opaque library descriptor; empty = dense row-major
+};
+
+}  // namespace headroom

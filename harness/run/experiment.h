@@ -1,0 +1,29 @@
+// Arms that are measured against each other in blocks: what suites and claims ask for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/run/cell.h"
+
+namespace headroom {
+
+struct Arm {
+  std::string name;
+  Cell cell;
+};
+
+struct Experiment {
+  std::string id;         // "S02/v100/batch=32": unique in a run, stable between runs
+  std::string origin;     // suite name or claim id
+  std::string point;      // value of the sweep parameter, "" without a sweep
+  std::vector<Arm> arms;  // the first is the baseline unless a claim part says otherwise
+  int blocks = 1;         // each block runs every arm once, in random order, in fresh processes
+  int timeout_s = 300;    // per sample
+};
+
+// Time is noisy on devices that compute; on meta every metric is exact and two blocks
+// (determinism) are enough.
+bool is_exact_device(const Spec& device);
+
+}  // namespace headroom

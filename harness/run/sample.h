@@ -1,0 +1,78 @@
+// The result of one fresh process: one arm of one block of an experiment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/memory/ledger.h"
+#include "harness/run/cell.h"
+
+namespace headroom {
+
+enum class SampleStatus { ok, oom, crash, timeout, unsupported, invalid };
+std::string to_string(SampleStatus status);
+
+// What the operating system charges the process (host: RSS; cuda: the driver's figure).
+struct ProcessMemory {
+  Moments resident;    // sampled at step boundaries, peaks by VmHWM where the kernel has it
+  Bytes baseline = 0;  // before the device memory was made
+};
+
+// What libraries allocated beside the strategy allocator, from the malloc witness.
+struct Witness {
+  bool available = false;     // false under sanitizers, which bring their own malloc
+  Bytes heap_live_bytes = 0;  // at the start of the first steady step
+  Bytes heap_peak_bytes = 0;  // highest during steady steps
+  std::uint64_t heap_allocations_per_step = 0;
+};
+
+struct Sample {
+  // Which experiment this answers; filled by the runner.
+  std::string experiment;
+  std::string arm;
+  int block = 0;        // arms of one block form pairs
+  int order_index = 0;  // position within the block
+
+  Cell cell;
+  SampleStatus status = SampleStatus::ok;
+  std::string reason;  // why it is not ok; what to do next
+  std::string rules;   // full identity of the lowering rules
+  std::uint64_t seed = 0;
+  std::string started;  // RFC 3339, UTC
+
+  std::vector<std::uint64_t> step_time_ns;   // every step, warm-up first
+  std::vector<std::uint64_t> stall_time_ns;  // waiting for data, same length
+  std::vector<std::uint64_t> minor_faults;   // same length
+  std::uint64_t setup_ns = 0;                // process start to first step
+  std::uint64_t device_setup_ns = 0;         // of that, committing device memory
+  std::vector<double> loss;                  // per step; empty on meta
+  std::optional<double> held_out_accuracy;   // where the workload evaluates
+  std::int64_t samples_per_step = 0;
+  double flops_per_step = 0;
+  std::int64_t parameter_count = 0;
+
+  bool ledger_available = false;
+  Ledger ledger;
+  Bytes lower_bound_bytes = 0;  // peak live bytes of the lowered Program
+  ProcessMemory process;
+  Witness witness;
+  std::optional<OutOfMemoryReport> oom;
+  double probe_before_gflops = 0;  // machine probe around the sample; 0 on meta
+  double probe_after_gflops = 0;
+  std::uint64_t recording_ns_per_event = 0;  // kept for the instrument's own cost
+  std::string trace_file;                    // relative to the run directory; "" if none
+};
+
+// Runs the cell in this process. Never throws OutOfMemory: that becomes status oom.
+// `trace_path` empty: no trace is written.
+Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path);
+
+// JSON as reports/schema.json describes it; one line, no NaN.
+std::string to_json(const Sample& sample);
+Sample sample_from_json(const std::string& text);  // throws InputError
+
+}  // namespace headroom

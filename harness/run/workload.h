@@ -1,0 +1,65 @@
+// What a workload plugs in: its forward Programs and where its batches come from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/spec.h"
+#include "harness/program/program.h"
+
+namespace headroom {
+
+// Fills host buffers, one per Program input, plain row-major.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  virtual void next_training_batch(std::span<const std::span<std::byte>> inputs) = 0;
+  // Whole batches of the held-out part, in order; false when there are none left.
+  virtual bool next_held_out_batch(std::span<const std::span<std::byte>> inputs) = 0;
+  virtual void restart_held_out() = 0;
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  // Forward pass and loss; the Trainer differentiates it.
+  virtual Program training_forward() const = 0;
+  // Inference on the same persistent values: results[0] = number of correct predictions.
+  virtual std::optional<Program> evaluation() const = 0;
+  virtual std::int64_t batch_size() const = 0;
+  // Opens (on first use: generates) the data. Not called on meta.
+  virtual std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const = 0;
+  // Held-out batches to score after the last step; 0 = none.
+  virtual int held_out_batches() const { return 0; }
+};
+
+struct WorkloadKind {
+  static constexpr std::string_view kKind = "workload";
+  std::string name;
+  std::string summary;
+  std::vector<std::string> parameters;
+  std::vector<std::string> examples;
+  std::function<std::unique_ptr<Workload>(const Spec&)> create;
+};
+
+std::unique_ptr<Workload> make_workload(const Spec& spec);
+
+// Adds the update ops to a differentiated Program.
+struct OptimizerStrategy {
+  static constexpr std::string_view kKind = "optimizer";
+  std::string name;
+  std::string summary;
+  std::vector<std::string> parameters;
+  std::function<Program(Program, const Spec&)> apply;
+};
+
+Program apply_optimizer(Program program, const Spec& spec);
+
+}  // namespace headroom

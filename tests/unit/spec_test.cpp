@@ -1,0 +1,71 @@
+#include "harness/base/spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+TEST(Spec, reads_a_name_and_its_parameters) {
+  const Spec spec = Spec::parse("bfc( growth=on, fraction=0.5, limit=4GiB )");
+  EXPECT_EQ(spec.name(), "bfc");
+  EXPECT_TRUE(spec.flag("growth", false));
+  EXPECT_DOUBLE_EQ(spec.number("fraction", 1), 0.5);
+  EXPECT_EQ(spec.bytes("limit", 0), 4 * kGiB);
+}
+
+TEST(Spec, takes_a_lone_value_as_the_parameter_called_value) {
+  EXPECT_EQ(Spec::parse("limit(4GiB)").bytes("value", 0), 4 * kGiB);
+}
+
+TEST(Spec, writes_the_canonical_form_it_reads_back) {
+  const Spec spec = Spec::parse("bfc(limit=1GiB,growth=on)");
+  EXPECT_EQ(spec.to_string(), "bfc(growth=on,limit=1GiB)");
+  EXPECT_EQ(Spec::parse(spec.to_string()), spec);
+}
+
+TEST(Spec, splits_a_composition_outermost_first) {
+  const auto chain = Spec::parse_chain("limit(4GiB)|log|bfc(growth=on)");
+  ASSERT_EQ(chain.size(), 3u);
+  EXPECT_EQ(chain[0].name(), "limit");
+  EXPECT_EQ(chain[2].name(), "bfc");
+}
+
+TEST(Spec, refuses_what_is_not_a_spec_and_quotes_it) {
+  for (const char* bad : {"", "bfc(", "bfc)", "bfc(growth=)", "bfc(a=1,,b=2)", "bfc(a=1,)", "1bfc",
+                          "bfc(a=1,a=2)", "a||b"}) {
+    EXPECT_THROW(Spec::parse_chain(bad), InputError) << bad;
+  }
+}
+
+TEST(Spec, names_parameter_and_wanted_form_when_a_value_is_wrong) {
+  const Spec spec = Spec::parse("bfc(growth=maybe,n=3x)");
+  EXPECT_THAT([&] { spec.flag("growth", false); },
+              ThrowsMessage<InputError>(HasSubstr("'growth' is 'maybe', but must be on or off")));
+  EXPECT_THAT([&] { spec.integer("n", 0); }, ThrowsMessage<InputError>(HasSubstr("whole number")));
+}
+
+TEST(Spec, offers_the_nearest_known_parameter) {
+  EXPECT_THAT(
+      [] {
+        Spec::parse("bfc(grwoth=on)").require_known({"fraction", "growth"});
+      },
+      ThrowsMessage<InputError>(HasSubstr("did you mean 'growth'?")));
+}
+
+TEST(Bytes, are_read_in_binary_and_decimal_units) {
+  EXPECT_EQ(parse_bytes("512 MiB", "here"), 512 * kMiB);
+  EXPECT_EQ(parse_bytes("1.5GB", "here"), 1'500'000'000u);
+  EXPECT_EQ(parse_bytes("4096", "here"), 4096u);
+  EXPECT_THAT([] { parse_bytes("lots", "--capacity"); },
+              ThrowsMessage<InputError>(HasSubstr("--capacity: 'lots'")));
+}
+
+}  // namespace
+}  // namespace headroom
