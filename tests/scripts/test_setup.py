@@ -1,0 +1,71 @@
+"""scripts/setup with stand-ins for dpkg-query, id, sudo and apt-get: nothing is installed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+def listed(level):
+    return subprocess.check_output([SCRIPTS / "setup", level, "--list"], text=True).split()
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A PATH on which programs of the test's choice stand before the real ones."""
+
+    def run(arguments, **programs):
+        for name, body in {"apt-get": f"echo called >> {tmp_path}/apt", **programs}.items():
+            program = tmp_path / name.replace("_", "-")
+            program.write_text(f"#!/bin/sh\n{body}\n")
+            program.chmod(0o755)
+        result = subprocess.run(
+            [SCRIPTS / "setup", *arguments],
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+        )
+        result.apt_was_called = (tmp_path / "apt").exists()
+        return result
+
+    return run
+
+
+def test_nothing_is_done_when_all_is_there(machine):
+    result = machine(["all"], dpkg_query="echo installed")
+    assert result.returncode == 0
+    assert not result.apt_was_called
+    assert result.stdout == ""
+
+
+def test_without_the_right_to_install_it_names_packages_and_command(machine):
+    result = machine(
+        ["run"],
+        dpkg_query='case "$*" in *libdnnl-dev*) exit 1;; *) echo installed;; esac',
+        id="echo 1000",
+        sudo="exit 1",
+    )
+    assert result.returncode == 2
+    assert not result.apt_was_called
+    assert "packages: libdnnl-dev\n" in result.stderr
+    assert "install --yes --no-install-recommends libdnnl-dev" in result.stderr
+
+
+def test_a_removed_package_whose_settings_remain_is_missing(machine):
+    result = machine(["run"], dpkg_query="echo config-files", id="echo 1000", sudo="exit 1")
+    assert result.returncode == 2
+
+
+@pytest.mark.parametrize("level, wider", [("run", "test"), ("test", "all"), ("run", "peer")])
+def test_a_wider_level_holds_the_narrower_one(level, wider):
+    assert set(listed(level)) < set(listed(wider))
+
+
+@pytest.mark.parametrize("script", ["setup", "test"])
+def test_an_unknown_argument_is_refused_with_the_usage(script):
+    result = subprocess.run([SCRIPTS / script, "--frobnicate"], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "'--frobnicate'" in result.stderr
+    assert "usage:" in result.stderr
