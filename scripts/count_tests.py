@@ -25,15 +25,20 @@ def outcome(case):
     return "passed"
 
 
-def single_tests(logs, program):
-    """(name, outcome) of the tests inside `program`; empty when it does not report them."""
-    pytest_xml = logs / f"{program}.pytest.xml"
+def single_tests(logs, name):
+    """(name, outcome) of the tests inside the program `name` of testlog.json; empty when it does
+    not report them."""
+    pytest_xml = logs / f"{name.split(' / ')[-1]}.pytest.xml"
     if pytest_xml.exists():
         suites = ElementTree.parse(pytest_xml).getroot().iter("testsuite")
     else:
         root = ElementTree.parse(logs / "testlog.junit.xml").getroot()
         # Meson names them PROJECT.PROGRAM.SUITE.
-        suites = [s for s in root.iter("testsuite") if s.get("name").split(".")[1:2] == [program]]
+        suites = [
+            suite
+            for suite in root.iter("testsuite")
+            if suite.get("name").partition(".")[2].startswith(f"{name}.")
+        ]
     return [
         (f"{case.get('classname')}.{case.get('name')}", outcome(case))
         for suite in suites
@@ -47,14 +52,13 @@ def count(build):
     total = Counter()
     for line in (logs / "testlog.json").read_text().splitlines():
         record = json.loads(line)
-        program = record["name"].split(" / ")[-1]
         program_outcome = PROGRAM_OUTCOME.get(record["result"], "failed")
-        tests = single_tests(logs, program) if program_outcome != "skipped" else []
+        tests = single_tests(logs, record["name"]) if program_outcome != "skipped" else []
         counted = Counter(result for _, result in tests)
         if program_outcome == "failed":
             failed = [name for name, result in tests if result == "failed"]
             for name in failed or [f"the program as a whole ({record['result']})"]:
-                print(f"failed: {program}: {name}", file=sys.stderr)
+                print(f"failed: {record['name']}: {name}", file=sys.stderr)
             counted["failed"] = max(counted["failed"], 1)
         total += counted if tests else Counter({program_outcome: 1})
     return total

@@ -36,12 +36,20 @@ def logs(tmp_path):
 
 
 def test_single_tests_of_a_googletest_program_are_counted(logs):
-    result = logs([("unit", "OK")], junit={"unit.Spec": [PASSED] * 3, "unit.Bfc": [PASSED, SKIPPED]})
+    result = logs(
+        [("headroom:unit / unit", "OK")],
+        junit={
+            "headroom:unit / unit.Spec": [PASSED] * 3,
+            "headroom:unit / unit.Bfc": [PASSED, SKIPPED],
+        },
+    )
     assert result.stdout.split() == ["4", "0", "1"]
 
 
 def test_single_tests_of_a_pytest_program_are_counted(logs):
-    result = logs([("headroom:report / report", "OK")], pytest_xml={"report": [PASSED, PASSED, SKIPPED]})
+    result = logs(
+        [("headroom:report / report", "OK")], pytest_xml={"report": [PASSED, PASSED, SKIPPED]}
+    )
     assert result.stdout.split() == ["2", "0", "1"]
 
 
@@ -64,7 +72,9 @@ def test_a_program_that_fails_without_a_failed_test_is_a_failure(logs, how):
 
 
 def test_programs_whose_names_begin_alike_are_kept_apart(logs):
-    result = logs([("unit", "OK"), ("unit2", "OK")], junit={"unit.A": [PASSED], "unit2.A": [PASSED] * 2})
+    result = logs(
+        [("unit", "OK"), ("unit2", "OK")], junit={"unit.A": [PASSED], "unit2.A": [PASSED] * 2}
+    )
     assert result.stdout.split() == ["3", "0", "0"]
 
 
