@@ -20,7 +20,8 @@ double hodges_lehmann(std::vector<double> differences);
 // interval when n is too small for the level.
 Interval signed_rank_interval(std::vector<double> differences, double level);
 
-// Two-sided exact p-value of T⁺ for H0: median = 0, from the same distribution.
+// Two-sided exact p-value for H0: median = 0, by the same rule as the interval: p ≤ α exactly
+// when the interval at level 1 − α leaves 0 out. Ties and zeros count against significance.
 double signed_rank_p_value(std::vector<double> differences);
 
 // P(T⁺ ≤ k) for n pairs.
@@ -38,6 +39,16 @@ struct Comparison {
   bool exact = false;  // integers compared as integers, n = 1
 };
 
-Comparison compare_pairs(const std::vector<double>& differences, std::size_t excluded);
+// `alpha` below 0.05 is a level corrected for other comparisons: ci95 is then the interval at
+// 1 − alpha and ci90 the one at 1 − 2·alpha.
+Comparison compare_pairs(const std::vector<double>& differences, std::size_t excluded,
+                         double alpha = 0.05);
+
+// Two values known exactly: no interval, nothing to estimate.
+Comparison compare_exact(double difference);
+
+// Pairs a two-stage design asks for after this pilot, so that an effect of `delta` is decided:
+// max(n₀, ⌈(t_{1−α,n₀−1}·s₀/(δ/2))²⌉) with s₀ the 20 % winsorised standard deviation / 0.6.
+std::size_t pairs_needed(const std::vector<double>& pilot, double delta, double alpha = 0.05);
 
 }  // namespace headroom

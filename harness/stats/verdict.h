@@ -21,11 +21,15 @@ enum class ClaimVerdict {
   inconclusive,
   not_testable_here,
   ill_posed,
+  invalid,  // the strategy did not do what its name says
 };
 std::string_view to_string(ChangeVerdict verdict);  // "WORSE", "BETTER", …
 std::string_view to_string(ClaimVerdict verdict);   // "REPRODUCED", …, "DIRECTION-ONLY", …
 
-// Oriented so that a positive theta is worse. First match of the documented order.
+// Oriented so that a positive theta is worse. First match of: WORSE/BETTER (95 % interval wholly
+// beyond ±δ), SMALL (it excludes 0 and lies inside ±δ), SAME (90 % interval inside ±δ),
+// DIRECTION (excludes 0), INCONCLUSIVE. SMALL goes before SAME: the 90 % interval lies within
+// the 95 % one, so after SAME it could never be reached.
 ChangeVerdict judge_change(const Comparison& comparison, double delta);
 
 // What a claim says about one comparison. On the same scale as theta.
@@ -35,6 +39,18 @@ struct ClaimedEffect {
   double tolerance = 0;         // τ ≤ |θ*|/2
   double delta = 0;             // effects inside ±δ count as none
 };
+// First match of: REPRODUCED (90 % interval inside θ* ± τ, or, without a value, 95 % interval
+// beyond δ in the claimed direction); WEAKER/STRONGER (95 % interval beyond δ and outside
+// θ* ± τ); DIRECTION-ONLY (beyond δ); REFUTED (90 % interval inside ±δ, or 95 % interval beyond
+// δ in the other direction); INCONCLUSIVE.
 ClaimVerdict judge_claim(const Comparison& comparison, const ClaimedEffect& claimed);
+
+// "At least x", "at most x", by one-sided 95 % bounds, which are the ends of the 90 % interval:
+// REPRODUCED or REFUTED when it lies wholly on one side, else INCONCLUSIVE.
+struct ClaimedBound {
+  std::optional<double> at_least;
+  std::optional<double> at_most;
+};
+ClaimVerdict judge_bound(const Comparison& value, const ClaimedBound& claimed);
 
 }  // namespace headroom
