@@ -25,9 +25,9 @@ struct Op {
   std::string kind;             // name of a registered OpDefinition
   std::string name;             // "layer1.0.conv1"; its first part is the module
   std::vector<ValueId> inputs;  // may contain kNoValue for an absent optional operand
-  std::vector<ValueId> outputs;
-  std::vector<ValueId> mutates;  // inputs changed in place (weights in an update)
-  Attributes attributes;
+  std::vector<ValueId> outputs = {};
+  std::vector<ValueId> mutates = {};  // inputs changed in place (weights in an update)
+  Attributes attributes = {};
   Phase phase = Phase::forward;
   ValueId workspace = kNoValue;  // set by lower()
 
@@ -53,11 +53,13 @@ struct OpDefinition {
   // Shapes and element types of the outputs; throws Error on operands that do not fit.
   std::function<std::vector<Value>(const Op&, std::span<const Value> inputs)> infer;
   // Gradients of the inputs (kNoValue where none). Empty: the kind is not differentiable.
-  std::function<std::vector<ValueId>(GradientContext&)> differentiate;
+  std::function<std::vector<ValueId>(GradientContext&)> differentiate = nullptr;
+  // The first output may be Program::loss: the backward rule starts from gradient 1 there.
+  bool makes_loss = false;
   // Floating-point operations of one execution (multiply and add count as two). Empty: counted as
   // 0.
   std::function<double(const Op&, std::span<const Value> inputs, std::span<const Value> outputs)>
-      flops;
+      flops = nullptr;
 };
 
 }  // namespace headroom

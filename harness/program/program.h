@@ -15,14 +15,14 @@ namespace headroom {
 
 struct Program {
   std::string name;  // "train", "evaluate"
-  std::vector<Value> values;
-  std::vector<Op> ops;
-  std::vector<ValueId> inputs;   // fed by the pipeline, in order
-  std::vector<ValueId> results;  // copied to the host after the step: loss first
+  std::vector<Value> values = {};
+  std::vector<Op> ops = {};
+  std::vector<ValueId> inputs = {};   // fed by the pipeline, in order
+  std::vector<ValueId> results = {};  // copied to the host after the step: loss first
   ValueId loss = kNoValue;
   // weight → its gradient; filled by differentiate(), read by optimizer passes.
-  std::vector<std::pair<ValueId, ValueId>> gradients;
-  std::string rules;  // set by lower(): "dense", "onednn(2.6.3,avx512_core_bf16,threads=2)"
+  std::vector<std::pair<ValueId, ValueId>> gradients = {};
+  std::string rules = {};  // set by lower(): "dense", "onednn(2.6.3,avx512_core_bf16,threads=2)"
 
   const Value& value(ValueId id) const { return values.at(id); }
   ValueId find(std::string_view value_name) const;  // kNoValue when absent
@@ -35,7 +35,7 @@ class ProgramBuilder {
 
   ValueId input(std::string name, Shape shape, DType dtype);
   ValueId persistent(std::string name, Shape shape, Role role, Initializer initializer);
-  // Appends an op of `kind` and returns its outputs, named `name` (or `name:1`, … after the first).
+  // Appends an op of `kind` and returns its outputs, named `name` (`name:1`, … after the first).
   std::vector<ValueId> emit(std::string kind, std::string name, std::vector<ValueId> inputs,
                             Attributes attributes = {}, std::vector<ValueId> mutates = {});
   // As emit, for the common case of one output.
@@ -57,7 +57,8 @@ Program differentiate(Program forward);
 
 // After which op each transient value is last used: result[i] lists the values op i frees.
 // Persistent values, inputs still needed and results are handled: results are freed never,
-// an output nobody reads is freed right after its op. `passes` may lengthen lifetimes later.
+// an output nobody reads is freed right after its op, an input nobody reads after the first, a
+// workspace with its op. `passes` may lengthen lifetimes later.
 std::vector<std::vector<ValueId>> last_uses(const Program& program);
 
 // max over ops of the bytes of live values (persistent included), outputs and workspace of the

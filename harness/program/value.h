@@ -45,16 +45,16 @@ inline constexpr ValueId kNoValue = ~ValueId{0};
 
 struct Value {
   std::string name;
-  Shape shape;  // logical; layouts and padding appear only after lower()
+  Shape shape = {};  // logical; layouts and padding appear only after lower()
   DType dtype = DType::f32;
   Role role = Role::activation;
   // Persistent values live across steps and are shared between Programs by name.
   bool persistent = false;
-  Initializer initializer;
+  Initializer initializer = {};
 
   // Set by lower(); before that, bytes is 0 and layout empty.
-  Bytes bytes = 0;     // what the allocator is asked for
-  std::string layout;  // opaque library descriptor; empty = dense row-major
+  Bytes bytes = 0;          // what the allocator is asked for
+  std::string layout = {};  // opaque library descriptor; empty = dense row-major
 };
 
 }  // namespace headroom

@@ -1,0 +1,113 @@
+// Reverse-mode differentiation: walks the forward ops backwards and asks each kind's rule for the
+// gradients that somebody needs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/program/program.h"
+
+namespace headroom {
+namespace {
+
+// Gradients collected so far. A value used several times is summed as soon as the next share
+// arrives, so that at most one gradient per value is alive.
+class Gradients {
+ public:
+  explicit Gradients(ProgramBuilder& builder) : builder_(builder) {}
+
+  void accumulate(ValueId value, ValueId share) {
+    const auto [found, first] = sums_.try_emplace(value, share);
+    if (first) return;
+    const int count = ++additions_[value];
+    const std::string suffix = count == 1 ? "" : fmt::format(".{}", count);
+    found->second =
+        builder_.emit_one("add", builder_.program().value(value).name + ".sum_gradients" + suffix,
+                          {found->second, share});
+  }
+
+  ValueId of(ValueId value) const {
+    const auto found = sums_.find(value);
+    return found == sums_.end() ? kNoValue : found->second;
+  }
+
+ private:
+  ProgramBuilder& builder_;
+  std::map<ValueId, ValueId> sums_;
+  std::map<ValueId, int> additions_;
+};
+
+// Per value: does it depend on a weight?
+std::vector<bool> depends_on_weight(const Program& program) {
+  std::vector<bool> depends(program.values.size());
+  for (ValueId id = 0; id < program.values.size(); ++id)
+    depends[id] = program.value(id).persistent && program.value(id).role == Role::weight;
+  for (const Op& op : program.ops) {
+    const bool any = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                 [&](ValueId id) { return id != kNoValue && depends[id]; });
+    for (const ValueId id : op.outputs) depends[id] = any;
+  }
+  return depends;
+}
+
+void check_root(const Program& program) {
+  if (program.loss == kNoValue)
+    throw Error(fmt::format("program '{}' has no loss to differentiate", program.name));
+  const auto& ops = program.ops;
+  const auto root = std::find_if(ops.begin(), ops.end(), [&](const Op& op) {
+    return std::find(op.outputs.begin(), op.outputs.end(), program.loss) != op.outputs.end();
+  });
+  if (root == ops.end()) throw Error(fmt::format("no op of '{}' makes its loss", program.name));
+  const auto& definition = Registry<OpDefinition>::instance().find(root->kind);
+  if (!definition.makes_loss || root->outputs.front() != program.loss)
+    throw Error(fmt::format("{} ({}): this kind's backward rule cannot start from the loss",
+                            root->name, root->kind));
+}
+
+}  // namespace
+
+Program differentiate(Program forward) {
+  check_root(forward);
+  Program program = std::move(forward);
+  const std::vector<bool> depends = depends_on_weight(program);
+  const std::size_t forward_values = program.values.size();
+  ProgramBuilder builder(program, Phase::backward);
+  Gradients gradients(builder);
+
+  for (std::size_t index = program.ops.size(); index-- > 0;) {
+    const Op op = program.ops[index];  // a copy: rules append to program.ops
+    GradientContext context{builder, op, {}, {}};
+    bool reached = false;
+    for (const ValueId id : op.outputs) {
+      context.d_outputs.push_back(gradients.of(id));
+      reached = reached || id == program.loss || context.d_outputs.back() != kNoValue;
+    }
+    bool any_wanted = false;
+    for (const ValueId id : op.inputs) {
+      context.wanted.push_back(id != kNoValue && depends[id]);
+      any_wanted = any_wanted || context.wanted.back();
+    }
+    if (!reached || !any_wanted) continue;
+    const auto& definition = Registry<OpDefinition>::instance().find(op.kind);
+    if (!definition.differentiate)
+      throw Error(
+          fmt::format("{} ({}): lies between a weight and the loss, but this kind has no "
+                      "backward rule",
+                      op.name, op.kind));
+    const auto d_inputs = definition.differentiate(context);
+    for (std::size_t i = 0; i < d_inputs.size(); ++i)
+      if (context.wanted[i] && d_inputs[i] != kNoValue)
+        gradients.accumulate(op.inputs[i], d_inputs[i]);
+  }
+
+  for (ValueId id = 0; id < forward_values; ++id) {
+    const Value& value = program.value(id);
+    if (!value.persistent || value.role != Role::weight || gradients.of(id) == kNoValue) continue;
+    program.gradients.emplace_back(id, gradients.of(id));
+  }
+  return program;
+}
+
+}  // namespace headroom

@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "harness/program/program.h"
+
+namespace headroom {
+
+std::vector<std::vector<ValueId>> last_uses(const Program& program) {
+  std::vector<std::vector<ValueId>> frees(program.ops.size());
+  std::vector<bool> seen(program.values.size());
+  for (ValueId id = 0; id < program.values.size(); ++id) seen[id] = program.value(id).persistent;
+  for (const ValueId id : program.results) seen[id] = true;
+
+  for (std::size_t index = program.ops.size(); index-- > 0;) {
+    const Op& op = program.ops[index];
+    const auto visit = [&](ValueId id) {
+      if (id == kNoValue || seen[id]) return;
+      seen[id] = true;
+      frees[index].push_back(id);
+    };
+    std::for_each(op.inputs.begin(), op.inputs.end(), visit);
+    std::for_each(op.outputs.begin(), op.outputs.end(), visit);
+    visit(op.workspace);
+  }
+  if (!program.ops.empty())
+    for (const ValueId id : program.inputs)
+      if (!seen[id]) frees.front().push_back(id);
+  return frees;
+}
+
+Bytes peak_live_bytes(const Program& lowered) {
+  Bytes live = 0;
+  for (const Value& value : lowered.values) live += value.persistent ? value.bytes : 0;
+  for (const ValueId id : lowered.inputs) live += lowered.value(id).bytes;
+  Bytes peak = live;
+  const auto frees = last_uses(lowered);
+  for (std::size_t index = 0; index < lowered.ops.size(); ++index) {
+    const Op& op = lowered.ops[index];
+    for (const ValueId id : op.outputs) live += lowered.value(id).bytes;
+    if (op.workspace != kNoValue) live += lowered.value(op.workspace).bytes;
+    peak = std::max(peak, live);
+    for (const ValueId id : frees[index]) live -= lowered.value(id).bytes;
+  }
+  return peak;
+}
+
+}  // namespace headroom

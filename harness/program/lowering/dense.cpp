@@ -1,0 +1,35 @@
+// Rules `dense`: every value takes its elements' bytes and nothing else, so that a trace depends
+// on no library and no machine. No workspace, no padding, no reorder.
+// Assumption: max_pool keeps one byte per output element to find the maximum again.
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/program/lowering.h"
+
+namespace headroom {
+namespace {
+
+Program lower_dense(Program program, PersistentLayouts& persistent) {
+  for (Value& value : program.values) {
+    value.bytes = static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
+    value.layout.clear();
+    if (!value.persistent) continue;
+    const Value& first = persistent.try_emplace(value.name, value).first->second;
+    if (first.shape != value.shape || first.dtype != value.dtype)
+      throw Error(fmt::format("'{}' is {} in one Program and {} in another", value.name,
+                              to_string(first.shape), to_string(value.shape)));
+    if (!first.layout.empty())
+      throw Error(fmt::format("'{}' already has a layout of other rules", value.name));
+  }
+  return program;
+}
+
+const bool registered = Registry<LoweringRules>::instance().add(
+    {.name = "dense",
+     .summary = "plain sizes: product of the shape, no library, no reorders, no workspaces",
+     .identity = [] { return std::string("dense"); },
+     .lower = lower_dense});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,57 @@
+// The loss of a classifier and its number of hits.
+#include "harness/program/ops/rules.h"
+
+namespace headroom {
+namespace {
+
+using namespace rules;
+
+void require_logits_and_labels(std::span<const Value> inputs, std::string_view first) {
+  require_operands(inputs, {{first, 2}, {"labels", 1, DType::s32}});
+  require_shape(inputs[1], "labels", {inputs[0].shape[0]});
+}
+
+std::vector<Value> infer_loss(const Op&, std::span<const Value> inputs) {
+  require_logits_and_labels(inputs, "logits");
+  return {made({1}, Role::result), made(inputs[0].shape)};
+}
+
+std::vector<Value> infer_loss_backward(const Op&, std::span<const Value> inputs) {
+  require_logits_and_labels(inputs, "probabilities");
+  return {made(inputs[0].shape, Role::activation_gradient)};
+}
+
+std::vector<Value> infer_count(const Op&, std::span<const Value> inputs) {
+  require_logits_and_labels(inputs, "logits");
+  return {made({1}, Role::result)};
+}
+
+std::vector<ValueId> differentiate_loss(GradientContext& context) {
+  require_gradient_of_first_output_only(context);
+  const Op& op = context.op;
+  require(context.d_outputs[0] == kNoValue,
+          "{} ({}): must be the loss itself, nothing may be computed from it", op.name, op.kind);
+  return {context.builder.emit_one("softmax_cross_entropy_backward", op.name + ".backward",
+                                   {op.outputs[1], op.inputs[1]}),
+          kNoValue};
+}
+
+const bool loss = Registry<OpDefinition>::instance().add(
+    {.name = "softmax_cross_entropy",
+     .summary = "logits[N,K], labels s32[N] -> loss[1] (mean over N), probabilities[N,K]",
+     .infer = infer_loss,
+     .differentiate = differentiate_loss,
+     .makes_loss = true});
+
+const bool loss_backward = Registry<OpDefinition>::instance().add(
+    {.name = "softmax_cross_entropy_backward",
+     .summary = "probabilities[N,K], labels s32[N] -> dlogits[N,K], already divided by N",
+     .infer = infer_loss_backward});
+
+const bool count = Registry<OpDefinition>::instance().add(
+    {.name = "count_correct",
+     .summary = "logits[N,K], labels s32[N] -> count[1] of rows whose largest logit is the label's",
+     .infer = infer_count});
+
+}  // namespace
+}  // namespace headroom

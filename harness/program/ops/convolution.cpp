@@ -1,0 +1,88 @@
+// Convolutions (cross-correlations, as everywhere in deep learning) without bias or groups.
+#include "harness/program/ops/rules.h"
+
+namespace headroom {
+namespace {
+
+using namespace rules;
+
+Shape output_shape(const Op& op, const Shape& x, const Shape& w) {
+  require(x.size() == 4 && w.size() == 4, "images and weights must have 4 dimensions");
+  require(x[1] == w[1], "x has {} channels, but w takes {}", x[1], w[1]);
+  const Window window{{w[2], w[3]}, op.list("strides"), op.list("padding")};
+  const auto [height, width] = slide(window, x[2], x[3]);
+  return {x[0], w[0], height, width};
+}
+
+std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"x", 4}, {"w", 4}});
+  return {made(output_shape(op, inputs[0].shape, inputs[1].shape))};
+}
+
+std::vector<Value> infer_backward_data(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"dy", 4}, {"w", 4}});
+  const Shape& x = op.list("input_shape");
+  require_shape(inputs[0], "dy", output_shape(op, x, inputs[1].shape));
+  return {made(x, Role::activation_gradient)};
+}
+
+std::vector<Value> infer_backward_weights(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"x", 4}, {"dy", 4}});
+  const Shape& w = op.list("weight_shape");
+  require_shape(inputs[1], "dy", output_shape(op, inputs[0].shape, w));
+  return {made(w, Role::gradient)};
+}
+
+std::vector<ValueId> differentiate_convolution(GradientContext& context) {
+  const Op& op = context.op;
+  const ValueId x = op.inputs[0];
+  const ValueId w = op.inputs[1];
+  const ValueId dy = context.d_outputs[0];
+  const auto attributes = [&](const char* shape_name, ValueId shaped) -> Attributes {
+    return {{"strides", op.list("strides")},
+            {"padding", op.list("padding")},
+            {shape_name, context.builder.program().value(shaped).shape}};
+  };
+  std::vector<ValueId> gradients = {kNoValue, kNoValue};
+  if (context.wanted[1])
+    gradients[1] =
+        context.builder.emit_one("convolution_backward_weights", op.name + ".backward_weights",
+                                 {x, dy}, attributes("weight_shape", w));
+  if (context.wanted[0])
+    gradients[0] = context.builder.emit_one("convolution_backward_data", op.name + ".backward_data",
+                                            {dy, w}, attributes("input_shape", x));
+  return gradients;
+}
+
+// All three passes multiply and add once per output element, input channel and kernel cell.
+double count(const Shape& y, const Shape& w) {
+  return 2.0 * static_cast<double>(element_count(y)) * static_cast<double>(w[1] * w[2] * w[3]);
+}
+
+const bool forward = Registry<OpDefinition>::instance().add(
+    {.name = "convolution",
+     .summary = "x[N,C,H,W], w[O,C,kh,kw] -> y[N,O,H',W']; strides[2], padding[4]",
+     .infer = infer_forward,
+     .differentiate = differentiate_convolution,
+     .flops = [](const Op&, std::span<const Value> inputs, std::span<const Value> outputs) {
+       return count(outputs[0].shape, inputs[1].shape);
+     }});
+
+const bool backward_data = Registry<OpDefinition>::instance().add(
+    {.name = "convolution_backward_data",
+     .summary = "dy[N,O,H',W'], w[O,C,kh,kw] -> dx; strides[2], padding[4], input_shape[4]",
+     .infer = infer_backward_data,
+     .flops = [](const Op&, std::span<const Value> inputs, std::span<const Value>) {
+       return count(inputs[0].shape, inputs[1].shape);
+     }});
+
+const bool backward_weights = Registry<OpDefinition>::instance().add(
+    {.name = "convolution_backward_weights",
+     .summary = "x[N,C,H,W], dy[N,O,H',W'] -> dw; strides[2], padding[4], weight_shape[4]",
+     .infer = infer_backward_weights,
+     .flops = [](const Op&, std::span<const Value> inputs, std::span<const Value> outputs) {
+       return count(inputs[1].shape, outputs[0].shape);
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,58 @@
+#include "harness/program/ops/rules.h"
+
+namespace headroom {
+namespace {
+
+using namespace rules;
+
+std::vector<Value> infer_relu(const Op&, std::span<const Value> inputs) {
+  require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
+  require_operands(inputs, {{"x", inputs[0].shape.size()}});
+  return {made(inputs[0].shape)};
+}
+
+std::vector<Value> infer_relu_backward(const Op&, std::span<const Value> inputs) {
+  require(inputs.size() == 2, "takes y and dy, not {} operands", inputs.size());
+  require_operands(inputs, {{"y", inputs[0].shape.size()}, {"dy", inputs[0].shape.size()}});
+  require_shape(inputs[1], "dy", inputs[0].shape);
+  return {made(inputs[0].shape, Role::activation_gradient)};
+}
+
+std::vector<ValueId> differentiate_relu(GradientContext& context) {
+  return {context.builder.emit_one("relu_backward", context.op.name + ".backward",
+                                   {context.op.outputs[0], context.d_outputs[0]})};
+}
+
+// The sum of two gradients is one; any other sum is an activation.
+Role role_of_sum(const Value& a, const Value& b) {
+  const bool gradient = a.role == Role::gradient || a.role == Role::activation_gradient;
+  return gradient && a.role == b.role ? a.role : Role::activation;
+}
+
+std::vector<Value> infer_add(const Op&, std::span<const Value> inputs) {
+  require(inputs.size() == 2, "takes a and b, not {} operands", inputs.size());
+  require_operands(inputs, {{"a", inputs[0].shape.size()}, {"b", inputs[0].shape.size()}});
+  require_shape(inputs[1], "b", inputs[0].shape);
+  return {made(inputs[0].shape, role_of_sum(inputs[0], inputs[1]))};
+}
+
+const bool relu = Registry<OpDefinition>::instance().add({.name = "relu",
+                                                          .summary = "x -> y = max(x, 0)",
+                                                          .infer = infer_relu,
+                                                          .differentiate = differentiate_relu});
+
+const bool relu_backward =
+    Registry<OpDefinition>::instance().add({.name = "relu_backward",
+                                            .summary = "y, dy -> dx = dy where y > 0, else 0",
+                                            .infer = infer_relu_backward});
+
+const bool add = Registry<OpDefinition>::instance().add(
+    {.name = "add",
+     .summary = "a, b -> y = a + b, of one shape",
+     .infer = infer_add,
+     .differentiate = [](GradientContext& context) -> std::vector<ValueId> {
+       return {context.d_outputs[0], context.d_outputs[0]};
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,17 @@
+#include "harness/program/ops/rules.h"
+
+namespace headroom {
+namespace {
+
+std::vector<Value> infer_reorder(const Op&, std::span<const Value> inputs) {
+  rules::require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
+  return {rules::made(inputs[0].shape, inputs[0].role, inputs[0].dtype)};
+}
+
+const bool reorder = Registry<OpDefinition>::instance().add(
+    {.name = "reorder",
+     .summary = "x -> y, the same tensor in another layout; only lower() inserts it",
+     .infer = infer_reorder});
+
+}  // namespace
+}  // namespace headroom

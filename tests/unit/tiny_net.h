@@ -1,0 +1,71 @@
+// A residual network small enough for finite differences, with every kind of op that training
+// knows, odd sizes on purpose: 3 image channels, 10 inner channels, 7x5 images.
+#pragma once
+
+#include "harness/program/program.h"
+
+namespace headroom::testing {
+
+inline Program tiny_residual_net(std::int64_t batch = 2) {
+  Program program;
+  program.name = "train";
+  ProgramBuilder build(program);
+  const Initializer random{Fill::normal, 0.3};
+  const auto weight = [&](const char* name, Shape shape) {
+    return build.persistent(name, std::move(shape), Role::weight, random);
+  };
+  const auto norm = [&](const std::string& name, ValueId x, std::int64_t count) {
+    const auto scale = build.persistent(name + ".scale", {10}, Role::weight, {Fill::ones});
+    const auto shift = build.persistent(name + ".shift", {10}, Role::weight, {});
+    const auto mean = build.persistent(name + ".mean", {10}, Role::statistic, {Fill::zeros});
+    const auto variance = build.persistent(name + ".variance", {10}, Role::statistic, {Fill::ones});
+    const auto y = build.emit("batch_norm", name, {x, scale, shift}, {{"epsilon", 1e-5}});
+    build.emit("update_statistics", name + ".statistics", {mean, variance, y[1], y[2]},
+               {{"momentum", 0.1}, {"count", count}}, {mean, variance});
+    return y[0];
+  };
+  const Attributes same = {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}};
+  const Attributes strided = {{"strides", Shape{2, 2}}, {"padding", Shape{1, 1, 1, 1}}};
+
+  const auto images = build.input("images", {batch, 3, 7, 5}, DType::f32);
+  const auto labels = build.input("labels", {batch}, DType::s32);
+  auto x =
+      build.emit_one("convolution", "stem", {images, weight("stem.weight", {10, 3, 3, 3})}, same);
+  x = norm("stem.norm", x, batch * 35);
+  x = build.emit_one("relu", "stem.relu", {x});
+  x = build
+          .emit("max_pool", "pool", {x},
+                {{"kernel", Shape{3, 3}}, {"strides", Shape{2, 2}}, {"padding", Shape{1, 1, 1, 1}}})
+          .front();
+  auto y = build.emit_one("convolution", "block.conv", {x, weight("block.weight", {10, 10, 3, 3})},
+                          same);
+  y = norm("block.norm", y, batch * 12);
+  y = build.emit_one("add", "block.add", {y, x});
+  y = build.emit_one("relu", "block.relu", {y});
+  y = build.emit_one("convolution", "down", {y, weight("down.weight", {10, 10, 3, 3})}, strided);
+  y = build.emit_one("global_average_pool", "average", {y});
+  y = build.emit_one("linear", "head",
+                     {y, weight("head.weight", {4, 10}), weight("head.bias", {4})});
+  const auto loss = build.emit("softmax_cross_entropy", "loss", {y, labels});
+  const auto count = build.emit_one("count_correct", "correct", {y, labels});
+  program.loss = loss[0];
+  program.results = {loss[0], count};
+  return program;
+}
+
+// As an optimizer strategy would do it.
+inline Program with_sgd(Program program) {
+  const auto gradients = program.gradients;
+  ProgramBuilder build(program, Phase::update);
+  for (const auto& [weight, gradient] : gradients) {
+    const Value trained = program.value(weight);
+    const auto velocity = build.persistent(trained.name + ".velocity", trained.shape,
+                                           Role::optimizer_state, {Fill::zeros});
+    build.emit("sgd_momentum", trained.name + ".update", {weight, gradient, velocity},
+               {{"learning_rate", 0.05}, {"momentum", 0.9}, {"weight_decay", 1e-4}},
+               {weight, velocity});
+  }
+  return program;
+}
+
+}  // namespace headroom::testing
