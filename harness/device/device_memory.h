@@ -15,10 +15,15 @@ class TraceRecorder;
 
 using Address = std::uint64_t;
 
+// Segments start at multiples of this, in logical address and (where the system has large pages)
+// in data.
+inline constexpr Bytes kSegmentAlignment = 2 * kMiB;
+
 struct Segment {
   std::uint32_t id = 0;       // 1, 2, … in order of allocation
   Address address = 0;        // logical
-  Bytes size = 0;             // usable; the capacity is charged in whole granules
+  Bytes size = 0;             // usable: what was asked for
+  Bytes charged = 0;          // taken from the capacity: size in whole granules
   std::byte* data = nullptr;  // null on meta
 };
 
@@ -26,17 +31,19 @@ struct DeviceCounters {
   std::uint64_t segment_allocations = 0;
   std::uint64_t segment_frees = 0;
   std::uint64_t failed_allocations = 0;
-  std::uint64_t allocation_ns = 0;  // time spent inside commit/release
+  std::uint64_t allocation_ns = 0;  // time spent inside commit and release
 };
 
 class DeviceMemory {
  public:
+  // The capacity is counted in whole granules: what is left over is not usable.
   DeviceMemory(Bytes capacity, Bytes granule);
   virtual ~DeviceMemory() = default;
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Throws OutOfMemory when the capacity would be passed, DeviceError when the system refuses.
+  // Throws OutOfMemory when the capacity would be passed, DeviceError when the system refuses; a
+  // failed request changes nothing. Bytes between size and charged are poisoned.
   Segment allocate(Bytes bytes);
   void free(const Segment& segment);
 

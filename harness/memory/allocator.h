@@ -20,6 +20,10 @@ struct Block {
   Bytes requested = 0;        // bytes asked for
   Bytes size = 0;             // bytes taken (≥ requested)
   std::byte* data = nullptr;  // null on meta and for zero bytes
+  // Private to whoever served the block; handed back unchanged on deallocate.
+  std::uint32_t handle = 0;      // of the strategy: finds its book-keeping without a search
+  std::uint32_t id = 0;          // of the RecordingAllocator: the block's number in the trace
+  Role role = Role::activation;  // of the RecordingAllocator: what the hint said
 };
 
 // What a strategy may use to place a block better. Never needed for correctness.
@@ -33,7 +37,7 @@ struct AllocationHint {
 struct AllocatorStatistics {
   Bytes requested = 0;     // Σ requested of live blocks
   Bytes allocated = 0;     // Σ size of live blocks
-  Bytes reserved = 0;      // held from the device
+  Bytes reserved = 0;      // held from the device, as it charges them
   Bytes largest_free = 0;  // largest hole inside reserved
   std::uint64_t live_blocks = 0;
   std::uint64_t segments = 0;
@@ -48,6 +52,7 @@ class Allocator {
   virtual ~Allocator() = default;  // gives every segment back
   // Throws OutOfMemory, after which the allocator still serves what fits.
   virtual Block allocate(Bytes bytes, const AllocationHint& hint) = 0;
+  // Takes the block as it was returned. Throws Error for one that is not live here.
   virtual void deallocate(const Block& block) = 0;
   virtual AllocatorStatistics statistics() const = 0;
   // What this strategy must have done for a result under its name to count ("" = engaged).

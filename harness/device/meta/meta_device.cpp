@@ -1,0 +1,77 @@
+// The meta device: runs the same lowered Programs against a capacity that exists on paper only.
+// Memory figures of cards nobody has at hand, in milliseconds; nothing is computed, nothing is
+// timed.
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+#include "harness/device/host/host_memory.h"
+#include "harness/device/meta/cards.h"
+
+namespace headroom {
+namespace {
+
+class MetaMemory final : public DeviceMemory {
+ public:
+  using DeviceMemory::DeviceMemory;
+
+ private:
+  std::byte* commit(Bytes) override { return nullptr; }
+  void release(std::byte*, Bytes) override {}
+};
+
+class MetaProgram final : public CompiledProgram {
+ public:
+  void run(std::size_t, const OpBuffers&) override {}
+};
+
+class MetaDevice final : public Device {
+ public:
+  MetaDevice(Bytes capacity, Bytes granule) : memory_(capacity, granule) {}
+
+  DeviceMemory& memory() override { return memory_; }
+  std::unique_ptr<CompiledProgram> compile(const Program&) override {
+    return std::make_unique<MetaProgram>();
+  }
+  bool computes() const override { return false; }
+  void write(const Value&, std::byte*, std::span<const std::byte>) override {}
+  void read(const Value&, const std::byte*, std::span<std::byte>) override {}
+  void synchronize() override {}
+
+ private:
+  MetaMemory memory_;
+};
+
+// capacity= without a card mirrors the host, granule included, so that traces of the two can be
+// compared event by event; with a card it leaves room for what a real process keeps besides.
+std::unique_ptr<Device> create(const Spec& spec) {
+  spec.require_known({"capacity", "card", "granule"});
+  Bytes capacity = 0;
+  Bytes granule = kHostGranule;
+  if (spec.has("card")) {
+    const Card& card = find_card(spec.text("card", ""));
+    capacity = card.capacity;
+    granule = card.granule;
+  } else if (!spec.has("capacity")) {
+    throw InputError("meta: name a card, meta(card=v100-16gb), or a capacity, meta(capacity=4GiB)");
+  }
+  capacity = spec.bytes("capacity", capacity);
+  granule = spec.bytes("granule", granule);
+  if (granule == 0 || capacity < granule)
+    throw InputError(spec.to_string() + ": the capacity must hold at least one granule of " +
+                     format_bytes(granule));
+  return std::make_unique<MetaDevice>(capacity, granule);
+}
+
+const bool registered = Registry<DeviceKind>::instance().add(
+    {.name = "meta",
+     .summary = "Computes nothing: memory figures of a named card (card=) or of a capacity "
+                "(capacity=, granule=), by the same allocator code as on real devices",
+     .default_rules = "dense",
+     .unavailable = [] { return std::string(); },
+     .create = create});
+
+}  // namespace
+}  // namespace headroom

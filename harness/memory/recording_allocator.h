@@ -1,0 +1,51 @@
+// Writes every block a strategy serves into the trace, below the strategy's own caller and above
+// the strategy: what the Executor allocates through.
+#pragma once
+
+#include "harness/base/error.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/recorder.h"
+
+namespace headroom {
+
+// Numbers blocks 1, 2, … in order of allocation. The number and the role travel in the Block, so
+// that a free needs no search. Blocks of zero bytes are not recorded.
+class RecordingAllocator final : public Allocator {
+ public:
+  RecordingAllocator(Allocator& strategy, TraceRecorder& recorder)
+      : strategy_(strategy), recorder_(recorder) {}
+
+  // On OutOfMemory an oom event with the request is recorded before the exception goes on.
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    Block block;
+    try {
+      block = strategy_.allocate(bytes, hint);
+    } catch (const OutOfMemory&) {
+      recorder_.record(EventKind::oom, 0, hint.role, bytes, 0, 0);
+      throw;
+    }
+    if (block.size == 0) return block;
+    block.id = ++last_id_;
+    block.role = hint.role;
+    recorder_.record(EventKind::alloc, block.id, block.role, block.requested, block.size,
+                     block.address);
+    return block;
+  }
+
+  void deallocate(const Block& block) override {
+    strategy_.deallocate(block);
+    if (block.size == 0) return;
+    recorder_.record(EventKind::free, block.id, block.role, block.requested, block.size,
+                     block.address);
+  }
+
+  AllocatorStatistics statistics() const override { return strategy_.statistics(); }
+  std::string why_not_engaged() const override { return strategy_.why_not_engaged(); }
+
+ private:
+  Allocator& strategy_;
+  TraceRecorder& recorder_;
+  std::uint32_t last_id_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,102 @@
+// malloc: no caching at all, every block is a segment of its own. What training looks like with
+// cudaMalloc and cudaFree under every tensor (TF_GPU_ALLOCATOR=cuda_malloc, PyTorch's
+// PYTORCH_NO_CUDA_MEMORY_CACHING=1), and the zero of the scale on which caching is judged: nothing
+// idle is held, every allocation pays the system.
+#include <memory>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/poison.h"
+
+namespace headroom {
+namespace {
+
+class Malloc final : public Allocator {
+ public:
+  explicit Malloc(DeviceMemory& memory) : memory_(memory) {}
+
+  ~Malloc() override {
+    for (const Segment& segment : segments_) {
+      if (segment.size > 0) memory_.free(segment);
+    }
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    if (bytes == 0) return {};
+    if (bytes > memory_.capacity()) throw_out_of_memory(bytes);  // too large to be rounded up
+    const Segment segment = take(bytes);
+    if (free_handles_.empty()) {
+      free_handles_.push_back(static_cast<std::uint32_t>(segments_.size()));
+      segments_.emplace_back();
+    }
+    const std::uint32_t handle = free_handles_.back();
+    free_handles_.pop_back();
+    segments_[handle] = segment;
+    if (segment.data != nullptr) poison(segment.data + bytes, segment.size - bytes);
+    statistics_.requested += bytes;
+    statistics_.allocated += segment.size;
+    statistics_.reserved += segment.charged;
+    ++statistics_.live_blocks;
+    ++statistics_.segments;
+    return {.address = segment.address,
+            .requested = bytes,
+            .size = segment.size,
+            .data = segment.data,
+            .handle = handle};
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    if (block.handle >= segments_.size() || segments_[block.handle].address != block.address)
+      throw Error("malloc: a block was freed that is not live");
+    const Segment segment = segments_[block.handle];
+    segments_[block.handle] = {};
+    free_handles_.push_back(block.handle);
+    memory_.free(segment);
+    statistics_.requested -= block.requested;
+    statistics_.allocated -= segment.size;
+    statistics_.reserved -= segment.charged;
+    --statistics_.live_blocks;
+    --statistics_.segments;
+  }
+
+  AllocatorStatistics statistics() const override { return statistics_; }
+
+ private:
+  Segment take(Bytes bytes) {
+    try {
+      return memory_.allocate(align_up(bytes, kBlockAlignment));
+    } catch (const OutOfMemory&) {
+      throw_out_of_memory(bytes);
+    }
+  }
+
+  [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
+    throw OutOfMemory({.requested_bytes = bytes,
+                       .capacity_bytes = memory_.capacity(),
+                       .reserved_bytes = statistics_.reserved,
+                       .allocated_bytes = statistics_.allocated,
+                       .free_bytes = statistics_.reserved - statistics_.allocated,
+                       .allocator = "malloc"});
+  }
+
+  DeviceMemory& memory_;
+  AllocatorStatistics statistics_;
+  std::vector<Segment> segments_;  // by handle; size 0 = not in use
+  std::vector<std::uint32_t> free_handles_;
+};
+
+const bool registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "malloc",
+     .summary = "One device segment per block, nothing kept: the memory floor of eager freeing at "
+                "the price of a system call (and page faults) per tensor",
+     .parameters = {},
+     .examples = {"malloc"},
+     .create = [](const Spec&, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Malloc>(memory);
+     }});
+
+}  // namespace
+}  // namespace headroom
