@@ -2,6 +2,7 @@
 // hot path. The executor states once per op where and when it is.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,6 +16,12 @@ class TraceRecorder {
   explicit TraceRecorder(std::size_t expected_events);
 
   void enter_step(std::int32_t step) { step_ = step; }
+  // Since this recorder began.
+  std::uint64_t elapsed_ns() const {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now() - origin_)
+                                          .count());
+  }
   void enter_op(std::uint32_t op, Phase phase, std::uint64_t time_ns) {
     op_ = op;
     phase_ = phase;
@@ -31,6 +38,7 @@ class TraceRecorder {
   const Trace& trace() const { return trace_; }
 
  private:
+  std::chrono::steady_clock::time_point origin_ = std::chrono::steady_clock::now();
   Trace trace_;
   std::uint32_t op_ = kNoOp;
   Phase phase_ = Phase::initialize;

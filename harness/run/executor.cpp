@@ -1,0 +1,89 @@
+#include "harness/run/executor.h"
+
+#include <algorithm>
+
+#include "harness/base/error.h"
+
+namespace headroom {
+
+Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
+                   TraceRecorder& recorder, const PersistentBlocks& persistent)
+    : program_(lowered),
+      compute_(compute),
+      allocator_(allocator),
+      recorder_(recorder),
+      frees_(last_uses(lowered)),
+      blocks_(lowered.values.size()),
+      held_(lowered.values.size(), false) {
+  std::size_t most_inputs = 0;
+  std::size_t most_outputs = 0;
+  for (const Op& op : lowered.ops) {
+    most_inputs = std::max(most_inputs, op.inputs.size());
+    most_outputs = std::max(most_outputs, op.outputs.size());
+  }
+  inputs_.resize(most_inputs);
+  outputs_.resize(most_outputs);
+  for (ValueId id = 0; id < lowered.values.size(); ++id) {
+    const Value& value = lowered.value(id);
+    if (!value.persistent) continue;
+    const auto found = persistent.find(value.name);
+    if (found == persistent.end())
+      throw Error("the Program uses '" + value.name + "', which has no memory");
+    blocks_[id] = found->second;
+  }
+}
+
+void Executor::run(const Transfer& feed, const Transfer& read) {
+  try {
+    recorder_.enter_op(kNoOp, Phase::load, recorder_.elapsed_ns());
+    hint_ = {.phase = Phase::load};
+    for (const ValueId id : program_.inputs) {
+      allocate(id);
+      feed(id, blocks_[id].data);
+    }
+    for (std::size_t index = 0; index < program_.ops.size(); ++index) run_op(index);
+    recorder_.enter_op(kNoOp, Phase::load, recorder_.elapsed_ns());
+    for (const ValueId id : program_.results) read(id, blocks_[id].data);
+    release_all();
+  } catch (...) {
+    release_all();
+    throw;
+  }
+}
+
+void Executor::run_op(std::size_t index) {
+  const Op& op = program_.ops[index];
+  recorder_.enter_op(static_cast<std::uint32_t>(index), op.phase, recorder_.elapsed_ns());
+  hint_ = {.phase = op.phase, .op = static_cast<std::uint32_t>(index)};
+  for (const ValueId id : op.outputs) allocate(id);
+  if (op.workspace != kNoValue) allocate(op.workspace);
+  if (compute_ != nullptr) {
+    const auto data_of = [this](ValueId id) { return id == kNoValue ? nullptr : blocks_[id].data; };
+    std::transform(op.inputs.begin(), op.inputs.end(), inputs_.begin(), data_of);
+    std::transform(op.outputs.begin(), op.outputs.end(), outputs_.begin(), data_of);
+    compute_->run(index, {.inputs = {inputs_.data(), op.inputs.size()},
+                          .outputs = {outputs_.data(), op.outputs.size()},
+                          .workspace = data_of(op.workspace)});
+  }
+  if (op.workspace != kNoValue) release(op.workspace);
+  for (const ValueId id : frees_[index]) release(id);
+}
+
+void Executor::allocate(ValueId id) {
+  const Value& value = program_.value(id);
+  hint_.role = value.role;
+  blocks_[id] = allocator_.allocate(value.bytes, hint_);
+  held_[id] = true;
+}
+
+void Executor::release(ValueId id) {
+  if (!held_[id]) return;
+  held_[id] = false;
+  allocator_.deallocate(blocks_[id]);
+}
+
+void Executor::release_all() {
+  for (ValueId id = 0; id < held_.size(); ++id) release(id);
+}
+
+}  // namespace headroom

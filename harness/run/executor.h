@@ -1,0 +1,52 @@
+// Runs a lowered Program op by op: takes each op's outputs and workspace from the allocator,
+// computes, and gives back what was used for the last time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/device/device.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/recorder.h"
+#include "harness/program/program.h"
+
+namespace headroom {
+
+// Blocks of the values that live across steps, by name; shared by the Programs of a Trainer.
+using PersistentBlocks = std::map<std::string, Block>;
+
+class Executor {
+ public:
+  // `lowered` and `persistent` must outlive the Executor; every persistent value of the Program
+  // must have its block. `compute` is null on devices that compute nothing.
+  Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
+           TraceRecorder& recorder, const PersistentBlocks& persistent);
+
+  // One execution. `feed` is called once the inputs have memory; `read` while results still have.
+  // On OutOfMemory every transient block is given back before it propagates.
+  using Transfer = std::function<void(ValueId, std::byte* data)>;
+  void run(const Transfer& feed, const Transfer& read);
+
+ private:
+  void allocate(ValueId id);
+  void release(ValueId id);
+  void release_all();
+  void run_op(std::size_t index);
+
+  const Program& program_;
+  CompiledProgram* compute_;
+  Allocator& allocator_;
+  TraceRecorder& recorder_;
+  std::vector<std::vector<ValueId>> frees_;   // after each op
+  std::vector<Block> blocks_;                 // by value id
+  std::vector<bool> held_;                    // transient values that have a block now
+  AllocationHint hint_;                       // of the op that runs
+  std::vector<std::byte*> inputs_, outputs_;  // of the op that runs
+};
+
+}  // namespace headroom

@@ -1,0 +1,250 @@
+// Residual networks (He et al. 2015, "Deep Residual Learning for Image Recognition", table 1 and
+// section 4.2), with the stride of a bottleneck on its 3×3 convolution as torchvision has it.
+// Names of modules follow torchvision, so that weights can be compared one to one.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/run/workload.h"
+#include "workloads/data/image_batches.h"
+
+namespace headroom {
+namespace {
+
+enum class Mode : std::uint8_t { train, evaluate };
+enum class Block : std::uint8_t { basic, bottleneck };
+
+struct Architecture {
+  Block block;
+  std::vector<int> blocks_per_stage;
+};
+
+const std::map<std::int64_t, Architecture>& architectures() {
+  static const std::map<std::int64_t, Architecture> table = {
+      {18, {Block::basic, {2, 2, 2, 2}}},
+      {34, {Block::basic, {3, 4, 6, 3}}},
+      {50, {Block::bottleneck, {3, 4, 6, 3}}},
+      {101, {Block::bottleneck, {3, 4, 23, 3}}},
+      {152, {Block::bottleneck, {3, 8, 36, 3}}}};
+  return table;
+}
+
+struct Options {
+  std::int64_t depth, image, width, batch, classes;
+  std::string stem;
+};
+
+// Builds one forward pass; training and evaluation differ in how BatchNorm works.
+class Network {
+ public:
+  Network(Program& program, const Options& options, Mode mode)
+      : builder_(program, mode == Mode::train ? Phase::forward : Phase::evaluate),
+        options_(options),
+        mode_(mode) {}
+
+  // Returns the logits [batch, classes].
+  ValueId logits(ValueId images) {
+    const Architecture& architecture = architectures().at(options_.depth);
+    ValueId x = stem(images);
+    std::int64_t channels = options_.width;
+    for (std::size_t stage = 0; stage < architecture.blocks_per_stage.size(); ++stage) {
+      for (int block = 0; block < architecture.blocks_per_stage[stage]; ++block) {
+        const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
+        x = residual(fmt::format("layer{}.{}", stage + 1, block), x, channels, stride,
+                     architecture.block);
+      }
+      channels *= 2;
+    }
+    x = builder_.emit_one("global_average_pool", "avgpool", {x});
+    const std::int64_t features = builder_.program().value(x).shape[1];
+    const ValueId weight =
+        builder_.persistent("fc.weight", {options_.classes, features}, Role::weight,
+                            {Fill::normal, 1.0 / std::sqrt(static_cast<double>(features))});
+    const ValueId bias =
+        builder_.persistent("fc.bias", {options_.classes}, Role::weight, {Fill::zeros, 0});
+    return builder_.emit_one("linear", "fc", {x, weight, bias});
+  }
+
+  ProgramBuilder& builder() { return builder_; }
+
+ private:
+  ValueId stem(ValueId images) {
+    if (options_.stem == "cifar")
+      return conv_norm_relu("conv1", "bn1", images, options_.width, 3, 1);
+    const ValueId x = conv_norm_relu("conv1", "bn1", images, options_.width, 7, 2);
+    return builder_.emit("max_pool", "maxpool", {x},
+                         {{"kernel", std::vector<std::int64_t>{3, 3}},
+                          {"strides", std::vector<std::int64_t>{2, 2}},
+                          {"padding", std::vector<std::int64_t>{1, 1, 1, 1}}})[0];
+  }
+
+  ValueId residual(const std::string& name, ValueId x, std::int64_t channels, std::int64_t stride,
+                   Block block) {
+    const std::int64_t out_channels = block == Block::basic ? channels : 4 * channels;
+    ValueId y;
+    if (block == Block::basic) {
+      y = conv_norm_relu(name + ".conv1", name + ".bn1", x, channels, 3, stride);
+      y = conv_norm(name + ".conv2", name + ".bn2", y, channels, 3, 1);
+    } else {
+      y = conv_norm_relu(name + ".conv1", name + ".bn1", x, channels, 1, 1);
+      y = conv_norm_relu(name + ".conv2", name + ".bn2", y, channels, 3, stride);
+      y = conv_norm(name + ".conv3", name + ".bn3", y, out_channels, 1, 1);
+    }
+    const bool same = stride == 1 && builder_.program().value(x).shape[1] == out_channels;
+    const ValueId shortcut = same ? x
+                                  : conv_norm(name + ".downsample.0", name + ".downsample.1", x,
+                                              out_channels, 1, stride);
+    const ValueId sum = builder_.emit_one("add", name + ".add", {y, shortcut});
+    return builder_.emit_one("relu", name + ".relu", {sum});
+  }
+
+  ValueId conv_norm_relu(const std::string& conv, const std::string& norm, ValueId x,
+                         std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
+    const ValueId y = conv_norm(conv, norm, x, channels, kernel, stride);
+    return builder_.emit_one("relu", norm + ".relu", {y});
+  }
+
+  ValueId conv_norm(const std::string& conv, const std::string& norm, ValueId x,
+                    std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
+    const std::int64_t in_channels = builder_.program().value(x).shape[1];
+    // He et al. 2015, "Delving Deep into Rectifiers", equation 14 (fan out).
+    const double deviation = std::sqrt(2.0 / static_cast<double>(channels * kernel * kernel));
+    const ValueId weight =
+        builder_.persistent(conv + ".weight", {channels, in_channels, kernel, kernel}, Role::weight,
+                            {Fill::normal, deviation});
+    const std::int64_t pad = kernel / 2;
+    const ValueId y =
+        builder_.emit_one("convolution", conv, {x, weight},
+                          {{"strides", std::vector<std::int64_t>{stride, stride}},
+                           {"padding", std::vector<std::int64_t>{pad, pad, pad, pad}}});
+    return batch_norm(norm, y);
+  }
+
+  ValueId batch_norm(const std::string& name, ValueId x) {
+    const Shape shape = builder_.program().value(x).shape;
+    const Shape per_channel = {shape[1]};
+    const ValueId scale =
+        builder_.persistent(name + ".scale", per_channel, Role::weight, {Fill::ones, 0});
+    const ValueId shift =
+        builder_.persistent(name + ".shift", per_channel, Role::weight, {Fill::zeros, 0});
+    const ValueId running_mean =
+        builder_.persistent(name + ".running_mean", per_channel, Role::statistic, {Fill::zeros, 0});
+    const ValueId running_variance = builder_.persistent(name + ".running_variance", per_channel,
+                                                         Role::statistic, {Fill::ones, 0});
+    const Attributes epsilon = {{"epsilon", 1e-5}};
+    if (mode_ == Mode::evaluate)
+      return builder_.emit_one("batch_norm_inference", name,
+                               {x, scale, shift, running_mean, running_variance}, epsilon);
+    const auto outputs = builder_.emit("batch_norm", name, {x, scale, shift}, epsilon);
+    builder_.emit("update_statistics", name + ".statistics",
+                  {running_mean, running_variance, outputs[1], outputs[2]},
+                  {{"momentum", 0.1}, {"count", shape[0] * shape[2] * shape[3]}},
+                  {running_mean, running_variance});
+    return outputs[0];
+  }
+
+  ProgramBuilder builder_;
+  const Options& options_;
+  Mode mode_;
+};
+
+class ResNet : public Workload {
+ public:
+  explicit ResNet(const Spec& spec)
+      : options_{.depth = spec.integer("depth", 18),
+                 .image = spec.integer("image", 32),
+                 .width = spec.integer("width", 64),
+                 .batch = spec.integer("batch", 32),
+                 .classes = spec.integer("classes", 10),
+                 .stem = spec.text("stem", "cifar")},
+        data_(spec.text("data", "")),
+        labels_(spec.text("labels", "as_read")),
+        held_out_batches_(spec.integer("held_out_batches", 0)) {
+    if (!architectures().contains(options_.depth))
+      throw InputError(fmt::format("{}: depth {} does not exist; take 18, 34, 50, 101 or 152",
+                                   spec.to_string(), options_.depth));
+    if (options_.stem != "cifar" && options_.stem != "imagenet")
+      throw InputError(fmt::format("{}: stem '{}' does not exist; take cifar or imagenet",
+                                   spec.to_string(), options_.stem));
+    if (labels_ != "as_read" && labels_ != "shuffled")
+      throw InputError(fmt::format("{}: labels '{}' does not exist; take as_read or shuffled",
+                                   spec.to_string(), labels_));
+    for (const auto& [key, value] :
+         std::map<std::string, std::int64_t>{{"image", options_.image},
+                                             {"width", options_.width},
+                                             {"batch", options_.batch},
+                                             {"classes", options_.classes}}) {
+      if (value < 1)
+        throw InputError(
+            fmt::format("{}: {} is {}, but must be at least 1", spec.to_string(), key, value));
+    }
+    if (options_.image < 32)
+      throw InputError(fmt::format("{}: image {} is too small for five halvings; take 32 or more",
+                                   spec.to_string(), options_.image));
+  }
+
+  Program training_forward() const override {
+    Program program;
+    program.name = "train";
+    Network network(program, options_, Mode::train);
+    const auto [images, labels] = inputs(network.builder());
+    const ValueId logits = network.logits(images);
+    program.loss = network.builder().emit("softmax_cross_entropy", "loss", {logits, labels})[0];
+    program.results = {program.loss};
+    return program;
+  }
+
+  std::optional<Program> evaluation() const override {
+    Program program;
+    program.name = "evaluate";
+    Network network(program, options_, Mode::evaluate);
+    const auto [images, labels] = inputs(network.builder());
+    const ValueId logits = network.logits(images);
+    program.results = {network.builder().emit_one("count_correct", "correct", {logits, labels})};
+    return program;
+  }
+
+  std::int64_t batch_size() const override { return options_.batch; }
+  int held_out_batches() const override { return static_cast<int>(held_out_batches_); }
+
+  std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const override {
+    const auto directory =
+        data_.empty() ? generated_image_directory() : std::filesystem::path(data_);
+    return make_image_batches(
+        read_image_dataset(directory, static_cast<int>(options_.classes)),
+        {.batch = options_.batch,
+         .image_size = options_.image,
+         .seed = seed,
+         .labels = labels_ == "shuffled" ? Labels::shuffled : Labels::as_read});
+  }
+
+ private:
+  std::pair<ValueId, ValueId> inputs(ProgramBuilder& builder) const {
+    const ValueId images =
+        builder.input("images", {options_.batch, 3, options_.image, options_.image}, DType::f32);
+    const ValueId labels = builder.input("labels", {options_.batch}, DType::s32);
+    return {images, labels};
+  }
+
+  Options options_;
+  std::string data_;
+  std::string labels_;
+  std::int64_t held_out_batches_;
+};
+
+const bool registered = Registry<WorkloadKind>::instance().add(
+    {.name = "resnet",
+     .summary = "Residual network on images: depth 18, 34, 50, 101 or 152, stem cifar or imagenet",
+     .parameters = {"batch", "classes", "data", "depth", "held_out_batches", "image", "labels",
+                    "stem", "width"},
+     .examples = {"resnet(depth=18,width=8,batch=4)",
+                  "resnet(batch=2,classes=256,depth=50,image=64,stem=imagenet,width=8)"},
+     .create = [](const Spec& spec) { return std::make_unique<ResNet>(spec); }});
+
+}  // namespace
+}  // namespace headroom
