@@ -1,0 +1,63 @@
+// The device `cuda` and the lowering rules `cudnn` as the program knows them: names, parameters
+// and reasons. All the rest is in the module, which is loaded when one of them is first used.
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/cuda/load_module.h"
+#include "harness/device/device.h"
+#include "harness/program/lowering.h"
+
+namespace headroom {
+namespace {
+
+std::string unavailable() {
+  const LoadedCudaModule& loaded = cuda_module();
+  return loaded.module == nullptr ? loaded.problem : loaded.module->unavailable();
+}
+
+const CudaModule& usable_module() {
+  if (const std::string reason = unavailable(); !reason.empty())
+    throw InputError(fmt::format("device cuda cannot be used here: {}", reason));
+  return *cuda_module().module;
+}
+
+std::unique_ptr<Device> create(const Spec& spec) {
+  spec.require_known({"capacity"});
+  const Bytes capacity = spec.bytes("capacity", 0);
+  if (spec.has("capacity") && capacity == 0)
+    throw InputError(
+        fmt::format("{}: a capacity of 0 holds nothing; leave the parameter out to "
+                    "take what is free",
+                    spec.to_string()));
+  return usable_module().create(capacity);
+}
+
+// Layouts are plain row-major, as under dense rules; what the libraries add is workspace.
+Program lower_for_cudnn(Program program, PersistentLayouts& persistent) {
+  const LoadedCudaModule& loaded = cuda_module();
+  if (loaded.module == nullptr)
+    throw InputError(fmt::format("lowering rules cudnn cannot be used here: {}", loaded.problem));
+  const auto& dense = Registry<LoweringRules>::instance().find("dense");
+  return loaded.module->add_workspaces(dense.lower(std::move(program), persistent));
+}
+
+const bool device_registered = Registry<DeviceKind>::instance().add({
+    .name = "cuda",
+    .summary = "the first GPU CUDA_VISIBLE_DEVICES names; cuda(capacity=…) limits it, else it "
+               "takes what is free less 512 MiB. Kinds of op so far: convolution, linear, "
+               "count_correct",
+    .default_rules = "cudnn",
+    .unavailable = unavailable,
+    .create = create,
+});
+
+const bool rules_registered = Registry<LoweringRules>::instance().add({
+    .name = "cudnn",
+    .summary = "row-major layouts, workspaces as cuDNN, cuBLAS and CUB ask for them on this GPU",
+    .identity = [] { return usable_module().rules_identity(); },
+    .lower = lower_for_cudnn,
+});
+
+}  // namespace
+}  // namespace headroom

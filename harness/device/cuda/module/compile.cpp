@@ -1,0 +1,97 @@
+#include "harness/device/cuda/module/compile.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/module/kernel.h"
+
+namespace headroom::cuda {
+namespace {
+
+using MakeKernel = std::unique_ptr<Kernel> (*)(const Context&, const Program&, const Op&);
+
+MakeKernel maker_of(const Op& op) {
+  static const std::map<std::string, MakeKernel> makers = {
+      {"convolution", make_convolution},
+      {"count_correct", make_count_correct},
+      {"linear", make_linear},
+  };
+  const auto found = makers.find(op.kind);
+  if (found != makers.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [kind, make] : makers) known.push_back(kind);
+  throw InputError(
+      fmt::format("device cuda has no kernel for ops of kind '{}' yet ('{}' is one); "
+                  "it has {}. Run this on host or meta",
+                  op.kind, op.name, fmt::join(known, ", ")));
+}
+
+class CompiledCudaProgram final : public CompiledProgram {
+ public:
+  CompiledCudaProgram(const Program& lowered, std::shared_ptr<Context> context)
+      : context_(std::move(context)) {
+    for (const Op& op : lowered.ops) {
+      kernels_.push_back(maker_of(op)(*context_, lowered, op));
+      const Bytes needed = kernels_.back()->workspace_bytes();
+      const Bytes given = op.workspace == kNoValue ? 0 : lowered.value(op.workspace).bytes;
+      if (needed != given)
+        throw Error(fmt::format("{}: lowered with a workspace of {}, but needs {}", op.name,
+                                format_bytes(given), format_bytes(needed)));
+    }
+  }
+
+  void run(std::size_t op_index, const OpBuffers& buffers) override {
+    kernels_.at(op_index)->run(buffers);
+  }
+
+ private:
+  std::shared_ptr<Context> context_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+};
+
+}  // namespace
+
+int library_int(std::int64_t dimension, const Op& op) {
+  if (dimension > std::numeric_limits<int>::max())
+    throw InputError(
+        fmt::format("{}: a dimension of {} is more than cuDNN can count", op.name, dimension));
+  return static_cast<int>(dimension);
+}
+
+Program add_workspaces(Program dense) {
+  // Kinds first: that they are missing is true on every machine.
+  for (const Op& op : dense.ops) maker_of(op);
+  if (const std::string reason = why_no_gpu(); !reason.empty())
+    throw InputError(
+        fmt::format("lowering rules cudnn ask the GPU for its workspaces: {}", reason));
+  const auto context = Context::acquire();
+  for (Op& op : dense.ops) {
+    const Bytes bytes = maker_of(op)(*context, dense, op)->workspace_bytes();
+    if (bytes == 0) continue;
+    Value workspace;
+    workspace.name = op.name + ".workspace";
+    workspace.shape = {static_cast<std::int64_t>(bytes)};
+    workspace.dtype = DType::u8;
+    workspace.role = Role::workspace;
+    workspace.bytes = bytes;
+    op.workspace = static_cast<ValueId>(dense.values.size());
+    dense.values.push_back(std::move(workspace));
+  }
+  return dense;
+}
+
+std::unique_ptr<CompiledProgram> compile(const Program& lowered) {
+  auto context = Context::acquire();
+  if (lowered.rules != context->rules_identity())
+    throw InputError(
+        fmt::format("device cuda runs Programs lowered under {}; this one was lowered "
+                    "under '{}'",
+                    context->rules_identity(), lowered.rules));
+  return std::make_unique<CompiledCudaProgram>(lowered, std::move(context));
+}
+
+}  // namespace headroom::cuda

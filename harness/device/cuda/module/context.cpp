@@ -1,0 +1,89 @@
+#include "harness/device/cuda/module/context.h"
+
+#include <fmt/format.h>
+
+#include "harness/device/cuda/cuda_build.h"
+#include "harness/device/cuda/module/count_correct.h"
+
+namespace headroom::cuda {
+namespace {
+
+constexpr int kGpu = 0;  // the first one CUDA_VISIBLE_DEVICES leaves visible
+
+int attribute(cudaDeviceAttr name) {
+  int value = 0;
+  require_success(cudaDeviceGetAttribute(&value, name, kGpu), "to describe the GPU");
+  return value;
+}
+
+// Major and minor as CUDA packs them: 13000 is 13.0.
+std::string cuda_version(int packed) {
+  return fmt::format("{}.{}", packed / 1000, packed % 1000 / 10);
+}
+
+std::string compute_capability() {
+  return fmt::format("{}{}", attribute(cudaDevAttrComputeCapabilityMajor),
+                     attribute(cudaDevAttrComputeCapabilityMinor));
+}
+
+}  // namespace
+
+Context::Context() {
+  require_success(cudaSetDevice(kGpu), "to select the GPU");
+  stream_ = make_owned<cudaStreamDestroy>(cudaStreamCreateWithFlags, "to create a stream",
+                                          unsigned{cudaStreamNonBlocking});
+  cudnn_ = make_owned<cudnnDestroy>(cudnnCreate, "to start");
+  cublas_ = make_owned<cublasLtDestroy>(cublasLtCreate, "to start");
+  require_success(cudnnSetStream(cudnn_.get(), stream_.get()), "the stream");
+}
+
+std::shared_ptr<Context> Context::acquire() {
+  static std::weak_ptr<Context> current;
+  std::shared_ptr<Context> context = current.lock();
+  if (context == nullptr) {
+    context.reset(new Context());
+    current = context;
+  }
+  return context;
+}
+
+std::string Context::rules_identity() const {
+  const std::size_t cudnn = cudnnGetVersion();      // 91900 is 9.19.0
+  const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0
+  return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},sm_{})", cudnn / 10000, cudnn / 100 % 100,
+                     cudnn % 100, cublas / 10000, cublas / 100 % 100, cublas % 100,
+                     compute_capability());
+}
+
+std::string why_no_gpu() {
+  int driver = 0;
+  int runtime = 0;
+  require_success(cudaRuntimeGetVersion(&runtime), "to tell its version");
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    cudaGetLastError();
+    return fmt::format("no NVIDIA driver; needs one for CUDA {} (nvidia-smi shows it)",
+                       cuda_version(runtime));
+  }
+  int gpus = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&gpus);
+  cudaGetLastError();
+  if (counted == cudaErrorInsufficientDriver)
+    return fmt::format("the NVIDIA driver is for CUDA {}; needs one for CUDA {}",
+                       cuda_version(driver), cuda_version(runtime));
+  if (counted == cudaErrorNoDevice || (counted == cudaSuccess && gpus == 0))
+    return "the NVIDIA driver shows no GPU; needs one (CUDA_VISIBLE_DEVICES may hide it)";
+  if (counted != cudaSuccess)
+    return fmt::format("the NVIDIA driver does not answer: {}", cudaGetErrorString(counted));
+  const cudaError_t runs = find_count_correct_code();
+  cudaGetLastError();
+  if (runs == cudaErrorNoKernelImageForDevice || runs == cudaErrorInvalidDeviceFunction)
+    return fmt::format(
+        "the GPU has compute capability {}, this build has code for {}; needs a "
+        "build with -Dgpu_archs={}",
+        compute_capability(), HEADROOM_CUDA_ARCHS, compute_capability());
+  if (runs != cudaSuccess)
+    return fmt::format("the GPU does not start: {}", cudaGetErrorString(runs));
+  return "";
+}
+
+}  // namespace headroom::cuda

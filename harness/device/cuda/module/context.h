@@ -1,0 +1,36 @@
+// What every CUDA kernel of this process shares: the GPU, one stream, one handle per library.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "harness/device/cuda/module/check.h"
+
+namespace headroom::cuda {
+
+class Context {
+ public:
+  // The process's one context, made on first use and kept while somebody holds it. Throws
+  // DeviceError when the GPU refuses.
+  static std::shared_ptr<Context> acquire();
+
+  cudaStream_t stream() const { return stream_.get(); }
+  cudnnHandle_t cudnn() const { return cudnn_.get(); }
+  cublasLtHandle_t cublas() const { return cublas_.get(); }
+
+  // "cudnn(9.19.0,cublas=13.1.0,sm_90)": what workspace sizes depend on.
+  std::string rules_identity() const;
+
+ private:
+  Context();
+
+  // The stream comes first: it outlives the libraries that may still use it.
+  Owned<CUstream_st, cudaStreamDestroy> stream_;
+  Owned<cudnnContext, cudnnDestroy> cudnn_;
+  Owned<cublasLtContext, cublasLtDestroy> cublas_;
+};
+
+// Why no context can be had on this machine and what it would need; empty when one can.
+std::string why_no_gpu();
+
+}  // namespace headroom::cuda

@@ -1,0 +1,29 @@
+// One op made executable on the GPU. Lowering asks a kernel for its workspace, compiling keeps it:
+// both build it from the same shapes, so the algorithm is the same.
+#pragma once
+
+#include <memory>
+
+#include "harness/device/cuda/module/context.h"
+#include "harness/device/device.h"
+
+namespace headroom::cuda {
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Exactly what run() needs; 0 for none.
+  virtual Bytes workspace_bytes() const = 0;
+  // Queues the work on the context's stream.
+  virtual void run(const OpBuffers& buffers) = 0;
+};
+
+// One per family, each in its own file. Throw InputError for shapes the GPU's library cannot take.
+std::unique_ptr<Kernel> make_convolution(const Context&, const Program&, const Op&);
+std::unique_ptr<Kernel> make_linear(const Context&, const Program&, const Op&);
+std::unique_ptr<Kernel> make_count_correct(const Context&, const Program&, const Op&);
+
+// A dimension as the libraries count it.
+int library_int(std::int64_t dimension, const Op& op);
+
+}  // namespace headroom::cuda

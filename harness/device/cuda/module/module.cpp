@@ -1,0 +1,66 @@
+// The module's one door, and the device behind it.
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/cuda_build.h"
+#include "harness/device/cuda/cuda_module.h"
+#include "harness/device/cuda/module/compile.h"
+#include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/memory.h"
+
+namespace headroom::cuda {
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(Bytes capacity) : context_(Context::acquire()), memory_(capacity) {}
+
+  DeviceMemory& memory() override { return memory_; }
+  std::unique_ptr<CompiledProgram> compile(const Program& lowered) override {
+    return cuda::compile(lowered);
+  }
+  bool computes() const override { return true; }
+
+  void write(const Value& value, std::byte* device, std::span<const std::byte> host) override {
+    copy(value, device, host.data(), host.size(), cudaMemcpyHostToDevice);
+  }
+  void read(const Value& value, const std::byte* device, std::span<std::byte> host) override {
+    copy(value, host.data(), device, host.size(), cudaMemcpyDeviceToHost);
+  }
+  void synchronize() override {
+    require_success(cudaStreamSynchronize(context_->stream()), "to finish");
+  }
+
+ private:
+  // On the kernels' stream, so that it waits for them, and finished when it returns.
+  void copy(const Value& value, void* to, const void* from, std::size_t bytes,
+            cudaMemcpyKind direction) {
+    if (bytes != value.bytes || !value.layout.empty())
+      throw Error(fmt::format("'{}' has {} bytes in plain layout on the GPU, not {}", value.name,
+                              value.bytes, bytes));
+    require_success(cudaMemcpyAsync(to, from, bytes, direction, context_->stream()),
+                    "to copy " + value.name);
+    synchronize();
+  }
+
+  std::shared_ptr<Context> context_;
+  CudaMemory memory_;
+};
+
+constexpr CudaModule kModule = {
+    .version = HEADROOM_VERSION,
+    .unavailable = why_no_gpu,
+    .create = [](Bytes capacity) -> std::unique_ptr<Device> {
+      return std::make_unique<CudaDevice>(capacity);
+    },
+    .rules_identity = [] { return Context::acquire()->rules_identity(); },
+    .add_workspaces = add_workspaces,
+};
+
+}  // namespace
+}  // namespace headroom::cuda
+
+extern "C" __attribute__((visibility("default"))) const headroom::CudaModule*
+headroom_cuda_module() {
+  return &headroom::cuda::kModule;
+}

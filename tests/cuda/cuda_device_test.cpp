@@ -1,0 +1,154 @@
+// The device as the program sees it: names, reasons and arguments everywhere; memory where there
+// is a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/cuda/load_module.h"
+#include "harness/memory/recording_allocator.h"
+#include "harness/program/lowering.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using ::testing::ThrowsMessage;
+
+const DeviceKind& cuda() { return Registry<DeviceKind>::instance().find("cuda"); }
+std::unique_ptr<Device> make(const char* spec) { return cuda().create(Spec::parse(spec)); }
+
+Program one_relu() {
+  Program program{.name = "test"};
+  ProgramBuilder builder(program);
+  program.results = {builder.emit_one("relu", "act", {builder.input("x", {4}, DType::f32)})};
+  return program;
+}
+
+TEST(Cuda, is_listed_with_its_default_rules) {
+  EXPECT_EQ(cuda().default_rules, "cudnn");
+  EXPECT_TRUE(Registry<LoweringRules>::instance().contains("cudnn"));
+}
+
+TEST(Cuda, refuses_an_unknown_parameter_and_offers_the_known_one) {
+  EXPECT_THAT([] { make("cuda(capcity=1GiB)"); },
+              ThrowsMessage<InputError>(HasSubstr("did you mean 'capacity'?")));
+}
+
+TEST(Cuda, refuses_a_capacity_that_is_no_number_of_bytes) {
+  EXPECT_THAT([] { make("cuda(capacity=lots)"); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("capacity"), HasSubstr("'lots'"))));
+}
+
+TEST(Cuda, refuses_a_capacity_of_nothing) {
+  EXPECT_THAT([] { make("cuda(capacity=0)"); },
+              ThrowsMessage<InputError>(HasSubstr("a capacity of 0 holds nothing")));
+}
+
+TEST(Cuda, says_what_a_machine_without_a_gpu_would_need) {
+  const std::string reason = cuda().unavailable();
+  if (reason.empty()) GTEST_SKIP() << "there is a CUDA GPU here";
+  EXPECT_THAT(reason, HasSubstr("needs"));
+  EXPECT_THAT([] { make("cuda(capacity=1GiB)"); }, ThrowsMessage<InputError>(HasSubstr(reason)));
+}
+
+TEST(Cuda, cannot_lower_without_a_gpu) {
+  const std::string reason = cuda().unavailable();
+  if (reason.empty()) GTEST_SKIP() << "there is a CUDA GPU here";
+  PersistentLayouts layouts;
+  Program nothing{.name = "test"};
+  EXPECT_THAT([&] { lower(nothing, "cudnn", layouts); },
+              ThrowsMessage<InputError>(HasSubstr(reason)));
+}
+
+TEST(Cuda, names_the_kind_of_op_it_has_no_kernel_for) {
+  if (cuda_module().module == nullptr) GTEST_SKIP() << cuda_module().problem;
+  PersistentLayouts layouts;
+  EXPECT_THAT([&] { lower(one_relu(), "cudnn", layouts); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("no kernel for ops of kind 'relu'"),
+                                              HasSubstr("'act'"), HasSubstr("convolution"))));
+}
+
+class CudaMemory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = cuda().unavailable(); !reason.empty())
+      GTEST_SKIP() << "no CUDA GPU: " << reason;
+  }
+};
+
+TEST_F(CudaMemory, takes_what_is_free_when_no_capacity_is_named) {
+  const auto device = make("cuda");
+  EXPECT_GT(device->memory().capacity(), 0u);
+  EXPECT_EQ(device->memory().capacity() % device->memory().granule(), 0u);
+}
+
+TEST_F(CudaMemory, refuses_more_than_is_free) {
+  EXPECT_THAT([] { make("cuda(capacity=1000TiB)"); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("the GPU has"), HasSubstr("free"))));
+}
+
+TEST_F(CudaMemory, refuses_less_than_a_page) {
+  EXPECT_THAT([] { make("cuda(capacity=1KiB)"); },
+              ThrowsMessage<InputError>(HasSubstr("at least that")));
+}
+
+TEST_F(CudaMemory, keeps_to_its_capacity) {
+  const auto device = make("cuda(capacity=64MiB)");
+  const Segment whole = device->memory().allocate(64 * kMiB);
+  EXPECT_NE(whole.data, nullptr);
+  EXPECT_THROW(device->memory().allocate(1), OutOfMemory);
+  device->memory().free(whole);
+  EXPECT_EQ(device->memory().reserved(), 0u);
+}
+
+// Blocks of random sizes come and go; each must still hold its own bytes when it is freed.
+TEST_F(CudaMemory, carries_bfc_with_growth_unchanged) {
+  const auto seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const auto device = make("cuda(capacity=256MiB)");
+  TraceRecorder recorder(1024);
+  recorder.trace().header.capacity_bytes = device->memory().capacity();
+  device->memory().record_into(&recorder);
+  {
+    const auto bfc = make_allocator(Spec::parse("bfc(growth=on)"), device->memory());
+    RecordingAllocator allocator(*bfc, recorder);
+    struct Held {
+      Block block;
+      Value value;
+      std::vector<std::uint32_t> contents;
+    };
+    std::vector<Held> live;
+    const auto give_back = [&](std::size_t index) {
+      std::vector<std::uint32_t> found(live[index].contents.size());
+      device->read(live[index].value, live[index].block.data,
+                   std::as_writable_bytes(std::span(found)));
+      EXPECT_EQ(found, live[index].contents);
+      allocator.deallocate(live[index].block);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(index));
+    };
+    for (int round = 0; round < 200; ++round) {
+      if (live.size() == 20) give_back(random() % live.size());
+      Held held;
+      held.contents.resize(1 + random() % kMiB);
+      for (std::uint32_t& word : held.contents) word = random();
+      held.value.bytes = held.contents.size() * sizeof(std::uint32_t);
+      held.block = allocator.allocate(held.value.bytes, {});
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(held.block.data) % kBlockAlignment, 0u);
+      device->write(held.value, held.block.data, std::as_bytes(std::span(held.contents)));
+      live.push_back(std::move(held));
+    }
+    while (!live.empty()) give_back(live.size() - 1);
+  }
+  EXPECT_EQ(device->memory().reserved(), 0u);
+  EXPECT_GT(device->memory().counters().segment_allocations, 1u);
+}
+
+}  // namespace
+}  // namespace headroom
