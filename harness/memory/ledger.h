@@ -10,7 +10,8 @@
 
 namespace headroom {
 
-// One rung at the moments a claim may mean.
+// One rung at the moments a claim may mean. A moment that never came (the run ended before it)
+// is 0. What a step finds when it starts counts towards the peak of its part.
 struct Moments {
   Bytes initial = 0;       // when the first step starts
   Bytes after_step_1 = 0;  // when it has ended
@@ -29,9 +30,11 @@ struct Ledger {
   Moments requested;
   Moments allocated;
   Moments reserved;
-  std::array<RungPeaks, kPhaseCount> phase_peaks{};   // steps after warm-up
+  // Steps after warm-up, and what happens before the first step (initialize). A phase without
+  // events stays 0.
+  std::array<RungPeaks, kPhaseCount> phase_peaks{};
   std::array<Bytes, kRoleCount> requested_at_peak{};  // split of requested.overall_peak
-  // At the moment allocated was highest:
+  // At the moment allocated was first highest:
   double internal_fragmentation = 0;  // Σ(block − requested) / Σ block
   double external_fragmentation = 0;  // 1 − largest_free / total_free; 0 when nothing is free
   double utilisation = 0;             // peak allocated / peak reserved
@@ -41,7 +44,9 @@ struct Ledger {
 };
 
 // Throws Error when an invariant fails (requested + internal + free = reserved at every event,
-// blocks disjoint and inside a segment). `warmup_steps` = W.
+// where the unusable end of a segment's last granule counts as reserved only; blocks disjoint and
+// inside a segment; steps in order). `warmup_steps` = W. Events after the last step (giving
+// everything back) must not be recorded: they would count as the last step's frees.
 Ledger make_ledger(const Trace& trace, int warmup_steps);
 
 }  // namespace headroom

@@ -44,4 +44,8 @@ struct Trace {
   std::vector<std::string> op_names;  // of the training Program, by op index
 };
 
+// Where two event lists part, in words; "" when they are equal. Times are left out: everything
+// else must be the same on every device under the same rules.
+std::string first_difference(const Trace& a, const Trace& b);
+
 }  // namespace headroom

@@ -1,0 +1,13 @@
+// Micro-benchmarks of the instrument and of every strategy. One command:
+//   build/bench/micro/micro_benchmarks --benchmark_filter='allocators/.*bfc'
+#include <benchmark/benchmark.h>
+
+#include "bench/micro/benchmarks.h"
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  headroom::register_allocator_benchmarks();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
