@@ -32,11 +32,12 @@ class RecordingAllocator final : public Allocator {
     return block;
   }
 
+  // Recorded first: the strategy may give the block's segment back at once.
   void deallocate(const Block& block) override {
-    strategy_.deallocate(block);
     if (block.size == 0) return;
     recorder_.record(EventKind::free, block.id, block.role, block.requested, block.size,
                      block.address);
+    strategy_.deallocate(block);
   }
 
   AllocatorStatistics statistics() const override { return strategy_.statistics(); }

@@ -167,6 +167,30 @@ TEST_F(Bfc, takes_the_tolerated_waste_from_fragmentation_fraction) {
   EXPECT_EQ(take(136 * kMiB).size, 136 * kMiB);
 }
 
+TEST_F(Bfc, takes_exactly_the_rounded_bytes_for_all_sizes_below_1024) {
+  make("bfc");
+  for (Bytes bytes = 1; bytes < 1024; ++bytes) take(bytes);
+  EXPECT_EQ(allocator_->statistics().allocated, 654'336u);
+}
+
+TEST_F(Bfc, comes_back_to_the_same_address_after_a_thousand_rounds) {
+  make("bfc");
+  const Block first = take(5 * kMiB);
+  give(first);
+  for (Bytes round = 0; round < 1024; ++round) {
+    const Block a = take(4 * kKiB + round);
+    const Block b = take(kMiB + 3 * round);
+    const Block c = take(1 + round);
+    const Block d = take(2 * kMiB);
+    give(b);
+    give(d);
+    give(a);
+    give(c);
+  }
+  EXPECT_EQ(take(5 * kMiB).address, first.address);
+  EXPECT_EQ(allocator_->statistics().merges, allocator_->statistics().splits - 1);
+}
+
 TEST_F(Bfc, merges_a_freed_chunk_with_both_neighbours) {
   make("bfc");
   const Block a = take(kMiB);

@@ -1,0 +1,346 @@
+// What every allocator strategy promises, asked of every registered example on host and on meta.
+// A new strategy takes part by being registered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+#include "harness/device/host/host_memory.h"
+#include "harness/memory/ledger.h"
+#include "harness/memory/recording_allocator.h"
+#include "harness/memory/validator.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr Bytes kCapacity = 64 * kMiB;
+
+// One strategy over one kind of memory, with everything recorded.
+class Bench {
+ public:
+  Bench(const std::string& spec, bool on_host) {
+    if (on_host) {
+      host_ = std::make_unique<HostMemory>(kCapacity);
+      memory_ = host_.get();
+    } else {
+      meta_ = Registry<DeviceKind>::instance().find("meta").create(
+          Spec("meta", {{"capacity", std::to_string(kCapacity)}}));
+      memory_ = &meta_->memory();
+    }
+    recorder_.trace().header.capacity_bytes = memory_->capacity();
+    memory_->record_into(&recorder_);
+    strategy_ = make_allocator(Spec::parse(spec), *memory_);
+    recording_ = std::make_unique<RecordingAllocator>(*strategy_, recorder_);
+  }
+
+  Allocator& allocator() { return *recording_; }
+  DeviceMemory& memory() { return *memory_; }
+  const Trace& trace() const { return recorder_.trace(); }
+  void destroy_strategy() { strategy_.reset(); }
+
+ private:
+  TraceRecorder recorder_{1 << 14};
+  std::unique_ptr<HostMemory> host_;
+  std::unique_ptr<Device> meta_;
+  DeviceMemory* memory_ = nullptr;
+  std::unique_ptr<Allocator> strategy_;
+  std::unique_ptr<RecordingAllocator> recording_;
+};
+
+std::vector<std::string> examples() {
+  std::vector<std::string> specs;
+  for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
+    specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
+  return specs;
+}
+
+std::string test_name(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return text;
+}
+
+using Case = std::tuple<std::string, std::string>;  // example, "host" or "meta"
+
+class Strategy : public ::testing::TestWithParam<Case> {
+ protected:
+  bool on_host() const { return std::get<1>(GetParam()) == "host"; }
+  Allocator& allocator() { return bench_.allocator(); }
+  Block take(Bytes bytes) { return allocator().allocate(bytes, {}); }
+  void give(const Block& block) { allocator().deallocate(block); }
+
+  Bench bench_{std::get<0>(GetParam()), on_host()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, Strategy,
+                         ::testing::Combine(::testing::ValuesIn(examples()),
+                                            ::testing::Values("host", "meta")),
+                         [](const auto& info) {
+                           return test_name(std::get<0>(info.param) + "_on_" +
+                                            std::get<1>(info.param));
+                         });
+
+TEST_P(Strategy, serves_blocks_that_hold_what_is_written_into_them) {
+  std::vector<Block> blocks;
+  for (Bytes bytes = 1; bytes < 1024; ++bytes) blocks.push_back(take(bytes));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    ASSERT_EQ(blocks[i].data != nullptr, on_host());
+    if (on_host()) std::memset(blocks[i].data, static_cast<int>(i % 251), blocks[i].requested);
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto expected = static_cast<std::byte>(i % 251);
+    if (on_host()) {
+      ASSERT_TRUE(std::all_of(blocks[i].data, blocks[i].data + blocks[i].requested,
+                              [&](std::byte byte) { return byte == expected; }));
+    }
+    give(blocks[i]);
+  }
+  EXPECT_THAT(violations(bench_.trace()), IsEmpty());
+}
+
+TEST_P(Strategy, aligns_every_block_to_256_bytes) {
+  for (const Bytes bytes : {1u, 255u, 256u, 257u, 5000u, 65'537u, 1u << 20, 3'000'001u}) {
+    const Block block = take(bytes);
+    EXPECT_EQ(block.address % kBlockAlignment, 0u) << bytes;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data) % kBlockAlignment, 0u) << bytes;
+    EXPECT_EQ(block.requested, bytes);
+    EXPECT_GE(block.size, bytes);
+  }
+}
+
+TEST_P(Strategy, answers_zero_bytes_with_a_null_block_that_costs_nothing) {
+  const Block block = take(0);
+  EXPECT_EQ(block.data, nullptr);
+  EXPECT_EQ(block.size, 0u);
+  EXPECT_EQ(allocator().statistics().live_blocks, 0u);
+  EXPECT_EQ(bench_.memory().reserved(), 0u);
+  give(block);
+}
+
+TEST_P(Strategy, still_serves_what_fits_after_it_ran_out) {
+  const Block held = take(kMiB);
+  const AllocatorStatistics before = allocator().statistics();
+  for (const Bytes impossible : {kCapacity, kCapacity + 1, Bytes{1} << 40, ~Bytes{0}}) {
+    EXPECT_THROW(take(impossible), OutOfMemory) << impossible;
+  }
+  EXPECT_EQ(allocator().statistics().requested, before.requested);
+  EXPECT_EQ(allocator().statistics().allocated, before.allocated);
+  EXPECT_EQ(allocator().statistics().live_blocks, 1u);
+  give(take(8 * kMiB));
+  give(held);
+  EXPECT_THAT(violations(bench_.trace()), IsEmpty());
+}
+
+TEST_P(Strategy, reports_where_the_bytes_were_when_it_ran_out) {
+  const Block held = take(3 * kMiB);
+  const AllocatorStatistics before = allocator().statistics();
+  try {
+    take(kCapacity);
+    FAIL() << "more than the capacity was served";
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.report().requested_bytes, kCapacity);
+    EXPECT_EQ(error.report().capacity_bytes, kCapacity);
+    EXPECT_EQ(error.report().allocated_bytes, before.allocated);
+    EXPECT_EQ(error.report().reserved_bytes, allocator().statistics().reserved);
+    EXPECT_EQ(error.report().largest_free_bytes, allocator().statistics().largest_free);
+    EXPECT_FALSE(error.report().allocator.empty());
+  }
+  give(held);
+}
+
+TEST_P(Strategy, ends_with_out_of_memory_and_not_earlier_than_its_budget) {
+  std::vector<Block> blocks;
+  try {
+    for (;;) blocks.push_back(take(kMiB));
+  } catch (const OutOfMemory&) {
+  }
+  // Every example has at least half of the device; growth may leave one region short of it.
+  EXPECT_GE(blocks.size(), kCapacity / kMiB / 2 - 2);
+  EXPECT_LE(bench_.memory().reserved(), kCapacity);
+  for (const Block& block : blocks) give(block);
+  EXPECT_EQ(allocator().statistics().live_blocks, 0u);
+  give(take(kMiB));
+}
+
+TEST_P(Strategy, holds_no_more_after_a_thousand_equal_rounds_than_after_two) {
+  const auto round = [&] {
+    std::vector<Block> blocks;
+    for (const Bytes bytes : {4096u, 100u, 3u << 20, 70'000u, 256u, 1u << 20, 12'345u})
+      blocks.push_back(take(bytes));
+    for (const std::size_t i : {2u, 0u, 5u, 6u, 1u, 4u, 3u}) give(blocks[i]);
+  };
+  round();
+  round();
+  const Bytes reserved = bench_.memory().reserved();
+  for (int i = 0; i < (on_host() ? 100 : 1024); ++i) round();
+  EXPECT_EQ(bench_.memory().reserved(), reserved);
+  EXPECT_EQ(allocator().statistics().allocated, 0u);
+}
+
+TEST_P(Strategy, is_engaged_once_it_has_served_ordinary_requests) {
+  take(1000);
+  take(2 * kMiB);
+  EXPECT_EQ(allocator().why_not_engaged(), "");
+}
+
+TEST_P(Strategy, refuses_a_block_that_is_not_live) {
+  const Block block = take(1000);
+  const Block other = take(1000);
+  give(block);
+  EXPECT_THROW(give(block), Error);
+  give(other);
+}
+
+TEST_P(Strategy, gives_every_segment_back_when_it_ends) {
+  take(1000);
+  give(take(5 * kMiB));
+  take(3 * kMiB);
+  bench_.destroy_strategy();
+  EXPECT_EQ(bench_.memory().reserved(), 0u);
+  EXPECT_EQ(bench_.memory().counters().segment_frees,
+            bench_.memory().counters().segment_allocations);
+}
+
+// Random requests against a model that knows every live block; the independent validator and the
+// ledger judge the recorded trace.
+class RandomRequests {
+ public:
+  RandomRequests(Bench& bench, std::uint64_t seed) : bench_(bench), random_(seed) {}
+
+  void run(int count) {
+    for (int i = 0; i < count; ++i) {
+      // Three in four requests allocate until half of the memory is in use; then half of them.
+      const bool take = live_.empty() || random_() % 4 < (allocated_ < kCapacity / 2 ? 3u : 1u);
+      if (take)
+        allocate();
+      else
+        free(random_() % live_.size());
+    }
+  }
+  void free_all() {
+    while (!live_.empty()) free(live_.size() - 1);
+  }
+
+  Bytes requested() const { return requested_; }
+  Bytes allocated() const { return allocated_; }
+  std::size_t live() const { return live_.size(); }
+
+ private:
+  void allocate() {
+    const double exponent = std::uniform_real_distribution<double>(0, 21)(random_);
+    const auto bytes = static_cast<Bytes>(std::exp2(exponent));
+    try {
+      const Block block = bench_.allocator().allocate(bytes, {});
+      if (block.data != nullptr) std::memset(block.data, tag(block), bytes);
+      requested_ += bytes;
+      allocated_ += block.size;
+      live_.push_back(block);
+    } catch (const OutOfMemory&) {
+      if (!live_.empty()) free(0);
+    }
+  }
+
+  void free(std::size_t index) {
+    const Block block = live_[index];
+    live_[index] = live_.back();
+    live_.pop_back();
+    if (block.data != nullptr) {
+      const auto expected = static_cast<std::byte>(tag(block));
+      ASSERT_TRUE(std::all_of(block.data, block.data + block.requested,
+                              [&](std::byte byte) { return byte == expected; }))
+          << "block " << block.id << " was written by another";
+    }
+    requested_ -= block.requested;
+    allocated_ -= block.size;
+    bench_.allocator().deallocate(block);
+  }
+
+  static int tag(const Block& block) { return static_cast<int>(block.id % 255 + 1); }
+
+  Bench& bench_;
+  std::mt19937_64 random_;
+  std::vector<Block> live_;
+  Bytes requested_ = 0;
+  Bytes allocated_ = 0;
+};
+
+TEST_P(Strategy, survives_random_requests_with_exact_statistics_and_a_sound_trace) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  RandomRequests requests(bench_, seed);
+  for (int part = 0; part < 5; ++part) {
+    requests.run(on_host() ? 200 : 2000);
+    const AllocatorStatistics statistics = allocator().statistics();
+    ASSERT_EQ(statistics.requested, requests.requested());
+    ASSERT_EQ(statistics.allocated, requests.allocated());
+    ASSERT_EQ(statistics.live_blocks, requests.live());
+    ASSERT_EQ(statistics.reserved, bench_.memory().reserved());
+    ASSERT_LE(statistics.largest_free, statistics.reserved - statistics.allocated);
+  }
+  requests.free_all();
+  EXPECT_THAT(violations(bench_.trace()), IsEmpty());
+  const Ledger ledger = make_ledger(bench_.trace(), 0);
+  EXPECT_LE(ledger.allocated.overall_peak, ledger.reserved.overall_peak);
+}
+
+class Determinism : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, Determinism, ::testing::ValuesIn(examples()),
+                         [](const auto& info) { return test_name(info.param); });
+
+TEST_P(Determinism, gives_the_same_trace_on_host_and_on_meta) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  Bench host(GetParam(), true);
+  Bench meta(GetParam(), false);
+  RandomRequests(host, seed).run(800);
+  RandomRequests(meta, seed).run(800);
+  ASSERT_GT(host.trace().events.size(), 800u);
+  EXPECT_EQ(first_difference(host.trace(), meta.trace()), "");
+}
+
+// Only a build with AddressSanitizer can see these accesses.
+class Poison : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+#if !defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "needs a build with AddressSanitizer (meson setup -Db_sanitize=address)";
+#endif
+  }
+  Bench bench_{GetParam(), true};
+};
+using PoisonDeathTest = Poison;
+
+INSTANTIATE_TEST_SUITE_P(Every, PoisonDeathTest, ::testing::ValuesIn(examples()),
+                         [](const auto& info) { return test_name(info.param); });
+
+void write_byte(std::byte* data) { *const_cast<volatile std::byte*>(data) = std::byte{1}; }
+
+TEST_P(PoisonDeathTest, catches_a_write_behind_the_bytes_that_were_asked_for) {
+  const Block block = bench_.allocator().allocate(1000, {});
+  write_byte(block.data + 999);
+  EXPECT_DEATH(write_byte(block.data + 1000), "AddressSanitizer");
+}
+
+TEST_P(PoisonDeathTest, catches_a_write_into_memory_nobody_has) {
+  const Block block = bench_.allocator().allocate(1000, {});
+  EXPECT_DEATH(write_byte(block.data + block.size), "AddressSanitizer");
+}
+
+TEST_P(PoisonDeathTest, catches_a_write_into_a_freed_block) {
+  const Block block = bench_.allocator().allocate(100'000, {});
+  bench_.allocator().deallocate(block);
+  EXPECT_DEATH(write_byte(block.data), "AddressSanitizer");
+}
+
+}  // namespace
+}  // namespace headroom
