@@ -1,0 +1,167 @@
+// One sample: builds the cell's training run in this process, steps it, and reads every rung of
+// the ladder. What goes wrong on the way becomes the sample's status.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/base/registry.h"
+#include "harness/memory/heap_witness.h"
+#include "harness/memory/recorder.h"
+#include "harness/memory/recording_allocator.h"
+#include "harness/memory/trace_io.h"
+#include "harness/run/process_memory.h"
+#include "harness/run/sample.h"
+#include "harness/run/trainer.h"
+
+namespace headroom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t ns_since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+// Room for every event of the run, segments of a strategy without a cache included.
+std::size_t expected_events(const TrainingPlan& plan, int steps) {
+  const auto programs = static_cast<std::size_t>(steps) + 1;
+  return 4 * plan.train.values.size() * programs + 1024;
+}
+
+// What recording one event costs here and now, measured on a recorder of its own.
+std::uint64_t measure_recording_ns() {
+  constexpr std::size_t kEvents = 1 << 16;
+  TraceRecorder recorder(kEvents);
+  const auto start = Clock::now();
+  for (std::uint32_t i = 0; i < kEvents; ++i)
+    recorder.record(EventKind::alloc, i, Role::activation, i, i, i);
+  return ns_since(start) / kEvents;
+}
+
+// Follows the process through the moments of the ladder, between steps, never inside one.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(ProcessMemory& memory) : memory_(memory) {
+    memory_.baseline = read_residency().resident;
+  }
+  void before_first_step() { memory_.resident.initial = read_residency().resident; }
+  void after_step(int step, int warmup_steps, int last_step) {
+    const Residency now = read_residency();
+    if (step == 1) memory_.resident.after_step_1 = now.resident;
+    if (step == warmup_steps) {
+      memory_.resident.warmup_peak = now.high_water_mark;
+      reset_high_water_mark();
+    }
+    if (step == last_step) memory_.resident.steady_peak = now.high_water_mark;
+    memory_.resident.overall_peak = std::max(memory_.resident.overall_peak, now.high_water_mark);
+  }
+
+ private:
+  ProcessMemory& memory_;
+};
+
+void take_steps(const Cell& cell, Trainer& trainer, TraceRecorder& recorder, bool computes,
+                Sample& sample) {
+  const int steps = cell.warmup_steps + cell.measured_steps;
+  ProcessWatch watch(sample.process);
+  watch.before_first_step();
+  HeapCounters heap_before{};
+  for (int step = 1; step <= steps; ++step) {
+    if (step == cell.warmup_steps + 1) {
+      restart_heap_peak();
+      heap_before = heap_counters();
+    }
+    recorder.enter_step(step);
+    const std::uint64_t faults = minor_faults();
+    const StepResult result = trainer.step();
+    sample.minor_faults.push_back(minor_faults() - faults);
+    sample.step_time_ns.push_back(result.time_ns);
+    sample.stall_time_ns.push_back(result.stall_ns);
+    if (computes) sample.loss.push_back(result.loss);
+    watch.after_step(step, cell.warmup_steps, steps);
+  }
+  const HeapCounters heap_after = heap_counters();
+  sample.witness = {
+      .available = heap_witness_available(),
+      .heap_live_bytes = heap_before.live_bytes,
+      .heap_peak_bytes = heap_after.peak_bytes,
+      .heap_allocations_per_step = (heap_after.allocations - heap_before.allocations) /
+                                   static_cast<std::uint64_t>(cell.measured_steps)};
+}
+
+void check(const Cell& cell) {
+  if (cell.warmup_steps < 1 || cell.measured_steps < 1)
+    throw InputError(
+        fmt::format("{}: needs at least one warm-up and one measured step, has {} "
+                    "and {}",
+                    cell.id(), cell.warmup_steps, cell.measured_steps));
+}
+
+}  // namespace
+
+Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path) {
+  const auto start = Clock::now();
+  check(cell);
+  Sample sample;
+  sample.cell = cell;
+  sample.seed = seed;
+  sample.started = fmt::format(
+      "{:%Y-%m-%dT%H:%M:%SZ}",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  const DeviceKind& kind = Registry<DeviceKind>::instance().find(cell.device.name());
+  if (const std::string why = kind.unavailable(); !why.empty()) {
+    sample.status = SampleStatus::unsupported;
+    sample.reason = why;
+    return sample;
+  }
+  const auto workload = make_workload(cell.workload);
+  const TrainingPlan plan =
+      plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
+  sample.rules = plan.train.rules;
+  sample.samples_per_step = workload->batch_size();
+  sample.flops_per_step = total_flops(plan.train);
+  for (const Value& value : plan.train.values)
+    if (value.role == Role::weight) sample.parameter_count += element_count(value.shape);
+  sample.lower_bound_bytes = peak_live_bytes(plan.train);
+
+  const int steps = cell.warmup_steps + cell.measured_steps;
+  TraceRecorder recorder(expected_events(plan, steps));
+  for (const Op& op : plan.train.ops) recorder.trace().op_names.push_back(op.name);
+  try {
+    const auto device = kind.create(cell.device);
+    device->memory().record_into(&recorder);
+    recorder.trace().header = {.device = cell.device.to_string(),
+                               .rules = plan.train.rules,
+                               .allocator = cell.allocator.to_string(),
+                               .workload = cell.workload.to_string(),
+                               .capacity_bytes = device->memory().capacity()};
+    const auto allocator = make_allocator(cell.allocator, device->memory());
+    RecordingAllocator recorded(*allocator, recorder);
+    auto data = device->computes() ? workload->open_data(seed) : nullptr;
+    Trainer trainer(plan, *device, recorded, recorder, std::move(data), seed);
+    sample.device_setup_ns = device->memory().counters().allocation_ns;
+    sample.setup_ns = ns_since(start);
+    take_steps(cell, trainer, recorder, device->computes(), sample);
+    sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
+    recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
+    if (device->computes() && workload->held_out_batches() > 0) {
+      sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
+    }
+    sample.reason = allocator->why_not_engaged();
+    if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
+  } catch (const OutOfMemory& error) {
+    sample.status = SampleStatus::oom;
+    sample.reason = error.what();
+    sample.oom = error.report();
+    sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
+  }
+  sample.ledger_available = true;
+  sample.recording_ns_per_event = measure_recording_ns();
+  if (!trace_path.empty()) write_trace(recorder.trace(), trace_path);
+  return sample;
+}
+
+}  // namespace headroom
