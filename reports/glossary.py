@@ -1,0 +1,56 @@
+"""Names and explanations, from glossary.toml."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Word:
+    """A verdict as the page shows it. `word` is as the file has it, known or not."""
+
+    word: str
+    tone: str = "none"
+    icon: str = "question"
+    meaning: str = ""
+    detail: str = ""  # what stood in parentheses
+
+
+@functools.cache
+def _content() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
+
+
+def verdict(text: str) -> Word:
+    """Looks up "NOT-TESTABLE-HERE(a CUDA GPU)" by the word before the parenthesis."""
+    word, _, detail = text.partition("(")
+    word, detail = word.strip(), detail.rstrip(") ").strip()
+    for entry in _content()["verdict"]:
+        if entry["word"] == word:
+            return Word(word, entry["tone"], entry["icon"], entry["meaning"], detail)
+    return Word(word, detail=detail)
+
+
+def verdicts() -> list[Word]:
+    return [verdict(entry["word"]) for entry in _content()["verdict"]]
+
+
+def terms() -> list[tuple[str, str]]:
+    return [(entry["word"], entry["meaning"]) for entry in _content()["term"]]
+
+
+def metric(name: str) -> str:
+    """ "reserved_bytes.overall_peak" → "reserved, peak"."""
+    base, _, moment = name.partition(".")
+    words = _content()["metric"].get(base, base.replace("_", " "))
+    if moment:
+        words += ", " + _content()["moment"].get(moment, moment.replace("_", " ").replace(".", " "))
+    return words
+
+
+def more_is_better(name: str) -> bool:
+    return name.partition(".")[0] in _content()["better"]["more"]

@@ -1,0 +1,75 @@
+"""Plain data → one self-contained page. Everything from a file is escaped by the templates."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from reports import glossary, units
+from reports.palette import AllocatorLooks, split_spec
+from reports.read import RunData
+from reports.view_cells import build_cells
+from reports.view_claims import ArmIndex, build_claims
+from reports.view_matrix import build_matrix
+from reports.view_summary import build_summary
+
+TEMPLATES = Path(__file__).with_name("templates")
+MAXIMUM_EMBEDDED = 2 * 2**20  # bytes of verdicts.json carried along for download
+
+
+def render(data: RunData) -> str:
+    """The whole page. The same input gives the same bytes."""
+    matrix_entries: list[dict[str, Any]] = data.verdicts["matrix"] if data.verdicts else []
+    looks = AllocatorLooks({record["cell"]["allocator"] for record in (*data.samples, *matrix_entries)})
+    arms = ArmIndex(data.samples, matrix_entries)
+    cells = build_cells(data.directory, data.samples, matrix_entries, looks)
+    style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
+    script = _asset("report.js")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec
+    )
+    return environment.get_template("page.html").render(
+        run=data.run,
+        verdicts=data.verdicts,
+        summary=build_summary(data, sum(1 for cell in cells if cell.alerts)),
+        claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
+        matrix=build_matrix(matrix_entries, looks),
+        cells=cells,
+        looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
+        terms=glossary.terms(),
+        words=glossary.verdicts(),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        embedded=_embedded(data),
+    )
+
+
+def _asset(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _embedded(data: RunData) -> Markup | None:
+    """run.json and verdicts.json as one data block; "<" cannot end the element it lies in."""
+    text = json.dumps({"run": data.run, "verdicts": data.verdicts}, ensure_ascii=False, separators=(",", ":"))
+    if len(text) > MAXIMUM_EMBEDDED:
+        return None
+    return Markup(text.replace("<", "\\u003c"))

@@ -1,0 +1,248 @@
+// Filter, sort, theme, deep links, pointer read-out, download. The page is whole without it.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const byId = (id) => document.getElementById(id);
+  const all = (selector, from = document) => Array.from(from.querySelectorAll(selector));
+  root.classList.add("js");
+
+  // The address: #place?key=value&… so that a link reproduces what is on the screen.
+  const readAddress = () => {
+    const [place, query = ""] = location.hash.slice(1).split("?");
+    return { place: decodeURIComponent(place), state: new URLSearchParams(query) };
+  };
+  const writeAddress = (place, changes) => {
+    const address = readAddress();
+    const state = address.place === place ? address.state : new URLSearchParams();
+    for (const [key, value] of Object.entries(changes)) value ? state.set(key, value) : state.delete(key);
+    const query = state.toString();
+    history.replaceState(null, "", "#" + place + (query ? "?" + query : ""));
+  };
+
+  // Theme: what the system says, unless chosen here.
+  const themes = ["auto", "light", "dark"];
+  const stored = (() => { try { return localStorage.getItem("headroom-theme"); } catch { return null; } })();
+  const setTheme = (theme) => {
+    if (theme === "auto") delete root.dataset.theme; else root.dataset.theme = theme;
+    byId("theme").textContent = "Theme: " + theme;
+    byId("theme").dataset.now = theme;
+  };
+  setTheme(themes.includes(stored) ? stored : "auto");
+  byId("theme").addEventListener("click", () => {
+    const next = themes[(themes.indexOf(byId("theme").dataset.now) + 1) % themes.length];
+    setTheme(next);
+    try { localStorage.setItem("headroom-theme", next); } catch { /* private window: this page only */ }
+  });
+
+  // Claims by verdict.
+  const filterClaims = (verdict) => {
+    const select = byId("claim-verdict");
+    if (!select) return;
+    select.value = Array.from(select.options).some((option) => option.value === verdict) ? verdict : "";
+    const items = all("[data-verdict]", byId("claims"));
+    for (const item of items) item.hidden = select.value !== "" && item.dataset.verdict !== select.value;
+    const articles = items.filter((item) => item.matches("article"));
+    byId("claim-shown").textContent =
+      select.value ? articles.filter((item) => !item.hidden).length + " of " + articles.length + " claims" : "";
+  };
+  byId("claim-verdict")?.addEventListener("change", (event) => {
+    filterClaims(event.target.value);
+    writeAddress("claims", { verdict: event.target.value });
+  });
+
+  // Matrix: one figure, one device or all.
+  const showMatrix = (metric, device) => {
+    const metrics = byId("matrix-metric");
+    if (!metrics) return;
+    const devices = byId("matrix-device");
+    if (Array.from(metrics.options).some((option) => option.value === metric)) metrics.value = metric;
+    if (Array.from(devices.options).some((option) => option.value === device)) devices.value = device;
+    for (const item of all("#matrix .m")) item.classList.toggle("on", item.dataset.m === metrics.value);
+    for (const table of all("#matrix .device-table"))
+      table.hidden = devices.value !== "" && table.dataset.device !== devices.value;
+  };
+  for (const id of ["matrix-metric", "matrix-device"])
+    byId(id)?.addEventListener("change", () => {
+      showMatrix(byId("matrix-metric").value, byId("matrix-device").value);
+      writeAddress("matrix", { metric: byId("matrix-metric").value, device: byId("matrix-device").value });
+    });
+
+  // Cells: find, filter, order.
+  const list = byId("cell-list");
+  const cells = list ? all(":scope > details", list) : [];
+  const arrangeCells = () => {
+    const words = byId("cell-find").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const status = byId("cell-status").value;
+    let shown = 0;
+    for (const cell of cells) {
+      const text = cell.dataset.text.toLowerCase();
+      cell.hidden = (status && cell.dataset.status !== status) || !words.every((word) => text.includes(word));
+      if (!cell.hidden) shown += 1;
+    }
+    const key = byId("cell-order").value;
+    const value = (cell) => (cell.dataset[key] === undefined ? Infinity : Number(cell.dataset[key]));
+    const ordered = key ? cells.slice().sort((a, b) => value(a) - value(b)) : cells;
+    list.append(...ordered);
+    byId("cell-none").hidden = shown > 0;
+    byId("cell-shown").textContent = shown < cells.length ? shown + " of " + cells.length + " cells" : "";
+  };
+  if (list) {
+    for (const [id, name] of [["cell-find", "input"], ["cell-status", "change"], ["cell-order", "change"]])
+      byId(id).addEventListener(name, () => {
+        arrangeCells();
+        writeAddress("cells", {
+          find: byId("cell-find").value, status: byId("cell-status").value, order: byId("cell-order").value,
+        });
+      });
+  }
+
+  // Going to an address: set its state, open what encloses it, scroll there.
+  const follow = () => {
+    const { place, state } = readAddress();
+    if (place === "claims" || place === "") filterClaims(state.get("verdict") || "");
+    if (place === "matrix") showMatrix(state.get("metric"), state.get("device"));
+    if (place === "cells" && list) {
+      byId("cell-find").value = state.get("find") || "";
+      byId("cell-status").value = state.get("status") || "";
+      byId("cell-order").value = state.get("order") || "";
+      arrangeCells();
+    }
+    const target = place && byId(place);
+    if (!target) return;
+    if (target.hidden || target.closest("[hidden]")) {  // a filter must not swallow a link
+      filterClaims("");
+      if (list) { byId("cell-find").value = ""; byId("cell-status").value = ""; arrangeCells(); }
+    }
+    for (let element = target; element; element = element.parentElement)
+      if (element.matches("details")) element.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", follow);
+
+  // Where am I?
+  const links = all(".nav a");
+  const sections = links.map((link) => byId(link.hash.slice(1)));
+  const mark = () => {
+    const line = innerHeight / 3;
+    let current = 0;
+    sections.forEach((section, place) => { if (section.getBoundingClientRect().top <= line) current = place; });
+    if (innerHeight + scrollY >= document.body.scrollHeight - 4) current = sections.length - 1;
+    links.forEach((link, place) => {
+      if (place === current) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
+    });
+  };
+  addEventListener("scroll", mark, { passive: true });
+
+  // Tables: sort by a column, take away as CSV.
+  const sortTable = (table, column, header) => {
+    const down = header.getAttribute("aria-sort") === "ascending";
+    all("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
+    header.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const key = (row) => {
+      const cell = row.cells[column];
+      const text = cell.dataset.sort ?? cell.textContent.trim();
+      return text !== "" && !Number.isNaN(Number(text)) ? Number(text) : text;
+    };
+    const compare = (a, b) => {
+      const numbers = (typeof a === "number") - (typeof b === "number");
+      if (numbers) return -numbers;  // figures before words
+      return typeof a === "number" ? a - b : a.localeCompare(b);
+    };
+    const body = table.tBodies[0];
+    const rows = Array.from(body.rows).map((row) => [key(row), row]);
+    rows.sort((a, b) => (down ? -1 : 1) * compare(a[0], b[0]));
+    body.append(...rows.map(([, row]) => row));
+  };
+  const save = (name, type, text) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const quote = (text) => (/[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
+  const csv = (table) =>
+    Array.from(table.rows)
+      .map((row) => Array.from(row.cells).map((cell) => quote(cell.dataset.sort ?? cell.textContent.trim())).join(","))
+      .join("\n") + "\n";
+  for (const table of all("table.sortable")) {
+    all("th", table.tHead).forEach((header, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...header.childNodes);
+      button.addEventListener("click", () => sortTable(table, column, header));
+      header.append(button);
+    });
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "csv";
+    button.textContent = "Download CSV";
+    button.addEventListener("click", () => save(table.id + ".csv", "text/csv", csv(table)));
+    table.closest(".scroll").after(button);
+  }
+  byId("download-json")?.addEventListener("click", (event) =>
+    save(event.target.dataset.name + ".json", "application/json", byId("run-data").textContent));
+
+  // Pointer read-out over charts.
+  const scaled = (value, units) => {
+    let [name, size] = units[0];
+    for (const unit of units) if (Math.abs(value) >= unit[1]) [name, size] = unit;
+    const number = value / size;
+    return (Number.isInteger(number) ? String(number) : number.toPrecision(3)) + "\u202f" + name;
+  };
+  const bytes = [["B", 1], ["KiB", 2 ** 10], ["MiB", 2 ** 20], ["GiB", 2 ** 30], ["TiB", 2 ** 40]];
+  const times = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
+  const words = (value, unit) => {
+    if (value === null || value === undefined) return "–";
+    if (unit === "bytes") return scaled(value, bytes);
+    if (unit === "ns") return scaled(value, times);
+    return String(value) + (unit ? "\u202f" + unit : "");
+  };
+  const tip = byId("tip");
+  const line = (name, text) => {
+    const row = document.createElement("span");
+    const value = document.createElement("i");
+    value.textContent = text;
+    row.append(name, value);
+    return row;
+  };
+  for (const plot of all(".plot")) {
+    const source = plot.querySelector("script");
+    if (!source) continue;
+    const svg = plot.querySelector("svg");
+    let data = null;
+    let cursor = null;
+    const leave = () => { tip.hidden = true; cursor?.remove(); };
+    svg.addEventListener("pointermove", (event) => {
+      data ??= JSON.parse(source.textContent);
+      const box = svg.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+      let low = 0;
+      let high = data.x.length - 1;
+      while (high - low > 1) { const middle = (low + high) >> 1; if (data.x[middle] <= x) low = middle; else high = middle; }
+      const at = Math.abs(data.x[high] - x) < Math.abs(x - data.x[low]) ? high : low;
+      cursor ??= document.createElementNS("http://www.w3.org/2000/svg", "line");
+      for (const [key, value] of Object.entries({ x1: data.x[at], x2: data.x[at], y1: data.top, y2: data.bottom, class: "cursor" }))
+        cursor.setAttribute(key, value);
+      svg.append(cursor);
+      const title = document.createElement("b");
+      title.textContent = data.labels[at];
+      const rows = data.series
+        .filter((series) => (series.text ?? series.values)[at] !== undefined && (series.values?.[at] ?? 1) !== 0)
+        .map((series) => line(series.name, series.text ? series.text[at] : words(series.values[at], data.unit)));
+      tip.replaceChildren(title, ...rows);
+      tip.hidden = false;
+      const width = tip.offsetWidth;
+      tip.style.left = Math.max(8, Math.min(event.clientX + 16, innerWidth - width - 8)) + "px";
+      tip.style.top = Math.max(8, event.clientY - tip.offsetHeight - 14) + "px";
+    });
+    svg.addEventListener("pointerleave", leave);
+  }
+
+  // On paper: the data lists of claims stay closed, notes on reading are open.
+  addEventListener("beforeprint", () => all(".how").forEach((element) => { element.open = true; }));
+
+  filterClaims("");
+  follow();
+  mark();
+})();

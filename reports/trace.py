@@ -1,0 +1,195 @@
+"""Reads a recorded trace and follows the bytes: requested, allocated and reserved after each
+event, by role, by phase, by step.
+
+A trace is material from a file: whatever does not fit ends in TraceError, never in a wrong curve.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from reports.read import SCHEMA_MAJOR
+
+MAXIMUM_BYTES = 256 * 2**20  # decompressed; beyond that the report says so instead of drawing
+_COLUMNS = ("kind", "role", "phase", "id", "op", "step", "requested_bytes", "size_bytes", "time_ns")
+
+
+class TraceError(Exception):
+    """Why this trace cannot be drawn."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """After each event, in bytes; arrays of one length."""
+
+    header: dict[str, Any]
+    op_names: list[str]
+    phases: list[str]  # names by index
+    step: numpy.ndarray
+    phase: numpy.ndarray
+    time_ns: numpy.ndarray
+    requested: numpy.ndarray
+    allocated: numpy.ndarray
+    reserved: numpy.ndarray
+    by_role: dict[str, numpy.ndarray]  # requested bytes
+    live_at_peak: list[tuple[str, str, int]]  # op, role, bytes: the largest first
+    broken: list[str]  # invariants that do not hold, in words
+
+    @property
+    def peak(self) -> int:
+        """Event at which allocated bytes were highest."""
+        return int(numpy.argmax(self.allocated))
+
+
+def load(run_directory: Path, name: str) -> Timeline:
+    """Reads `name`, which must lie inside the run directory. Raises TraceError."""
+    root = run_directory.resolve()
+    file = (root / name).resolve()
+    if not file.is_relative_to(root):
+        raise TraceError(f"the trace {name} lies outside the run directory")
+    try:
+        with gzip.open(file) as stream:
+            text = stream.read(MAXIMUM_BYTES + 1)
+    except FileNotFoundError:
+        raise TraceError(f"the trace {name} is missing") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"the trace {name} cannot be read ({error})") from None
+    if len(text) > MAXIMUM_BYTES:
+        raise TraceError(f"the trace {name} is larger than {MAXIMUM_BYTES >> 20} MiB")
+    try:
+        content = json.loads(text)
+        version = str(content["schema_version"])
+        if version.split(".")[0] != str(SCHEMA_MAJOR):
+            raise TraceError(f"the trace {name} is of schema version {version}; this report reads {SCHEMA_MAJOR}.x")
+        return follow(content)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise TraceError(f"the trace {name} is malformed ({type(error).__name__}: {error})") from None
+
+
+def follow(trace: dict[str, Any]) -> Timeline:
+    columns = trace["columns"]
+    arrays = {key: numpy.asarray(columns[key], dtype=numpy.int64) for key in _COLUMNS}
+    count = len(arrays["kind"])
+    if count == 0:
+        raise ValueError("it has no events")
+    if any(len(array) != count for array in arrays.values()):
+        raise ValueError("its columns differ in length")
+    kinds = [trace["kinds"][index] for index in columns["kind"]]
+    roles = [trace["roles"][index] for index in columns["role"]]
+    op_names = [str(name) for name in trace["op_names"]]
+
+    change = {rung: numpy.zeros(count, dtype=numpy.int64) for rung in ("requested", "allocated", "reserved")}
+    by_role: dict[str, numpy.ndarray] = {}
+    born: dict[int, int] = {}  # block id → its alloc event
+    segments: dict[int, int] = {}
+    died = numpy.full(count, count, dtype=numpy.int64)
+    broken: list[str] = []
+    for event, kind in enumerate(kinds):
+        key = columns["id"][event]
+        if kind == "alloc":
+            born[key] = event
+            _apply(change, by_role, roles, columns, event, event, +1)
+        elif kind == "free":
+            origin = born.pop(key, None)
+            if origin is None:
+                broken.append(f"event {event} frees block {key}, which is not live")
+                continue
+            died[origin] = event
+            _apply(change, by_role, roles, columns, event, origin, -1)
+        elif kind == "segment_alloc":
+            segments[key] = columns["size_bytes"][event]
+            change["reserved"][event] += columns["size_bytes"][event]
+        elif kind == "segment_free":
+            change["reserved"][event] -= segments.pop(key, columns["size_bytes"][event])
+    totals = {rung: numpy.cumsum(array) for rung, array in change.items()}
+    peak = int(numpy.argmax(totals["allocated"]))
+    return Timeline(
+        header=trace["header"],
+        op_names=op_names,
+        phases=[str(name) for name in trace["phases"]],
+        step=arrays["step"],
+        phase=arrays["phase"],
+        time_ns=arrays["time_ns"],
+        by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
+        live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
+        broken=broken[:3] + check(totals, int(trace["header"].get("capacity_bytes") or 0)),
+        **totals,
+    )
+
+
+def _apply(
+    change: dict[str, numpy.ndarray],
+    by_role: dict[str, numpy.ndarray],
+    roles: list[str],
+    columns: dict[str, Any],
+    event: int,
+    origin: int,
+    sign: int,
+) -> None:
+    requested = sign * columns["requested_bytes"][origin]
+    change["requested"][event] += requested
+    change["allocated"][event] += sign * columns["size_bytes"][origin]
+    role = roles[origin]
+    if role not in by_role:
+        by_role[role] = numpy.zeros(len(columns["kind"]), dtype=numpy.int64)
+    by_role[role][event] += requested
+
+
+def check(totals: dict[str, numpy.ndarray], capacity: int) -> list[str]:
+    """requested ≤ allocated ≤ reserved ≤ capacity, at every event."""
+    rungs = [("requested", totals["requested"]), ("allocated", totals["allocated"]), ("reserved", totals["reserved"])]
+    if capacity:
+        rungs.append(("capacity", numpy.full_like(totals["reserved"], capacity)))
+    broken = []
+    for (lower, below), (upper, above) in zip(rungs, rungs[1:]):
+        wrong = numpy.flatnonzero(below > above)
+        if len(wrong):
+            event = int(wrong[0])
+            broken.append(
+                f"{lower} exceeds {upper} at {len(wrong)} of {len(below)} events, "
+                f"first at event {event}: {int(below[event]):,} > {int(above[event]):,} bytes"
+            )
+    return broken
+
+
+def _live(
+    kinds: list[str],
+    roles: list[str],
+    columns: dict[str, Any],
+    op_names: list[str],
+    died: numpy.ndarray,
+    peak: int,
+) -> list[tuple[str, str, int]]:
+    live = [event for event in range(peak + 1) if kinds[event] == "alloc" and died[event] > peak]
+    sums: dict[tuple[str, str], int] = {}
+    for event in live:
+        op = columns["op"][event]
+        name = op_names[op] if 0 <= op < len(op_names) else "outside any op"
+        if columns["step"][event] == 0:
+            name = "set up before step 1"
+        key = (name, roles[event])
+        sums[key] = sums.get(key, 0) + columns["requested_bytes"][event]
+    ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    return [(op, role, size) for (op, role), size in ordered]
+
+
+def thin(values: numpy.ndarray, *, budget: int) -> numpy.ndarray:
+    """Indices of at most about `budget` points that keep every bucket's first, lowest, highest
+    and last value, so that no peak is lost."""
+    count = len(values)
+    if count <= budget:
+        return numpy.arange(count)
+    kept: set[int] = {0, count - 1}
+    edges = numpy.linspace(0, count, max(budget // 4, 1) + 1).astype(int)
+    for start, end in zip(edges, edges[1:]):
+        if end > start:
+            bucket = values[start:end]
+            kept.update((start, start + int(bucket.argmin()), start + int(bucket.argmax()), end - 1))
+    return numpy.array(sorted(kept))

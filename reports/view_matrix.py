@@ -1,0 +1,212 @@
+"""The matrix: workload × allocator, one table per device, only combinations that exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Sequence
+
+from reports import glossary, units
+from reports.glossary import Word
+from reports.palette import AllocatorLooks, Look, SpecText, split_spec
+from reports.slug import slug
+
+DEFAULT_METRIC = "reserved_bytes.overall_peak"
+# Axes that go into the row's name when they differ within the run.
+_OTHER_AXES = (
+    "rules",
+    "execution",
+    "pipeline",
+    "optimizer",
+    "accumulation_steps",
+    "checkpointing",
+    "precision",
+    "pruning",
+    "distribution",
+    "warmup_steps",
+    "measured_steps",
+)
+# Shade by distance from the best of the row; the last has no upper end.
+HEAT_STEPS = (1.0005, 1.03, 1.1, 1.3, 1.7, 2.5)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One metric of one cell."""
+
+    metric: str
+    text: str
+    exact: str
+    interval: str
+    heat: int | None
+    ratio: str  # to the best of the row
+    word: Word | None
+    effect: str
+    baseline: bool
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    link: str
+    status: str
+    reason: str
+    samples: int
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    workload: SpecText
+    batch: int
+    extra: str
+    cells: Sequence[MatrixCell | None]
+
+
+@dataclass(frozen=True)
+class DeviceTable:
+    device: str
+    device_class: str
+    allocators: Sequence[tuple[SpecText, Look]]
+    rows: Sequence[MatrixRow]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    metrics: Sequence[tuple[str, str]]  # name, words
+    default: str
+    tables: Sequence[DeviceTable]
+    repeated: int  # entries left out because another experiment measured the same cell more often
+    flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
+
+
+def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Matrix:
+    metrics = _metrics(entries)
+    extra_axes = _extra_axes(entries)
+    chosen: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+    for entry in entries:
+        device = entry["cell"]["device"]
+        key = (device, *_row_key(entry["cell"], extra_axes[device]), entry["cell"]["allocator"])
+        if key not in chosen or entry["samples"] > chosen[key]["samples"]:
+            chosen[key] = entry
+    tables = []
+    for device in dict.fromkeys(key[0] for key in chosen):
+        inside = {key[1:]: entry for key, entry in chosen.items() if key[0] == device}
+        present = {key[-1] for key in inside}
+        allocators = [spec for spec in looks.ordered() if spec in present]
+        rows = []
+        for row_key in dict.fromkeys(key[:-1] for key in inside):
+            row = [inside.get((*row_key, allocator)) for allocator in allocators]
+            rows.append(_row(row, row_key[-1], metrics))
+        device_class = next(iter(inside.values()))["cell"]["device_class"]
+        tables.append(DeviceTable(device, device_class, [(split_spec(a), looks[a]) for a in allocators], rows))
+    default = DEFAULT_METRIC if DEFAULT_METRIC in metrics else next(iter(metrics), "")
+    return Matrix(
+        metrics=[(metric, glossary.metric(metric)) for metric in metrics],
+        default=default,
+        tables=tables,
+        repeated=len(entries) - len(chosen),
+        flat=[_flat(entry, metrics) for entry in entries],
+    )
+
+
+def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:
+    names: dict[str, None] = {}
+    for entry in entries:
+        for name, value in entry["values"].items():
+            if value is not None:
+                names[name] = None
+    return list(names)
+
+
+def _extra_axes(entries: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
+    """Per device, the axes besides workload and allocator in which its cells differ."""
+    by_device: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        by_device.setdefault(entry["cell"]["device"], []).append(entry["cell"])
+    return {
+        device: [axis for axis in _OTHER_AXES if len({repr(cell[axis]) for cell in cells}) > 1]
+        for device, cells in by_device.items()
+    }
+
+
+def _row_key(cell: dict[str, Any], extra_axes: Sequence[str]) -> tuple[str, str]:
+    extra = ", ".join(f"{axis.replace('_', ' ')} {cell[axis]}" for axis in extra_axes)
+    return cell["workload"], extra
+
+
+def _row(row: Sequence[dict[str, Any] | None], extra: str, metrics: Sequence[str]) -> MatrixRow:
+    first = next(entry for entry in row if entry is not None)
+    best: dict[str, float] = {}
+    for metric in metrics:
+        values = [entry["values"].get(metric) for entry in row if entry is not None]
+        known = [value for value in values if value is not None]
+        if known:
+            best[metric] = max(known) if glossary.more_is_better(metric) else min(known)
+    return MatrixRow(
+        workload=split_spec(first["cell"]["workload"]),
+        batch=first["cell"]["batch"],
+        extra=extra,
+        cells=[None if entry is None else _cell(entry, metrics, best) for entry in row],
+    )
+
+
+def _cell(entry: dict[str, Any], metrics: Sequence[str], best: dict[str, float]) -> MatrixCell:
+    return MatrixCell(
+        link="cell-" + slug(entry["cell"]["cell_id"]),
+        status=entry["status"],
+        reason=entry["reason"] or "",
+        samples=entry["samples"],
+        figures=[_figure(entry, metric, best.get(metric)) for metric in metrics],
+    )
+
+
+def _figure(entry: dict[str, Any], metric: str, best: float | None) -> Figure:
+    value = entry["values"].get(metric)
+    unit = units.unit_of(metric)
+    comparison = entry["comparisons"].get(metric)
+    interval = entry["intervals"].get(metric)
+    heat, ratio = None, ""
+    if value is not None and best is not None and value > 0 and best > 0:
+        distance = best / value if glossary.more_is_better(metric) else value / best
+        heat = sum(distance > step for step in HEAT_STEPS)
+        ratio = "best" if heat == 0 else f"{units.plain(round(distance, 2))}× best"
+    effect = ""
+    if comparison is not None:
+        relative = comparison["scale"] == "log_ratio"
+        effect = (
+            units.effect(comparison.get("effect")) if relative else units.value_in(comparison["theta"], unit)
+        )
+    return Figure(
+        metric=metric,
+        text=units.value_in(value, unit),
+        exact=units.exact(value, unit),
+        interval=_interval(interval, value, unit),
+        heat=heat,
+        ratio=ratio,
+        word=glossary.verdict(comparison["verdict"]) if comparison else None,
+        effect=effect,
+        baseline=entry["arm"] == entry["baseline_arm"],
+    )
+
+
+def _interval(interval: list[float | None] | None, value: float | None, unit: str) -> str:
+    if interval is None or value is None or interval[0] is None or interval[1] is None:
+        return ""
+    low, high = interval
+    if low == high:
+        return ""
+    return f"{units.value_in(low, unit)} … {units.value_in(high, unit)}"
+
+
+def _flat(entry: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "link": "cell-" + slug(entry["cell"]["cell_id"]),
+        "values": [
+            (
+                units.value_in(entry["values"].get(metric), units.unit_of(metric)),
+                units.exact(entry["values"].get(metric), units.unit_of(metric)),
+                entry["values"].get(metric),
+            )
+            for metric in metrics
+        ],
+    }

@@ -1,0 +1,234 @@
+"""The page in a real browser: silent, offline, usable by keyboard, at two widths, in two themes,
+with and without scripts."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.chrome.options import Options  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no headless browser: install chromium and chromium-driver"
+)
+
+SECTIONS = ["summary", "claims", "matrix", "cells", "provenance"]
+DESKTOP, PHONE = (1440, 900), (390, 844)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = Options()
+    options.binary_location = CHROMIUM
+    with tempfile.TemporaryDirectory() as profile:
+        arguments = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+        for argument in (*arguments, f"--user-data-dir={profile}"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+        driver.set_page_load_timeout(60)
+        yield driver
+        driver.quit()
+
+
+@pytest.fixture
+def page(browser: webdriver.Chrome, synthetic_run: Path) -> Iterator[Any]:
+    """Opens the report at an address inside it, at a width, in a theme."""
+
+    def open_page(place: str = "", size: tuple[int, int] = DESKTOP, theme: str = "light") -> webdriver.Chrome:
+        width, height = size
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [
+            {"name": "prefers-color-scheme", "value": theme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        browser.get("about:blank")
+        browser.get((synthetic_run / "report.html").as_uri() + place)
+        return browser
+
+    yield open_page
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def background(browser: webdriver.Chrome) -> str:
+    return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+
+def visible(browser: webdriver.Chrome, selector: str) -> list[Any]:
+    return [element for element in browser.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
+
+
+def test_it_opens_without_a_message_and_asks_the_network_for_nothing(page: Any) -> None:
+    page().get_log("browser")
+    page().get_log("performance")
+    browser = page()
+    browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert browser.get_log("browser") == []
+    requests = [entry["message"] for entry in browser.get_log("performance") if "requestWillBeSent" in entry["message"]]
+    assert requests and all("file:///" in text or "about:blank" in text for text in requests)
+    assert sum('"file:///' in text and "report.html" in text for text in requests) == len(requests)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_sticks_out_sideways(page: Any, size: tuple[int, int], theme: str) -> None:
+    browser = page(size=size, theme=theme)
+    browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    page_width, window_width = browser.execute_script(
+        "const root = document.documentElement; return [root.scrollWidth, root.clientWidth]"
+    )
+    assert page_width <= window_width <= size[0]
+
+
+def test_every_section_is_reached_by_keyboard(page: Any) -> None:
+    browser = page()
+    reached = []
+    for _ in range(12):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        link = browser.switch_to.active_element
+        if link.get_attribute("class") in ("brand", "skip") or not (link.get_attribute("href") or "").count("#"):
+            continue
+        name = link.get_attribute("href").split("#")[1]
+        if name in SECTIONS and name not in reached:
+            link.send_keys(Keys.ENTER)
+            reached.append(name)
+            top = browser.execute_script(f"return document.getElementById('{name}').getBoundingClientRect().top")
+            assert top < DESKTOP[1]
+            link = browser.find_element(By.CSS_SELECTOR, f".nav a[href='#{name}']")
+            browser.execute_script("arguments[0].focus()", link)
+    assert reached == SECTIONS
+
+
+def test_a_cell_is_opened_by_keyboard(page: Any) -> None:
+    browser = page()
+    cell = browser.find_element(By.CSS_SELECTOR, "details.cell")
+    summary = cell.find_element(By.TAG_NAME, "summary")
+    browser.execute_script("arguments[0].focus()", summary)
+    summary.send_keys(Keys.ENTER)
+    assert cell.get_attribute("open") is not None
+    assert cell.find_element(By.CSS_SELECTOR, "svg.chart").is_displayed()
+
+
+def test_a_link_into_a_cell_opens_it(page: Any) -> None:
+    browser = page()
+    anchor = browser.find_elements(By.CSS_SELECTOR, "details.cell")[7].get_attribute("id")
+    browser = page("#" + anchor)
+    cell = browser.find_element(By.ID, anchor)
+    assert cell.get_attribute("open") is not None
+    assert 0 <= cell.rect["y"] - browser.execute_script("return scrollY") < DESKTOP[1]
+
+
+def test_cells_are_found_by_words_and_the_address_remembers(page: Any) -> None:
+    browser = page("#cells")
+    whole = len(visible(browser, "details.cell"))
+    browser.find_element(By.ID, "cell-find").send_keys("host malloc")
+    found = visible(browser, "details.cell")
+    assert 0 < len(found) < whole
+    for cell in found:
+        assert "malloc" in cell.get_attribute("data-text") and "host" in cell.get_attribute("data-text")
+    address = browser.current_url
+    assert len(visible(page(address[address.index("#") :]), "details.cell")) == len(found)
+
+
+def test_cells_are_ordered_by_peak_reserved(page: Any) -> None:
+    browser = page("#cells")
+    Select(browser.find_element(By.ID, "cell-order")).select_by_value("reserved")
+    values = [cell.get_attribute("data-reserved") for cell in visible(browser, "details.cell")]
+    known = [float(value) for value in values if value]
+    assert len(known) > 5 and known == sorted(known) and not any(values[len(known) :])
+
+
+def test_a_link_through_a_filter_shows_its_goal(page: Any) -> None:
+    browser = page("#cells")
+    cells = browser.find_elements(By.CSS_SELECTOR, "details.cell")
+    hidden = next(cell for cell in cells if "malloc" not in cell.get_attribute("data-text"))
+    browser.find_element(By.ID, "cell-find").send_keys("malloc")
+    assert not hidden.is_displayed()
+    browser.execute_script("location.hash = arguments[0]", hidden.get_attribute("id"))
+    browser.implicitly_wait(2)
+    assert hidden.is_displayed()
+
+
+def test_claims_are_filtered_by_verdict(page: Any) -> None:
+    browser = page("#claims?verdict=CONDITIONAL")
+    assert [claim.get_attribute("id") for claim in visible(browser, "article.claim")] == ["claim-S02"]
+    Select(browser.find_element(By.ID, "claim-verdict")).select_by_value("")
+    assert len(visible(browser, "article.claim")) == 2
+
+
+def test_the_matrix_shows_the_chosen_figure_and_device(page: Any) -> None:
+    browser = page("#matrix")
+    Select(browser.find_element(By.ID, "matrix-metric")).select_by_value("steady_step_time_ns")
+    shown = visible(browser, "#matrix .m")
+    assert shown and all(item.get_attribute("data-m") == "steady_step_time_ns" for item in shown)
+    Select(browser.find_element(By.ID, "matrix-device")).select_by_value("host(capacity=4GiB)")
+    assert len(visible(browser, "#matrix .device-table")) == 1
+    assert "metric=steady_step_time_ns" in browser.current_url
+
+
+def test_a_table_is_sorted_by_its_numbers_both_ways(page: Any) -> None:
+    browser = page("#matrix")
+    browser.execute_script("document.querySelector('#matrix details').open = true")
+    header = browser.find_elements(By.CSS_SELECTOR, "#matrix-data th")[7]
+    cells = "return [...document.querySelectorAll('#matrix-data tbody tr')].map((row) => row.cells[7].dataset.sort)"
+    for direction, reverse in (("ascending", False), ("descending", True)):
+        header.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+        assert header.get_attribute("aria-sort") == direction
+        values = [float(value) for value in browser.execute_script(cells) if value is not None]
+        assert len(set(values)) > 2 and values == sorted(values, reverse=reverse)
+
+
+def test_the_theme_follows_the_system_until_chosen(page: Any) -> None:
+    light, dark = background(page(theme="light")), background(page(theme="dark"))
+    assert light != dark
+    browser = page(theme="dark")
+    button = browser.find_element(By.ID, "theme")
+    button.send_keys(Keys.ENTER)
+    assert background(browser) == light
+    button.send_keys(Keys.ENTER)
+    assert background(browser) == dark
+    button.send_keys(Keys.ENTER)
+    assert button.text == "Theme: auto"
+
+
+def test_charts_follow_the_theme(page: Any) -> None:
+    colours = set()
+    for theme in ("light", "dark"):
+        browser = page("#claims", theme=theme)
+        text = browser.find_element(By.CSS_SELECTOR, "article.claim svg.chart text")
+        colours.add(text.value_of_css_property("fill"))
+    assert len(colours) == 2
+
+
+def test_the_pointer_reads_a_chart(page: Any) -> None:
+    browser = page("#claims")
+    chart = browser.find_element(By.CSS_SELECTOR, "article.claim svg.chart")
+    webdriver.ActionChains(browser).move_to_element(chart).perform()
+    tip = browser.find_element(By.ID, "tip")
+    assert tip.is_displayed() and "change" in tip.text
+
+
+def test_without_scripts_the_content_is_there_and_the_controls_are_not(page: Any, browser: webdriver.Chrome) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    opened = page()
+    for section in SECTIONS:
+        assert opened.find_element(By.ID, section).is_displayed()
+    assert visible(opened, "article.claim svg.chart")
+    assert visible(opened, "#matrix .m")
+    assert not visible(opened, ".js-only")
+    opened.find_element(By.CSS_SELECTOR, "details.cell summary").click()
+    assert visible(opened, "details.cell svg.chart")

@@ -1,0 +1,182 @@
+"""The page as text: self-contained, escaped, the same for the same input."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixture import BATCHES, run_of, write_files, write_fixture
+
+from reports.read import read_run
+from reports.render import render
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'${}{{7*7}}'
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture(scope="session")
+def page_text(synthetic_run: Path) -> str:
+    return (synthetic_run / "report.html").read_text()
+
+
+@pytest.fixture(scope="session")
+def page(page_text: str) -> Page:
+    return Page(page_text)
+
+
+def test_the_same_input_gives_the_same_bytes(synthetic_run: Path, page_text: str) -> None:
+    assert render(read_run(synthetic_run)) == page_text
+
+
+def test_the_same_input_elsewhere_gives_the_same_bytes(tmp_path: Path, page_text: str) -> None:
+    assert render(read_run(write_fixture(tmp_path / "elsewhere"))) == page_text
+
+
+def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
+    loading = {"link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
+    assert not [tag for tag, _ in page.elements if tag in loading]
+    for _, attributes in page.elements:
+        assert "src" not in attributes
+        for key in ("href", "xlink:href"):
+            assert attributes.get(key, "#").startswith("#")
+
+
+def test_the_policy_allows_exactly_the_style_and_script_of_the_page(page_text: str, page: Page) -> None:
+    policy = next(a["content"] for tag, a in page.elements if tag == "meta" and "http-equiv" in a)
+    assert policy is not None and policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    for kind, pattern in (("style", r"<style>(.*?)</style>"), ("script", r"<script>(.*?)</script>")):
+        bodies = re.findall(pattern, page_text, re.DOTALL)
+        assert len(bodies) == 1
+        digest = base64.b64encode(hashlib.sha256(bodies[0].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+def test_no_element_carries_style_or_handlers(page: Page) -> None:
+    for tag, attributes in page.elements:
+        assert "style" not in attributes, tag
+        assert not [name for name in attributes if name.startswith("on")], tag
+
+
+def test_ids_are_unique_and_every_inner_link_leads_somewhere(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.elements:
+        for key, value in attributes.items():
+            if key == "href" and value:
+                assert value[1:].split("?")[0] in ids, value
+            for reference in re.findall(r"url\(#([^)]*)\)", value or ""):
+                assert reference in ids
+
+
+def test_charts_have_a_name_a_description_and_their_data(page: Page, page_text: str) -> None:
+    charts = [attributes for tag, attributes in page.elements if tag == "svg" and attributes.get("role") == "img"]
+    assert len(charts) > 20
+    ids = {attributes.get("id"): tag for tag, attributes in page.elements}
+    for chart in charts:
+        title, description = (chart["aria-labelledby"] or "").split()
+        assert (ids[title], ids[description]) == ("title", "desc")
+        assert ids[title.removesuffix("-t") + "-data"] == "table"
+
+
+def test_colours_in_charts_are_variables(page_text: str) -> None:
+    charts = "".join(re.findall(r'<svg[^>]*class="chart".*?</svg>', page_text, re.DOTALL))
+    assert "var(--" in charts
+    assert not re.findall(r"#[0-9a-fA-F]{6}\b", charts)
+
+
+def test_it_stays_small(page_text: str) -> None:
+    assert len(page_text.encode()) < 4 * 2**20
+
+
+def hostile(value: Any, key: str = "") -> Any:
+    """Every free text of a record, made hostile; words the schema fixes stay."""
+    fixed = {"schema_version", "kind", "status", "device_class", "relation", "scale", "trace_file", "judge"}
+    if isinstance(value, dict):
+        return {name: hostile(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [hostile(item, key) for item in value]
+    if isinstance(value, str) and key not in fixed:
+        return value + HOSTILE
+    return value
+
+
+def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run")
+    data = read_run(directory)
+    write_files(directory, hostile(data.run), [hostile(sample) for sample in data.samples], hostile(data.verdicts))
+    for file in (directory / "traces").iterdir():
+        trace = json.loads(gzip.decompress(file.read_bytes()))
+        trace["op_names"] = [name + HOSTILE for name in trace["op_names"]]
+        trace["phases"] = [name + HOSTILE for name in trace["phases"]]
+        file.write_bytes(gzip.compress(json.dumps(trace).encode()))
+    text = render(read_run(directory))
+    page = Page(text)
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert len(re.findall(r"<script>", text)) == 1
+    assert "alert(1)" in "".join(page.text)
+    assert "{{7*7}}" in text and "49" not in "".join(re.findall(r"\{\{7.*?\}\}", text))
+
+
+def test_contradicting_bytes_are_said_on_the_first_screen_and_in_the_cell(tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(4,))
+    samples = read_run(directory).samples
+    samples[0]["memory"]["allocated_bytes"]["steady_peak"] = 2**50
+    write_files(directory, run_of(len(samples)), samples, None)
+    text = render(read_run(directory))
+    summary, cells = text.split('id="cells"')
+    assert "contradict each other in 1 cell" in summary
+    assert "allocated" in cells and "exceeds reserved" in cells
+
+
+def test_a_missing_trace_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(4,))
+    for file in (directory / "traces").iterdir():
+        file.unlink()
+    text = render(read_run(directory))
+    assert "No memory timeline" in text and "is missing" in text
+    assert "What is live at the peak" in text
+
+
+def test_a_run_without_samples_still_has_a_page(tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    write_files(directory, {**run_of(12), "status": "interrupted"}, [], None)
+    text = render(read_run(directory))
+    assert "0 of 12 planned samples" in text
+    assert 'id="provenance"' in text and 'id="matrix"' not in text
+
+
+def test_cells_that_gave_no_figure_stay_visible_with_their_reason(page: Page) -> None:
+    text = "".join(page.text)
+    assert "this machine has no CUDA GPU" in text
+    assert "did not fit into 256 MiB" in text
+
+
+def test_every_sweep_point_is_in_the_claims_table(page_text: str) -> None:
+    table = re.search(r'<table class="sortable" id="claim-S02-p1-table">(.*?)</table>', page_text, re.DOTALL)
+    assert table is not None
+    for batch in BATCHES:
+        assert f'data-sort="{batch}"' in table[1] or f'data-sort="{batch}.0"' in table[1]

@@ -1,0 +1,112 @@
+"""Following a recorded trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from fixture import MIB, cell_of, record, trace_of
+
+from reports import trace
+
+
+def made_up(growth: bool = True) -> dict[str, Any]:
+    return trace_of(record(4, 1024 * MIB, growth, None), cell_of("meta(card=v100-16gb)", 4, "bfc"))
+
+
+def test_totals_follow_the_events() -> None:
+    run = record(4, 1024 * MIB, True, None)
+    timeline = trace.follow(trace_of(run, cell_of("meta", 4, "bfc")))
+    recorded = numpy.array(run.history)
+    assert (timeline.requested == recorded[:, 1]).all()
+    assert (timeline.allocated == recorded[:, 2]).all()
+    assert (timeline.reserved == recorded[:, 3]).all()
+
+
+def test_roles_add_up_to_the_requested_bytes_at_every_event() -> None:
+    timeline = trace.follow(made_up())
+    assert (sum(timeline.by_role.values()) == timeline.requested).all()
+
+
+def test_what_is_live_at_the_peak_adds_up_to_the_peak() -> None:
+    timeline = trace.follow(made_up())
+    assert sum(size for _, _, size in timeline.live_at_peak) == timeline.requested[timeline.peak]
+
+
+def test_a_sound_trace_breaks_no_invariant() -> None:
+    assert trace.follow(made_up()).broken == []
+
+
+def test_blocks_beyond_the_reserved_bytes_are_found() -> None:
+    content = made_up()
+    place = content["columns"]["kind"].index(2)
+    content["columns"]["size_bytes"][place] = 1
+    assert any("allocated exceeds reserved" in text for text in trace.follow(content).broken)
+
+
+def test_more_than_the_capacity_is_found() -> None:
+    content = made_up()
+    content["header"]["capacity_bytes"] = 1
+    assert any("reserved exceeds capacity" in text for text in trace.follow(content).broken)
+
+
+def test_a_free_of_nothing_is_found() -> None:
+    content = made_up()
+    place = content["columns"]["kind"].index(1)
+    content["columns"]["id"][place] = 999_999
+    assert any("not live" in text for text in trace.follow(content).broken)
+
+
+def damage_lengths(content: dict[str, Any]) -> None:
+    content["columns"]["step"].pop()
+
+
+def damage_index(content: dict[str, Any]) -> None:
+    content["columns"]["kind"][3] = 77
+
+
+def damage_text(content: dict[str, Any]) -> None:
+    content["columns"]["size_bytes"][3] = "large"
+
+
+def damage_missing(content: dict[str, Any]) -> None:
+    del content["roles"]
+
+
+@pytest.mark.parametrize("damage", [damage_lengths, damage_index, damage_text, damage_missing])
+def test_a_malformed_trace_is_refused(tmp_path: Path, damage: Any) -> None:
+    content = made_up()
+    damage(content)
+    (tmp_path / "t.json.gz").write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(trace.TraceError, match="malformed"):
+        trace.load(tmp_path, "t.json.gz")
+
+
+def test_a_truncated_trace_is_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(json.dumps(made_up()).encode())
+    (tmp_path / "t.json.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(trace.TraceError, match="cannot be read"):
+        trace.load(tmp_path, "t.json.gz")
+
+
+def test_a_trace_outside_the_run_directory_is_not_opened(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (tmp_path / "t.json.gz").write_bytes(gzip.compress(json.dumps(made_up()).encode()))
+    with pytest.raises(trace.TraceError, match="outside"):
+        trace.load(run, "../t.json.gz")
+
+
+def test_thinning_keeps_the_ends_and_every_extreme() -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    values = numpy.random.default_rng(seed).integers(0, 10**9, 5000)
+    kept = trace.thin(values, budget=200)
+    assert len(kept) <= 210
+    assert kept[0] == 0 and kept[-1] == len(values) - 1
+    assert values[kept].max() == values.max() and values[kept].min() == values.min()
