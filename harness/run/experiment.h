@@ -20,6 +20,8 @@ struct Experiment {
   std::vector<Arm> arms;  // the first is the baseline unless a claim part says otherwise
   int blocks = 1;         // each block runs every arm once, in random order, in fresh processes
   int timeout_s = 300;    // per sample
+  // Of one sample, for the time still to go; an estimate, 0 where nobody has one.
+  double estimated_seconds = 0;
 };
 
 // Time is noisy on devices that compute; on meta every metric is exact and two blocks

@@ -1,0 +1,62 @@
+#include "harness/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "harness/base/error.h"
+
+namespace headroom {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& file, const char* verb) {
+  throw InputError(fmt::format("{}: cannot be {}: {}", file.string(), verb, std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file))
+    throw InputError(fmt::format("{}: is a directory, not a file", file.string()));
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail(file, "read");
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (stream.bad()) fail(file, "read");
+  return text;
+}
+
+std::optional<std::string> read_first_line(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  if (!std::getline(stream, line)) return std::nullopt;
+  return line;
+}
+
+void write_file_durably(const std::filesystem::path& file, std::string_view text) {
+  const std::filesystem::path draft = file.string() + ".part";
+  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) fail(file, "written");
+  bool written = true;
+  while (!text.empty() && written) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+    written = count > 0 || (count < 0 && errno == EINTR);
+  }
+  written = written && ::fsync(descriptor) == 0;
+  const int reason = errno;
+  ::close(descriptor);
+  errno = reason;
+  if (!written || ::rename(draft.c_str(), file.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(draft.c_str());
+    errno = why;
+    fail(file, "written");
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,39 @@
+#include "harness/base/home.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "harness/base/build_info.h"
+#include "harness/base/error.h"
+#include "harness/base/subprocess.h"
+
+namespace headroom {
+namespace {
+
+bool is_home(const std::filesystem::path& directory) {
+  return std::filesystem::is_directory(directory / "bench" / "suites");
+}
+
+}  // namespace
+
+std::filesystem::path headroom_home() {
+  if (const char* named = std::getenv("HEADROOM_HOME"); named != nullptr && *named != '\0') {
+    if (is_home(named)) return named;
+    throw InputError(
+        fmt::format("HEADROOM_HOME={}: there is no bench/suites in it; name the "
+                    "source tree of Headroom, or unset it",
+                    named));
+  }
+  const std::filesystem::path installed =
+      this_executable().parent_path().parent_path() / "share" / "headroom";
+  for (const std::filesystem::path& candidate : {std::filesystem::path(kSourceRoot), installed})
+    if (is_home(candidate)) return candidate;
+  throw InputError(
+      fmt::format("neither {} nor {} holds bench/suites; set HEADROOM_HOME to the "
+                  "source tree of Headroom",
+                  kSourceRoot, installed.string()));
+}
+
+}  // namespace headroom

@@ -1,0 +1,168 @@
+#include "harness/base/subprocess.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "harness/base/error.h"
+#include "harness/base/interrupt.h"
+
+namespace headroom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kErrorTail = 16 << 10;
+constexpr std::chrono::milliseconds kLookForInterrupts{250};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    reset();
+    number_ = std::exchange(other.number_, -1);
+    return *this;
+  }
+  int get() const { return number_; }
+  void reset() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
+
+struct Pipe {
+  Descriptor read_end, write_end;
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+      throw DeviceError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    read_end = Descriptor(ends[0]);
+    write_end = Descriptor(ends[1]);
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  }
+};
+
+// Everything there is now; closes the descriptor at its end.
+void drain(Descriptor& from, std::string& into) {
+  std::array<char, 1 << 14> chunk;
+  for (;;) {
+    const ssize_t got = ::read(from.get(), chunk.data(), chunk.size());
+    if (got > 0) {
+      into.append(chunk.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      return from.reset();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+// posix_spawn rather than fork: this process may have threads.
+pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  for (int i = 0; i < 3; ++i)
+    posix_spawn_file_actions_adddup2(&actions, pipes[static_cast<std::size_t>(i)].write_end.get(),
+                                     i + 1);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+
+  std::vector<char*> argv;
+  for (const std::string& argument : subprocess.argv)
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  std::vector<char*> environment;
+  // First match wins in getenv, so additions come before what is inherited.
+  for (const std::string& entry : subprocess.environment)
+    environment.push_back(const_cast<char*>(entry.c_str()));
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  environment.push_back(nullptr);
+
+  pid_t child = 0;
+  const int error =
+      ::posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0)
+    throw DeviceError(
+        fmt::format("{} cannot be started: {}", subprocess.argv.front(), std::strerror(error)));
+  return child;
+}
+
+}  // namespace
+
+SubprocessResult run_subprocess(const Subprocess& subprocess) {
+  std::array<Pipe, 3> pipes;
+  SubprocessResult result;
+  const std::array<std::string*, 3> texts = {&result.output, &result.errors, &result.results};
+  const pid_t child = spawn(subprocess, pipes);
+  for (Pipe& pipe : pipes) pipe.write_end.reset();
+  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const auto deadline = Clock::now() + subprocess.timeout;
+
+  bool ended = false;
+  while (!ended) {
+    std::array<pollfd, 4> waiting;
+    for (std::size_t i = 0; i < pipes.size(); ++i)
+      waiting[i] = {pipes[i].read_end.get(), POLLIN, 0};
+    waiting[3] = {handle.get(), POLLIN, 0};
+    auto patience = kLookForInterrupts;
+    if (subprocess.timeout.count() > 0) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      patience = std::clamp(left, std::chrono::milliseconds{0}, patience);
+    }
+    if (::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count())) > 0)
+      ended = (waiting[3].revents & POLLIN) != 0;
+    for (std::size_t i = 0; i < pipes.size(); ++i)
+      if (pipes[i].read_end.get() >= 0) drain(pipes[i].read_end, *texts[i]);
+    if (result.errors.size() > 2 * kErrorTail)
+      result.errors.erase(0, result.errors.size() - kErrorTail);
+    if (ended) break;
+    const bool late = subprocess.timeout.count() > 0 && Clock::now() >= deadline;
+    if (late || interrupt_requested()) {
+      result.ending = late ? Ending::timed_out : Ending::interrupted;
+      ::kill(-child, SIGKILL);
+      ended = true;
+    }
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::kill(-child, SIGKILL);  // whatever it left behind
+  if (result.ending != Ending::exited) return result;
+  if (WIFSIGNALED(status)) result.ending = Ending::signalled;
+  result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  return result;
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
+std::filesystem::path this_executable() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+}  // namespace headroom

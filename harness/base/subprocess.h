@@ -1,0 +1,34 @@
+// Runs another program in a process group of its own and collects what it says.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct Subprocess {
+  std::vector<std::string> argv;           // argv[0] is looked up on PATH
+  std::chrono::milliseconds timeout{0};    // then the whole group is killed; 0 = never
+  std::vector<std::string> environment{};  // "NAME=value", added to this process's own
+};
+
+enum class Ending { exited, signalled, timed_out, interrupted };
+
+struct SubprocessResult {
+  Ending ending = Ending::exited;
+  int code = 0;         // exit status, or the signal's number
+  std::string output;   // descriptor 1
+  std::string errors;   // descriptor 2, its last 16 KiB
+  std::string results;  // descriptor 3: kept apart from what libraries print
+};
+
+// Throws DeviceError when the program cannot be started. Standard input is empty. An interrupt
+// of this process kills the group as a timeout does.
+SubprocessResult run_subprocess(const Subprocess& subprocess);
+
+std::string signal_name(int signal);  // "SIGSEGV"
+std::filesystem::path this_executable();
+
+}  // namespace headroom

@@ -1,0 +1,94 @@
+#include "harness/run/axes.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+#include "harness/memory/allocator.h"
+#include "harness/program/lowering.h"
+#include "harness/run/workload.h"
+
+namespace headroom {
+namespace {
+
+template <typename Plugin>
+void check_plugin(const Spec& spec) {
+  spec.require_known(Registry<Plugin>::instance().find(spec.name()).parameters);
+}
+
+void check_nothing(const Spec&) {}
+
+// Devices that exist somewhere. cuda is a module that not every build has.
+void check_device(const Spec& spec) {
+  if (spec.name() != "cuda") Registry<DeviceKind>::instance().find(spec.name());
+}
+
+struct Axis {
+  std::string name;
+  Spec Cell::*member;
+  std::function<void(const Spec&)> check;
+};
+
+const std::vector<Axis>& axes() {
+  static const std::vector<Axis> list = {
+      {"workload", &Cell::workload, check_plugin<WorkloadKind>},
+      {"device", &Cell::device, check_device},
+      {"rules", nullptr,
+       [](const Spec& spec) { Registry<LoweringRules>::instance().find(spec.name()); }},
+      {"allocator", &Cell::allocator, check_plugin<AllocatorStrategy>},
+      {"execution", &Cell::execution, check_nothing},
+      {"pipeline", &Cell::pipeline, check_nothing},
+      {"optimizer", &Cell::optimizer, check_plugin<OptimizerStrategy>},
+  };
+  return list;
+}
+
+const Axis& find_axis(std::string_view name) {
+  const auto found = std::find_if(axes().begin(), axes().end(),
+                                  [&](const Axis& axis) { return axis.name == name; });
+  if (found == axes().end()) throw_unknown_name("axis", name, axis_names());
+  return *found;
+}
+
+}  // namespace
+
+const std::vector<std::string>& axis_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const Axis& axis : axes()) result.push_back(axis.name);
+    return result;
+  }();
+  return names;
+}
+
+std::string axis_value(const Cell& cell, std::string_view name) {
+  const Axis& axis = find_axis(name);
+  return axis.member == nullptr ? cell.rules : (cell.*axis.member).to_string();
+}
+
+void set_axis(Cell& cell, std::string_view name, const std::string& value) {
+  const Axis& axis = find_axis(name);
+  const Spec spec = Spec::parse(value);
+  axis.check(spec);
+  if (axis.member == nullptr) {
+    cell.rules = spec.to_string();
+  } else {
+    cell.*axis.member = spec;
+  }
+}
+
+void require_known_value(std::string_view name, const std::string& value) {
+  Cell unused;
+  set_axis(unused, name, value);
+  if (name == "device") Registry<DeviceKind>::instance().find(unused.device.name());
+}
+
+void resolve_rules(Cell& cell) {
+  const auto& devices = Registry<DeviceKind>::instance();
+  if (cell.rules.empty() && devices.contains(cell.device.name()))
+    cell.rules = devices.find(cell.device.name()).default_rules;
+}
+
+}  // namespace headroom

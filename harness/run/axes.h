@@ -1,0 +1,27 @@
+// The axes of a Cell by name: what suites list, filters match and `-a axis=value` replaces.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/run/cell.h"
+#include "harness/run/experiment.h"
+
+namespace headroom {
+
+// workload, device, rules, allocator, execution, pipeline, optimizer.
+const std::vector<std::string>& axis_names();
+
+// Canonical text of one axis. Throws InputError with the nearest names for an unknown axis.
+std::string axis_value(const Cell& cell, std::string_view axis);
+// Checks names and parameters against what is registered and throws InputError with the nearest
+// ones. A device this build has no module for is accepted: its samples will say so.
+void set_axis(Cell& cell, std::string_view axis, const std::string& value);
+// As set_axis, and the device too must be in this build: for values a user has just typed.
+void require_known_value(std::string_view axis, const std::string& value);
+
+// Fills Cell::rules where it is empty with the default of the cell's device.
+void resolve_rules(Cell& cell);
+
+}  // namespace headroom

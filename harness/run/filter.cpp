@@ -1,0 +1,79 @@
+#include "harness/run/filter.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/run/axes.h"
+
+namespace headroom {
+namespace {
+
+std::vector<std::string> split_outside_parentheses(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back().push_back(c);
+    }
+  }
+  return parts;
+}
+
+bool glob_matches(const std::string& glob, const std::string& value) {
+  if (fnmatch(glob.c_str(), value.c_str(), 0) == 0) return true;
+  const std::string name = value.substr(0, value.find('('));
+  return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
+}  // namespace
+
+Filter Filter::parse(const std::string& text) {
+  std::vector<std::string> known = axis_names();
+  known.insert(known.end(), {"arm", "claim", "experiment"});
+  Filter filter;
+  for (const std::string& clause : split_outside_parentheses(text)) {
+    const std::size_t equals = clause.find('=');
+    if (equals == std::string::npos || equals + 1 == clause.size())
+      throw InputError(fmt::format(
+          "--filter '{}': '{}' is not of the form key=glob, as in workload=resnet*", text, clause));
+    const std::string key = clause.substr(0, equals);
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw_unknown_name("--filter key", key, known);
+    filter.clauses_.emplace_back(key, clause.substr(equals + 1));
+  }
+  return filter;
+}
+
+void Filter::add(Filter other) {
+  std::move(other.clauses_.begin(), other.clauses_.end(), std::back_inserter(clauses_));
+}
+
+bool Filter::matches(const Experiment& experiment, const Arm& arm) const {
+  return std::all_of(clauses_.begin(), clauses_.end(), [&](const auto& clause) {
+    const auto& [key, glob] = clause;
+    if (key == "claim") return glob_matches(glob, experiment.origin);
+    if (key == "experiment") return glob_matches(glob, experiment.id);
+    if (key == "arm") return glob_matches(glob, arm.name);
+    return glob_matches(glob, axis_value(arm.cell, key));
+  });
+}
+
+std::vector<Experiment> Filter::select(const std::vector<Experiment>& experiments) const {
+  std::vector<Experiment> selected;
+  for (Experiment experiment : experiments) {
+    std::erase_if(experiment.arms, [&](const Arm& arm) { return !matches(experiment, arm); });
+    if (!experiment.arms.empty()) selected.push_back(std::move(experiment));
+  }
+  return selected;
+}
+
+}  // namespace headroom

@@ -1,0 +1,76 @@
+// What run.json says: which run this is, on what it ran, and the experiments it set out to do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/units.h"
+#include "harness/run/experiment.h"
+
+namespace headroom {
+
+enum class RunStatus { running, finished, interrupted };
+
+struct MachineInfo {
+  std::string hostname_hash;  // tells machines apart, names none
+  std::string cpu;
+  int cores = 0;  // this process may use
+  std::optional<std::string> governor;
+  Bytes ram_bytes = 0;
+  std::string kernel;
+  std::string os;
+  std::optional<std::string> transparent_hugepages;
+  std::optional<double> load_average_1m;
+  std::optional<std::string> gpu;
+  std::optional<std::string> gpu_driver;
+};
+
+struct BuildInfo {
+  std::string version;
+  std::optional<std::string> commit;
+  std::optional<bool> dirty;
+  std::string compiler;
+  std::string build_type;
+  std::string flags;
+  std::string cuda;
+  std::string executable_sha256;
+};
+
+struct DataFile {
+  std::string path;
+  std::string sha256;
+  Bytes bytes = 0;
+  std::string origin;  // "suite", "claim", "training data"
+};
+
+struct RunInfo {
+  std::string run_id;
+  std::string suite;
+  std::vector<std::string> claims;
+  std::vector<std::string> argv;
+  std::uint64_t seed = 0;
+  std::string started;  // RFC 3339, UTC
+  std::optional<std::string> finished;
+  RunStatus status = RunStatus::running;
+  BuildInfo headroom;
+  std::map<std::string, std::string> libraries;
+  MachineInfo machine;
+  std::map<std::string, std::string> environment;  // allow-listed variables only
+  std::string environment_id;                      // hash of what results depend on
+  std::vector<DataFile> data;
+  std::optional<double> best_probe_gflops;
+  int planned_samples = 0;
+  std::vector<Experiment> experiments;
+};
+
+// JSON as reports/schema.json describes it, indented.
+std::string to_json(const RunInfo& info);
+RunInfo run_info_from_json(const std::string& text);  // throws InputError
+
+// RFC 3339 with seconds, UTC.
+std::string timestamp_now();
+
+}  // namespace headroom

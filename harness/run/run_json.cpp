@@ -1,0 +1,175 @@
+// run.json, to and from.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "harness/base/error.h"
+#include "harness/run/cell_json.h"
+#include "harness/run/run_info.h"
+#include "harness/run/schema_check.h"
+
+namespace headroom {
+namespace {
+
+std::string to_string(RunStatus status) {
+  switch (status) {
+    case RunStatus::running:
+      return "running";
+    case RunStatus::finished:
+      return "finished";
+    case RunStatus::interrupted:
+      return "interrupted";
+  }
+  return "running";
+}
+
+RunStatus status_from(const std::string& text) {
+  if (text == "finished") return RunStatus::finished;
+  return text == "interrupted" ? RunStatus::interrupted : RunStatus::running;
+}
+
+Json experiment_to_json(const Experiment& experiment) {
+  Json arms = Json::array();
+  for (const Arm& arm : experiment.arms)
+    arms.push_back({{"name", arm.name}, {"cell", cell_to_json(arm.cell, 0)}});
+  return {{"id", experiment.id},
+          {"origin", experiment.origin},
+          {"point", experiment.point},
+          {"blocks", experiment.blocks},
+          {"timeout_s", experiment.timeout_s},
+          {"arms", arms}};
+}
+
+Experiment experiment_from(const Json& json) {
+  Experiment experiment{.id = json.at("id").get<std::string>(),
+                        .origin = json.at("origin").get<std::string>(),
+                        .point = json.at("point").get<std::string>(),
+                        .arms = {},
+                        .blocks = json.at("blocks").get<int>(),
+                        .timeout_s = json.at("timeout_s").get<int>()};
+  for (const Json& arm : json.at("arms"))
+    experiment.arms.push_back({arm.at("name").get<std::string>(), cell_from_json(arm.at("cell"))});
+  return experiment;
+}
+
+Json machine_to_json(const MachineInfo& machine) {
+  return {{"hostname_hash", machine.hostname_hash},
+          {"cpu", machine.cpu},
+          {"cores", machine.cores},
+          {"governor", value_or_null(machine.governor)},
+          {"ram_bytes", machine.ram_bytes},
+          {"kernel", machine.kernel},
+          {"os", machine.os},
+          {"transparent_hugepages", value_or_null(machine.transparent_hugepages)},
+          {"load_average_1m", value_or_null(machine.load_average_1m)},
+          {"gpu", value_or_null(machine.gpu)},
+          {"gpu_driver", value_or_null(machine.gpu_driver)}};
+}
+
+MachineInfo machine_from(const Json& json) {
+  return {.hostname_hash = json.at("hostname_hash").get<std::string>(),
+          .cpu = json.at("cpu").get<std::string>(),
+          .cores = json.at("cores").get<int>(),
+          .governor = optional_from<std::string>(json.at("governor")),
+          .ram_bytes = json.at("ram_bytes").get<Bytes>(),
+          .kernel = json.at("kernel").get<std::string>(),
+          .os = json.at("os").get<std::string>(),
+          .transparent_hugepages = optional_from<std::string>(json.at("transparent_hugepages")),
+          .load_average_1m = optional_from<double>(json.at("load_average_1m")),
+          .gpu = optional_from<std::string>(json.at("gpu")),
+          .gpu_driver = optional_from<std::string>(json.at("gpu_driver"))};
+}
+
+Json build_to_json(const BuildInfo& build) {
+  return {{"version", build.version},
+          {"commit", value_or_null(build.commit)},
+          {"dirty", value_or_null(build.dirty)},
+          {"compiler", build.compiler},
+          {"build_type", build.build_type},
+          {"flags", build.flags},
+          {"cuda", build.cuda},
+          {"executable_sha256", build.executable_sha256}};
+}
+
+BuildInfo build_from(const Json& json) {
+  return {.version = json.at("version").get<std::string>(),
+          .commit = optional_from<std::string>(json.at("commit")),
+          .dirty = optional_from<bool>(json.at("dirty")),
+          .compiler = json.at("compiler").get<std::string>(),
+          .build_type = json.at("build_type").get<std::string>(),
+          .flags = json.at("flags").get<std::string>(),
+          .cuda = json.at("cuda").get<std::string>(),
+          .executable_sha256 = json.at("executable_sha256").get<std::string>()};
+}
+
+}  // namespace
+
+std::string to_json(const RunInfo& info) {
+  Json data = Json::array();
+  for (const DataFile& file : info.data)
+    data.push_back({{"path", file.path},
+                    {"sha256", file.sha256},
+                    {"bytes", file.bytes},
+                    {"origin", file.origin}});
+  Json experiments = Json::array();
+  for (const Experiment& experiment : info.experiments)
+    experiments.push_back(experiment_to_json(experiment));
+  const Json json = {{"schema_version", kSchemaVersion},
+                     {"kind", "run"},
+                     {"run_id", info.run_id},
+                     {"suite", info.suite},
+                     {"claims", info.claims},
+                     {"argv", info.argv},
+                     {"seed", info.seed},
+                     {"started", info.started},
+                     {"finished", value_or_null(info.finished)},
+                     {"status", to_string(info.status)},
+                     {"headroom", build_to_json(info.headroom)},
+                     {"libraries", info.libraries},
+                     {"machine", machine_to_json(info.machine)},
+                     {"environment", info.environment},
+                     {"environment_id", info.environment_id},
+                     {"data", data},
+                     {"best_probe_gflops", value_or_null(info.best_probe_gflops)},
+                     {"planned_samples", info.planned_samples},
+                     {"experiments", experiments}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+RunInfo run_info_from_json(const std::string& text) try {
+  const Json json = Json::parse(text);
+  RunInfo info{.run_id = json.at("run_id").get<std::string>(),
+               .suite = json.at("suite").get<std::string>(),
+               .claims = json.at("claims").get<std::vector<std::string>>(),
+               .argv = json.at("argv").get<std::vector<std::string>>(),
+               .seed = json.at("seed").get<std::uint64_t>(),
+               .started = json.at("started").get<std::string>(),
+               .finished = optional_from<std::string>(json.at("finished")),
+               .status = status_from(json.at("status").get<std::string>()),
+               .headroom = build_from(json.at("headroom")),
+               .libraries = json.at("libraries").get<std::map<std::string, std::string>>(),
+               .machine = machine_from(json.at("machine")),
+               .environment = json.at("environment").get<std::map<std::string, std::string>>(),
+               .environment_id = json.at("environment_id").get<std::string>(),
+               .data = {},
+               .best_probe_gflops = optional_from<double>(json.at("best_probe_gflops")),
+               .planned_samples = json.at("planned_samples").get<int>(),
+               .experiments = {}};
+  for (const Json& file : json.at("data"))
+    info.data.push_back({.path = file.at("path").get<std::string>(),
+                         .sha256 = file.at("sha256").get<std::string>(),
+                         .bytes = file.at("bytes").get<Bytes>(),
+                         .origin = file.at("origin").get<std::string>()});
+  for (const Json& experiment : json.at("experiments"))
+    info.experiments.push_back(experiment_from(experiment));
+  return info;
+} catch (const Json::exception& error) {
+  throw InputError(fmt::format("not a run record: {}", error.what()));
+}
+
+std::string timestamp_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace headroom

@@ -1,0 +1,294 @@
+// Samples, and the requests they answer, as JSON.
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "harness/run/cell_json.h"
+#include "harness/run/experiment.h"
+#include "harness/run/sample.h"
+#include "harness/run/sample_request.h"
+#include "harness/run/schema_check.h"
+
+namespace headroom {
+namespace {
+
+// A rung is never 0 once weights live on the device: 0 says that the run did not get there.
+Json bytes_or_null(Bytes bytes) { return bytes == 0 ? Json() : Json(bytes); }
+Bytes bytes_from(const Json& json) { return json.is_null() ? 0 : json.get<Bytes>(); }
+
+Json to_json(const Moments& moments) {
+  return {{"initial", bytes_or_null(moments.initial)},
+          {"after_step_1", bytes_or_null(moments.after_step_1)},
+          {"warmup_peak", bytes_or_null(moments.warmup_peak)},
+          {"steady_peak", bytes_or_null(moments.steady_peak)},
+          {"overall_peak", bytes_or_null(moments.overall_peak)}};
+}
+
+Moments moments_from(const Json& json) {
+  return {.initial = bytes_from(json.at("initial")),
+          .after_step_1 = bytes_from(json.at("after_step_1")),
+          .warmup_peak = bytes_from(json.at("warmup_peak")),
+          .steady_peak = bytes_from(json.at("steady_peak")),
+          .overall_peak = bytes_from(json.at("overall_peak"))};
+}
+
+bool is_empty(const Moments& moments) {
+  return (moments.initial | moments.after_step_1 | moments.warmup_peak | moments.steady_peak |
+          moments.overall_peak) == 0;
+}
+
+Json memory_to_json(const Sample& sample) {
+  if (!sample.ledger_available) return nullptr;
+  const Ledger& ledger = sample.ledger;
+  Json phases = Json::object();
+  for (int i = 0; i < kPhaseCount; ++i) {
+    const RungPeaks& peaks = ledger.phase_peaks[static_cast<std::size_t>(i)];
+    phases[std::string(to_string(static_cast<Phase>(i)))] = {{"requested_bytes", peaks.requested},
+                                                             {"allocated_bytes", peaks.allocated},
+                                                             {"reserved_bytes", peaks.reserved}};
+  }
+  Json roles = Json::object();
+  for (int i = 0; i < kRoleCount; ++i)
+    roles[std::string(to_string(static_cast<Role>(i)))] =
+        ledger.requested_at_peak[static_cast<std::size_t>(i)];
+  const ProcessMemory& process = sample.process;
+  return {{"requested_bytes", to_json(ledger.requested)},
+          {"allocated_bytes", to_json(ledger.allocated)},
+          {"reserved_bytes", to_json(ledger.reserved)},
+          {"process_bytes", is_empty(process.resident) ? Json() : to_json(process.resident)},
+          {"process_baseline_bytes", bytes_or_null(process.baseline)},
+          {"phase_peaks", phases},
+          {"requested_bytes_by_role_at_peak", roles},
+          {"internal_fragmentation", number_or_null(ledger.internal_fragmentation)},
+          {"external_fragmentation", number_or_null(ledger.external_fragmentation)},
+          {"utilisation", number_or_null(ledger.utilisation)},
+          {"lower_bound_bytes", sample.lower_bound_bytes},
+          {"device_allocations_per_step", ledger.device_allocations},
+          {"device_frees_per_step", ledger.device_frees}};
+}
+
+void read_memory(const Json& json, Sample& sample) {
+  sample.ledger_available = !json.is_null();
+  if (!sample.ledger_available) return;
+  Ledger& ledger = sample.ledger;
+  ledger.requested = moments_from(json.at("requested_bytes"));
+  ledger.allocated = moments_from(json.at("allocated_bytes"));
+  ledger.reserved = moments_from(json.at("reserved_bytes"));
+  if (!json.at("process_bytes").is_null())
+    sample.process.resident = moments_from(json.at("process_bytes"));
+  sample.process.baseline = bytes_from(json.at("process_baseline_bytes"));
+  const Json& phases = json.at("phase_peaks");
+  for (int i = 0; i < kPhaseCount; ++i) {
+    const auto found = phases.find(std::string(to_string(static_cast<Phase>(i))));
+    if (found == phases.end()) continue;
+    ledger.phase_peaks[static_cast<std::size_t>(i)] = {
+        .requested = found->at("requested_bytes").get<Bytes>(),
+        .allocated = found->at("allocated_bytes").get<Bytes>(),
+        .reserved = found->at("reserved_bytes").get<Bytes>()};
+  }
+  const Json& roles = json.at("requested_bytes_by_role_at_peak");
+  for (int i = 0; i < kRoleCount; ++i)
+    ledger.requested_at_peak[static_cast<std::size_t>(i)] =
+        roles.value(std::string(to_string(static_cast<Role>(i))), Bytes{0});
+  json.at("internal_fragmentation").get_to(ledger.internal_fragmentation);
+  json.at("external_fragmentation").get_to(ledger.external_fragmentation);
+  json.at("utilisation").get_to(ledger.utilisation);
+  json.at("lower_bound_bytes").get_to(sample.lower_bound_bytes);
+  json.at("device_allocations_per_step").get_to(ledger.device_allocations);
+  json.at("device_frees_per_step").get_to(ledger.device_frees);
+}
+
+Json witness_to_json(const Witness& witness) {
+  if (!witness.available) return nullptr;
+  return {{"heap_live_bytes", witness.heap_live_bytes},
+          {"heap_peak_bytes", witness.heap_peak_bytes},
+          {"heap_allocations_per_step", witness.heap_allocations_per_step}};
+}
+
+Json oom_to_json(const std::optional<OutOfMemoryReport>& oom) {
+  if (!oom) return nullptr;
+  return {{"requested_bytes", oom->requested_bytes},
+          {"capacity_bytes", oom->capacity_bytes},
+          {"reserved_bytes", oom->reserved_bytes},
+          {"allocated_bytes", oom->allocated_bytes},
+          {"free_bytes", oom->free_bytes},
+          {"largest_free_bytes", oom->largest_free_bytes},
+          {"allocator", oom->allocator}};
+}
+
+std::optional<OutOfMemoryReport> oom_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return OutOfMemoryReport{.requested_bytes = json.at("requested_bytes").get<Bytes>(),
+                           .capacity_bytes = json.at("capacity_bytes").get<Bytes>(),
+                           .reserved_bytes = json.at("reserved_bytes").get<Bytes>(),
+                           .allocated_bytes = json.at("allocated_bytes").get<Bytes>(),
+                           .free_bytes = json.at("free_bytes").get<Bytes>(),
+                           .largest_free_bytes = json.at("largest_free_bytes").get<Bytes>(),
+                           .allocator = json.at("allocator").get<std::string>()};
+}
+
+Json probe_to_json(const Sample& sample) {
+  if (sample.probe_before_gflops == 0 && sample.probe_after_gflops == 0) return nullptr;
+  return {{"before_gflops", number_or_null(sample.probe_before_gflops)},
+          {"after_gflops", number_or_null(sample.probe_after_gflops)}};
+}
+
+// Steady steps only. Time on meta is the host's bookkeeping, not training.
+Json throughput(const Sample& sample) {
+  const auto warmup = static_cast<std::size_t>(sample.cell.warmup_steps);
+  if (is_exact_device(sample.cell.device) || sample.step_time_ns.size() <= warmup) return nullptr;
+  const auto first = sample.step_time_ns.begin() + static_cast<std::ptrdiff_t>(warmup);
+  const double total_ns =
+      static_cast<double>(std::accumulate(first, sample.step_time_ns.end(), std::uint64_t{0}));
+  const auto steps = static_cast<double>(sample.step_time_ns.size() - warmup);
+  return number_or_null(static_cast<double>(sample.samples_per_step) * steps * 1e9 / total_ns);
+}
+
+Json loss_to_json(const std::vector<double>& loss) {
+  Json list = Json::array();
+  for (const double value : loss) list.push_back(number_or_null(value));
+  return list;
+}
+
+SampleStatus status_from(const std::string& text) {
+  for (const auto status : {SampleStatus::ok, SampleStatus::oom, SampleStatus::crash,
+                            SampleStatus::timeout, SampleStatus::unsupported})
+    if (to_string(status) == text) return status;
+  return SampleStatus::invalid;
+}
+
+// One line; text from elsewhere (a crash's last words) may be no UTF-8.
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Json cell_to_json(const Cell& cell, std::int64_t batch) {
+  return {{"cell_id", cell.id()},
+          {"workload", cell.workload.to_string()},
+          {"batch", cell.workload.integer("batch", batch)},
+          {"device", cell.device.to_string()},
+          {"device_class", cell.device.name()},
+          {"rules", cell.rules},
+          {"allocator", cell.allocator.to_string()},
+          {"execution", cell.execution.to_string()},
+          {"pipeline", cell.pipeline.to_string()},
+          {"optimizer", cell.optimizer.to_string()},
+          {"warmup_steps", cell.warmup_steps},
+          {"measured_steps", cell.measured_steps},
+          // Axes that have no strategies yet.
+          {"accumulation_steps", 1},
+          {"checkpointing", nullptr},
+          {"precision", "fp32"},
+          {"pruning", nullptr},
+          {"distribution", nullptr}};
+}
+
+Cell cell_from_json(const Json& json) {
+  const auto spec = [&](const char* key) { return Spec::parse(json.at(key).get<std::string>()); };
+  return {.workload = spec("workload"),
+          .device = spec("device"),
+          .rules = json.at("rules").get<std::string>(),
+          .allocator = spec("allocator"),
+          .execution = spec("execution"),
+          .pipeline = spec("pipeline"),
+          .optimizer = spec("optimizer"),
+          .warmup_steps = json.at("warmup_steps").get<int>(),
+          .measured_steps = json.at("measured_steps").get<int>()};
+}
+
+std::string to_json(const Sample& sample) {
+  return dump({{"schema_version", kSchemaVersion},
+               {"kind", "sample"},
+               {"experiment", sample.experiment},
+               {"arm", sample.arm},
+               {"block", sample.block},
+               {"order_index", sample.order_index},
+               {"pair_id", fmt::format("{}#{}", sample.experiment, sample.block)},
+               {"cell", cell_to_json(sample.cell, sample.samples_per_step)},
+               {"status", to_string(sample.status)},
+               {"reason", sample.reason.empty() ? Json() : Json(sample.reason)},
+               {"seed", sample.seed},
+               {"started", sample.started},
+               {"lowering_rules", sample.rules},
+               {"warmup_steps", sample.cell.warmup_steps},
+               {"measured_steps", sample.cell.measured_steps},
+               {"step_time_ns", sample.step_time_ns},
+               {"stall_time_ns", sample.stall_time_ns},
+               {"minor_faults", sample.minor_faults},
+               {"setup_ns", sample.setup_ns},
+               {"device_setup_ns", sample.device_setup_ns},
+               {"throughput_samples_per_s", throughput(sample)},
+               {"samples_per_step", sample.samples_per_step},
+               {"flops_per_step", number_or_null(sample.flops_per_step)},
+               {"parameter_count", sample.parameter_count},
+               {"loss", loss_to_json(sample.loss)},
+               {"held_out_accuracy", value_or_null(sample.held_out_accuracy)},
+               {"memory", memory_to_json(sample)},
+               {"witness", witness_to_json(sample.witness)},
+               {"oom", oom_to_json(sample.oom)},
+               {"probe", probe_to_json(sample)},
+               {"recording_ns_per_event", bytes_or_null(sample.recording_ns_per_event)},
+               {"trace_file", sample.trace_file.empty() ? Json() : Json(sample.trace_file)}});
+}
+
+Sample sample_from_json(const std::string& text) try {
+  const Json json = Json::parse(text);
+  Sample sample;
+  json.at("experiment").get_to(sample.experiment);
+  json.at("arm").get_to(sample.arm);
+  json.at("block").get_to(sample.block);
+  json.at("order_index").get_to(sample.order_index);
+  sample.cell = cell_from_json(json.at("cell"));
+  sample.status = status_from(json.at("status").get<std::string>());
+  sample.reason = optional_from<std::string>(json.at("reason")).value_or("");
+  json.at("seed").get_to(sample.seed);
+  json.at("started").get_to(sample.started);
+  json.at("lowering_rules").get_to(sample.rules);
+  json.at("step_time_ns").get_to(sample.step_time_ns);
+  json.at("stall_time_ns").get_to(sample.stall_time_ns);
+  json.at("minor_faults").get_to(sample.minor_faults);
+  json.at("setup_ns").get_to(sample.setup_ns);
+  json.at("device_setup_ns").get_to(sample.device_setup_ns);
+  json.at("samples_per_step").get_to(sample.samples_per_step);
+  json.at("flops_per_step").get_to(sample.flops_per_step);
+  json.at("parameter_count").get_to(sample.parameter_count);
+  for (const Json& loss : json.at("loss"))
+    sample.loss.push_back(optional_from<double>(loss).value_or(std::nan("")));
+  sample.held_out_accuracy = optional_from<double>(json.at("held_out_accuracy"));
+  read_memory(json.at("memory"), sample);
+  if (const Json& witness = json.at("witness"); !witness.is_null())
+    sample.witness = {
+        .available = true,
+        .heap_live_bytes = witness.at("heap_live_bytes").get<Bytes>(),
+        .heap_peak_bytes = witness.at("heap_peak_bytes").get<Bytes>(),
+        .heap_allocations_per_step = witness.at("heap_allocations_per_step").get<std::uint64_t>()};
+  sample.oom = oom_from(json.at("oom"));
+  if (const Json& probe = json.at("probe"); !probe.is_null()) {
+    probe.at("before_gflops").get_to(sample.probe_before_gflops);
+    probe.at("after_gflops").get_to(sample.probe_after_gflops);
+  }
+  sample.recording_ns_per_event = bytes_from(json.at("recording_ns_per_event"));
+  sample.trace_file = optional_from<std::string>(json.at("trace_file")).value_or("");
+  return sample;
+} catch (const Json::exception& error) {
+  throw InputError(fmt::format("not a sample record: {}", error.what()));
+}
+
+std::string to_json(const SampleRequest& request) {
+  return dump({{"cell", cell_to_json(request.cell, 0)},
+               {"seed", request.seed},
+               {"trace_path", request.trace_path}});
+}
+
+SampleRequest sample_request_from_json(const std::string& text) try {
+  const Json json = Json::parse(text);
+  return {.cell = cell_from_json(json.at("cell")),
+          .seed = json.at("seed").get<std::uint64_t>(),
+          .trace_path = json.at("trace_path").get<std::string>()};
+} catch (const Json::exception& error) {
+  throw InputError(fmt::format("not a sample request: {}", error.what()));
+}
+
+}  // namespace headroom
