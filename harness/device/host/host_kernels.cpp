@@ -1,0 +1,101 @@
+#include "harness/device/host/host_kernels.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/host/kernels/kernel.h"
+#include "harness/program/lowering.h"
+#include "harness/program/onednn/layout.h"
+#include "harness/program/onednn/library_op.h"
+
+namespace headroom {
+namespace {
+
+using Maker = host::Kernel (*)(const Op&, const Program&);
+
+Maker maker_of(const Op& op) {
+  static const std::map<std::string_view, Maker> own_loops = {
+      {"add", host::make_add},
+      {"count_correct", host::make_count_correct},
+      {"global_average_pool", host::make_average_pool},
+      {"global_average_pool_backward", host::make_average_pool_backward},
+      {"relu", host::make_relu},
+      {"relu_backward", host::make_relu_backward},
+      {"sgd_momentum", host::make_sgd_momentum},
+      {"softmax_cross_entropy", host::make_cross_entropy},
+      {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
+      {"update_statistics", host::make_update_statistics},
+  };
+  if (onednn::library_role(op.kind) != onednn::LibraryRole::none) return host::make_library;
+  const auto found = own_loops.find(op.kind);
+  if (found == own_loops.end())
+    throw Error(fmt::format("{} ({}): the host has no kernel for this kind", op.name, op.kind));
+  return found->second;
+}
+
+class HostProgram : public CompiledProgram {
+ public:
+  explicit HostProgram(const Program& lowered) {
+    for (const Op& op : lowered.ops) kernels_.push_back(maker_of(op)(op, lowered));
+  }
+  void run(std::size_t op_index, const OpBuffers& buffers) override { kernels_[op_index](buffers); }
+
+ private:
+  std::vector<host::Kernel> kernels_;
+};
+
+void check_size(const Value& value, std::size_t plain_bytes) {
+  const auto wanted = static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
+  if (plain_bytes != wanted)
+    throw Error(fmt::format("'{}' has {} bytes in row-major order, not {}", value.name, wanted,
+                            plain_bytes));
+}
+
+// A copy between layouts; outside training steps, so the library may bring its own scratchpad.
+void reorder(const onednn::Layout& from, const std::byte* source, const onednn::Layout& to,
+             std::byte* target) {
+  dnnl::stream stream(onednn::engine());
+  dnnl::memory in(from, onednn::engine(), const_cast<std::byte*>(source));
+  dnnl::memory out(to, onednn::engine(), target);
+  dnnl::reorder(in, out).execute(stream, in, out);
+  stream.wait();
+}
+
+}  // namespace
+
+std::unique_ptr<CompiledProgram> compile_for_host(const Program& lowered) {
+  const std::string here = Registry<LoweringRules>::instance().find("onednn").identity();
+  if (lowered.rules != here)
+    throw InputError(
+        fmt::format("the host computes under rules '{}', but program '{}' was lowered "
+                    "under '{}'; choose rules onednn, or device meta for other rules",
+                    here, lowered.name, lowered.rules));
+  return std::make_unique<HostProgram>(lowered);
+}
+
+void write_value(const Value& value, std::byte* device, std::span<const std::byte> plain) {
+  check_size(value, plain.size());
+  if (value.layout.empty()) {
+    std::memcpy(device, plain.data(), plain.size());
+    return;
+  }
+  reorder(onednn::plain_layout(value.shape, value.dtype), plain.data(), onednn::layout_of(value),
+          device);
+}
+
+void read_value(const Value& value, const std::byte* device, std::span<std::byte> plain) {
+  check_size(value, plain.size());
+  if (value.layout.empty()) {
+    std::memcpy(plain.data(), device, plain.size());
+    return;
+  }
+  reorder(onednn::layout_of(value), device, onednn::plain_layout(value.shape, value.dtype),
+          plain.data());
+}
+
+}  // namespace headroom

@@ -1,0 +1,32 @@
+// One op made executable on the host. For the files of this folder and compile_for_host only.
+#pragma once
+
+#include <functional>
+
+#include "harness/device/device.h"
+#include "harness/program/program.h"
+
+namespace headroom::host {
+
+// Called once per step with the addresses of the op's operands; must not allocate memory.
+using Kernel = std::function<void(const OpBuffers&)>;
+
+// Primitives of oneDNN: whatever onednn::describe() knows.
+Kernel make_library(const Op& op, const Program& program);
+
+// Loops of our own: bound by memory bandwidth, or too small to matter.
+Kernel make_add(const Op& op, const Program& program);
+Kernel make_relu(const Op& op, const Program& program);
+Kernel make_relu_backward(const Op& op, const Program& program);
+Kernel make_sgd_momentum(const Op& op, const Program& program);
+Kernel make_update_statistics(const Op& op, const Program& program);
+Kernel make_average_pool(const Op& op, const Program& program);
+Kernel make_average_pool_backward(const Op& op, const Program& program);
+Kernel make_cross_entropy(const Op& op, const Program& program);
+Kernel make_cross_entropy_backward(const Op& op, const Program& program);
+Kernel make_count_correct(const Op& op, const Program& program);
+
+inline const float* floats(const std::byte* data) { return reinterpret_cast<const float*>(data); }
+inline float* floats(std::byte* data) { return reinterpret_cast<float*>(data); }
+
+}  // namespace headroom::host

@@ -1,0 +1,228 @@
+// Rules `onednn`: what oneDNN wants on this machine. Convolutions and products choose their
+// layouts, everything else follows; a reorder stands wherever two neighbours differ; scratchpads
+// are values of the Program. Asks the library for descriptors only and touches no tensor memory.
+#include <dnnl_debug.h>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/program/lowering.h"
+#include "harness/program/onednn/library_op.h"
+
+namespace headroom {
+namespace {
+
+using onednn::Layout;
+using onednn::LibraryRole;
+using Layouts = std::vector<Layout>;
+
+struct Wishes {
+  Layouts inputs;
+  Layouts outputs;
+};
+
+class Lowering {
+ public:
+  Lowering(Program program, PersistentLayouts& persistent)
+      : source_(std::move(program)), persistent_(persistent), lowered_(source_) {
+    lowered_.ops.clear();
+    layouts_.resize(source_.values.size());
+  }
+
+  Program run() {
+    for (const ValueId id : source_.inputs) decide(id, plain(id));
+    take_persistent();
+    for (const Op& op : source_.ops) lower(op);
+    for (ValueId id = 0; id < source_.values.size(); ++id) {
+      if (!layouts_[id]) decide(id, plain(id));  // persistent and not used here
+      if (lowered_.value(id).persistent)
+        persistent_.try_emplace(lowered_.value(id).name, lowered_.value(id));
+    }
+    return std::move(lowered_);
+  }
+
+ private:
+  void take_persistent() {
+    for (ValueId id = 0; id < source_.values.size(); ++id) {
+      const Value& value = source_.value(id);
+      const auto found = persistent_.find(value.name);
+      if (!value.persistent || found == persistent_.end()) continue;
+      if (found->second.shape != value.shape || found->second.dtype != value.dtype)
+        throw Error(fmt::format("'{}' is {} in one Program and {} in another", value.name,
+                                to_string(found->second.shape), to_string(value.shape)));
+      decide(id, onednn::layout_of(found->second));
+    }
+  }
+
+  Layout plain(ValueId id) const {
+    return onednn::plain_layout(source_.value(id).shape, source_.value(id).dtype);
+  }
+  Layout free(ValueId id) const {
+    return onednn::free_layout(source_.value(id).shape, source_.value(id).dtype);
+  }
+  // Of an undecided value: row-major.
+  Layout actual(ValueId id) const { return layouts_[id].value_or(plain(id)); }
+
+  template <typename LayoutOf>
+  Wishes wish_all(const Op& op, LayoutOf layout_of) const {
+    Wishes wishes;
+    for (const ValueId id : op.inputs) wishes.inputs.push_back(layout_of(id));
+    for (const ValueId id : op.outputs) wishes.outputs.push_back(layout_of(id));
+    return wishes;
+  }
+
+  static Wishes of_library(const onednn::LibraryOp& described) {
+    Wishes wishes;
+    for (const auto& operand : described.inputs) wishes.inputs.push_back(operand.layout);
+    for (const auto& operand : described.outputs) wishes.outputs.push_back(operand.layout);
+    return wishes;
+  }
+
+  Wishes wishes(const Op& op) const {
+    if (onednn::library_role(op.kind) == LibraryRole::chooses) {
+      const Wishes any = wish_all(op, [&](ValueId id) { return free(id); });
+      return of_library(onednn::describe(op, any.inputs, any.outputs));
+    }
+    if (onednn::library_role(op.kind) == LibraryRole::follows) {
+      Wishes given = wish_all(op, [&](ValueId id) { return actual(id); });
+      if (op.kind == "max_pool_backward") given.outputs[0] = pooled_layout(op.inputs[1]);
+      return of_library(onednn::describe(op, given.inputs, given.outputs));
+    }
+    return wishes_of_own_loops(op);
+  }
+
+  // The kinds that the host computes with loops of its own.
+  Wishes wishes_of_own_loops(const Op& op) const {
+    if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "sgd_momentum")
+      return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+    if (op.kind == "add") {
+      const bool first_is_plain = actual(op.inputs[0]) == plain(op.inputs[0]);
+      return wish_all(op, [&](ValueId) { return actual(op.inputs[first_is_plain ? 1 : 0]); });
+    }
+    Wishes wishes = wish_all(op, [&](ValueId id) { return plain(id); });
+    onednn::ImageLayout image;
+    if (op.kind == "global_average_pool" && onednn::read_image_layout(actual(op.inputs[0]), image))
+      wishes.inputs[0] = actual(op.inputs[0]);
+    if (op.kind == "global_average_pool_backward") {
+      const auto wanted = wish_of_readers(op.outputs[0]);
+      if (wanted && onednn::read_image_layout(*wanted, image)) wishes.outputs[0] = *wanted;
+    }
+    return wishes;
+  }
+
+  // What max_pool read when it made these indices.
+  Layout pooled_layout(ValueId indices) const {
+    for (const Op& op : lowered_.ops)
+      if (op.kind == "max_pool" && op.outputs[1] == indices) return *layouts_[op.inputs[0]];
+    throw Error(fmt::format("'{}' was not made by a max_pool", source_.value(indices).name));
+  }
+
+  // The layout in which the value would be read without a reorder, if some reader knows it.
+  std::optional<Layout> wish_of_readers(ValueId id) const {
+    for (const Op& op : source_.ops) {
+      const auto found = std::find(op.inputs.begin(), op.inputs.end(), id);
+      if (found == op.inputs.end()) continue;
+      const auto operand = static_cast<std::size_t>(found - op.inputs.begin());
+      if (onednn::library_role(op.kind) == LibraryRole::chooses) return wishes(op).inputs[operand];
+      for (const ValueId other : op.inputs)
+        if (other != id && layouts_[other] && source_.value(other).shape == source_.value(id).shape)
+          return layouts_[other];
+    }
+    return std::nullopt;
+  }
+
+  void lower(const Op& source) {
+    const Wishes wanted = wishes(source);
+    Op op = source;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      op.inputs[i] = in_layout(op.inputs[i], wanted.inputs[i], source, i);
+      const bool changed = std::count(op.mutates.begin(), op.mutates.end(), source.inputs[i]) > 0;
+      if (changed && op.inputs[i] != source.inputs[i])
+        throw Error(fmt::format("{} ({}): '{}' is changed in place and cannot be reordered",
+                                op.name, op.kind, source_.value(source.inputs[i]).name));
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) decide(op.outputs[i], wanted.outputs[i]);
+    if (onednn::library_role(op.kind) != LibraryRole::none) add_workspace(op);
+    std::erase_if(copies_, [&](const Copy& copy) {
+      return std::count(op.mutates.begin(), op.mutates.end(), copy.original) > 0;
+    });
+    lowered_.ops.push_back(std::move(op));
+  }
+
+  // The value itself or a copy of it in the wanted layout. A copy is shared within its phase;
+  // across phases it would stay alive for longer than making it anew is worth.
+  ValueId in_layout(ValueId id, const Layout& wanted, const Op& user, std::size_t operand) {
+    if (!layouts_[id]) decide(id, wanted);
+    if (*layouts_[id] == wanted) return id;
+    for (const Copy& copy : copies_)
+      if (copy.original == id && copy.phase == user.phase && *layouts_[copy.made] == wanted)
+        return copy.made;
+    ProgramBuilder builder(lowered_, user.phase);
+    const ValueId made =
+        builder.emit_one("reorder", fmt::format("{}.reorder{}", user.name, operand), {id});
+    layouts_.emplace_back();
+    decide(made, wanted);
+    Op reorder = std::move(lowered_.ops.back());
+    lowered_.ops.pop_back();
+    add_workspace(reorder);
+    lowered_.ops.push_back(std::move(reorder));
+    copies_.push_back({id, user.phase, made});
+    return made;
+  }
+
+  // Asked once more with the planned layouts, as the kernel will: the scratchpad is exact.
+  void add_workspace(Op& op) {
+    const auto planned = [&](ValueId id) { return *layouts_[id]; };
+    const Wishes layouts = wish_all(op, planned);
+    const auto described = onednn::describe(op, layouts.inputs, layouts.outputs);
+    const Bytes bytes = described.workspace_bytes();
+    if (bytes == 0) return;
+    op.workspace = static_cast<ValueId>(lowered_.values.size());
+    lowered_.values.push_back({.name = op.name + ".workspace",
+                               .shape = {static_cast<std::int64_t>(bytes)},
+                               .dtype = DType::u8,
+                               .role = Role::workspace});
+    layouts_.emplace_back();
+    decide(op.workspace, onednn::plain_layout({static_cast<std::int64_t>(bytes)}, DType::u8));
+  }
+
+  void decide(ValueId id, const Layout& layout) {
+    onednn::set_layout(lowered_.values[id], layout);
+    layouts_[id] = layout;
+  }
+
+  struct Copy {
+    ValueId original;
+    Phase phase;
+    ValueId made;
+  };
+
+  const Program source_;
+  PersistentLayouts& persistent_;
+  Program lowered_;
+  std::vector<std::optional<Layout>> layouts_;  // by id in lowered_
+  std::vector<Copy> copies_;
+};
+
+std::string identity() {
+  const dnnl_version_t& version = *dnnl_version();
+  std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+  if (isa.starts_with("cpu_isa_")) isa.remove_prefix(8);
+  return fmt::format("onednn({}.{}.{},{},threads={})", version.major, version.minor, version.patch,
+                     isa, omp_get_max_threads());
+}
+
+const bool registered = Registry<LoweringRules>::instance().add(
+    {.name = "onednn",
+     .summary = "layouts, reorders and scratchpads of oneDNN on this machine",
+     .identity = identity,
+     .lower = [](Program program, PersistentLayouts& persistent) {
+       return Lowering(std::move(program), persistent).run();
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,27 @@
+// The op families behind describe(). For the files of this folder only.
+#pragma once
+
+#include <vector>
+
+#include "harness/program/onednn/library_op.h"
+
+namespace headroom::onednn {
+
+using Layouts = std::vector<Layout>;
+using Describe = LibraryOp(const Op&, const Layouts& inputs, const Layouts& outputs);
+
+Describe convolution, convolution_backward_data, convolution_backward_weights;
+Describe linear, linear_backward_data, linear_backward_weights;
+Describe batch_norm, batch_norm_backward, batch_norm_inference;
+Describe max_pool, max_pool_backward;
+Describe reorder;
+
+// Scratchpads come from the allocator, never from the library.
+const dnnl::primitive_attr& user_scratchpad();
+
+// A layout of the same tensor that the library may choose.
+inline Layout freed(const Layout& layout) {
+  return {layout.dims(), layout.data_type(), dnnl::memory::format_tag::any};
+}
+
+}  // namespace headroom::onednn

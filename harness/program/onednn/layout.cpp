@@ -1,0 +1,97 @@
+#include "harness/program/onednn/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "harness/base/error.h"
+
+namespace headroom::onednn {
+namespace {
+
+using dnnl::memory;
+
+static_assert(std::is_trivially_copyable_v<dnnl_memory_desc_t>, "oneDNN 2 keeps it a plain struct");
+
+memory::data_type to_library(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return memory::data_type::f32;
+    case DType::bf16:
+      return memory::data_type::bf16;
+    case DType::f16:
+      return memory::data_type::f16;
+    case DType::s32:
+      return memory::data_type::s32;
+    case DType::u8:
+      return memory::data_type::u8;
+  }
+  throw Error("not an element type");
+}
+
+DType from_library(memory::data_type type) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::s32, DType::u8})
+    if (to_library(dtype) == type) return dtype;
+  throw Error("oneDNN chose an element type that a Program cannot have");
+}
+
+}  // namespace
+
+const dnnl::engine& engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+Layout plain_layout(const Shape& shape, DType dtype) {
+  memory::dims strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
+  return {shape, to_library(dtype), strides};
+}
+
+Layout free_layout(const Shape& shape, DType dtype) {
+  return {shape, to_library(dtype), memory::format_tag::any};
+}
+
+Layout layout_of(const Value& value) {
+  if (value.layout.empty()) return plain_layout(value.shape, value.dtype);
+  dnnl_memory_desc_t descriptor;
+  if (value.layout.size() != sizeof descriptor)
+    throw Error(fmt::format("'{}' has a layout that is not oneDNN's", value.name));
+  std::memcpy(&descriptor, value.layout.data(), sizeof descriptor);
+  return Layout(descriptor);
+}
+
+void set_layout(Value& value, const Layout& layout) {
+  if (layout.dims() != value.shape)
+    throw Error(
+        fmt::format("'{}' has shape {}, its layout another", value.name, to_string(value.shape)));
+  value.dtype = from_library(layout.data_type());
+  value.bytes = layout.get_size();
+  value.layout.clear();
+  if (layout == plain_layout(value.shape, value.dtype)) return;
+  value.layout.assign(reinterpret_cast<const char*>(&layout.data), sizeof layout.data);
+}
+
+bool read_image_layout(const Layout& layout, ImageLayout& image) {
+  const dnnl_memory_desc_t& data = layout.data;
+  if (data.ndims != 4 || data.format_kind != dnnl_blocked || data.offset0 != 0) return false;
+  const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
+  if (blocking.inner_nblks > 1) return false;
+  if (blocking.inner_nblks == 1 && blocking.inner_idxs[0] != 1) return false;
+  image = {.images = data.dims[0],
+           .channels = data.dims[1],
+           .height = data.dims[2],
+           .width = data.dims[3],
+           .padded_channels = data.padded_dims[1],
+           .block = blocking.inner_nblks == 1 ? blocking.inner_blks[0] : 1,
+           .image = blocking.strides[0],
+           .blocks = blocking.strides[1],
+           .row = blocking.strides[2],
+           .column = blocking.strides[3]};
+  return true;
+}
+
+}  // namespace headroom::onednn

@@ -1,0 +1,36 @@
+// The one place that knows what Value::layout holds under onednn rules: the library's memory
+// descriptor. Read by lowering and by the host's kernels.
+#pragma once
+
+#include <dnnl.hpp>
+
+#include "harness/program/value.h"
+
+namespace headroom::onednn {
+
+using Layout = dnnl::memory::desc;
+
+// The one CPU engine of the process.
+const dnnl::engine& engine();
+
+// Row-major, as the host sees it.
+Layout plain_layout(const Shape& shape, DType dtype);
+// The library may choose.
+Layout free_layout(const Shape& shape, DType dtype);
+
+Layout layout_of(const Value& value);
+// Sets layout, bytes and element type of a value; the shape is checked.
+void set_layout(Value& value, const Layout& layout);
+
+// A 4-dimensional layout whose channels may come in blocks:
+// offset(n, c, h, w) = n·image + (c / block)·blocks + c % block + h·row + w·column.
+struct ImageLayout {
+  std::int64_t images, channels, height, width;
+  std::int64_t padded_channels;
+  std::int64_t block = 1;
+  std::int64_t image, blocks, row, column;
+};
+// False for layouts of any other form.
+bool read_image_layout(const Layout& layout, ImageLayout& image);
+
+}  // namespace headroom::onednn

@@ -1,0 +1,64 @@
+#include "harness/program/onednn/library_op.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+
+#include "harness/base/error.h"
+#include "harness/program/onednn/families.h"
+
+namespace headroom::onednn {
+namespace {
+
+struct Kind {
+  LibraryRole role;
+  Describe* describe;
+};
+
+const std::map<std::string_view, Kind>& kinds() {
+  using enum LibraryRole;
+  static const std::map<std::string_view, Kind> kinds = {
+      {"convolution", {chooses, convolution}},
+      {"convolution_backward_data", {chooses, convolution_backward_data}},
+      {"convolution_backward_weights", {chooses, convolution_backward_weights}},
+      {"linear", {chooses, linear}},
+      {"linear_backward_data", {chooses, linear_backward_data}},
+      {"linear_backward_weights", {chooses, linear_backward_weights}},
+      {"batch_norm", {follows, batch_norm}},
+      {"batch_norm_backward", {follows, batch_norm_backward}},
+      {"batch_norm_inference", {follows, batch_norm_inference}},
+      {"max_pool", {follows, max_pool}},
+      {"max_pool_backward", {follows, max_pool_backward}},
+      {"reorder", {follows, reorder}},
+  };
+  return kinds;
+}
+
+}  // namespace
+
+LibraryRole library_role(std::string_view kind) {
+  const auto found = kinds().find(kind);
+  return found == kinds().end() ? LibraryRole::none : found->second.role;
+}
+
+LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
+                   const std::vector<Layout>& outputs) {
+  try {
+    return kinds().at(op.kind).describe(op, inputs, outputs);
+  } catch (const dnnl::error& error) {
+    throw DeviceError(
+        fmt::format("{} ({}): oneDNN has no implementation: {}", op.name, op.kind, error.what()));
+  }
+}
+
+const dnnl::primitive_attr& user_scratchpad() {
+  static const dnnl::primitive_attr attributes = [] {
+    dnnl::primitive_attr made;
+    made.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return made;
+  }();
+  return attributes;
+}
+
+}  // namespace headroom::onednn

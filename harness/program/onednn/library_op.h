@@ -1,0 +1,41 @@
+// What oneDNN says about one op: the implementation it takes, the layout it wants for every
+// operand, the scratchpad it needs. Lowering asks with free layouts, the host's kernels ask with
+// the planned ones, so both see the same implementation. No tensor memory is touched.
+#pragma once
+
+#include <dnnl.hpp>
+#include <string_view>
+#include <vector>
+
+#include "harness/program/onednn/layout.h"
+#include "harness/program/op.h"
+
+namespace headroom::onednn {
+
+struct LibraryOperand {
+  int argument;  // DNNL_ARG_…
+  Layout layout;
+  int unread_argument = 0;  // the library insists on this one too and does not read it
+};
+
+struct LibraryOp {
+  dnnl::primitive_desc_base descriptor;
+  std::vector<LibraryOperand> inputs;   // in the op's order
+  std::vector<LibraryOperand> outputs;  // in the op's order
+
+  Bytes workspace_bytes() const {
+    return descriptor.query_md(dnnl::query::scratchpad_md).get_size();
+  }
+};
+
+// Whether the library computes this kind, and whether it may choose all of its layouts (otherwise
+// the others follow the first image's).
+enum class LibraryRole { none, follows, chooses };
+LibraryRole library_role(std::string_view kind);
+
+// `inputs` and `outputs` in the op's order. Throws DeviceError naming the op when the library
+// refuses.
+LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
+                   const std::vector<Layout>& outputs);
+
+}  // namespace headroom::onednn

@@ -1,0 +1,172 @@
+// Backward rules against central finite differences, in double on the naive reference: neither
+// rule nor reference is trusted, they must agree with the definition of a derivative.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "harness/base/registry.h"
+#include "tests/unit/reference.h"
+#include "tests/unit/tiny_net.h"
+
+namespace headroom {
+namespace {
+
+using testing::Tensor;
+using testing::Tensors;
+
+constexpr double kTolerance = 1e-4;
+
+double dot(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// d(scalar)/d(tensor[i]) by central differences, for the elements asked for. Not a number where the
+// slopes to the left and to the right differ: a kink of relu or max_pool has no derivative.
+template <typename Scalar>
+Tensor finite_differences(Tensor& tensor, const std::vector<std::size_t>& elements, Scalar scalar) {
+  constexpr double kStep = 1e-6;
+  Tensor slopes;
+  for (const std::size_t i : elements) {
+    const double kept = tensor[i];
+    const double here = scalar();
+    tensor[i] = kept + kStep;
+    const double right = (scalar() - here) / kStep;
+    tensor[i] = kept - kStep;
+    const double left = (here - scalar()) / kStep;
+    tensor[i] = kept;
+    const bool kink = std::abs(right - left) > kTolerance * (1 + std::abs(right));
+    slopes.push_back(kink ? std::nan("") : (left + right) / 2);
+  }
+  return slopes;
+}
+
+void expect_slopes(const Tensor& found, const std::vector<std::size_t>& elements,
+                   const Tensor& slopes, const std::string& what) {
+  std::size_t kinks = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (std::isnan(slopes[i])) {
+      ++kinks;
+      continue;
+    }
+    ASSERT_NEAR(found[elements[i]], slopes[i], kTolerance * (1 + std::abs(slopes[i])))
+        << what << " at " << elements[i];
+  }
+  EXPECT_LE(2 * kinks, elements.size()) << what;
+}
+
+// At most `limit` of them, drawn without repetition.
+std::vector<std::size_t> some_elements(std::size_t size, std::size_t limit,
+                                       std::mt19937_64& random) {
+  std::vector<std::size_t> elements(size);
+  std::iota(elements.begin(), elements.end(), std::size_t{0});
+  std::shuffle(elements.begin(), elements.end(), random);
+  elements.resize(std::min(size, limit));
+  return elements;
+}
+
+// One op over weights only, so that every operand wants a gradient; the scalar is <y, r> for a
+// random r, which stands in for the gradient that would arrive from above.
+struct SingleOp {
+  Program program{.name = "single"};
+  ProgramBuilder build{program};
+
+  ValueId weight(const std::string& name, Shape shape) {
+    return build.persistent(name, std::move(shape), Role::weight, {});
+  }
+
+  void expect_the_rule_to_match(const std::string& kind, std::vector<ValueId> operands,
+                                Attributes attributes = {}) {
+    std::mt19937_64 random(testing::test_seed());
+    build.emit(kind, kind, operands, attributes);
+    const Op op = program.ops[0];
+    const ValueId from_above = build.input("r", program.value(op.outputs[0]).shape, DType::f32);
+    GradientContext context{build, op, std::vector<ValueId>(op.outputs.size(), kNoValue),
+                            std::vector<bool>(op.inputs.size(), true)};
+    context.d_outputs[0] = from_above;
+    const auto gradients = Registry<OpDefinition>::instance().find(kind).differentiate(context);
+
+    Tensors tensors(program);
+    testing::fill_randomly(program, tensors, random, 3);
+    testing::reference_run(program, tensors);
+    ASSERT_EQ(gradients.size(), operands.size());
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      ASSERT_NE(gradients[i], kNoValue);
+      const auto elements = some_elements(tensors[operands[i]].size(), 1000, random);
+      const Tensor slopes = finite_differences(tensors[operands[i]], elements, [&] {
+        testing::reference_run(program, op, tensors);
+        return dot(tensors[op.outputs[0]], tensors[from_above]);
+      });
+      expect_slopes(tensors[gradients[i]], elements, slopes,
+                    kind + " operand " + std::to_string(i));
+    }
+  }
+};
+
+TEST(BackwardRule, of_a_strided_unevenly_padded_convolution_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("convolution",
+                              {op.weight("x", {2, 3, 6, 5}), op.weight("w", {4, 3, 3, 2})},
+                              {{"strides", Shape{2, 1}}, {"padding", Shape{1, 0, 2, 1}}});
+}
+
+TEST(BackwardRule, of_batch_norm_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match(
+      "batch_norm",
+      {op.weight("x", {3, 4, 2, 3}), op.weight("scale", {4}), op.weight("shift", {4})},
+      {{"epsilon", 1e-2}});
+}
+
+TEST(BackwardRule, of_relu_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("relu", {op.weight("x", {2, 3, 5})});
+}
+
+TEST(BackwardRule, of_add_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("add", {op.weight("a", {2, 3}), op.weight("b", {2, 3})});
+}
+
+TEST(BackwardRule, of_overlapping_max_pool_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match(
+      "max_pool", {op.weight("x", {2, 3, 7, 5})},
+      {{"kernel", Shape{3, 2}}, {"strides", Shape{2, 1}}, {"padding", Shape{1, 0, 1, 1}}});
+}
+
+TEST(BackwardRule, of_global_average_pool_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("global_average_pool", {op.weight("x", {2, 3, 5, 4})});
+}
+
+TEST(BackwardRule, of_linear_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match(
+      "linear", {op.weight("x", {3, 5}), op.weight("w", {4, 5}), op.weight("b", {4})});
+}
+
+TEST(Differentiate, gives_the_derivative_of_the_loss_by_every_weight_of_a_residual_net) {
+  const Program forward = testing::tiny_residual_net();
+  const Program program = differentiate(forward);
+  std::mt19937_64 random(testing::test_seed());
+  Tensors tensors(program);
+  testing::fill_randomly(program, tensors, random, 4);
+  testing::reference_run(program, tensors);
+  for (const auto& [weight, gradient] : program.gradients) {
+    const Tensor found = tensors[gradient];
+    const auto elements = some_elements(found.size(), 30, random);
+    const Tensor slopes = finite_differences(tensors[weight], elements, [&] {
+      for (const Op& op : forward.ops)
+        if (op.mutates.empty()) testing::reference_run(program, op, tensors);
+      return tensors[program.loss][0];
+    });
+    expect_slopes(found, elements, slopes, program.value(weight).name);
+  }
+}
+
+}  // namespace
+}  // namespace headroom

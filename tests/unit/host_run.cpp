@@ -1,0 +1,164 @@
+#include "tests/unit/host_run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "harness/device/host/host_kernels.h"
+#include "harness/program/lowering.h"
+
+namespace headroom::testing {
+namespace {
+
+constexpr std::size_t kGuard = 256;
+constexpr std::byte kPoison{0xFF};  // not a number in every float format
+constexpr std::byte kGuardFill{0xA5};
+
+std::vector<std::byte> to_plain(const Value& value, const Tensor& tensor) {
+  std::vector<std::byte> plain(tensor.size() * size_of(value.dtype));
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const auto real = static_cast<float>(tensor[i]);
+    const auto whole = static_cast<std::int32_t>(tensor[i]);
+    const void* element = value.dtype == DType::s32 ? static_cast<const void*>(&whole) : &real;
+    std::memcpy(plain.data() + 4 * i, element, 4);
+  }
+  return plain;
+}
+
+Tensor from_plain(const Value& value, const std::vector<std::byte>& plain) {
+  Tensor tensor(plain.size() / size_of(value.dtype));
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    float real;
+    std::int32_t whole;
+    std::memcpy(&real, plain.data() + 4 * i, 4);
+    std::memcpy(&whole, plain.data() + 4 * i, 4);
+    tensor[i] = value.dtype == DType::s32 ? whole : static_cast<double>(real);
+  }
+  return tensor;
+}
+
+bool has_numbers(const Value& value) {
+  return value.dtype == DType::f32 || value.dtype == DType::s32;
+}
+
+}  // namespace
+
+HostRun::HostRun(Program lowered)
+    : program_(std::move(lowered)), compiled_(compile_for_host(program_)) {
+  for (const Value& value : program_.values) {
+    Buffer buffer;
+    buffer.bytes = value.bytes;
+    buffer.storage.assign(value.bytes + 3 * kGuard, kGuardFill);
+    const auto start = reinterpret_cast<std::uintptr_t>(buffer.storage.data());
+    buffer.data = buffer.storage.data() + kGuard + (kGuard - start % kGuard);
+    std::fill_n(buffer.data, value.bytes, kPoison);
+    buffers_.push_back(std::move(buffer));
+  }
+}
+
+void HostRun::write(ValueId id, const Tensor& tensor) {
+  write_value(program_.value(id), buffers_[id].data, to_plain(program_.value(id), tensor));
+}
+
+Tensor HostRun::read(ValueId id) const {
+  const Value& value = program_.value(id);
+  std::vector<std::byte> plain(static_cast<std::size_t>(element_count(value.shape)) *
+                               size_of(value.dtype));
+  read_value(value, buffers_[id].data, plain);
+  return from_plain(value, plain);
+}
+
+void HostRun::write_all(const Tensors& tensors) {
+  for (ValueId id = 0; id < program_.values.size(); ++id)
+    if (program_.value(id).persistent || program_.value(id).role == Role::input)
+      if (!tensors[id].empty()) write(id, tensors[id]);
+}
+
+void HostRun::run_op(std::size_t index) {
+  const Op& op = program_.ops[index];
+  std::vector<std::byte*> inputs, outputs;
+  for (const ValueId id : op.inputs) inputs.push_back(buffers_[id].data);
+  for (const ValueId id : op.outputs) {
+    std::fill_n(buffers_[id].data, buffers_[id].bytes, kPoison);
+    outputs.push_back(buffers_[id].data);
+  }
+  std::byte* workspace = nullptr;
+  if (op.workspace != kNoValue) {
+    workspace = buffers_[op.workspace].data;
+    std::fill_n(workspace, buffers_[op.workspace].bytes, kPoison);
+  }
+  compiled_->run(index, {inputs, outputs, workspace});
+}
+
+void HostRun::run() {
+  for (std::size_t index = 0; index < program_.ops.size(); ++index) run_op(index);
+}
+
+void HostRun::run_and_judge() {
+  Tensors tensors(program_);  // keeps the reference's own max_pool indices from op to op
+  for (std::size_t index = 0; index < program_.ops.size(); ++index) {
+    const Op& op = program_.ops[index];
+    for (const ValueId id : op.inputs)
+      if (has_numbers(program_.value(id))) tensors[id] = read(id);
+    run_op(index);
+    judge(op, tensors);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void HostRun::judge(const Op& op, Tensors& before) {
+  reference_run(program_, op, before);
+  for (const ValueId id : op.outputs) judge_value(op, id, before[id]);
+  for (const ValueId id : op.mutates) judge_value(op, id, before[id]);
+  check_guards(op);
+}
+
+void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted) {
+  const Value& value = program_.value(id);
+  if (!has_numbers(value)) return;  // indices: only their meaning counts
+  const Tensor found = read(id);
+  ASSERT_EQ(found.size(), wanted.size());
+  double largest = 0;
+  for (const double x : wanted) largest = std::max(largest, std::abs(x));
+  // Sums of up to some thousand products in single precision.
+  const double tolerance = 1e-5 * std::max(largest, 1e-3) + 1e-6;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(found[i], wanted[i], tolerance)
+        << op.name << " (" << op.kind << "): '" << value.name << "' " << to_string(value.shape)
+        << " at " << i;
+
+  // Written again into zeros, the same numbers must give the same bytes: padding holds zeros.
+  std::vector<std::byte> again(value.bytes);
+  write_value(value, again.data(), to_plain(value, found));
+  ASSERT_EQ(std::memcmp(again.data(), buffers_[id].data, value.bytes), 0)
+      << op.name << ": '" << value.name << "' has padding that is not zero";
+}
+
+void HostRun::check_guards(const Op& op) const {
+  for (ValueId id = 0; id < buffers_.size(); ++id) {
+    const Buffer& buffer = buffers_[id];
+    const auto intact = [](std::byte b) { return b == kGuardFill; };
+    const std::byte* begin = buffer.storage.data();
+    const std::byte* data = buffer.data;
+    ASSERT_TRUE(std::all_of(begin, data, intact) &&
+                std::all_of(data + buffer.bytes, begin + buffer.storage.size(), intact))
+        << op.name << " wrote outside '" << program_.value(id).name << "'";
+  }
+}
+
+void judge_on_host(Program program, std::int64_t classes) {
+  PersistentLayouts layouts;
+  HostRun host(lower(std::move(program), "onednn", layouts));
+  std::mt19937_64 random(test_seed());
+  for (int round = 0; round < 2; ++round) {
+    Tensors tensors(host.program());
+    fill_randomly(host.program(), tensors, random, classes);
+    host.write_all(tensors);
+    host.run_and_judge();
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace headroom::testing

@@ -1,0 +1,52 @@
+// Runs a lowered Program on the host in plain buffers, without allocator or executor, and judges
+// each op by the reference on the very inputs its kernel saw.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "harness/device/device.h"
+#include "harness/program/program.h"
+#include "tests/unit/reference.h"
+
+namespace headroom::testing {
+
+class HostRun {
+ public:
+  explicit HostRun(Program lowered);
+
+  void write(ValueId id, const Tensor& plain);
+  Tensor read(ValueId id) const;
+  // Inputs and persistent values from `tensors`.
+  void write_all(const Tensors& tensors);
+
+  // Executes every op. Outputs and workspaces are poisoned before each.
+  void run();
+  // As run(), and fails the test where an output or a changed input differs from the reference,
+  // where padding is not zero, or where a kernel wrote outside its buffers.
+  void run_and_judge();
+
+  const Program& program() const { return program_; }
+
+ private:
+  struct Buffer {
+    std::vector<std::byte> storage;  // the value's bytes, aligned, between two guards
+    std::byte* data = nullptr;
+    Bytes bytes = 0;
+  };
+  void run_op(std::size_t index);
+  void judge(const Op& op, Tensors& before);
+  void judge_value(const Op& op, ValueId id, const Tensor& wanted);
+  void check_guards(const Op& op) const;
+
+  Program program_;
+  std::unique_ptr<CompiledProgram> compiled_;
+  std::vector<Buffer> buffers_;
+};
+
+// Lowers under onednn rules, fills inputs and persistent values afresh, runs and judges twice:
+// the second time over the same addresses, when kernels have nothing left to set up.
+void judge_on_host(Program program, std::int64_t classes = 4);
+
+}  // namespace headroom::testing

@@ -1,0 +1,352 @@
+#include "tests/unit/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <limits>
+
+#include "harness/base/error.h"
+
+namespace headroom::testing {
+namespace {
+
+using Index = std::int64_t;
+
+// What one op reads and writes.
+struct Run {
+  const Program& program;
+  const Op& op;
+  Tensors& tensors;
+
+  const Shape& shape(std::size_t i) const { return program.value(op.inputs[i]).shape; }
+  const Shape& out_shape(std::size_t i) const { return program.value(op.outputs[i]).shape; }
+  Tensor& in(std::size_t i) const { return tensors[op.inputs[i]]; }
+  Tensor& out(std::size_t i) const {
+    Tensor& tensor = tensors[op.outputs[i]];
+    tensor.assign(static_cast<std::size_t>(element_count(out_shape(i))), 0.0);
+    return tensor;
+  }
+};
+
+double& at(Tensor& t, const Shape& s, Index n, Index c, Index h, Index w) {
+  return t[static_cast<std::size_t>(((n * s[1] + c) * s[2] + h) * s[3] + w)];
+}
+
+// Calls visit(n, o, c, oh, ow, kh, kw, h, w) for every product of a convolution of x by w.
+void each_product(const Op& op, const Shape& x, const Shape& w, const Shape& y,
+                  const std::function<void(Index, Index, Index, Index, Index, Index, Index, Index,
+                                           Index)>& visit) {
+  const auto& stride = op.list("strides");
+  const auto& padding = op.list("padding");
+  for (Index n = 0; n < y[0]; ++n)
+    for (Index o = 0; o < y[1]; ++o)
+      for (Index oh = 0; oh < y[2]; ++oh)
+        for (Index ow = 0; ow < y[3]; ++ow)
+          for (Index c = 0; c < x[1]; ++c)
+            for (Index kh = 0; kh < w[2]; ++kh)
+              for (Index kw = 0; kw < w[3]; ++kw) {
+                const Index h = oh * stride[0] + kh - padding[0];
+                const Index v = ow * stride[1] + kw - padding[1];
+                if (h >= 0 && h < x[2] && v >= 0 && v < x[3]) visit(n, o, c, oh, ow, kh, kw, h, v);
+              }
+}
+
+void convolution(const Run& r) {
+  Tensor& y = r.out(0);
+  each_product(r.op, r.shape(0), r.shape(1), r.out_shape(0),
+               [&](auto n, auto o, auto c, auto oh, auto ow, auto kh, auto kw, auto h, auto w) {
+                 at(y, r.out_shape(0), n, o, oh, ow) +=
+                     at(r.in(0), r.shape(0), n, c, h, w) * at(r.in(1), r.shape(1), o, c, kh, kw);
+               });
+}
+
+void convolution_backward_data(const Run& r) {
+  Tensor& dx = r.out(0);
+  each_product(r.op, r.out_shape(0), r.shape(1), r.shape(0),
+               [&](auto n, auto o, auto c, auto oh, auto ow, auto kh, auto kw, auto h, auto w) {
+                 at(dx, r.out_shape(0), n, c, h, w) +=
+                     at(r.in(0), r.shape(0), n, o, oh, ow) * at(r.in(1), r.shape(1), o, c, kh, kw);
+               });
+}
+
+void convolution_backward_weights(const Run& r) {
+  Tensor& dw = r.out(0);
+  each_product(r.op, r.shape(0), r.out_shape(0), r.shape(1),
+               [&](auto n, auto o, auto c, auto oh, auto ow, auto kh, auto kw, auto h, auto w) {
+                 at(dw, r.out_shape(0), o, c, kh, kw) +=
+                     at(r.in(0), r.shape(0), n, c, h, w) * at(r.in(1), r.shape(1), n, o, oh, ow);
+               });
+}
+
+// Channel of each element of an NCHW tensor.
+std::size_t channel(const Shape& s, std::size_t i) {
+  return i / static_cast<std::size_t>(s[2] * s[3]) % static_cast<std::size_t>(s[1]);
+}
+
+double per_channel_count(const Shape& s) { return static_cast<double>(s[0] * s[2] * s[3]); }
+
+void normalise(const Run& r, const Tensor& mean, const Tensor& variance, Tensor& y) {
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::size_t c = channel(r.shape(0), i);
+    y[i] = (r.in(0)[i] - mean[c]) / std::sqrt(variance[c] + r.op.number("epsilon")) * r.in(1)[c] +
+           r.in(2)[c];
+  }
+}
+
+void batch_norm(const Run& r) {
+  Tensor& y = r.out(0);
+  Tensor& mean = r.out(1);
+  Tensor& variance = r.out(2);
+  const double count = per_channel_count(r.shape(0));
+  for (std::size_t i = 0; i < y.size(); ++i) mean[channel(r.shape(0), i)] += r.in(0)[i] / count;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::size_t c = channel(r.shape(0), i);
+    variance[c] += (r.in(0)[i] - mean[c]) * (r.in(0)[i] - mean[c]) / count;
+  }
+  normalise(r, mean, variance, y);
+}
+
+void batch_norm_inference(const Run& r) { normalise(r, r.in(3), r.in(4), r.out(0)); }
+
+void batch_norm_backward(const Run& r) {
+  const Tensor &x = r.in(0), &dy = r.in(1), &mean = r.in(2), &variance = r.in(3), &scale = r.in(4);
+  Tensor& dx = r.out(0);
+  Tensor& dscale = r.out(1);
+  Tensor& dshift = r.out(2);
+  const double count = per_channel_count(r.shape(0));
+  const auto inverse = [&](std::size_t c) {
+    return 1 / std::sqrt(variance[c] + r.op.number("epsilon"));
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t c = channel(r.shape(0), i);
+    dscale[c] += dy[i] * (x[i] - mean[c]) * inverse(c);
+    dshift[c] += dy[i];
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t c = channel(r.shape(0), i);
+    const double normalised = (x[i] - mean[c]) * inverse(c);
+    dx[i] = scale[c] * inverse(c) * (dy[i] - dshift[c] / count - normalised * dscale[c] / count);
+  }
+}
+
+void update_statistics(const Run& r) {
+  const double m = r.op.number("momentum");
+  const auto n = static_cast<double>(r.op.integer("count"));
+  for (std::size_t c = 0; c < r.in(0).size(); ++c) {
+    r.in(0)[c] = (1 - m) * r.in(0)[c] + m * r.in(2)[c];
+    r.in(1)[c] = (1 - m) * r.in(1)[c] + m * r.in(3)[c] * n / (n - 1);
+  }
+}
+
+void relu(const Run& r) {
+  Tensor& y = r.out(0);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::max(r.in(0)[i], 0.0);
+}
+
+void relu_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = r.in(0)[i] > 0 ? r.in(1)[i] : 0;
+}
+
+void add(const Run& r) {
+  Tensor& y = r.out(0);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = r.in(0)[i] + r.in(1)[i];
+}
+
+// The reference's indices hold the flat position inside x's plane of each maximum.
+void max_pool(const Run& r) {
+  Tensor& y = r.out(0);
+  Tensor& indices = r.out(1);
+  const auto &k = r.op.list("kernel"), &s = r.op.list("strides"), &p = r.op.list("padding");
+  const Shape &x = r.shape(0), &o = r.out_shape(0);
+  for (Index n = 0; n < o[0]; ++n)
+    for (Index c = 0; c < o[1]; ++c)
+      for (Index oh = 0; oh < o[2]; ++oh)
+        for (Index ow = 0; ow < o[3]; ++ow) {
+          double best = -std::numeric_limits<double>::infinity();
+          Index where = -1;
+          for (Index h = oh * s[0] - p[0]; h < oh * s[0] - p[0] + k[0]; ++h)
+            for (Index w = ow * s[1] - p[1]; w < ow * s[1] - p[1] + k[1]; ++w)
+              if (h >= 0 && h < x[2] && w >= 0 && w < x[3] && at(r.in(0), x, n, c, h, w) > best) {
+                best = at(r.in(0), x, n, c, h, w);
+                where = h * x[3] + w;
+              }
+          at(y, o, n, c, oh, ow) = best;
+          at(indices, o, n, c, oh, ow) = static_cast<double>(where);
+        }
+}
+
+void max_pool_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  const Shape &o = r.shape(0), &x = r.out_shape(0);
+  const auto plane = static_cast<std::size_t>(o[2] * o[3]);
+  for (std::size_t i = 0; i < r.in(0).size(); ++i)
+    dx[i / plane * static_cast<std::size_t>(x[2] * x[3]) + static_cast<std::size_t>(r.in(1)[i])] +=
+        r.in(0)[i];
+}
+
+void global_average_pool(const Run& r) {
+  Tensor& y = r.out(0);
+  const auto plane = static_cast<std::size_t>(r.shape(0)[2] * r.shape(0)[3]);
+  for (std::size_t i = 0; i < r.in(0).size(); ++i)
+    y[i / plane] += r.in(0)[i] / static_cast<double>(plane);
+}
+
+void global_average_pool_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  const auto plane = static_cast<std::size_t>(r.out_shape(0)[2] * r.out_shape(0)[3]);
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    dx[i] = r.in(0)[i / plane] / static_cast<double>(plane);
+}
+
+// c[i,j] += Σ_k a(i,k)·b(k,j), operands given as functions of their indices.
+template <typename A, typename B>
+void product(Index rows, Index inner, Index columns, A a, B b, Tensor& c) {
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < columns; ++j)
+      for (Index k = 0; k < inner; ++k)
+        c[static_cast<std::size_t>(i * columns + j)] += a(i, k) * b(k, j);
+}
+
+auto entry(const Tensor& t, Index columns) {
+  return [&t, columns](Index i, Index j) { return t[static_cast<std::size_t>(i * columns + j)]; };
+}
+auto transposed(const Tensor& t, Index columns) {
+  return [&t, columns](Index i, Index j) { return t[static_cast<std::size_t>(j * columns + i)]; };
+}
+
+void linear(const Run& r) {
+  Tensor& y = r.out(0);
+  const Index n = r.shape(0)[0], in = r.shape(0)[1], out = r.shape(1)[0];
+  product(n, in, out, entry(r.in(0), in), transposed(r.in(1), in), y);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += r.in(2)[i % static_cast<std::size_t>(out)];
+}
+
+void linear_backward_data(const Run& r) {
+  const Index n = r.shape(0)[0], out = r.shape(0)[1], in = r.shape(1)[1];
+  product(n, out, in, entry(r.in(0), out), entry(r.in(1), in), r.out(0));
+}
+
+void linear_backward_weights(const Run& r) {
+  const Index n = r.shape(0)[0], in = r.shape(0)[1], out = r.shape(1)[1];
+  product(out, n, in, transposed(r.in(1), out), entry(r.in(0), in), r.out(0));
+  Tensor& db = r.out(1);
+  for (std::size_t i = 0; i < r.in(1).size(); ++i)
+    db[i % static_cast<std::size_t>(out)] += r.in(1)[i];
+}
+
+void softmax_cross_entropy(const Run& r) {
+  Tensor& loss = r.out(0);
+  Tensor& probabilities = r.out(1);
+  const auto rows = static_cast<std::size_t>(r.shape(0)[0]);
+  const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
+  for (std::size_t n = 0; n < rows; ++n) {
+    double sum = 0;
+    for (std::size_t k = 0; k < classes; ++k) sum += std::exp(r.in(0)[n * classes + k]);
+    for (std::size_t k = 0; k < classes; ++k)
+      probabilities[n * classes + k] = std::exp(r.in(0)[n * classes + k]) / sum;
+    const auto label = static_cast<std::size_t>(r.in(1)[n]);
+    loss[0] -= std::log(probabilities[n * classes + label]) / static_cast<double>(rows);
+  }
+}
+
+void softmax_cross_entropy_backward(const Run& r) {
+  Tensor& gradient = r.out(0);
+  const auto rows = static_cast<std::size_t>(r.shape(0)[0]);
+  const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const bool hit = static_cast<std::size_t>(r.in(1)[i / classes]) == i % classes;
+    gradient[i] = (r.in(0)[i] - (hit ? 1 : 0)) / static_cast<double>(rows);
+  }
+}
+
+void count_correct(const Run& r) {
+  Tensor& count = r.out(0);
+  const auto classes = r.shape(0)[1];
+  for (std::size_t n = 0; n < r.in(1).size(); ++n) {
+    const auto row = r.in(0).begin() + static_cast<Index>(n) * classes;
+    count[0] += std::max_element(row, row + classes) - row == static_cast<Index>(r.in(1)[n]);
+  }
+}
+
+void sgd_momentum(const Run& r) {
+  for (std::size_t i = 0; i < r.in(0).size(); ++i) {
+    r.in(2)[i] = r.op.number("momentum") * r.in(2)[i] + r.in(1)[i] +
+                 r.op.number("weight_decay") * r.in(0)[i];
+    r.in(0)[i] -= r.op.number("learning_rate") * r.in(2)[i];
+  }
+}
+
+void reorder(const Run& r) { r.out(0) = r.in(0); }
+
+const std::map<std::string, void (*)(const Run&)>& kinds() {
+  static const std::map<std::string, void (*)(const Run&)> kinds = {
+      {"add", add},
+      {"batch_norm", batch_norm},
+      {"batch_norm_backward", batch_norm_backward},
+      {"batch_norm_inference", batch_norm_inference},
+      {"convolution", convolution},
+      {"convolution_backward_data", convolution_backward_data},
+      {"convolution_backward_weights", convolution_backward_weights},
+      {"count_correct", count_correct},
+      {"global_average_pool", global_average_pool},
+      {"global_average_pool_backward", global_average_pool_backward},
+      {"linear", linear},
+      {"linear_backward_data", linear_backward_data},
+      {"linear_backward_weights", linear_backward_weights},
+      {"max_pool", max_pool},
+      {"max_pool_backward", max_pool_backward},
+      {"relu", relu},
+      {"relu_backward", relu_backward},
+      {"reorder", reorder},
+      {"sgd_momentum", sgd_momentum},
+      {"softmax_cross_entropy", softmax_cross_entropy},
+      {"softmax_cross_entropy_backward", softmax_cross_entropy_backward},
+      {"update_statistics", update_statistics},
+  };
+  return kinds;
+}
+
+}  // namespace
+
+void reference_run(const Program& program, const Op& op, Tensors& tensors) {
+  const auto found = kinds().find(op.kind);
+  if (found == kinds().end()) throw Error("the reference does not know " + op.kind);
+  found->second({program, op, tensors});
+}
+
+void reference_run(const Program& program, Tensors& tensors) {
+  for (const Op& op : program.ops) reference_run(program, op, tensors);
+}
+
+std::uint64_t test_seed() {
+  static const std::uint64_t seed = [] {
+    const char* given = std::getenv("HEADROOM_TEST_SEED");
+    const std::uint64_t chosen = given != nullptr ? std::stoull(given) : std::random_device{}();
+    std::cout << "HEADROOM_TEST_SEED=" << chosen << "\n";
+    return chosen;
+  }();
+  return seed;
+}
+
+void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& random,
+                   std::int64_t classes) {
+  std::normal_distribution<float> normal;
+  std::uniform_int_distribution<std::int64_t> label(0, classes - 1);
+  for (ValueId id = 0; id < program.values.size(); ++id) {
+    const Value& value = program.value(id);
+    if (!value.persistent && value.role != Role::input) continue;
+    Tensor& tensor = tensors[id];
+    tensor.resize(static_cast<std::size_t>(element_count(value.shape)));
+    const bool positive = value.name.ends_with("variance");
+    for (double& x : tensor) {
+      if (value.dtype == DType::s32) x = static_cast<double>(label(random));
+      if (value.dtype == DType::f32)
+        x = positive ? 0.5F + std::abs(normal(random)) : normal(random);
+    }
+  }
+}
+
+}  // namespace headroom::testing

@@ -1,0 +1,40 @@
+// The judge of kernels and backward rules: every op kind computed in double, straight from its
+// definition, over plain row-major tensors. Shares no code with the kernels.
+#pragma once
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include "harness/program/program.h"
+
+namespace headroom::testing {
+
+using Tensor = std::vector<double>;
+
+// By value id; an absent tensor is empty.
+class Tensors {
+ public:
+  explicit Tensors(const Program& program) : tensors_(program.values.size()) {}
+  Tensor& operator[](ValueId id) { return tensors_.at(id); }
+  const Tensor& operator[](ValueId id) const { return tensors_.at(id); }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+// Runs one op; its inputs must be there.
+void reference_run(const Program& program, const Op& op, Tensors& tensors);
+// Runs all ops of the Program.
+void reference_run(const Program& program, Tensors& tensors);
+
+// Seed of this test run, printed once, so that a failure can be repeated:
+// HEADROOM_TEST_SEED=… repeats it.
+std::uint64_t test_seed();
+
+// Gives every input and persistent value fresh contents that an exact float holds: normal for
+// f32, a class below `classes` for s32 labels, positive for variances.
+void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& random,
+                   std::int64_t classes);
+
+}  // namespace headroom::testing
