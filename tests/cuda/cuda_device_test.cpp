@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
 #include "harness/memory/recording_allocator.h"
+#include "harness/memory/validator.h"
 #include "harness/program/lowering.h"
 
 namespace headroom {
@@ -17,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 using ::testing::ThrowsMessage;
 
@@ -148,6 +151,43 @@ TEST_F(CudaMemory, carries_bfc_with_growth_unchanged) {
   }
   EXPECT_EQ(device->memory().reserved(), 0u);
   EXPECT_GT(device->memory().counters().segment_allocations, 1u);
+  EXPECT_THAT(violations(recorder.trace()), IsEmpty());
+}
+
+using Decision = std::tuple<EventKind, std::uint32_t, Bytes, Address>;
+
+// What bfc does on `device` with a random sequence of requests.
+std::vector<Decision> decisions(Device& device, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  TraceRecorder recorder(2048);
+  device.memory().record_into(&recorder);
+  {
+    const auto bfc = make_allocator(Spec::parse("bfc(growth=on)"), device.memory());
+    RecordingAllocator allocator(*bfc, recorder);
+    std::vector<Block> live;
+    for (int round = 0; round < 400; ++round) {
+      if (live.size() == 20) {
+        std::swap(live[random() % live.size()], live.back());
+        allocator.deallocate(live.back());
+        live.pop_back();
+      }
+      live.push_back(allocator.allocate(1 + random() % (8 * kMiB), {}));
+    }
+    for (const Block& block : live) allocator.deallocate(block);
+  }
+  std::vector<Decision> made;
+  for (const TraceEvent& event : recorder.trace().events)
+    made.emplace_back(event.kind, event.id, event.size, event.address);
+  return made;
+}
+
+TEST_F(CudaMemory, lets_bfc_decide_as_it_does_on_meta) {
+  const auto seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  const auto gpu = make("cuda(capacity=256MiB)");
+  const auto meta = Registry<DeviceKind>::instance().find("meta").create(
+      Spec("meta", {{"capacity", "256MiB"}, {"granule", std::to_string(gpu->memory().granule())}}));
+  EXPECT_EQ(decisions(*gpu, seed), decisions(*meta, seed));
 }
 
 }  // namespace

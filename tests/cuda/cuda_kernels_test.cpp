@@ -11,6 +11,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
+#include "harness/memory/validator.h"
 #include "harness/program/lowering.h"
 
 namespace headroom {
@@ -21,6 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pointwise;
 using ::testing::ThrowsMessage;
 
@@ -180,6 +182,7 @@ TEST_F(CudaKernels, a_large_reduction_takes_its_temporary_storage_from_the_strat
   run({bytes_of(uniform(2 * rows)), bytes_of(std::vector<std::int32_t>(rows))});
   // One partial sum for each of many blocks of threads: never a token byte.
   EXPECT_THAT(workspaces_taken(), ElementsAre(Gt(kBlockAlignment)));
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
 TEST_F(CudaKernels, programs_lowered_under_other_rules_are_refused) {

@@ -42,7 +42,7 @@ Program lower_for_cudnn(Program program, PersistentLayouts& persistent) {
   return loaded.module->add_workspaces(dense.lower(std::move(program), persistent));
 }
 
-const bool device_registered = Registry<DeviceKind>::instance().add({
+const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .name = "cuda",
     .summary = "the first GPU CUDA_VISIBLE_DEVICES names; cuda(capacity=…) limits it, else it "
                "takes what is free less 512 MiB. Kinds of op so far: convolution, linear, "
@@ -52,7 +52,7 @@ const bool device_registered = Registry<DeviceKind>::instance().add({
     .create = create,
 });
 
-const bool rules_registered = Registry<LoweringRules>::instance().add({
+const bool kRulesRegistered = Registry<LoweringRules>::instance().add({
     .name = "cudnn",
     .summary = "row-major layouts, workspaces as cuDNN, cuBLAS and CUB ask for them on this GPU",
     .identity = [] { return usable_module().rules_identity(); },
