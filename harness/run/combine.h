@@ -1,0 +1,31 @@
+// One word from several: the points of a sweep, and the parts of a claim.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "harness/run/claim.h"
+#include "harness/stats/verdict.h"
+
+namespace headroom {
+
+// Points are (sweep value, metric, experiment) where the same figure is claimed.
+// - Points that cannot be tested here decide nothing; with nothing else, that is the word.
+// - One word everywhere: that word.
+// - It holds somewhere, not everywhere: CONDITIONAL.
+// - It holds nowhere, and some point is undecided: DIRECTION-ONLY if the direction holds at all
+//   decided points, else INCONCLUSIVE.
+// - It holds nowhere and every point is decided: REFUTED if the effect is absent or opposite at
+//   one of them, else DIRECTION-ONLY. Never CONDITIONAL: a condition nobody has seen is none.
+ClaimVerdict combine_points(const std::vector<ClaimVerdict>& points);
+
+// The claim's word is that of its number, or of its direction where no number is claimed or the
+// number stays open. A cause only takes away: with the stated cause refuted, an effect that is
+// REPRODUCED becomes CONDITIONAL, for a part of the claim holds and a part does not. Controls
+// never count.
+ClaimVerdict combine_parts(const std::vector<std::pair<PartKind, ClaimVerdict>>& parts);
+
+// Whether the data said something: not INCONCLUSIVE, NOT-TESTABLE-HERE, ILL-POSED, INVALID.
+bool is_decided(ClaimVerdict verdict);
+
+}  // namespace headroom

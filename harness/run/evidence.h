@@ -1,0 +1,76 @@
+// Samples arranged by experiment, arm and block, and what two arms (or one) say about a metric:
+// pairs formed, disturbed ones left out, exact figures compared as exact.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/run/experiment.h"
+#include "harness/run/metric.h"
+#include "harness/run/sample.h"
+#include "harness/stats/paired.h"
+#include "harness/stats/verdict.h"
+
+namespace headroom {
+
+// A machine probe below this share of the run's best marks the samples beside it as disturbed.
+inline constexpr double kDisturbedBelow = 0.8;
+
+class SampleTable {
+ public:
+  using ByBlock = std::map<int, const Sample*>;
+
+  // Keeps pointers into `samples`. Of several samples for one place the last counts.
+  explicit SampleTable(const std::vector<Sample>& samples);
+
+  const ByBlock& of(const std::string& experiment, const std::string& arm) const;
+  double best_probe_gflops() const { return best_probe_; }
+  bool disturbed(const Sample& sample) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, ByBlock> samples_;
+  double best_probe_ = 0;
+};
+
+// Why an arm has no result: worst first, so that a claim says the worst of its two arms.
+enum class Absence { none, unavailable, out_of_memory, not_run, failed, not_engaged };
+
+struct ArmState {
+  Absence absence = Absence::none;
+  std::string why;          // one sentence without its full stop; "" when there are results
+  std::size_t samples = 0;  // of any status
+  std::size_t ok = 0;
+};
+ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm);
+
+enum class Scale { log_ratio, difference };
+
+// What the samples say about one metric of two arms, or of one (`baseline` empty).
+struct Finding {
+  Scale scale = Scale::log_ratio;
+  bool compared = false;
+  ClaimVerdict without = ClaimVerdict::inconclusive;  // the word where nothing could be compared
+  std::string reason_code;  // "exact", "paired", or why not: "out_of_memory", "zero_value", …
+  std::string why_not;      // "" when compared
+  std::optional<double> baseline_value;  // medians
+  std::optional<double> treatment_value;
+  std::vector<double> differences;  // by block, what the statistics saw
+  std::size_t excluded = 0;
+  bool demoted = false;  // should be exact, and differed between processes
+  Comparison comparison;
+};
+
+Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,
+             const std::string& treatment, const Metric& metric, Scale scale);
+
+// Does the same comparison at a level corrected for others.
+void compare_at(Finding& finding, double alpha);
+
+const Arm& arm_of(const Experiment& experiment, const std::string& name);
+double median_of(std::vector<double> values);  // of at least one value
+
+}  // namespace headroom

@@ -1,0 +1,183 @@
+// Why a part got its word and what would change it, said from its evidence.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "harness/run/judgement.h"
+#include "harness/run/wording.h"
+
+namespace headroom {
+namespace {
+
+std::string place_of(const Evidence& evidence) {
+  if (!evidence.source->sweep) return evidence.source->name;
+  return fmt::format("{} {}={}", evidence.source->name, evidence.source->sweep->parameter,
+                     evidence.experiment.point);
+}
+
+std::vector<const Evidence*> compared(const PartVerdict& verdict) {
+  std::vector<const Evidence*> result;
+  for (const Evidence& evidence : verdict.evidence)
+    if (evidence.finding.compared) result.push_back(&evidence);
+  return result;
+}
+
+std::size_t count(const PartVerdict& verdict, ClaimVerdict word) {
+  return static_cast<std::size_t>(
+      std::count_if(verdict.evidence.begin(), verdict.evidence.end(),
+                    [&](const Evidence& evidence) { return evidence.verdict == word; }));
+}
+
+// "measured −99.2 % … −38.0 %"; "" where the evidence has no common unit.
+std::string measured_range(const std::vector<const Evidence*>& evidence) {
+  if (evidence.empty()) return "";
+  const Finding& first = evidence.front()->finding;
+  double low = first.comparison.theta;
+  double high = low;
+  for (const Evidence* item : evidence) {
+    if (item->finding.scale == Scale::difference &&
+        item->metric->unit != evidence.front()->metric->unit)
+      return "";
+    low = std::min(low, item->finding.comparison.theta);
+    high = std::max(high, item->finding.comparison.theta);
+  }
+  const std::string& unit = evidence.front()->metric->unit;
+  if (low == high) return fmt::format("; measured {}", effect_text(low, first.scale, unit));
+  return fmt::format("; measured {} … {}", effect_text(low, first.scale, unit),
+                     effect_text(high, first.scale, unit));
+}
+
+// Where neighbours of a sweep lie on both sides of the claimed value, though neither is near it.
+std::string crossing(const ClaimPart& part, const PartVerdict& verdict) {
+  if (!part.claimed.value) return "";
+  const double claimed = *claimed_range(part, true).effect.value;
+  for (std::size_t i = 0; i + 1 < verdict.evidence.size(); ++i) {
+    const Evidence& a = verdict.evidence[i];
+    const Evidence& b = verdict.evidence[i + 1];
+    if (a.source != b.source || a.metric != b.metric) continue;
+    if (!a.finding.compared || !b.finding.compared) continue;
+    if ((a.finding.comparison.theta < claimed) == (b.finding.comparison.theta < claimed)) continue;
+    return fmt::format("; {} passes the claimed size between {} and {}", a.metric->text,
+                       place_of(a), place_of(b));
+  }
+  return "";
+}
+
+std::string without_result(const PartVerdict& verdict) {
+  const auto missing = std::find_if(verdict.evidence.begin(), verdict.evidence.end(),
+                                    [](const Evidence& e) { return !e.finding.compared; });
+  if (missing == verdict.evidence.end()) return "";
+  const auto number = verdict.evidence.size() - compared(verdict).size();
+  return fmt::format("; {} without a result, such as {}: {}", number, place_of(*missing),
+                     missing->finding.why_not);
+}
+
+// The comparison that is furthest from a decision, and how many pairs it would take.
+std::string more_pairs(const ClaimPart& part, const PartVerdict& verdict) {
+  std::size_t needed = 0;
+  const Evidence* hardest = nullptr;
+  for (const Evidence* evidence : compared(verdict)) {
+    if (evidence->finding.comparison.exact) continue;
+    const double delta = claimed_range(part, false).effect.delta;
+    const std::size_t pairs = pairs_needed(evidence->finding.differences, delta);
+    if (pairs >= needed) {
+      needed = pairs;
+      hardest = evidence;
+    }
+  }
+  if (hardest == nullptr) return "";
+  const Finding& finding = hardest->finding;
+  std::string text =
+      fmt::format("About {} pairs instead of {}", std::max(needed, finding.comparison.pairs + 1),
+                  finding.comparison.pairs);
+  if (std::isfinite(finding.comparison.mde))
+    text += fmt::format("; these could have seen an effect of {}",
+                        effect_text(finding.comparison.mde, finding.scale, hardest->metric->unit));
+  return text + ".";
+}
+
+std::string accepted(const ClaimPart& part, const PartVerdict& verdict) {
+  const Evidence& first = verdict.evidence.front();
+  return claimed_text(part, *first.metric, first.finding.comparison.exact);
+}
+
+}  // namespace
+
+std::string holds_for_text(const PartVerdict& verdict) {
+  std::string text;
+  for (std::size_t begin = 0; begin < verdict.evidence.size();) {
+    const Evidence& first = verdict.evidence[begin];
+    std::size_t end = begin;
+    std::vector<std::string> values;
+    std::vector<bool> holds;
+    while (end < verdict.evidence.size() && verdict.evidence[end].source == first.source &&
+           verdict.evidence[end].metric == first.metric) {
+      values.push_back(verdict.evidence[end].experiment.point);
+      holds.push_back(verdict.evidence[end].verdict == ClaimVerdict::reproduced);
+      ++end;
+    }
+    begin = end;
+    if (std::find(holds.begin(), holds.end(), true) == holds.end()) continue;
+    if (!text.empty()) text += "; ";
+    text += first.source->name;
+    if (first.source->sweep)
+      text += fmt::format(" {} {}", first.source->sweep->parameter, range_text(values, holds));
+    text += fmt::format(" ({})", first.metric->name);
+  }
+  return text;
+}
+
+std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
+  if (verdict.evidence.size() == 1) return verdict.evidence.front().why;
+  const std::size_t holds = count(verdict, ClaimVerdict::reproduced);
+  const auto with_result = compared(verdict);
+  if (with_result.empty()) {
+    const std::string& reason = verdict.evidence.front().finding.why_not;
+    return fmt::format("No comparison has a result: {}.", reason);
+  }
+  std::string text = holds == with_result.size()
+                         ? fmt::format("Holds at all {} points", with_result.size())
+                         : fmt::format("Holds at {} of {} points", holds, with_result.size());
+  if (!verdict.holds_for.empty()) text += fmt::format(", {}", verdict.holds_for);
+  text += measured_range(with_result);
+  text += fmt::format("; claimed {}", accepted(part, verdict));
+  if (holds == 0) text += crossing(part, verdict);
+  return text + without_result(verdict) + ".";
+}
+
+std::string would_change_sentence(const ClaimPart& part, const PartVerdict& verdict) {
+  const auto with_result = compared(verdict);
+  const bool exact = !with_result.empty() && with_result.front()->finding.comparison.exact;
+  switch (verdict.verdict) {
+    case ClaimVerdict::reproduced:
+      return exact ? "Another workload size, card or set of rules: here the figures are exact."
+                   : fmt::format("A figure surely outside what is claimed: {}.",
+                                 accepted(part, verdict));
+    case ClaimVerdict::weaker:
+    case ClaimVerdict::stronger:
+    case ClaimVerdict::refuted:
+      return fmt::format("A figure as claimed: {}.", accepted(part, verdict));
+    case ClaimVerdict::conditional:
+      return "Conditions stated in the source: inside the range it would be REPRODUCED, outside "
+             "it not.";
+    case ClaimVerdict::direction_only:
+    case ClaimVerdict::inconclusive: {
+      const std::string pairs = more_pairs(part, verdict);
+      if (!pairs.empty()) return pairs;
+      return with_result.empty() ? "A run in which both arms get a result."
+                                 : "Conditions stated in the source: the size depends on them.";
+    }
+    case ClaimVerdict::not_testable_here:
+      return fmt::format("A machine that can run {}.",
+                         verdict.evidence.front().source->device.to_string());
+    case ClaimVerdict::ill_posed:
+      return "A version of the software that has what the claim names.";
+    case ClaimVerdict::invalid:
+      break;
+  }
+  return "A run in which the strategy does what its name says.";
+}
+
+}  // namespace headroom
