@@ -10,6 +10,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/run/axes.h"
 #include "harness/run/claim.h"
 #include "harness/run/metric.h"
 #include "harness/run/toml_section.h"
@@ -29,13 +30,22 @@ std::vector<std::string> names_in(const std::vector<Named>& items) {
   return names;
 }
 
+// A spec whose name and parameters are registered.
+Spec known_spec(const TomlSection& section, std::string_view axis) {
+  return section.placed(axis, [&] {
+    Cell cell;
+    set_axis(cell, axis, section.text(axis));
+    return Spec::parse(axis_value(cell, axis));
+  });
+}
+
 std::vector<ClaimArm> read_arms(const TomlSection& arms) {
   std::vector<std::pair<toml::source_position, ClaimArm>> placed;
   for (const auto& [key, node] : arms.table()) {
     const TomlSection arm = arms.section(key.str());
     arm.allow({"allocator"});
     placed.emplace_back(key.source().begin,
-                        ClaimArm{std::string(key.str()), arm.spec("allocator")});
+                        ClaimArm{std::string(key.str()), known_spec(arm, "allocator")});
   }
   // The library sorts by name; the file's order says which arm comes first.
   std::sort(placed.begin(), placed.end(),
@@ -53,11 +63,19 @@ ClaimExperiment read_experiment(const TomlSection& section) {
   experiment.device = section.spec("device");
   section.known_name("device", "device class", experiment.device.name(), kDeviceClasses);
   experiment.rules = section.text("rules", "");
-  experiment.workload = section.spec("workload");
+  experiment.workload = known_spec(section, "workload");
   if (section.has("sweep")) {
     const TomlSection sweep = section.section("sweep");
     sweep.allow({"parameter", "values"});
     experiment.sweep = Sweep{sweep.text("parameter"), sweep.values("values")};
+    sweep.placed("parameter", [&] {
+      Cell cell;
+      Spec swept = experiment.workload;
+      for (const std::string& value : experiment.sweep->values) {
+        swept.set(experiment.sweep->parameter, value);
+        set_axis(cell, "workload", swept.to_string());
+      }
+    });
   }
   experiment.warmup_steps = section.whole("warmup_steps", experiment.warmup_steps, 0);
   experiment.measured_steps = section.whole("measured_steps", experiment.measured_steps, 1);

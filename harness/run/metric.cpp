@@ -89,7 +89,8 @@ void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class
                      fmt::format("{} bytes {}", rung, moment.text), on_device, Metric::Better::less,
                      [=, field = moment.field](const Sample& sample) -> std::optional<double> {
                        const auto moments = moments_of(sample);
-                       if (!moments) return std::nullopt;
+                       // 0 says that the run did not get there: weights alone take more.
+                       if (!moments || (*moments).*field == 0) return std::nullopt;
                        return static_cast<double>((*moments).*field);
                      }});
   }
@@ -124,7 +125,7 @@ std::vector<Metric> make_metrics() {
   add_rung(table, "allocated", exact, rung(&Ledger::allocated));
   add_rung(table, "reserved", exact, rung(&Ledger::reserved));
   add_rung(table, "process", noisy, [](const Sample& sample) -> std::optional<Moments> {
-    if (!has_time(sample) || sample.process.resident.overall_peak == 0) return std::nullopt;
+    if (!has_time(sample)) return std::nullopt;
     return sample.process.resident;
   });
 

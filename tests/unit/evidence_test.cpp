@@ -106,11 +106,16 @@ TEST(Evidence, demotes_a_figure_that_should_be_exact_and_differs_between_process
 
 TEST(Evidence, takes_two_zeros_for_equal_and_one_zero_for_no_ratio) {
   const Experiment experiment = synthetic::experiment();
-  EXPECT_EQ(
-      find_reserved(synthetic::reserved_blocks(experiment, 0, 0), experiment).comparison.theta, 0);
-  const Finding finding = find_reserved(synthetic::reserved_blocks(experiment, 0, 5), experiment);
-  EXPECT_FALSE(finding.compared);
-  EXPECT_EQ(finding.reason_code, "zero_value");
+  auto samples = synthetic::reserved_blocks(experiment, 1000, 1000);
+  const auto find_counts = [&] {
+    return find(SampleTable(samples), experiment, "base", "new",
+                find_metric("device_allocations_total"), Scale::log_ratio);
+  };
+  EXPECT_EQ(find_counts().comparison.theta, 0);
+  for (Sample& sample : samples)
+    if (sample.arm == "new") sample.ledger.device_allocations[3] = 5;
+  EXPECT_FALSE(find_counts().compared);
+  EXPECT_EQ(find_counts().reason_code, "zero_value");
 }
 
 TEST(Evidence, counts_the_later_of_two_samples_for_one_place) {

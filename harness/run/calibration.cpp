@@ -1,0 +1,63 @@
+#include "harness/run/calibration.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "harness/stats/distributions.h"
+
+namespace headroom {
+namespace {
+
+constexpr double kNominalRate = 0.05;
+constexpr double kUnbelievable = 0.01;
+
+}  // namespace
+
+Calibration count_alarms(const std::vector<Experiment>& experiments, const SampleTable& table) {
+  Calibration counted;
+  const Metric& metric = find_metric("steady_step_time_ns");
+  for (const Experiment& experiment : experiments) {
+    for (std::size_t a = 0; a < experiment.arms.size(); ++a) {
+      for (std::size_t b = a + 1; b < experiment.arms.size(); ++b) {
+        if (experiment.arms[a].cell.id() != experiment.arms[b].cell.id()) continue;
+        const Finding finding = find(table, experiment, experiment.arms[a].name,
+                                     experiment.arms[b].name, metric, Scale::log_ratio);
+        const Interval& interval = finding.comparison.ci95;
+        if (!finding.compared || finding.comparison.exact || std::isinf(interval.low)) continue;
+        ++counted.aa_comparisons;
+        if (interval.low > 0 || interval.high < 0) ++counted.false_alarms;
+      }
+    }
+  }
+  return counted;
+}
+
+CalibrationState state_of(const Calibration& counted) {
+  CalibrationState state;
+  state.counted = counted;
+  const auto& [comparisons, alarms] = counted;
+  if (comparisons > 0) state.false_alarm_rate = static_cast<double>(alarms) / comparisons;
+  if (comparisons < kComparisonsToCalibrate) {
+    state.status = "not yet calibrated";
+    state.why = fmt::format(
+        "{} of {} comparisons of identical arms are there on this machine; until then verdicts on "
+        "times rest on the method alone.",
+        comparisons, kComparisonsToCalibrate);
+  } else if (binomial_upper_tail(comparisons, kNominalRate, alarms) < kUnbelievable) {
+    state.status = "out of calibration";
+    state.trust = Trust::exact_only;
+    state.why = fmt::format(
+        "{} of {} comparisons of identical arms looked different, more than chance allows at 5 %; "
+        "no verdict rests on times.",
+        alarms, comparisons);
+  } else {
+    state.status = "calibrated";
+    state.why = fmt::format(
+        "{} of {} comparisons of identical arms looked different, as chance allows at 5 %.", alarms,
+        comparisons);
+  }
+  return state;
+}
+
+}  // namespace headroom

@@ -1,0 +1,32 @@
+// The instrument's own test: identical arms must not look different too often.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/run/evidence.h"
+#include "harness/run/experiment.h"
+#include "harness/run/judgement.h"
+#include "harness/run/verify.h"
+
+namespace headroom {
+
+inline constexpr int kComparisonsToCalibrate = 40;
+
+// A/A comparisons of these experiments: step time of two arms that are the same cell, with pairs
+// enough for an interval.
+Calibration count_alarms(const std::vector<Experiment>& experiments, const SampleTable& table);
+
+struct CalibrationState {
+  Calibration counted;
+  std::string status;  // "not yet calibrated", "calibrated", "out of calibration"
+  std::string why;
+  Trust trust = Trust::full;
+  std::optional<double> false_alarm_rate;
+};
+
+// Out of calibration: so many alarms have a chance below 1 % at the nominal rate of 5 %.
+CalibrationState state_of(const Calibration& counted);
+
+}  // namespace headroom
