@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/base/error.h"
 #include "harness/device/cuda/cuda_build.h"
 #include "harness/device/cuda/module/count_correct.h"
 
@@ -26,10 +27,21 @@ std::string compute_capability() {
                      attribute(cudaDevAttrComputeCapabilityMinor));
 }
 
+void require_compiled_code() {
+  const cudaError_t found = find_count_correct_code();
+  if (found != cudaErrorNoKernelImageForDevice && found != cudaErrorInvalidDeviceFunction)
+    return require_success(found, "to start the GPU");
+  throw InputError(
+      fmt::format("the GPU has compute capability {}, this build has code for {}; "
+                  "needs a build with -Dgpu_archs={}",
+                  compute_capability(), HEADROOM_CUDA_ARCHS, compute_capability()));
+}
+
 }  // namespace
 
 Context::Context() {
   require_success(cudaSetDevice(kGpu), "to select the GPU");
+  require_compiled_code();
   stream_ = make_owned<cudaStreamDestroy>(cudaStreamCreateWithFlags, "to create a stream",
                                           unsigned{cudaStreamNonBlocking});
   cudnn_ = make_owned<cudnnDestroy>(cudnnCreate, "to start");
@@ -74,15 +86,6 @@ std::string why_no_gpu() {
     return "the NVIDIA driver shows no GPU; needs one (CUDA_VISIBLE_DEVICES may hide it)";
   if (counted != cudaSuccess)
     return fmt::format("the NVIDIA driver does not answer: {}", cudaGetErrorString(counted));
-  const cudaError_t runs = find_count_correct_code();
-  cudaGetLastError();
-  if (runs == cudaErrorNoKernelImageForDevice || runs == cudaErrorInvalidDeviceFunction)
-    return fmt::format(
-        "the GPU has compute capability {}, this build has code for {}; needs a "
-        "build with -Dgpu_archs={}",
-        compute_capability(), HEADROOM_CUDA_ARCHS, compute_capability());
-  if (runs != cudaSuccess)
-    return fmt::format("the GPU does not start: {}", cudaGetErrorString(runs));
   return "";
 }
 

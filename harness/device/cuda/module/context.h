@@ -11,7 +11,7 @@ namespace headroom::cuda {
 class Context {
  public:
   // The process's one context, made on first use and kept while somebody holds it. Throws
-  // DeviceError when the GPU refuses.
+  // InputError when this build has no code for the GPU, DeviceError when the GPU refuses.
   static std::shared_ptr<Context> acquire();
 
   cudaStream_t stream() const { return stream_.get(); }
@@ -30,7 +30,8 @@ class Context {
   Owned<cublasLtContext, cublasLtDestroy> cublas_;
 };
 
-// Why no context can be had on this machine and what it would need; empty when one can.
+// Why this machine has no GPU to use and what it would need; empty when it has one. Makes no
+// context: a process that only asks takes no memory of the GPU from those that measure.
 std::string why_no_gpu();
 
 }  // namespace headroom::cuda
