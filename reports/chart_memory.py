@@ -52,14 +52,14 @@ def timeline_chart(
         list(xs[kept]),
         [_moment(timeline, event) for event in kept],
         [
-            {"name": name, "values": [int(value) for value in array[kept]]}
+            {"name": name, "values": _kib(array[kept])}
             for name, array in (
                 ("reserved", timeline.reserved),
                 ("allocated", timeline.allocated),
                 ("requested", timeline.requested),
             )
         ],
-        "bytes",
+        "KiB",
     )
     legend = [
         LegendItem("reserved", look.token, "line"),
@@ -111,8 +111,8 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
         axes,
         list(xs[kept]),
         [_moment(timeline, event) for event in kept],
-        [{"name": role_name(role), "values": [int(v) for v in timeline.by_role[role][kept]]} for role in roles],
-        "bytes",
+        [{"name": role_name(role), "values": _kib(timeline.by_role[role][kept])} for role in roles],
+        "KiB",
     )
     rows = []
     for phase, events in _runs(timeline.phase[inside]):
@@ -167,6 +167,11 @@ def roles_chart(chart_id: str, by_role: dict[str, int]) -> Chart | None:
         Table(("role", "requested", "share"), rows),
         note=f"{units.bytes_(total)} requested in all.",
     )
+
+
+def _kib(values: numpy.ndarray) -> list[int]:
+    """For the pointer read-out, which prints three figures: the page stays small."""
+    return [int(value) for value in numpy.round(values / 1024)]
 
 
 def _bytes_datum(value: int) -> Datum:

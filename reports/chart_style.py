@@ -141,18 +141,23 @@ def nice_ticks(top: float, count: int = 4) -> list[float]:
 def hover_data(
     axes: Axes, xs: Sequence[float], labels: Sequence[str], series: Sequence[dict[str, Any]], unit: str
 ) -> Markup:
-    """What the pointer read-out needs: where points lie in the viewBox, and their values."""
+    """What the pointer read-out needs: where points lie in the viewBox, and their values, as text
+    or as figures in `unit`."""
     figure = axes.figure
     width, height = figure.get_size_inches() * 72
     box = axes.get_position()
     low, high = axes.get_xlim()
     left, right = box.x0 * width, box.x1 * width
     places = [round(left + (x - low) / (high - low) * (right - left), 1) for x in xs]
+    runs: list[tuple[int, str]] = []
+    for place, label in enumerate(labels):
+        if not runs or runs[-1][1] != label:
+            runs.append((place, label))
     data = {
         "x": places,
         "top": round((1 - box.y1) * height, 1),
         "bottom": round((1 - box.y0) * height, 1),
-        "labels": list(labels),
+        "labels": runs,  # each holds until the next
         "unit": unit,
         "series": list(series),
     }
@@ -271,8 +276,9 @@ def _shorten(path: str) -> str:
     if "C" in path or "Q" in path:
         path = re.sub(r"-?\d+\.\d+", lambda match: f"{float(match[0]):.2f}", path)
         return re.sub(r"\s*([MLCQZz])\s*", r"\1", path).strip()
-    pieces = []
+    pieces: list[str] = []
     at = ("", "")
+    rightward = True
     for command, x, y in re.findall(r"([MLz])\s*(-?[\d.]+)?\s*(-?[\d.]+)?", path):
         if command == "z":
             pieces.append("z")
@@ -281,6 +287,10 @@ def _shorten(path: str) -> str:
         if command == "M" or (to[0] != at[0] and to[1] != at[1]):
             pieces.append(f"{command}{to[0]} {to[1]}")
         elif to[0] != at[0]:
+            # Further along the same straight line: the point before says nothing.
+            if pieces[-1][0] == "H" and (float(to[0]) > float(at[0])) == rightward:
+                pieces.pop()
+            rightward = float(to[0]) > float(at[0])
             pieces.append(f"H{to[0]}")
         elif to[1] != at[1]:
             pieces.append(f"V{to[1]}")

@@ -52,5 +52,9 @@ def metric(name: str) -> str:
     return words
 
 
+def matrix_metrics() -> list[str]:
+    return list(_content()["matrix"]["metrics"])
+
+
 def more_is_better(name: str) -> bool:
     return name.partition(".")[0] in _content()["better"]["more"]

@@ -19,6 +19,7 @@ _FIXED = {
     "caching": 3,
     "planned": 4,
 }
+_OF_THE_CARD = {"reserve"}
 _COLOURS = 8
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 _DASHES = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
@@ -35,11 +36,13 @@ class AllocatorLooks:
     """Assigns looks over all allocators of one run."""
 
     def __init__(self, specs: set[str]) -> None:
-        self._place = {spec: _FIXED[spec] for spec in specs if spec in _FIXED}
+        names = {_look_name(spec) for spec in specs}
+        place = {name: _FIXED[name] for name in names if name in _FIXED}
         free = len(set(_FIXED.values()))
-        for spec in sorted(specs - set(self._place)):
-            self._place[spec] = free
+        for name in sorted(names - set(place)):
+            place[name] = free
             free += 1
+        self._place = {spec: place[_look_name(spec)] for spec in specs}
 
     def __getitem__(self, spec: str) -> Look:
         place = self._place.get(spec, 0)
@@ -65,6 +68,13 @@ ROLES = (
     "input",
     "result",
 )
+
+
+def _look_name(spec: str) -> str:
+    """The spec without what only mirrors the card: the same strategy looks the same on each."""
+    parts = split_spec(spec)
+    kept = [part for part in parts.parameters.split(", ") if part and part.partition("=")[0] not in _OF_THE_CARD]
+    return f"{parts.name}({','.join(kept)})" if kept else parts.name
 
 
 def role_token(role: str) -> str:

@@ -12,10 +12,11 @@ import jinja2
 from markupsafe import Markup
 
 from reports import glossary, units
+from reports.evidence import ArmIndex
 from reports.palette import AllocatorLooks, split_spec
 from reports.read import RunData
 from reports.view_cells import build_cells
-from reports.view_claims import ArmIndex, build_claims
+from reports.view_claims import build_claims
 from reports.view_matrix import build_matrix
 from reports.view_summary import build_summary
 

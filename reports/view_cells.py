@@ -99,7 +99,9 @@ def _cell(
     notes: list[str] = []
     charts, largest = _charts(directory, anchor, samples, look, budget, notes)
     alerts = [text for chart in charts for text in chart.alerts] + _ladder_alerts(samples)
-    statuses = Counter(sample["status"] for sample in samples) or Counter({entry["status"]: 0} if entry else {})
+    statuses = Counter(sample["status"] for sample in samples)
+    if not statuses and entry:
+        statuses[entry["status"].replace("_", " ")] = 0
     order = ("crash", "timeout", "oom", "invalid", "unsupported", "ok")
     ranked = sorted(statuses.items(), key=lambda item: order.index(item[0]) if item[0] in order else -1)
     if shown is not None and len(samples) > 1:

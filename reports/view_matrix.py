@@ -10,7 +10,6 @@ from reports.glossary import Word
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
-DEFAULT_METRIC = "reserved_bytes.overall_peak"
 # Axes that go into the row's name when they differ within the run.
 _OTHER_AXES = (
     "rules",
@@ -41,7 +40,6 @@ class Figure:
     ratio: str  # to the best of the row
     word: Word | None
     effect: str
-    baseline: bool
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,7 @@ class MatrixCell:
     status: str
     reason: str
     samples: int
+    baseline: bool
     figures: Sequence[Figure]
 
 
@@ -71,15 +70,18 @@ class DeviceTable:
 
 @dataclass(frozen=True)
 class Matrix:
-    metrics: Sequence[tuple[str, str]]  # name, words
+    metrics: Sequence[tuple[str, str]]  # name, words: what the tables offer
     default: str
+    all_metrics: Sequence[tuple[str, str]]  # those of the list
     tables: Sequence[DeviceTable]
     repeated: int  # entries left out because another experiment measured the same cell more often
     flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
 
 
 def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Matrix:
-    metrics = _metrics(entries)
+    all_metrics = _metrics(entries)
+    metrics = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    baselines = {(entry["experiment"], entry["baseline_arm"]) for entry in entries}
     extra_axes = _extra_axes(entries)
     chosen: dict[tuple[str, str, str, str], dict[str, Any]] = {}
     for entry in entries:
@@ -95,16 +97,16 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
         rows = []
         for row_key in dict.fromkeys(key[:-1] for key in inside):
             row = [inside.get((*row_key, allocator)) for allocator in allocators]
-            rows.append(_row(row, row_key[-1], metrics))
+            rows.append(_row(row, row_key[-1], metrics, baselines))
         device_class = next(iter(inside.values()))["cell"]["device_class"]
         tables.append(DeviceTable(device, device_class, [(split_spec(a), looks[a]) for a in allocators], rows))
-    default = DEFAULT_METRIC if DEFAULT_METRIC in metrics else next(iter(metrics), "")
     return Matrix(
         metrics=[(metric, glossary.metric(metric)) for metric in metrics],
-        default=default,
+        default=next(iter(metrics), ""),
+        all_metrics=[(metric, glossary.metric(metric)) for metric in all_metrics],
         tables=tables,
         repeated=len(entries) - len(chosen),
-        flat=[_flat(entry, metrics) for entry in entries],
+        flat=[_flat(entry, all_metrics) for entry in entries],
     )
 
 
@@ -133,7 +135,9 @@ def _row_key(cell: dict[str, Any], extra_axes: Sequence[str]) -> tuple[str, str]
     return cell["workload"], extra
 
 
-def _row(row: Sequence[dict[str, Any] | None], extra: str, metrics: Sequence[str]) -> MatrixRow:
+def _row(
+    row: Sequence[dict[str, Any] | None], extra: str, metrics: Sequence[str], baselines: set[tuple[str, str | None]]
+) -> MatrixRow:
     first = next(entry for entry in row if entry is not None)
     best: dict[str, float] = {}
     for metric in metrics:
@@ -145,16 +149,20 @@ def _row(row: Sequence[dict[str, Any] | None], extra: str, metrics: Sequence[str
         workload=split_spec(first["cell"]["workload"]),
         batch=first["cell"]["batch"],
         extra=extra,
-        cells=[None if entry is None else _cell(entry, metrics, best) for entry in row],
+        cells=[None if entry is None else _cell(entry, metrics, best, baselines) for entry in row],
     )
 
 
-def _cell(entry: dict[str, Any], metrics: Sequence[str], best: dict[str, float]) -> MatrixCell:
+def _cell(
+    entry: dict[str, Any], metrics: Sequence[str], best: dict[str, float], baselines: set[tuple[str, str | None]]
+) -> MatrixCell:
+    baseline = (entry["experiment"], entry["arm"]) in baselines
     return MatrixCell(
         link="cell-" + slug(entry["cell"]["cell_id"]),
-        status=entry["status"],
+        status=entry["status"].replace("_", " "),
         reason=entry["reason"] or "",
         samples=entry["samples"],
+        baseline=baseline,
         figures=[_figure(entry, metric, best.get(metric)) for metric in metrics],
     )
 
@@ -184,7 +192,6 @@ def _figure(entry: dict[str, Any], metric: str, best: float | None) -> Figure:
         ratio=ratio,
         word=glossary.verdict(comparison["verdict"]) if comparison else None,
         effect=effect,
-        baseline=entry["arm"] == entry["baseline_arm"],
     )
 
 

@@ -173,6 +173,7 @@
       button.addEventListener("click", () => sortTable(table, column, header));
       header.append(button);
     });
+    if (table.tBodies[0].rows.length < 2) continue;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "csv";
@@ -190,12 +191,10 @@
     const number = value / size;
     return (Number.isInteger(number) ? String(number) : number.toPrecision(3)) + "\u202f" + name;
   };
-  const bytes = [["B", 1], ["KiB", 2 ** 10], ["MiB", 2 ** 20], ["GiB", 2 ** 30], ["TiB", 2 ** 40]];
-  const times = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
+  const kibibytes = [["KiB", 1], ["MiB", 2 ** 10], ["GiB", 2 ** 20], ["TiB", 2 ** 30]];
   const words = (value, unit) => {
     if (value === null || value === undefined) return "–";
-    if (unit === "bytes") return scaled(value, bytes);
-    if (unit === "ns") return scaled(value, times);
+    if (unit === "KiB") return scaled(value, kibibytes);
     return String(value) + (unit ? "\u202f" + unit : "");
   };
   const tip = byId("tip");
@@ -226,7 +225,7 @@
         cursor.setAttribute(key, value);
       svg.append(cursor);
       const title = document.createElement("b");
-      title.textContent = data.labels[at];
+      title.textContent = data.labels.findLast(([start]) => start <= at)[1];
       const rows = data.series
         .filter((series) => (series.text ?? series.values)[at] !== undefined && (series.values?.[at] ?? 1) !== 0)
         .map((series) => line(series.name, series.text ? series.text[at] : words(series.values[at], data.unit)));

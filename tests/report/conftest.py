@@ -29,7 +29,7 @@ def synthetic_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small_run(tmp_path: Path) -> Path:
     """A small run without verdicts, to be damaged."""
-    return write_fixture(tmp_path / "run", batches=(4,))
+    return write_fixture(tmp_path / "run", batches=(4,), judged=False)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -31,6 +31,7 @@ ROLES = [
 PHASES = ["load", "forward", "backward", "update", "evaluate", "initialize"]
 KINDS = ["alloc", "free", "segment_alloc", "segment_free", "oom"]
 BATCHES = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128)
+MOMENTS = ("initial", "after_step_1", "steady_peak")
 
 
 @dataclass
@@ -320,7 +321,8 @@ class Fixture:
             )
         extra = {
             "steady_step_time_ns": (480e6 * slow, 472e6 * slow, 489e6 * slow),
-            "first_step_time_ns": (480e6 * slow * (1.9 if growth else 1.25),) * 3,
+            "first_steps_time_ns": (480e6 * slow * (2.9 if growth else 2.25),) * 3,
+            "steady_device_allocations_per_step": (0, 0, 0),
             "throughput_samples_per_s": (cell["batch"] / 0.48 / slow,) * 3,
         }
         self.enter(experiment, arm, cell, memory, 10, extra)
@@ -337,7 +339,7 @@ class Fixture:
         values: dict[str, float] = {}
         intervals: dict[str, Any] = {}
         for rung in ("reserved_bytes", "allocated_bytes", "requested_bytes"):
-            for moment in ("initial", "after_step_1", "overall_peak"):
+            for moment in (*MOMENTS, "overall_peak"):
                 value = memory[rung][moment]
                 values[f"{rung}.{moment}"], intervals[f"{rung}.{moment}"] = value, [value, value]
         for name, (value, low, high) in extra.items():
@@ -346,6 +348,8 @@ class Fixture:
         comparisons = {}
         if first is not None:
             for name, value in values.items():
+                if value == 0:
+                    continue
                 theta = math.log(value / first["values"][name])
                 comparisons[name] = comparison_of(theta, spread=0.01 if name in extra else 0.0)
         self.matrix.append(
@@ -358,7 +362,7 @@ class Fixture:
                 "samples": samples,
                 "values": values,
                 "intervals": intervals,
-                "baseline_arm": first["arm"] if first else arm,
+                "baseline_arm": first["arm"] if first else None,
                 "comparisons": comparisons,
             }
         )
@@ -392,9 +396,9 @@ class Fixture:
         self.samples.append(sample_of(cell, experiment, arm, 0, status=status, reason=reason, oom=oom))
 
 
-def comparison_of(theta: float, spread: float) -> dict[str, Any]:
+def comparison_of(theta: float, spread: float, word: str = "") -> dict[str, Any]:
     exact = spread == 0
-    word = "SAME" if abs(theta) < 0.03 else "WORSE" if theta > 0 else "BETTER"
+    word = word or ("SAME" if abs(theta) < 0.03 else "WORSE" if theta > 0 else "BETTER")
     return {
         "estimator": "exact" if exact else "hodges_lehmann",
         "scale": "log_ratio",
@@ -416,38 +420,69 @@ def comparison_of(theta: float, spread: float) -> dict[str, Any]:
 
 
 def evidence_of(
-    experiment: str, point: str, metric: str, unit: str, values: tuple[float, float], spread: float, simulated: bool
+    experiment: str, metric: str, unit: str, values: tuple[float, float], spread: float, **changes: Any
 ) -> dict[str, Any]:
-    return {
+    simulated = "host" not in experiment
+    item = {
         "experiment": experiment,
-        "point": point,
+        "point": experiment.partition("=")[2],
         "metric": metric,
         "unit": unit,
-        "device": "meta(card=v100-16gb)" if simulated else "host(capacity=4GiB)",
+        "device": "meta(card=synthetic)" if simulated else "host(capacity=4GiB)",
         "device_class": "meta" if simulated else "host",
         "simulated": simulated,
         "baseline_arm": "preallocate",
         "treatment_arm": "growth",
         "baseline_value": values[0],
         "treatment_value": values[1],
-        "comparison": comparison_of(math.log(values[1] / values[0]), spread),
+        "comparison": comparison_of(math.log(values[1] / values[0]), spread, "REFUTED"),
         "why": "synthetic",
+    }
+    return {**item, **changes}
+
+
+def bound_of(experiment: str, metric: str, value: float) -> dict[str, Any]:
+    """Evidence on one arm's own value, which nothing is compared with."""
+    comparison = {**comparison_of(0, 0, "REFUTED"), "scale": "difference", "theta": value, "effect": None}
+    return evidence_of(experiment, metric, "1", (1, 1), 0, baseline_arm=None, baseline_value=None,
+                       treatment_value=value, comparison=comparison)
+
+
+def absent(item: dict[str, Any]) -> dict[str, Any]:
+    """The same evidence where no GPU is."""
+    nothing = {**item["comparison"], "theta": None, "effect": None, "ci90": None, "ci95": None, "exact": False}
+    return {
+        **item,
+        "experiment": item["experiment"].replace("host", "cuda"),
+        "device": "cuda",
+        "device_class": "cuda",
+        "baseline_value": None,
+        "treatment_value": None,
+        "comparison": {**nothing, "verdict": "NOT-TESTABLE-HERE"},
+        "why": "this machine has no CUDA GPU.",
     }
 
 
-def part_of(name: str, text: str, claimed: dict[str, Any] | None, verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"name": name, "text": text, "judge": "ratio", "claimed": claimed, "verdicts": verdicts}
+def part_of(
+    name: str,
+    text: str,
+    claimed: tuple[float | None, float | None, float | None, int],
+    verdicts: list[dict[str, Any]],
+    judge: str = "ratio",
+) -> dict[str, Any]:
+    names = ("value", "low", "high", "direction")
+    return {"name": name, "text": text, "judge": judge, "claimed": dict(zip(names, claimed)), "verdicts": verdicts}
 
 
 def verdict_of(device_class: str, word: str, why: str, evidence: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
     verdict = {
         "device_class": device_class,
-        "subject": "BFC rules at the claimed capacity" if device_class == "meta" else "Headroom on host",
-        "relation": "own" if device_class == "meta" else "analogue",
+        "subject": f"Headroom on {device_class}",
+        "relation": "analogue" if device_class == "host" else "own",
         "simulated": device_class == "meta",
         "verdict": word,
         "why": why,
-        "would_change": "a published batch size and moment of measurement.",
+        "would_change": "Conditions stated in the source: the size depends on them.",
         "holds_for": None,
         "evidence": evidence,
     }
@@ -483,75 +518,88 @@ def claim_of(identity: str, title: str, statement: str, word: str, parts: list[d
 
 
 def verdicts_of(fixture: Fixture) -> dict[str, Any]:
-    def values(experiment: str, metric: str) -> tuple[float, float]:
-        found = {e["arm"]: e["values"][metric] for e in fixture.matrix if e["experiment"] == experiment}
-        return found["preallocate"], found["growth"]
+    figures = {(entry["experiment"], entry["arm"]): entry["values"] for entry in fixture.matrix}
+    swept = [experiment for experiment, arm in figures if experiment.startswith("S02/") and arm == "growth"]
 
-    sweep = [
-        evidence_of(
-            f"S02/v100/batch={batch}", str(batch), metric, "B", values(f"S02/v100/batch={batch}", metric), 0, True
-        )
-        for metric in ("reserved_bytes.after_step_1", "reserved_bytes.overall_peak")
-        for batch in BATCHES
-    ]
-    host_bytes = evidence_of(
-        "S02/host", "", "reserved_bytes.after_step_1", "B", values("S02/host", "reserved_bytes.after_step_1"), 0, False
-    )
-    steady = evidence_of(
-        "S02/host", "", "steady_step_time_ns", "ns", values("S02/host", "steady_step_time_ns"), 0.012, False
-    )
-    first = evidence_of(
-        "S02/host", "", "first_step_time_ns", "ns", values("S02/host", "first_step_time_ns"), 0.03, False
-    )
+    def compare(experiment: str, metric: str, spread: float = 0, arm: str = "growth") -> dict[str, Any]:
+        values = figures[experiment, "preallocate"][metric], figures[experiment, arm][metric]
+        unit = "ns" if metric.endswith("_ns") else "B"
+        return evidence_of(experiment, metric, unit, values, spread, treatment_arm=arm)
+
+    def sweep(metrics: tuple[str, ...]) -> list[dict[str, Any]]:
+        return [compare(experiment, metric) for metric in metrics for experiment in swept]
+
+    moments = tuple(f"{rung}_bytes.{moment}" for rung in ("reserved", "allocated") for moment in MOMENTS)
     s02 = claim_of(
         "S02",
-        "Growth mode cuts initial memory by 62 %",
-        "With memory growth, the initial memory of ResNet-50 training is 62 % lower.",
+        "Growth mode starts with 62 % less GPU memory",
+        "With memory growth, training ResNet-50 holds 62 % less GPU memory in its initial phase.",
         "CONDITIONAL",
         [
             part_of(
-                "number",
-                "Reserved bytes fall by 62 %",
-                {"value": -0.62, "low": -0.77, "high": -0.38, "direction": -1},
+                "less is held at the start",
+                "Before and after the first step, the allocator holds less with growth than with pre-allocation.",
+                (None, None, None, -1),
+                [verdict_of("meta", "REPRODUCED", "Holds at all points.", sweep(moments[:1]))],
+            ),
+            part_of(
+                "62 % less",
+                "The saving is 62 %, at whichever moment of the start the source may mean.",
+                (-0.62, -0.658, -0.581, -1),
                 [
                     verdict_of(
                         "meta",
                         "CONDITIONAL",
-                        "Growth reserves less at small batches; the claimed share is met in the middle of the sweep.",
-                        sweep,
-                        holds_for="batch 32 to 64",
-                    ),
-                    verdict_of("host", "STRONGER", "On this machine growth reserves far less.", [host_bytes]),
-                    verdict_of(
-                        "cuda",
-                        "NOT-TESTABLE-HERE(a CUDA GPU)",
-                        "No GPU on this machine.",
-                        [],
-                        subject="TensorFlow on a CUDA GPU",
-                        relation="own",
-                    ),
+                        "Holds at some points; the claimed share is met in the middle of the sweep only.",
+                        sweep(moments),
+                        holds_for="v100 batch 32…64 (reserved_bytes.after_step_1)",
+                    )
                 ],
-            )
+            ),
         ],
     )
+    times = ("steady_step_time_ns", "first_steps_time_ns")
+    on_host = [compare("S03/host", metric, 0.012) for metric in times]
+    allocations = bound_of("S03/host", "steady_device_allocations_per_step", 0)
+    control = [compare("S03/host", times[0], 0.02, arm="malloc")]
+    here = "Steady steps take the same time; only the first steps are slower."
+    gone = "No comparison has a result: this machine has no CUDA GPU."
     s03 = claim_of(
         "S03",
-        "Growth mode slows training by about 8 %",
-        "Growth costs about 8 % of training speed, because of frequent device allocations.",
-        "NOT-TESTABLE-HERE(a CUDA GPU)",
+        "Growth mode trains 8 % slower, for its frequent allocations",
+        "With memory growth, training is about 8 % slower, because device memory is allocated again and again.",
+        "NOT-TESTABLE-HERE",
         [
             part_of(
-                "direction",
-                "Steady steps take longer",
-                {"value": 0.087, "low": 0.043, "high": 0.13, "direction": 1},
-                [verdict_of("host", "REFUTED", "Steady steps take the same time under growth.", [steady])],
-            ),
-            part_of(
-                "cause",
-                "The first step pays for device allocations",
-                None,
-                [verdict_of("host", "REPRODUCED", "Only the first step is slower.", [first])],
-            ),
+                name,
+                text,
+                claimed,
+                [
+                    verdict_of("cuda", "NOT-TESTABLE-HERE", gone, [absent(item) for item in evidence]),
+                    verdict_of("host", word, here, evidence),
+                ],
+                judge,
+            )
+            for name, text, claimed, word, evidence, judge in (
+                ("slower", "A step takes longer with growth.", (None, None, None, 1), "CONDITIONAL", on_host, "ratio"),
+                ("by 8 %", "It takes 8.7 % longer.", (0.087, 0.043, 0.13, 1), "REFUTED", on_host, "ratio"),
+                (
+                    "for frequent allocations",
+                    "After warm-up, growth still allocates device memory at least once a step.",
+                    (None, 1, None, 1),
+                    "REFUTED",
+                    [allocations],
+                    "bound",
+                ),
+                (
+                    "control: an allocation per tensor",
+                    "Where every tensor is a device allocation, steps do take longer.",
+                    (None, None, None, 1),
+                    "REPRODUCED",
+                    control,
+                    "ratio",
+                ),
+            )
         ],
     )
     return {
@@ -572,7 +620,7 @@ def verdicts_of(fixture: Fixture) -> dict[str, Any]:
             "false_alarms": 1,
             "why": "12 of at least 40 A/A comparisons so far.",
         },
-        "exclusions": [{"experiment": "S02/host", "block": 4, "why": "machine probe at 71 % of the best"}],
+        "exclusions": [{"experiment": "S03/host", "block": 4, "why": "machine probe at 71 % of the best"}],
         "failures": [
             {
                 "experiment": "limits",
@@ -627,24 +675,27 @@ def run_of(samples: int) -> dict[str, Any]:
     }
 
 
-def write_fixture(directory: Path, seed: int = 1, batches: tuple[int, ...] = BATCHES) -> Path:
+def write_fixture(
+    directory: Path, seed: int = 1, batches: tuple[int, ...] = BATCHES, *, judged: bool = True
+) -> Path:
     """Writes a complete synthetic run and returns its directory."""
     fixture = Fixture(directory, seed)
-    card = "meta(card=v100-16gb)"
-    for batch in batches:
-        experiment = f"S02/v100/batch={batch}"
-        capacity = 1024 * MIB if batch < 128 else 4 * GIB
-        fixture.meta(experiment, "preallocate", cell_of(card, batch, "bfc"), False, capacity)
-        fixture.meta(experiment, "growth", cell_of(card, batch, "bfc(growth=on)"), True, 64 * GIB)
+    for card, capacity, tried in (("v100", 2 * GIB, batches), ("a100", 8 * GIB, batches[::3])):
+        for batch in tried:
+            experiment = f"S02/{card}/batch={batch}"
+            device = f"meta(card={card})"
+            spec = "bfc(growth={},reserve=" + ("1050MiB)" if card == "v100" else "1536MiB)")
+            fixture.meta(experiment, "preallocate", cell_of(device, batch, spec.format("off")), False, capacity)
+            fixture.meta(experiment, "growth", cell_of(device, batch, spec.format("on")), True, capacity)
     host = "host(capacity=4GiB)"
-    fixture.host("S02/host", "preallocate", cell_of(host, 16, "bfc"), False, 1.0)
-    fixture.host("S02/host", "growth", cell_of(host, 16, "bfc(growth=on)"), True, 1.006)
-    fixture.host("S02/host", "malloc", cell_of(host, 16, "malloc"), True, 1.31)
+    fixture.host("S03/host", "preallocate", cell_of(host, 16, "bfc(growth=off)"), False, 1.0)
+    fixture.host("S03/host", "growth", cell_of(host, 16, "bfc(growth=on)"), True, 1.006)
+    fixture.host("S03/host", "malloc", cell_of(host, 16, "malloc"), True, 1.31)
     small = cell_of("host(capacity=256MiB)", 64, "bfc(fraction=0.5)")
     fixture.missing("limits", "small", small, "oom", "123,456,789 bytes did not fit into 256 MiB")
     absent = cell_of("cuda", 64, "bfc")
     fixture.missing("limits", "gpu", absent, "unsupported", "this machine has no CUDA GPU; it needs one with a driver")
-    verdicts = verdicts_of(fixture) if batches == BATCHES else None
+    verdicts = verdicts_of(fixture) if judged else None
     write_files(directory, run_of(len(fixture.samples)), fixture.samples, verdicts)
     return directory
 

@@ -219,7 +219,7 @@ def test_the_pointer_reads_a_chart(page: Any) -> None:
     chart = browser.find_element(By.CSS_SELECTOR, "article.claim svg.chart")
     webdriver.ActionChains(browser).move_to_element(chart).perform()
     tip = browser.find_element(By.ID, "tip")
-    assert tip.is_displayed() and "change" in tip.text
+    assert tip.is_displayed() and "batch" in tip.text and "MiB" in tip.text
 
 
 def test_without_scripts_the_content_is_there_and_the_controls_are_not(page: Any, browser: webdriver.Chrome) -> None:

@@ -50,8 +50,9 @@ def test_the_same_input_gives_the_same_bytes(synthetic_run: Path, page_text: str
     assert render(read_run(synthetic_run)) == page_text
 
 
-def test_the_same_input_elsewhere_gives_the_same_bytes(tmp_path: Path, page_text: str) -> None:
-    assert render(read_run(write_fixture(tmp_path / "elsewhere"))) == page_text
+def test_the_same_input_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
+    here, there = (write_fixture(tmp_path / name, batches=(4,)) for name in ("here", "there"))
+    assert render(read_run(here)) == render(read_run(there))
 
 
 def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
@@ -124,7 +125,7 @@ def hostile(value: Any, key: str = "") -> Any:
 
 
 def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
-    directory = write_fixture(tmp_path / "run")
+    directory = write_fixture(tmp_path / "run", batches=(1, 4, 16, 32))
     data = read_run(directory)
     write_files(directory, hostile(data.run), [hostile(sample) for sample in data.samples], hostile(data.verdicts))
     for file in (directory / "traces").iterdir():
@@ -142,7 +143,7 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
 
 
 def test_contradicting_bytes_are_said_on_the_first_screen_and_in_the_cell(tmp_path: Path) -> None:
-    directory = write_fixture(tmp_path / "run", batches=(4,))
+    directory = write_fixture(tmp_path / "run", batches=(4,), judged=False)
     samples = read_run(directory).samples
     samples[0]["memory"]["allocated_bytes"]["steady_peak"] = 2**50
     write_files(directory, run_of(len(samples)), samples, None)
@@ -153,7 +154,7 @@ def test_contradicting_bytes_are_said_on_the_first_screen_and_in_the_cell(tmp_pa
 
 
 def test_a_missing_trace_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
-    directory = write_fixture(tmp_path / "run", batches=(4,))
+    directory = write_fixture(tmp_path / "run", batches=(4,), judged=False)
     for file in (directory / "traces").iterdir():
         file.unlink()
     text = render(read_run(directory))
@@ -175,8 +176,18 @@ def test_cells_that_gave_no_figure_stay_visible_with_their_reason(page: Page) ->
     assert "did not fit into 256 MiB" in text
 
 
-def test_every_sweep_point_is_in_the_claims_table(page_text: str) -> None:
-    table = re.search(r'<table class="sortable" id="claim-S02-p1-table">(.*?)</table>', page_text, re.DOTALL)
-    assert table is not None
+def table_of(page_text: str, identity: str) -> str:
+    found = re.search(rf'<table class="sortable" id="{identity}">(.*?)</table>', page_text, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_every_point_of_a_sweep_is_in_its_data(page_text: str) -> None:
+    table = table_of(page_text, "claim-S02-p2-s1-data")
     for batch in BATCHES:
-        assert f'data-sort="{batch}"' in table[1] or f'data-sort="{batch}.0"' in table[1]
+        assert table.count(f'data-sort="{batch}.0">{batch}</td>') == 6
+
+
+def test_evidence_without_a_figure_is_listed_with_its_reason(page_text: str) -> None:
+    table = table_of(page_text, "claim-S03-p1-rest")
+    assert table.count("this machine has no CUDA GPU.") == 2

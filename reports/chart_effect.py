@@ -1,0 +1,68 @@
+"""What the two charts of a claim share: the axis of effects, the claimed band, intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import Sequence
+
+from matplotlib.axes import Axes
+
+from reports.chart_style import colour
+from reports.evidence import Claimed, Point
+
+
+def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, float]:
+    """Limits that show every estimate, zero and the claim; very wide intervals are cut."""
+    core = [0.0] + [point.effect for point in points if point.effect is not None]
+    if claimed:
+        core += [bound for bound in (claimed.value, claimed.low, claimed.high) if bound is not None]
+    low, high = min(core), max(core)
+    span = (high - low) or 0.1
+    for point in points:
+        for bound in point.ci95 or ():
+            if bound is not None and low - 2 * span <= bound <= high + 2 * span:
+                core.append(bound)
+    low, high = min(core), max(core)
+    margin = ((high - low) or 0.1) * 0.1
+    return low - margin, high + margin
+
+
+def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float]:
+    inside = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
+    return inside[:: max(1, math.ceil(len(inside) / 5))]
+
+
+def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool) -> None:
+    limits = axes.get_ylim() if horizontal else axes.get_xlim()
+    low = limits[0] if claimed.low is None else claimed.low
+    high = limits[1] if claimed.high is None else claimed.high
+    span, line = (axes.axhspan, axes.axhline) if horizontal else (axes.axvspan, axes.axvline)
+    if claimed.low is not None or claimed.high is not None:
+        span(low, high, color=colour("accepted"), linewidth=0, zorder=0)
+    if claimed.value is not None:
+        line(claimed.value, color=colour("claim"), linewidth=1.6, dashes=(4, 3), zorder=1)
+
+
+def draw_interval(axes: Axes, point: Point, place: float, token: str, marker: str, *, horizontal: bool) -> None:
+    """Estimate and intervals: thin 95 %, thick 90 %; hollow when simulated."""
+    if point.effect is None:
+        return
+    limits = axes.get_xlim() if horizontal else axes.get_ylim()
+    for bounds, width, alpha in ((point.ci95, 1.4, 1.0), (point.ci90, 4.0, 0.4)):
+        if bounds is None or point.exact:
+            continue
+        low = limits[0] if bounds[0] is None else max(bounds[0], limits[0])
+        high = limits[1] if bounds[1] is None else min(bounds[1], limits[1])
+        line = ([low, high], [place, place]) if horizontal else ([place, place], [low, high])
+        axes.plot(*line, color=colour(token), linewidth=width, alpha=alpha)
+    axes.plot(
+        *(([point.effect], [place]) if horizontal else ([place], [point.effect])),
+        linestyle="none",
+        marker=marker,
+        markersize=6.5,
+        markeredgewidth=1.5,
+        color=colour(token),
+        markerfacecolor=colour("surface") if point.simulated else colour(token),
+        clip_on=False,
+        zorder=3,
+    )

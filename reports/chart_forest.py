@@ -1,0 +1,52 @@
+"""Single measurements, one row each: estimate and interval on the claimed band."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from reports.chart_effect import claimed_band, draw_interval, few_ticks, reach
+from reports.chart_style import Chart, LegendItem, add_axes, colour, new_figure, to_svg
+from reports.evidence import Claimed, Series, change_text, claim_legend, describe, effect_text, evidence_table
+
+ROW = 66
+
+
+def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claimed: Claimed | None) -> Chart:
+    """All series on one scale."""
+    rows = [(series, point) for series in all_series for point in series.points if point.effect is not None]
+    figure = new_figure(round(ROW * (len(rows) + 0.5)) + 38)
+    axes = add_axes(figure, 10, 4, 10, 34)
+    axes.grid(False)
+    axes.set_yticks([])
+    axes.set_ylim(len(rows) - 0.25, -0.75)
+    limits = reach([point for _, point in rows], claimed)
+    axes.set_xlim(*limits)
+    if claimed:
+        claimed_band(axes, claimed, horizontal=False)
+    axes.axvline(0, color=colour("faint"), linewidth=1)
+    for row, (series, point) in enumerate(rows):
+        draw_interval(axes, point, row + 0.02, series.treatment_look.token, series.treatment_look.marker, horizontal=True)
+        name = " · ".join(part for part in (series.name, point.label, series.words) if part)
+        for text, offset, token in ((name, -0.56, "ink"), (change_text(point, series), -0.29, "muted")):
+            axes.text(
+                0.005,
+                row + offset,
+                text,
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                color=colour(token),
+                gid="halo",
+            )
+    axes.set_xticks(few_ticks(axes.get_xticks(), limits))
+    axes.xaxis.set_major_formatter(lambda tick, _: effect_text(tick, all_series[0]) if tick else "0")
+    axes.set_xlim(*limits)
+    first = all_series[0]
+    against = f" against {first.baseline_arm}" if first.baseline_arm else ""
+    legend = [LegendItem(f"{first.treatment_arm}{against}", first.treatment_look.token, marker=first.treatment_look.marker)]
+    return Chart(
+        chart_id,
+        title,
+        to_svg(figure, chart_id, title, " ".join(describe(series, claimed) for series in all_series)),
+        evidence_table(all_series),
+        legend + claim_legend(claimed, first),
+    )

@@ -1,0 +1,234 @@
+"""A claim's evidence as plain data: series over a sweep, their texts and their table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+from reports import glossary, units
+from reports.chart_style import Datum, LegendItem, Table
+from reports.palette import AllocatorLooks, Look
+
+Bounds = tuple[float | None, float | None] | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One comparison. Effects are relative changes, or in the metric's unit when its series is
+    not relative."""
+
+    label: str
+    experiment: str
+    baseline: float | None
+    treatment: float | None
+    effect: float | None
+    ci90: Bounds
+    ci95: Bounds
+    exact: bool
+    simulated: bool
+    verdict: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """The evidence of one experiment on one metric, in the order of the sweep."""
+
+    name: str  # of the experiment
+    parameter: str  # what the sweep runs through
+    metric: str  # as in the file
+    unit: str
+    relative: bool
+    baseline_arm: str  # empty: the treatment's own value is judged
+    treatment_arm: str
+    baseline_look: Look
+    treatment_look: Look
+    points: Sequence[Point]
+
+    @property
+    def words(self) -> str:
+        return glossary.metric(self.metric)
+
+    @property
+    def has_effect(self) -> bool:
+        return any(point.effect is not None for point in self.points)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What the part claims; None leaves a side open."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class ArmIndex:
+    """Which cell an experiment's arm ran."""
+
+    def __init__(self, samples: Sequence[dict[str, Any]], matrix: Sequence[dict[str, Any]]) -> None:
+        self._cells: dict[tuple[str, str], dict[str, Any]] = {}
+        for record in (*samples, *matrix):
+            self._cells.setdefault((record["experiment"], record["arm"]), record["cell"])
+
+    def allocator(self, experiment: str, arm: str | None) -> str:
+        cell = self._cells.get((experiment, arm or ""))
+        return cell["allocator"] if cell else ""
+
+    def cell_id(self, experiment: str, arm: str | None) -> str | None:
+        cell = self._cells.get((experiment, arm or ""))
+        return cell["cell_id"] if cell else None
+
+
+def series_of(evidence: Sequence[dict[str, Any]], arms: ArmIndex, looks: AllocatorLooks) -> list[Series]:
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for item in evidence:
+        key = (*experiment_name(item), item["metric"], item["baseline_arm"] or "", item["treatment_arm"])
+        groups.setdefault(key, []).append(item)
+    series = []
+    for (name, parameter, metric, baseline, treatment), items in groups.items():
+        first = items[0]
+        relative = first["comparison"]["scale"] == "log_ratio"
+        series.append(
+            Series(
+                name=name,
+                parameter=parameter,
+                metric=metric,
+                unit=units.canonical(first["unit"], metric),
+                relative=relative,
+                baseline_arm=baseline,
+                treatment_arm=treatment,
+                baseline_look=looks[arms.allocator(first["experiment"], baseline)],
+                treatment_look=looks[arms.allocator(first["experiment"], treatment)],
+                points=[_point(item, relative) for item in items],
+            )
+        )
+    return series
+
+
+def experiment_name(item: dict[str, Any]) -> tuple[str, str]:
+    """ "S02/v100/batch=32" with point "32" → ("v100", "batch")."""
+    steps = item["experiment"].split("/")
+    parameter = ""
+    if item["point"] and len(steps) > 1 and steps[-1].endswith("=" + item["point"]):
+        parameter = steps.pop().partition("=")[0]
+    return steps[-1], parameter
+
+
+def _point(item: dict[str, Any], relative: bool) -> Point:
+    comparison = item["comparison"]
+    return Point(
+        label=item["point"],
+        experiment=item["experiment"],
+        baseline=item["baseline_value"],
+        treatment=item["treatment_value"],
+        effect=comparison["effect"] if relative and "effect" in comparison else comparison["theta"],
+        ci90=_interval(comparison["ci90"], relative),
+        ci95=_interval(comparison["ci95"], relative),
+        exact=comparison["exact"],
+        simulated=item["simulated"],
+        verdict=comparison["verdict"],
+        why=item["why"],
+    )
+
+
+def _interval(bounds: list[float | None] | None, relative: bool) -> Bounds:
+    """From theta's scale to the reader's: ln ratios become relative changes."""
+    if bounds is None:
+        return None
+    low, high = (math.expm1(bound) if relative and bound is not None else bound for bound in bounds)
+    return low, high
+
+
+def claimed_of(claimed: dict[str, Any] | None) -> Claimed | None:
+    if claimed is None or all(claimed[key] is None for key in ("value", "low", "high")):
+        return None
+    return Claimed(claimed["value"], claimed["low"], claimed["high"])
+
+
+def effect_text(value: float | None, series: Series) -> str:
+    if series.relative:
+        return units.effect(value)
+    text = units.value_in(value, series.unit)
+    return f"+{text}" if series.baseline_arm and value is not None and value > 0 else text
+
+
+def interval_text(bounds: Bounds, series: Series) -> str:
+    if bounds is None:
+        return ""
+    low, high = (effect_text(bound, series) if bound is not None else "unbounded" for bound in bounds)
+    return f"{low} … {high}"
+
+
+def change_text(point: Point, series: Series) -> str:
+    """The effect with how sure it is: "−62.0 %, simulated, exact"."""
+    parts = [effect_text(point.effect, series)]
+    if point.simulated:
+        parts.append("simulated")
+    if point.exact:
+        parts.append("exact")
+    elif point.ci90 and None not in point.ci90:
+        parts.append(f"90 % interval {interval_text(point.ci90, series)}")
+    return ", ".join(parts)
+
+
+def claim_legend(claimed: Claimed | None, series: Series) -> list[LegendItem]:
+    legend = []
+    if claimed and claimed.value is not None:
+        legend.append(LegendItem(f"claimed {effect_text(claimed.value, series)}", "claim", "dash"))
+    if claimed and (claimed.low is not None or claimed.high is not None):
+        legend.append(LegendItem("counts as reproduced", "accepted", "band"))
+    return legend
+
+
+def evidence_table(all_series: Sequence[Series]) -> Table:
+    rows = []
+    for series in all_series:
+        for point in series.points:
+            interval = "exact" if point.exact and point.effect is not None else interval_text(point.ci90, series)
+            rows.append(
+                (
+                    Datum(series.name),
+                    Datum(point.label, sort=_number(point.label)),
+                    Datum(series.words),
+                    _value(point.baseline, series.unit),
+                    _value(point.treatment, series.unit),
+                    Datum(effect_text(point.effect, series), units.exact(point.effect), point.effect),
+                    Datum(interval),
+                    Datum(point.verdict if point.effect is not None else point.why),
+                )
+            )
+    first = all_series[0]
+    parameter = next((series.parameter for series in all_series if series.parameter), "point")
+    headers = ("experiment", parameter, "figure", first.baseline_arm or "baseline", first.treatment_arm)
+    return Table((*headers, "change", "90 % interval", "verdict"), rows)
+
+
+def _value(value: float | None, unit: str) -> Datum:
+    return Datum(units.value_in(value, unit), units.exact(value, unit), value)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def describe(series: Series, claimed: Claimed | None) -> str:
+    """One sentence for who cannot see the chart."""
+    known = [point for point in series.points if point.effect is not None]
+    if not known:
+        return f"{series.name}, {series.words}: no figure."
+    low = min(known, key=lambda point: point.effect or 0)
+    high = max(known, key=lambda point: point.effect or 0)
+    text = f"{series.name}, {series.words}, {series.treatment_arm}"
+    if series.baseline_arm:
+        text += f" against {series.baseline_arm}"
+    text += f": {effect_text(low.effect, series)}"
+    if len(known) > 1:
+        text += f" (at {low.label}) to {effect_text(high.effect, series)} (at {high.label})"
+    if claimed and claimed.value is not None:
+        text += f"; claimed {effect_text(claimed.value, series)}"
+    return text + "."
