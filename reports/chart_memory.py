@@ -27,7 +27,7 @@ from reports.trace import Timeline, thin
 
 
 def timeline_chart(
-    chart_id: str, timeline: Timeline, look: Look, *, warmup_steps: int, lower_bound: int | None, budget: int
+    chart_id: str, timeline: Timeline, look: Look, *, warmup_steps: int, steps: int, lower_bound: int | None, budget: int
 ) -> Chart:
     """Requested, allocated and reserved bytes over the whole run, zero-based."""
     title = "Memory over the run"
@@ -35,7 +35,7 @@ def timeline_chart(
     axes = add_axes(figure, 78, 24, 12, 44)
     xs, by_time = _axis(timeline)
     kept = _thin_together((timeline.reserved, timeline.allocated, timeline.requested), budget)
-    _shade_steps(axes, timeline, xs, warmup_steps)
+    _shade_steps(axes, timeline, xs, warmup_steps, steps)
     axes.fill_between(
         xs[kept], timeline.requested[kept], step="post", color=colour(look.token), alpha=0.22, linewidth=0
     )
@@ -50,16 +50,16 @@ def timeline_chart(
     hover = hover_data(
         axes,
         list(xs[kept]),
-        [_moment(timeline, event) for event in kept],
+        [_moment(timeline, event, steps) for event in kept],
         [
-            {"name": name, "values": _kib(array[kept])}
+            {"name": name, "values": _mib(array[kept])}
             for name, array in (
                 ("reserved", timeline.reserved),
                 ("allocated", timeline.allocated),
                 ("requested", timeline.requested),
             )
         ],
-        "KiB",
+        "MiB",
     )
     legend = [
         LegendItem("reserved", look.token, "line"),
@@ -73,9 +73,9 @@ def timeline_chart(
         chart_id,
         title,
         to_svg(figure, chart_id, title, _describe(timeline)),
-        _step_table(timeline),
+        _step_table(timeline, steps),
         legend,
-        note=shown + ("Across: time." if by_time else "Across: allocation events in order; this device has no clock."),
+        note=shown + ("Across: time." if by_time else "Across: allocation events in order; nothing is computed, so there is no time."),
         hover=hover,
         alerts=tuple(timeline.broken),
     )
@@ -111,8 +111,8 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
         axes,
         list(xs[kept]),
         [_moment(timeline, event) for event in kept],
-        [{"name": role_name(role), "values": _kib(timeline.by_role[role][kept])} for role in roles],
-        "KiB",
+        [{"name": role_name(role), "values": _mib(timeline.by_role[role][kept])} for role in roles],
+        "MiB",
     )
     rows = []
     for phase, events in _runs(timeline.phase[inside]):
@@ -169,9 +169,10 @@ def roles_chart(chart_id: str, by_role: dict[str, int]) -> Chart | None:
     )
 
 
-def _kib(values: numpy.ndarray) -> list[int]:
+def _mib(values: numpy.ndarray) -> list[float]:
     """For the pointer read-out, which prints three figures: the page stays small."""
-    return [int(value) for value in numpy.round(values / 1024)]
+    rounded = (float(f"{value:.3g}") for value in values / 2**20)
+    return [int(value) if value.is_integer() else value for value in rounded]
 
 
 def _bytes_datum(value: int) -> Datum:
@@ -180,14 +181,15 @@ def _bytes_datum(value: int) -> Datum:
 
 def _axis(timeline: Timeline) -> tuple[numpy.ndarray, bool]:
     time = timeline.time_ns
-    if time[-1] > time[0] and bool((numpy.diff(time) >= 0).all()):
+    computes = not str(timeline.header["device"]).startswith("meta")
+    if computes and time[-1] > time[0] and bool((numpy.diff(time) >= 0).all()):
         return time.astype(float), True
     return numpy.arange(len(time), dtype=float), False
 
 
 def _thin_together(arrays: Sequence[numpy.ndarray], budget: int) -> numpy.ndarray:
-    share = budget // len(arrays)
-    return numpy.unique(numpy.concatenate([thin(array, budget=share) for array in arrays]))
+    """Extremes of every array; they mostly fall together, so that half the budget each is safe."""
+    return numpy.unique(numpy.concatenate([thin(array, budget=budget // 2) for array in arrays]))
 
 
 def _bytes_axis(axes: Axes, top: int) -> None:
@@ -203,7 +205,7 @@ def _runs(values: numpy.ndarray) -> list[tuple[int, slice]]:
     return [(int(values[start]), slice(start, end)) for start, end in zip(edges, edges[1:])]
 
 
-def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps: int) -> None:
+def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps: int, steps: int) -> None:
     runs = _runs(timeline.step)
     starts = [xs[events.start] for _, events in runs] + [xs[-1]]
     every = math.ceil(len(runs) / 10)
@@ -214,7 +216,7 @@ def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps
             axes.axvspan(start, end, color=colour("band"), linewidth=0, zorder=0)
         if place:
             axes.axvline(start, color=colour("line"), linewidth=1, zorder=1)
-        if step and step % every == 0 and end - start > (xs[-1] - xs[0]) * 0.02:
+        if 1 <= step <= steps and step % every == 0 and end - start > (xs[-1] - xs[0]) * 0.02:
             ticks.append(((start + end) / 2, str(step)))
     axes.set_xlim(xs[0], xs[-1] if xs[-1] > xs[0] else xs[0] + 1)
     axes.set_xticks([x for x, _ in ticks])
@@ -270,9 +272,18 @@ def _mark_peak(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
     )
 
 
-def _moment(timeline: Timeline, event: int) -> str:
+def _moment(timeline: Timeline, event: int, steps: int | None = None) -> str:
     step = int(timeline.step[event])
-    return f"step {step}, {timeline.phases[int(timeline.phase[event])]}" if step else "set-up"
+    if step == 0 or (steps is not None and step > steps):
+        return _step_name(step, steps)
+    return f"step {step}, {timeline.phases[int(timeline.phase[event])]}"
+
+
+def _step_name(step: int, steps: int | None) -> str:
+    """What is recorded outside the training steps has names of its own."""
+    if step == 0:
+        return "set-up"
+    return "after the last step" if steps is not None and step > steps else str(step)
 
 
 def _phase_words(timeline: Timeline, inside: numpy.ndarray) -> str:
@@ -287,12 +298,12 @@ def _describe(timeline: Timeline) -> str:
     )
 
 
-def _step_table(timeline: Timeline) -> Table:
+def _step_table(timeline: Timeline, steps: int) -> Table:
     rows = []
     for step, events in _runs(timeline.step):
         rows.append(
             (
-                Datum(str(step) if step else "set-up", sort=step),
+                Datum(_step_name(step, steps), sort=step),
                 *(
                     _bytes_datum(int(array[events].max()))
                     for array in (timeline.requested, timeline.allocated, timeline.reserved)

@@ -31,7 +31,12 @@ MAXIMUM_LINES = 24
 
 def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) -> Chart | None:
     """`samples` are those of one cell that have steps. None when there is nothing to draw."""
-    times = [sample["step_time_ns"] for sample in samples if sample["step_time_ns"]]
+    # On meta nothing is computed: what its steps took says nothing about training.
+    times = [
+        sample["step_time_ns"]
+        for sample in samples
+        if sample["step_time_ns"] and sample["cell"]["device_class"] != "meta"
+    ]
     allocations = next(
         (sample["memory"]["device_allocations_per_step"] for sample in samples if sample["memory"]), []
     )

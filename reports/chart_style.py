@@ -148,7 +148,7 @@ def hover_data(
     box = axes.get_position()
     low, high = axes.get_xlim()
     left, right = box.x0 * width, box.x1 * width
-    places = [round(left + (x - low) / (high - low) * (right - left), 1) for x in xs]
+    places = [round(left + (x - low) / (high - low) * (right - left)) for x in xs]
     runs: list[tuple[int, str]] = []
     for place, label in enumerate(labels):
         if not runs or runs[-1][1] != label:
@@ -199,19 +199,22 @@ def _rewrite(root: ElementTree.Element, prefix: str) -> None:
             name = child.tag.rsplit("}", 1)[-1]
             if name == "metadata" or (name == "defs" and child.find(f"{{{_SVG}}}style") is not None):
                 parent.remove(child)
-    referenced = set()
+    referenced: dict[str, str] = {}  # as matplotlib names it → as the page does
     for element in root.iter():
         for key, value in element.attrib.items():
             if key == _XLINK:
-                referenced.add(value.lstrip("#"))
+                name = value.lstrip("#")
             elif value.startswith("url(#"):
-                referenced.add(value[5:-1])
+                name = value[5:-1]
+            else:
+                continue
+            referenced.setdefault(name, f"{prefix}-{len(referenced)}")
     for element in root.iter():
         if element.tail is not None:
             element.tail = None
         if element.text is not None and not element.text.strip():
             element.text = None
-        _rewrite_attributes(element, prefix, referenced)
+        _rewrite_attributes(element, referenced)
     _drop_empty_groups(root)
 
 
@@ -225,19 +228,19 @@ def _drop_empty_groups(element: ElementTree.Element) -> None:
                 element.insert(place + offset, grandchild)
 
 
-def _rewrite_attributes(element: ElementTree.Element, prefix: str, referenced: set[str]) -> None:
+def _rewrite_attributes(element: ElementTree.Element, names: dict[str, str]) -> None:
     attributes = dict(element.attrib)
     element.attrib.clear()
     for key, value in attributes.items():
         if key == "id":
-            if value in referenced:
-                element.set("id", f"{prefix}-{value}")
+            if value in names:
+                element.set("id", names[value])
             elif value == "halo":  # set by charts on text that lies over curves
                 element.set("class", "halo")
         elif key == _XLINK:
-            element.set("href", f"#{prefix}-{value.lstrip('#')}")
+            element.set("href", "#" + names[value.lstrip("#")])
         elif value.startswith("url(#"):
-            element.set(key, f"url(#{prefix}-{value[5:]}")
+            element.set(key, f"url(#{names[value[5:-1]]})")
         elif key == "style":
             for name, setting in _declarations(value):
                 element.set(name, setting)

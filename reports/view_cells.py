@@ -14,7 +14,7 @@ from reports.slug import slug
 
 MOMENTS = ("initial", "after_step_1", "warmup_peak", "steady_peak", "overall_peak")
 MAXIMUM_CHARTED_CELLS = 60  # the page must stay a few MB
-_POINTS_IN_ALL = 24_000
+_POINTS_IN_ALL = 32_000
 _RUNGS = ("requested", "allocated", "reserved", "process")
 _GAPS = {
     "allocated": "rounding inside blocks",
@@ -120,7 +120,7 @@ def _cell(
         step_time=_judged(entry, "steady_step_time_ns", "ns"),
         throughput=_judged(entry, "throughput_samples_per_s", "samples/s"),
         charts=charts,
-        ladder=_ladder(shown["memory"]) if shown else (),
+        ladder=_ladder(shown) if shown else (),
         facts=_facts(shown) if shown else (),
         largest=largest,
         oom=_oom(samples),
@@ -159,11 +159,12 @@ def _charts(
                     timeline,
                     look,
                     warmup_steps=sample["warmup_steps"],
+                    steps=sample["warmup_steps"] + sample["measured_steps"],
                     lower_bound=bound,
                     budget=budget,
                 )
             )
-            charts.append(chart_memory.peak_step_chart(f"{anchor}-peak", timeline, look, budget=budget // 2))
+            charts.append(chart_memory.peak_step_chart(f"{anchor}-peak", timeline, look, budget=budget))
             largest = _largest(timeline)
             notes.append(f"Timeline recorded in block {sample['block']}, arm {sample['arm']}.")
     charts.append(chart_steps.steps_chart(f"{anchor}-steps", samples, look))
@@ -183,11 +184,16 @@ def _largest(timeline: trace.Timeline) -> Table:
     return Table(("made by", "role", "requested"), rows)
 
 
-def _ladder(memory: dict[str, Any]) -> list[LadderRow]:
+def _simulated(sample: dict[str, Any]) -> bool:
+    """On meta, process memory, heap and times are those of the simulation, not of training."""
+    return bool(sample["cell"]["device_class"] == "meta")
+
+
+def _ladder(sample: dict[str, Any]) -> list[LadderRow]:
     rows = []
     previous: dict[str, Any] | None = None
     for rung in _RUNGS:
-        moments = memory[f"{rung}_bytes"]
+        moments = sample["memory"][f"{rung}_bytes"] if rung != "process" or not _simulated(sample) else None
         if moments is None:
             continue
         if previous is not None:
@@ -227,14 +233,15 @@ def _ladder_alerts(samples: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
-    memory, witness = sample["memory"], sample["witness"]
+    memory = sample["memory"]
+    witness = None if _simulated(sample) else sample["witness"]
     facts = [
         ("lower bound", _bytes(memory["lower_bound_bytes"])),
         ("internal fragmentation", _share(memory["internal_fragmentation"])),
         ("external fragmentation", _share(memory["external_fragmentation"])),
         ("utilisation", _share(memory["utilisation"])),
     ]
-    if memory["process_baseline_bytes"] is not None:
+    if memory["process_baseline_bytes"] is not None and not _simulated(sample):
         facts.append(("process before device memory", _bytes(memory["process_baseline_bytes"])))
     if witness:
         facts += [
@@ -246,7 +253,7 @@ def _facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
             ),
         ]
     for label, key in (("set-up before step 1", "setup_ns"), ("of it, committing device memory", "device_setup_ns")):
-        if sample[key]:
+        if sample[key] and not _simulated(sample):
             facts.append((label, Datum(units.nanoseconds(sample[key]), units.exact(sample[key], "ns"))))
     facts.append(("parameters", Datum(units.plain(sample["parameter_count"]))))
     if sample["flops_per_step"]:
@@ -283,7 +290,7 @@ def _samples_table(samples: Sequence[dict[str, Any]]) -> Table:
     headers += ("reserved, peak", "last loss", "probe before / after", "started", "reason")
     rows = []
     for sample in samples:
-        steps = sample["step_time_ns"]
+        steps = [] if _simulated(sample) else sample["step_time_ns"]
         probe = sample["probe"]
         probe_text = units.DASH
         if probe:

@@ -91,7 +91,8 @@ def _part(anchor: str, part: dict[str, Any], arms: ArmIndex, looks: AllocatorLoo
                 simulated=verdict["simulated"],
                 why=verdict["why"],
                 would_change=verdict["would_change"],
-                holds_for=verdict["holds_for"] or "",
+                # The sentence often has the range already.
+                holds_for=range_ if (range_ := verdict["holds_for"] or "") not in verdict["why"] else "",
             )
             for verdict in part["verdicts"]
         ],

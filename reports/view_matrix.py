@@ -55,7 +55,7 @@ class MatrixCell:
 @dataclass(frozen=True)
 class MatrixRow:
     workload: SpecText
-    batch: int
+    label: str  # the parameters in which rows differ
     extra: str
     cells: Sequence[MatrixCell | None]
 
@@ -66,6 +66,7 @@ class DeviceTable:
     device_class: str
     allocators: Sequence[tuple[SpecText, Look]]
     rows: Sequence[MatrixRow]
+    shared: str  # parameters all its workloads have
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,15 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
         inside = {key[1:]: entry for key, entry in chosen.items() if key[0] == device}
         present = {key[-1] for key in inside}
         allocators = [spec for spec in looks.ordered() if spec in present]
+        shared = _shared_parameters([key[0] for key in inside])
         rows = []
         for row_key in dict.fromkeys(key[:-1] for key in inside):
             row = [inside.get((*row_key, allocator)) for allocator in allocators]
-            rows.append(_row(row, row_key[-1], metrics, baselines))
+            rows.append(_row(row, row_key[-1], shared, metrics, baselines))
         device_class = next(iter(inside.values()))["cell"]["device_class"]
-        tables.append(DeviceTable(device, device_class, [(split_spec(a), looks[a]) for a in allocators], rows))
+        tables.append(
+            DeviceTable(device, device_class, [(split_spec(a), looks[a]) for a in allocators], rows, ", ".join(shared))
+        )
     return Matrix(
         metrics=[(metric, glossary.metric(metric)) for metric in metrics],
         default=next(iter(metrics), ""),
@@ -130,13 +134,25 @@ def _extra_axes(entries: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
     }
 
 
+def _shared_parameters(workloads: Sequence[str]) -> list[str]:
+    """What need not be repeated in every row."""
+    parameters = [split_spec(workload).parameters.split(", ") for workload in dict.fromkeys(workloads)]
+    if len(parameters) < 2:
+        return []
+    return [part for part in parameters[0] if part and all(part in other for other in parameters[1:])]
+
+
 def _row_key(cell: dict[str, Any], extra_axes: Sequence[str]) -> tuple[str, str]:
     extra = ", ".join(f"{axis.replace('_', ' ')} {cell[axis]}" for axis in extra_axes)
     return cell["workload"], extra
 
 
 def _row(
-    row: Sequence[dict[str, Any] | None], extra: str, metrics: Sequence[str], baselines: set[tuple[str, str | None]]
+    row: Sequence[dict[str, Any] | None],
+    extra: str,
+    shared: Sequence[str],
+    metrics: Sequence[str],
+    baselines: set[tuple[str, str | None]],
 ) -> MatrixRow:
     first = next(entry for entry in row if entry is not None)
     best: dict[str, float] = {}
@@ -145,9 +161,10 @@ def _row(
         known = [value for value in values if value is not None]
         if known:
             best[metric] = max(known) if glossary.more_is_better(metric) else min(known)
+    workload = split_spec(first["cell"]["workload"])
     return MatrixRow(
-        workload=split_spec(first["cell"]["workload"]),
-        batch=first["cell"]["batch"],
+        workload=workload,
+        label=", ".join(part for part in workload.parameters.split(", ") if part not in shared),
         extra=extra,
         cells=[None if entry is None else _cell(entry, metrics, best, baselines) for entry in row],
     )

@@ -189,12 +189,12 @@
     let [name, size] = units[0];
     for (const unit of units) if (Math.abs(value) >= unit[1]) [name, size] = unit;
     const number = value / size;
-    return (Number.isInteger(number) ? String(number) : number.toPrecision(3)) + "\u202f" + name;
+    return (Number.isInteger(number) || number >= 1000 ? number.toFixed() : number.toPrecision(3)) + "\u202f" + name;
   };
-  const kibibytes = [["KiB", 1], ["MiB", 2 ** 10], ["GiB", 2 ** 20], ["TiB", 2 ** 30]];
+  const bytes = [["B", 1], ["KiB", 2 ** 10], ["MiB", 2 ** 20], ["GiB", 2 ** 30], ["TiB", 2 ** 40]];
   const words = (value, unit) => {
     if (value === null || value === undefined) return "–";
-    if (unit === "KiB") return scaled(value, kibibytes);
+    if (unit === "MiB") return scaled(value * 2 ** 20, bytes);
     return String(value) + (unit ? "\u202f" + unit : "");
   };
   const tip = byId("tip");
