@@ -41,7 +41,11 @@ std::string what_happened(const Arm& arm, const Sample& sample) {
   const std::string reason = sample.reason.empty() ? "" : fmt::format(": {}", sample.reason);
   switch (sample.status) {
     case SampleStatus::oom:
-      return fmt::format("{} ran out of memory{}", arm.name, reason);
+      if (!sample.oom) return fmt::format("{} ran out of memory{}", arm.name, reason);
+      return fmt::format("{} ran out of memory asking for {} with {} of {} reserved", arm.name,
+                         format_bytes(sample.oom->requested_bytes),
+                         format_bytes(sample.oom->reserved_bytes),
+                         format_bytes(sample.oom->capacity_bytes));
     case SampleStatus::unsupported:
       return fmt::format("{} cannot run here{}", arm.name, reason);
     case SampleStatus::invalid:
@@ -215,7 +219,9 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
                              arm_state(table, experiment, treatment_arm)};
   const ArmState& worse = states[0].absence > states[1].absence ? states[0] : states[1];
   if (worse.absence != Absence::none) {
-    give_up(finding, code_of(worse.absence), worse.why);
+    const bool both = states[0].absence == states[1].absence && states[0].why != states[1].why;
+    give_up(finding, code_of(worse.absence),
+            both ? fmt::format("{}; {}", states[0].why, states[1].why) : worse.why);
     return finding;
   }
   if (treatment_values.by_block.empty() || baseline_values.by_block.empty()) {

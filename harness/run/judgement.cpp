@@ -98,7 +98,8 @@ void correct_for_many(std::vector<ClaimJudgement>& judgements) {
 
 void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
   Finding& finding = evidence.finding;
-  evidence.why = evidence_sentence(part, *evidence.metric, finding);
+  evidence.why = evidence_sentence(part, *evidence.metric, finding,
+                                   evidence.simulated ? "simulated" : "measured");
   if (!finding.compared) {
     evidence.verdict = finding.without;
   } else if (!finding.comparison.exact && trust == Trust::exact_only) {
@@ -145,8 +146,10 @@ DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   result.device_class = deciding->verdict->device_class;
   result.own = deciding->verdict->own;
   result.why = deciding->verdict->why;
+  if (!deciding->verdict->holds_for.empty())
+    result.why += fmt::format(" It holds for {}.", deciding->verdict->holds_for);
   for (const auto& [part, verdict] : parts)
-    if (part->kind == PartKind::cause && verdict != deciding->verdict)
+    if (part->kind == PartKind::cause && verdict->verdict != deciding->verdict->verdict)
       result.why += fmt::format(" The stated cause is {}.", to_string(verdict->verdict));
   return result;
 }

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "harness/run/judgement.h"
 #include "harness/run/wording.h"
@@ -70,7 +71,7 @@ std::string without_result(const PartVerdict& verdict) {
                                     [](const Evidence& e) { return !e.finding.compared; });
   if (missing == verdict.evidence.end()) return "";
   const auto number = verdict.evidence.size() - compared(verdict).size();
-  return fmt::format("; {} without a result, such as {}: {}", number, place_of(*missing),
+  return fmt::format("; {} without a result, such as {} ({})", number, place_of(*missing),
                      missing->finding.why_not);
 }
 
@@ -98,6 +99,41 @@ std::string more_pairs(const ClaimPart& part, const PartVerdict& verdict) {
   return text + ".";
 }
 
+std::vector<std::string> metrics_of(const PartVerdict& verdict) {
+  std::vector<std::string> names;
+  for (const Evidence& evidence : verdict.evidence)
+    if (std::find(names.begin(), names.end(), evidence.metric->name) == names.end())
+      names.push_back(evidence.metric->name);
+  return names;
+}
+
+// "v100 batch 2…4, 16; a100 everywhere": where one metric is as claimed.
+std::string holding_places(const PartVerdict& verdict, const std::string& metric) {
+  std::vector<std::string> places;
+  const ClaimExperiment* source = nullptr;
+  for (const Evidence& any : verdict.evidence) {
+    if (any.source == source) continue;
+    source = any.source;
+    std::vector<std::string> values;
+    std::vector<bool> holds;
+    for (const Evidence& evidence : verdict.evidence) {
+      if (evidence.source != source || evidence.metric->name != metric) continue;
+      values.push_back(evidence.experiment.point);
+      holds.push_back(evidence.verdict == ClaimVerdict::reproduced);
+    }
+    if (std::find(holds.begin(), holds.end(), true) == holds.end()) continue;
+    const bool everywhere = std::find(holds.begin(), holds.end(), false) == holds.end();
+    if (!source->sweep)
+      places.push_back(source->name);
+    else if (everywhere)
+      places.push_back(fmt::format("{} every {}", source->name, source->sweep->parameter));
+    else
+      places.push_back(fmt::format("{} {} {}", source->name, source->sweep->parameter,
+                                   range_text(values, holds)));
+  }
+  return fmt::format("{}", fmt::join(places, ", "));
+}
+
 std::string accepted(const ClaimPart& part, const PartVerdict& verdict) {
   const Evidence& first = verdict.evidence.front();
   return claimed_text(part, *first.metric, first.finding.comparison.exact);
@@ -105,28 +141,23 @@ std::string accepted(const ClaimPart& part, const PartVerdict& verdict) {
 
 }  // namespace
 
+// "metric: experiment range, experiment range; metric: …", with metrics that hold at the same
+// points named together.
 std::string holds_for_text(const PartVerdict& verdict) {
-  std::string text;
-  for (std::size_t begin = 0; begin < verdict.evidence.size();) {
-    const Evidence& first = verdict.evidence[begin];
-    std::size_t end = begin;
-    std::vector<std::string> values;
-    std::vector<bool> holds;
-    while (end < verdict.evidence.size() && verdict.evidence[end].source == first.source &&
-           verdict.evidence[end].metric == first.metric) {
-      values.push_back(verdict.evidence[end].experiment.point);
-      holds.push_back(verdict.evidence[end].verdict == ClaimVerdict::reproduced);
-      ++end;
-    }
-    begin = end;
-    if (std::find(holds.begin(), holds.end(), true) == holds.end()) continue;
-    if (!text.empty()) text += "; ";
-    text += first.source->name;
-    if (first.source->sweep)
-      text += fmt::format(" {} {}", first.source->sweep->parameter, range_text(values, holds));
-    text += fmt::format(" ({})", first.metric->name);
+  std::vector<std::pair<std::string, std::string>> places;  // where, and of which metrics
+  for (const std::string& metric : metrics_of(verdict)) {
+    const std::string where = holding_places(verdict, metric);
+    if (where.empty()) continue;
+    const auto same = std::find_if(places.begin(), places.end(),
+                                   [&](const auto& place) { return place.first == where; });
+    if (same == places.end())
+      places.emplace_back(where, metric);
+    else
+      same->second += ", " + metric;
   }
-  return text;
+  std::vector<std::string> texts;
+  for (const auto& [where, metrics] : places) texts.push_back(metrics + ": " + where);
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
@@ -140,7 +171,6 @@ std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
   std::string text = holds == with_result.size()
                          ? fmt::format("Holds at all {} points", with_result.size())
                          : fmt::format("Holds at {} of {} points", holds, with_result.size());
-  if (!verdict.holds_for.empty()) text += fmt::format(", {}", verdict.holds_for);
   text += measured_range(with_result);
   text += fmt::format("; claimed {}", accepted(part, verdict));
   if (holds == 0) text += crossing(part, verdict);

@@ -69,6 +69,8 @@ Json evidence_json(const ClaimPart& part, const Evidence& evidence,
   json["treatment_value"] = value_or_null(finding.treatment_value);
   json["comparison"] = comparison_json(finding, delta, evidence.p_adjusted,
                                        to_string(evidence.verdict), calibration);
+  // One arm's own value has no "no effect" to test.
+  if (part.baseline.empty()) json["comparison"]["p"] = Json();
   json["why"] = evidence.why;
   return json;
 }
@@ -140,7 +142,7 @@ Json claim_json(const ClaimJudgement& judgement, const CalibrationState& calibra
   json["instead"] = claim.instead;
   json["pitfalls"] = claim.pitfalls;
   json["limits"] = claim.limits;
-  json["command"] = fmt::format("headroom verify {}", claim.id);
+  json["command"] = fmt::format("headroom run --filter claim={}", claim.id);
   return json;
 }
 

@@ -38,9 +38,10 @@ double default_delta(const ClaimPart& part, bool exact) {
   return delta;
 }
 
-std::string certainty_text(const Finding& finding, std::string_view unit) {
-  if (finding.comparison.exact) return "exactly";
-  std::string text = fmt::format("interval {}, {} pairs",
+std::string certainty_text(const Finding& finding, std::string_view unit,
+                           std::string_view provenance) {
+  if (finding.comparison.exact) return fmt::format("{}, exact", provenance);
+  std::string text = fmt::format("{}, interval {}, {} pairs", provenance,
                                  interval_text(finding.comparison.ci95, finding.scale, unit),
                                  finding.comparison.pairs);
   if (finding.excluded > 0) text += fmt::format(", {} excluded", finding.excluded);
@@ -105,18 +106,19 @@ std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact
                      effect_text(range.effect.delta, scale, metric.unit).substr(1));
 }
 
-std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding) {
+std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
+                              std::string_view provenance) {
   if (!finding.compared) return finding.why_not + ".";
   const std::string treatment =
       fmt::format("{} {}", part.treatment, value_text(*finding.treatment_value, metric.unit));
   const std::string claimed = claimed_text(part, metric, finding.comparison.exact);
   if (!finding.baseline_value)
     return fmt::format("{}: {} ({}); claimed {}.", metric.text, treatment,
-                       certainty_text(finding, metric.unit), claimed);
+                       certainty_text(finding, metric.unit, provenance), claimed);
   return fmt::format("{}: {} against {} {}, {} ({}); claimed {}.", metric.text, treatment,
                      part.baseline, value_text(*finding.baseline_value, metric.unit),
                      effect_text(finding.comparison.theta, finding.scale, metric.unit),
-                     certainty_text(finding, metric.unit), claimed);
+                     certainty_text(finding, metric.unit, provenance), claimed);
 }
 
 std::string range_text(const std::vector<std::string>& values, const std::vector<bool>& holds) {

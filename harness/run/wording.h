@@ -25,10 +25,11 @@ ClaimedRange claimed_range(const ClaimPart& part, bool exact);
 // "−62.0 % (accepted: −65.5 % … −58.1 %)", "less, beyond 1.0 %", "at least 1".
 std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact);
 
-// One sentence on one comparison.
-std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding);
+// One sentence on one comparison; `provenance` is "measured" or "simulated".
+std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
+                              std::string_view provenance);
 
-// "batch 48…64": the values of a sweep that hold, runs of neighbours joined.
+// "2…4, 16": the values of a sweep that hold, runs of neighbours joined.
 std::string range_text(const std::vector<std::string>& values, const std::vector<bool>& holds);
 
 }  // namespace headroom

@@ -151,7 +151,7 @@ TEST(Sweep, that_holds_in_part_is_conditional_and_prints_the_range) {
       sweep_of({{"1", 10}, {"2", 370}, {"4", 385}, {"8", 900}, {"16", 400}});
   const auto judgement = judge(claim, samples);
   EXPECT_EQ(judgement.verdict, ClaimVerdict::conditional);
-  EXPECT_EQ(only_part(judgement).holds_for, "x batch 2…4, 16 (reserved_bytes.initial)");
+  EXPECT_EQ(only_part(judgement).holds_for, "reserved_bytes.initial: x batch 2…4, 16");
   EXPECT_EQ(only_part(judgement).evidence.size(), 5u);
 }
 
