@@ -261,6 +261,7 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
 
 void compare_at(Finding& finding, double alpha) {
   if (!finding.compared || finding.comparison.exact) return;
+  finding.alpha = alpha;
   finding.comparison = compare_pairs(finding.differences, finding.excluded, alpha);
 }
 

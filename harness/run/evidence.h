@@ -61,6 +61,7 @@ struct Finding {
   std::vector<double> differences;  // by block, what the statistics saw
   std::size_t excluded = 0;
   bool demoted = false;  // should be exact, and differed between processes
+  double alpha = 0.05;   // level of the intervals, corrected for other comparisons
   Comparison comparison;
 };
 

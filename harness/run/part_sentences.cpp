@@ -75,28 +75,34 @@ std::string without_result(const PartVerdict& verdict) {
                      missing->finding.why_not);
 }
 
-// The comparison that is furthest from a decision, and how many pairs it would take.
+constexpr std::size_t kManyPairs = 1000;
+
+// What would decide the comparison that is furthest from a decision; "" where none is noisy.
 std::string more_pairs(const ClaimPart& part, const PartVerdict& verdict) {
   std::size_t needed = 0;
   const Evidence* hardest = nullptr;
   for (const Evidence* evidence : compared(verdict)) {
-    if (evidence->finding.comparison.exact) continue;
+    const Finding& finding = evidence->finding;
+    if (finding.comparison.exact) continue;
+    const std::size_t least = pilot_pairs(finding.alpha);
+    if (finding.comparison.pairs < least)
+      return fmt::format("At least {} pairs instead of {}.", least, finding.comparison.pairs);
     const double delta = claimed_range(part, false).effect.delta;
-    const std::size_t pairs = pairs_needed(evidence->finding.differences, delta);
-    if (pairs >= needed) {
-      needed = pairs;
-      hardest = evidence;
-    }
+    const std::size_t pairs = pairs_needed(finding.differences, delta, finding.alpha);
+    if (hardest != nullptr && pairs <= needed) continue;
+    needed = pairs;
+    hardest = evidence;
   }
   if (hardest == nullptr) return "";
-  const Finding& finding = hardest->finding;
-  std::string text =
-      fmt::format("About {} pairs instead of {}", std::max(needed, finding.comparison.pairs + 1),
-                  finding.comparison.pairs);
-  if (std::isfinite(finding.comparison.mde))
-    text += fmt::format("; these could have seen an effect of {}",
-                        effect_text(finding.comparison.mde, finding.scale, hardest->metric->unit));
-  return text + ".";
+  const Comparison& comparison = hardest->finding.comparison;
+  const std::string number = needed > kManyPairs
+                                 ? fmt::format("More than {}", kManyPairs)
+                                 : fmt::format("About {}", std::max(needed, comparison.pairs + 1));
+  return fmt::format(
+      "{} pairs instead of {}, which could have seen an effect of {}, or a quieter "
+      "machine.",
+      number, comparison.pairs,
+      effect_text(comparison.mde, hardest->finding.scale, hardest->metric->unit));
 }
 
 std::vector<std::string> metrics_of(const PartVerdict& verdict) {
@@ -171,6 +177,10 @@ std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
   std::string text = holds == with_result.size()
                          ? fmt::format("Holds at all {} points", with_result.size())
                          : fmt::format("Holds at {} of {} points", holds, with_result.size());
+  const auto open = std::count_if(with_result.begin(), with_result.end(), [](const Evidence* e) {
+    return e->verdict == ClaimVerdict::inconclusive;
+  });
+  if (open > 0) text += fmt::format(", {} undecided", open);
   text += measured_range(with_result);
   text += fmt::format("; claimed {}", accepted(part, verdict));
   if (holds == 0) text += crossing(part, verdict);

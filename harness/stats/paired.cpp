@@ -124,6 +124,10 @@ Comparison compare_exact(double difference) {
   return comparison;
 }
 
+std::size_t pilot_pairs(double alpha) {
+  return std::max<std::size_t>(10, static_cast<std::size_t>(std::ceil(1 - std::log2(alpha))));
+}
+
 std::size_t pairs_needed(const std::vector<double>& pilot, double delta, double alpha) {
   if (pilot.size() < 2 || delta <= 0) return pilot.size();
   const double s = winsorised_standard_deviation(pilot, 0.2) / 0.6;

@@ -47,8 +47,13 @@ Comparison compare_pairs(const std::vector<double>& differences, std::size_t exc
 // Two values known exactly: no interval, nothing to estimate.
 Comparison compare_exact(double difference);
 
+// The fewest pairs a pilot may have: max(10, ⌈1 + log₂(1/α)⌉). With fewer than the second no
+// result of the pairs could be significant at α.
+std::size_t pilot_pairs(double alpha);
+
 // Pairs a two-stage design asks for after this pilot, so that an effect of `delta` is decided:
-// max(n₀, ⌈(t_{1−α,n₀−1}·s₀/(δ/2))²⌉) with s₀ the 20 % winsorised standard deviation / 0.6.
+// max(n₀, ⌈(t_{1−α,n₀−1}·s₀/(δ/2))²⌉) with s₀ the 20 % winsorised standard deviation / 0.6. Takes
+// a pilot of two pairs or more.
 std::size_t pairs_needed(const std::vector<double>& pilot, double delta, double alpha = 0.05);
 
 }  // namespace headroom

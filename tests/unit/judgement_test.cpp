@@ -210,6 +210,13 @@ TEST(Judgement, tells_how_many_pairs_would_decide_what_stays_open) {
   EXPECT_THAT(only_part(judgement).would_change, HasSubstr("pairs instead of 12"));
 }
 
+TEST(Judgement, asks_for_a_full_pilot_before_anything_else) {
+  const auto judgement =
+      judge(claim_on("cuda", synthetic::direction(kTime, 1)), timed("cuda", 0.2, 0.004, 4));
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::inconclusive);
+  EXPECT_EQ(only_part(judgement).would_change, "At least 10 pairs instead of 4.");
+}
+
 TEST(Judgement, mentions_a_refuted_cause_beside_the_word_of_the_effect) {
   Claim claim = claim_on("cuda", synthetic::number(kTime, 0.087, 0.5));
   ClaimPart cause =

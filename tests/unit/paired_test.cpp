@@ -114,6 +114,15 @@ TEST(Paired, asks_for_more_pairs_the_smaller_the_effect_and_never_for_fewer_than
   EXPECT_NEAR(at_half / at_full, 4.0, 0.01);
 }
 
+TEST(Paired, wants_a_pilot_that_could_be_significant_at_the_corrected_level) {
+  EXPECT_EQ(pilot_pairs(0.05), 10u);
+  const double corrected = 0.05 / 100;
+  const std::size_t pilot = pilot_pairs(corrected);
+  EXPECT_GT(pilot, 10u);
+  EXPECT_LE(2 * signed_rank_cdf(pilot, 0), corrected);
+  EXPECT_GT(2 * signed_rank_cdf(pilot - 1, 0), corrected);
+}
+
 TEST(Multiplicity, adjusts_as_the_papers_do) {
   const std::vector<double> p = {0.01, 0.04, 0.03, 0.005};
   const std::vector<double> holm = {0.03, 0.06, 0.06, 0.02};
