@@ -39,6 +39,7 @@ std::vector<Experiment> experiments_of(const Claim& claim, const ClaimExperiment
     experiment.point = point;
     experiment.blocks = source.blocks;
     experiment.timeout_s = source.timeout_s;
+    experiment.estimated_seconds = source.estimated_seconds;
     for (const ClaimArm& arm : source.arms) {
       Cell cell;
       cell.workload = source.workload;

@@ -40,7 +40,8 @@ struct ClaimExperiment {
   int measured_steps = 5;
   int blocks = 2;
   int timeout_s = 300;
-  std::vector<ClaimArm> arms;  // in the order of the file
+  double estimated_seconds = 0;  // of one sample; 0 where nobody has an estimate
+  std::vector<ClaimArm> arms;    // in the order of the file
 };
 
 // What a part must show. Effects of the judge `ratio` are ratios − 1; the others speak the

@@ -57,7 +57,7 @@ std::vector<ClaimArm> read_arms(const TomlSection& arms) {
 
 ClaimExperiment read_experiment(const TomlSection& section) {
   section.allow({"name", "device", "rules", "workload", "sweep", "warmup_steps", "measured_steps",
-                 "blocks", "timeout_s", "arms"});
+                 "blocks", "timeout_s", "estimated_seconds", "arms"});
   ClaimExperiment experiment;
   experiment.name = section.text("name");
   experiment.device = section.spec("device");
@@ -81,6 +81,8 @@ ClaimExperiment read_experiment(const TomlSection& section) {
   experiment.measured_steps = section.whole("measured_steps", experiment.measured_steps, 1);
   experiment.blocks = section.whole("blocks", experiment.blocks, 1);
   experiment.timeout_s = section.whole("timeout_s", experiment.timeout_s, 1);
+  experiment.estimated_seconds = section.number("estimated_seconds").value_or(0);
+  if (experiment.estimated_seconds < 0) section.fail("estimated_seconds", "must not be negative");
   experiment.arms = read_arms(section.section("arms"));
   if (experiment.arms.empty()) section.fail("arms", "must name at least one arm");
   return experiment;

@@ -45,6 +45,7 @@ warmup_steps = 3
 measured_steps = 7
 blocks = 4
 timeout_s = 60
+estimated_seconds = 1.5
 [experiment.arms]
 prealloc = { allocator = "bfc(growth=off)" }
 growth = { allocator = "bfc(growth=on)" }
@@ -107,6 +108,7 @@ TEST_F(ClaimFile, becomes_one_experiment_per_sweep_value) {
   EXPECT_EQ(last.point, "32");
   EXPECT_EQ(last.blocks, 4);
   EXPECT_EQ(last.timeout_s, 60);
+  EXPECT_EQ(last.estimated_seconds, 1.5);
   ASSERT_EQ(last.arms.size(), 2u);
   EXPECT_EQ(last.arms[0].name, "prealloc") << "the file's order, not the alphabet's";
   EXPECT_EQ(last.arms[1].cell.workload.to_string(), "resnet(batch=32,depth=50)");
@@ -133,28 +135,29 @@ TEST_F(ClaimFile, is_refused_with_file_and_line_when_something_is_wrong) {
       {"resnet(depth=50", "resnet(depth=", 20, "not of the form"},
       {"workload = \"resnet", "workload = \"resnt", 20, "did you mean 'resnet'?"},
       {"parameter = \"batch\"", "parameter = \"batsh\"", 21, "did you mean 'batch'?"},
-      {"bfc(growth=on)", "bfc(grwth=on)", 28, "did you mean 'growth'?"},
+      {"bfc(growth=on)", "bfc(grwth=on)", 29, "did you mean 'growth'?"},
       {"parameter = \"batch\"", "parametr = \"batch\"", 21, "did you mean 'parameter'?"},
       {"values = [1, 32]", "values = [1.5]", 21, "whole numbers or texts"},
       {"values = [1, 32]", "values = []", 21, "must not be empty"},
       {"blocks = 4", "blocks = 0", 24, "from 1 on"},
-      {"growth = { allocator", "growth = { alocator", 28, "did you mean 'allocator'?"},
-      {"kind = \"number\"", "kind = \"numbr\"", 32, "did you mean 'number'?"},
-      {"judge = \"ratio\"", "judge = \"slope\"", 33, "Known: ratio, difference, bound"},
-      {"reserved_bytes.initial", "reserved_byte.initial", 34, "'reserved_bytes.initial'"},
-      {"experiments = [\"v100\"]", "experiments = [\"v10\"]", 35, "did you mean 'v100'?"},
-      {"baseline = \"prealloc\"", "baseline = \"preloc\"", 36, "did you mean 'prealloc'?"},
-      {"treatment = \"growth\"", "treatment = \"grow\"", 37, "did you mean 'growth'?"},
-      {"tolerance = 0.1", "tolerance = 0.7", 38, "at most 0.5"},
-      {"value = -0.62", "value = -1.2", 38, "above -1"},
-      {"value = -0.62, tolerance = 0.1", "direction = 2", 38, "must be 1 (more) or -1 (less)"},
-      {"tolerance = 0.1", "tolerance = 0.1, delta = 0.9", 38, "half of the claimed effect"},
+      {"growth = { allocator", "growth = { alocator", 29, "did you mean 'allocator'?"},
+      {"kind = \"number\"", "kind = \"numbr\"", 33, "did you mean 'number'?"},
+      {"judge = \"ratio\"", "judge = \"slope\"", 34, "Known: ratio, difference, bound"},
+      {"reserved_bytes.initial", "reserved_byte.initial", 35, "'reserved_bytes.initial'"},
+      {"experiments = [\"v100\"]", "experiments = [\"v10\"]", 36, "did you mean 'v100'?"},
+      {"baseline = \"prealloc\"", "baseline = \"preloc\"", 37, "did you mean 'prealloc'?"},
+      {"treatment = \"growth\"", "treatment = \"grow\"", 38, "did you mean 'growth'?"},
+      {"tolerance = 0.1", "tolerance = 0.7", 39, "at most 0.5"},
+      {"value = -0.62", "value = -1.2", 39, "above -1"},
+      {"value = -0.62, tolerance = 0.1", "direction = 2", 39, "must be 1 (more) or -1 (less)"},
+      {"tolerance = 0.1", "tolerance = 0.1, delta = 0.9", 39, "half of the claimed effect"},
   };
   for (const Fault& fault : faults) {
     const std::string path = write_changed(fault.from, fault.to);
-    EXPECT_THAT([&] { read_claim(path); },
-                ThrowsMessage<InputError>(AllOf(HasSubstr(path + ":" + std::to_string(fault.line)),
-                                                HasSubstr(fault.says))))
+    EXPECT_THAT(
+        [&] { read_claim(path); },
+        ThrowsMessage<InputError>(AllOf(HasSubstr(path + ":" + std::to_string(fault.line) + ": "),
+                                        HasSubstr(fault.says))))
         << fault.to;
   }
 }
