@@ -61,7 +61,7 @@ double winsorised_standard_deviation(std::vector<double> values, double trim) {
 
 }  // namespace
 
-double hodges_lehmann(std::vector<double> differences) {
+double hodges_lehmann(const std::vector<double>& differences) {
   if (differences.empty()) throw Error("no pairs to compare");
   const auto walsh = sorted_walsh_averages(differences);
   const std::size_t middle = walsh.size() / 2;
@@ -74,7 +74,7 @@ double signed_rank_cdf(std::size_t n, long k) {
   return cumulative[std::min(static_cast<std::size_t>(k), cumulative.size() - 1)];
 }
 
-Interval signed_rank_interval(std::vector<double> differences, double level) {
+Interval signed_rank_interval(const std::vector<double>& differences, double level) {
   const double tail = (1 - level) / 2;
   const auto cumulative = signed_rank_cumulative(differences.size());
   // How many T⁺ = 0, 1, … lie in the tail: k + 1.
@@ -86,7 +86,7 @@ Interval signed_rank_interval(std::vector<double> differences, double level) {
   return {walsh.at(k), walsh.at(walsh.size() - k - 1)};
 }
 
-double signed_rank_p_value(std::vector<double> differences) {
+double signed_rank_p_value(const std::vector<double>& differences) {
   if (differences.empty()) return 1;
   const auto walsh = sorted_walsh_averages(differences);
   const auto not_above = std::count_if(walsh.begin(), walsh.end(), [](double w) { return w <= 0; });

@@ -14,15 +14,15 @@ struct Interval {
 };
 
 // Median of the Walsh averages (d_i + d_j) / 2, i ≤ j. Throws Error on an empty sample.
-double hodges_lehmann(std::vector<double> differences);
+double hodges_lehmann(const std::vector<double>& differences);
 
 // [W_(k+1), W_(M−k)], k = max{k : P(T⁺ ≤ k) ≤ α/2} under H0, exact for n ≤ 60. An infinite
 // interval when n is too small for the level.
-Interval signed_rank_interval(std::vector<double> differences, double level);
+Interval signed_rank_interval(const std::vector<double>& differences, double level);
 
 // Two-sided exact p-value for H0: median = 0, by the same rule as the interval: p ≤ α exactly
 // when the interval at level 1 − α leaves 0 out. Ties and zeros count against significance.
-double signed_rank_p_value(std::vector<double> differences);
+double signed_rank_p_value(const std::vector<double>& differences);
 
 // P(T⁺ ≤ k) for n pairs.
 double signed_rank_cdf(std::size_t n, long k);

@@ -134,8 +134,10 @@ void decode_image(const ImageSet& set, std::int64_t index, std::int64_t size,
     const std::uint8_t* plane = image + std::min(c, set.channels - 1) * set.height * set.width;
     for (std::int64_t y = 0; y < size; ++y) {
       const std::uint8_t* row = plane + y * set.height / size * set.width;
-      for (std::int64_t x = 0; x < size; ++x)
-        *pixel++ = (static_cast<float>(row[x * set.width / size]) - 127.5F) / 64.0F;
+      for (std::int64_t x = 0; x < size; ++x) {
+        const std::int64_t column = x * set.width / size;
+        *pixel++ = (static_cast<float>(row[column]) - 127.5F) / 64.0F;
+      }
     }
   }
 }
