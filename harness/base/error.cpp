@@ -7,9 +7,9 @@
 namespace headroom {
 
 OutOfMemory::OutOfMemory(OutOfMemoryReport report)
-    : Error(fmt::format("out of memory: {} asked the device for {}; capacity {}, reserved {}, in "
-                        "use {}, free inside {}, largest hole {}",
-                        report.allocator, format_bytes(report.requested_bytes),
+    : Error(fmt::format("out of memory: no room for {} under {}; capacity {}, reserved {}, in use "
+                        "{}, free inside {}, largest hole {}",
+                        format_bytes(report.requested_bytes), report.allocator,
                         format_bytes(report.capacity_bytes), format_bytes(report.reserved_bytes),
                         format_bytes(report.allocated_bytes), format_bytes(report.free_bytes),
                         format_bytes(report.largest_free_bytes))),
