@@ -1,3 +1,51 @@
-#include <fmt/core.h>
+// The headroom program: one command, one exit code, every error printed once.
+#include <fmt/format.h>
 
-int main() { fmt::print("headroom\n"); }
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "harness/cli/commands.h"
+
+namespace headroom {
+namespace {
+
+ExitCode execute(const Command& command) {
+  struct Visitor {
+    ExitCode operator()(const RunOptions& options) const { return run_command(options); }
+    ExitCode operator()(const ListOptions& options) const { return list_command(options); }
+    ExitCode operator()(const VerifyOptions& options) const { return verify_command(options); }
+    ExitCode operator()(const ReportOptions& options) const { return report_command(options); }
+    ExitCode operator()(const DoctorOptions& options) const { return doctor_command(options); }
+    ExitCode operator()(const SampleOptions& options) const { return sample_command(options); }
+    ExitCode operator()(const PrintText& text) const {
+      fmt::print("{}", text.text);
+      return ExitCode::ok;
+    }
+  };
+  return std::visit(Visitor{}, command);
+}
+
+}  // namespace
+}  // namespace headroom
+
+int main(int argc, char** argv) {
+  using headroom::ExitCode;
+  // A file-size limit is an error to report, not a reason to die.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    return static_cast<int>(headroom::execute(headroom::parse_command_line(arguments)));
+  } catch (const headroom::Error& error) {
+    fmt::print(stderr, "headroom: {}\n", error.what());
+    return static_cast<int>(error.exit_code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr,
+               "headroom: this is a fault of the program itself: {}\n"
+               "Please report it together with the command line.\n",
+               error.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}

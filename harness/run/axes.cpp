@@ -20,10 +20,7 @@ void check_plugin(const Spec& spec) {
 
 void check_nothing(const Spec&) {}
 
-// Devices that exist somewhere. cuda is a module that not every build has.
-void check_device(const Spec& spec) {
-  if (spec.name() != "cuda") Registry<DeviceKind>::instance().find(spec.name());
-}
+void check_device(const Spec& spec) { Registry<DeviceKind>::instance().find(spec.name()); }
 
 struct Axis {
   std::string name;
@@ -77,12 +74,6 @@ void set_axis(Cell& cell, std::string_view name, const std::string& value) {
   } else {
     cell.*axis.member = spec;
   }
-}
-
-void require_known_value(std::string_view name, const std::string& value) {
-  Cell unused;
-  set_axis(unused, name, value);
-  if (name == "device") Registry<DeviceKind>::instance().find(unused.device.name());
 }
 
 void resolve_rules(Cell& cell) {

@@ -16,10 +16,8 @@ const std::vector<std::string>& axis_names();
 // Canonical text of one axis. Throws InputError with the nearest names for an unknown axis.
 std::string axis_value(const Cell& cell, std::string_view axis);
 // Checks names and parameters against what is registered and throws InputError with the nearest
-// ones. A device this build has no module for is accepted: its samples will say so.
+// ones. Whether this machine has the device is another question.
 void set_axis(Cell& cell, std::string_view axis, const std::string& value);
-// As set_axis, and the device too must be in this build: for values a user has just typed.
-void require_known_value(std::string_view axis, const std::string& value);
 
 // Fills Cell::rules where it is empty with the default of the cell's device.
 void resolve_rules(Cell& cell);

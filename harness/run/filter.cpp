@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -13,19 +14,36 @@
 namespace headroom {
 namespace {
 
-std::vector<std::string> split_outside_parentheses(const std::string& text) {
-  std::vector<std::string> parts(1);
+const std::vector<std::string>& known_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> result = axis_names();
+    result.insert(result.end(), {"arm", "claim", "experiment"});
+    return result;
+  }();
+  return keys;
+}
+
+bool starts_with_key(std::string_view text) {
+  const std::string_view key = text.substr(0, text.find('='));
+  return key.size() < text.size() &&
+         std::find(known_keys().begin(), known_keys().end(), key) != known_keys().end();
+}
+
+// At commas outside parentheses; also before a known key, since a glob may leave one open.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> clauses(1);
   int depth = 0;
-  for (const char c : text) {
-    if (c == '(') ++depth;
-    if (c == ')') --depth;
-    if (c == ',' && depth == 0) {
-      parts.emplace_back();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')') --depth;
+    if (text[i] == ',' && (depth == 0 || starts_with_key(std::string_view(text).substr(i + 1)))) {
+      clauses.emplace_back();
+      depth = 0;
     } else {
-      parts.back().push_back(c);
+      clauses.back().push_back(text[i]);
     }
   }
-  return parts;
+  return clauses;
 }
 
 bool glob_matches(const std::string& glob, const std::string& value) {
@@ -37,17 +55,14 @@ bool glob_matches(const std::string& glob, const std::string& value) {
 }  // namespace
 
 Filter Filter::parse(const std::string& text) {
-  std::vector<std::string> known = axis_names();
-  known.insert(known.end(), {"arm", "claim", "experiment"});
   Filter filter;
-  for (const std::string& clause : split_outside_parentheses(text)) {
+  for (const std::string& clause : split(text)) {
     const std::size_t equals = clause.find('=');
     if (equals == std::string::npos || equals + 1 == clause.size())
       throw InputError(fmt::format(
           "--filter '{}': '{}' is not of the form key=glob, as in workload=resnet*", text, clause));
     const std::string key = clause.substr(0, equals);
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw_unknown_name("--filter key", key, known);
+    if (!starts_with_key(clause)) throw_unknown_name("--filter key", key, known_keys());
     filter.clauses_.emplace_back(key, clause.substr(equals + 1));
   }
   return filter;

@@ -11,8 +11,8 @@ namespace headroom {
 
 class Filter {
  public:
-  // Clauses key=glob, joined by commas outside parentheses; all must hold. Keys: the axes of a
-  // cell, `claim`, `experiment` and `arm`. A glob without parentheses matches the name alone.
+  // Clauses key=glob, joined by commas; all must hold. Keys: the axes of a cell, `claim`,
+  // `experiment` and `arm`. A glob without parentheses matches the name alone.
   // Throws InputError for unknown keys and clauses of another form.
   static Filter parse(const std::string& text);
   // Adds the clauses of another one.

@@ -89,12 +89,10 @@ void RunDirectory::append(const Sample& sample) {
   const off_t before = ::lseek(samples_, 0, SEEK_END);
   if (write_all(samples_, to_json(sample) + "\n")) return;
   const int reason = errno;
-  // Half a line would only be in the way of the next one.
-  const bool whole = ::ftruncate(samples_, before) == 0;
-  throw InputError(fmt::format(
-      "{}: cannot be written: {}. {}; make room, then go on with: headroom run --resume {}",
-      (path_ / kSamplesFile).string(), std::strerror(reason),
-      whole ? "Every sample before this one is kept" : "Its last line is torn", path_.string()));
+  // Half a line would only be in the way of the next one; readers leave it out anyway.
+  [[maybe_unused]] const int ignored = ::ftruncate(samples_, before);
+  throw InputError(fmt::format("{}: cannot be written: {}; make room",
+                               (path_ / kSamplesFile).string(), std::strerror(reason)));
 }
 
 RecordedRun read_run(const fs::path& path) {

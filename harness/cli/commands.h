@@ -1,0 +1,16 @@
+// One function per command; main prints what they throw.
+#pragma once
+
+#include "harness/base/error.h"
+#include "harness/cli/options.h"
+
+namespace headroom {
+
+ExitCode run_command(const RunOptions& options);
+ExitCode list_command(const ListOptions& options);
+ExitCode verify_command(const VerifyOptions& options);
+ExitCode report_command(const ReportOptions& options);
+ExitCode doctor_command(const DoctorOptions& options);
+ExitCode sample_command(const SampleOptions& options);
+
+}  // namespace headroom

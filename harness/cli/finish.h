@@ -1,0 +1,15 @@
+// What follows the samples of a run: verdicts, then the report.
+#pragma once
+
+#include <filesystem>
+
+namespace headroom {
+
+// Writes verdicts.json. Throws InputError when the run directory cannot be read.
+void write_verdicts(const std::filesystem::path& run);
+
+// Writes the report and returns where it lies. Throws InputError that says what to install when
+// there is no Python for it; the results stay as they are.
+std::filesystem::path write_report(const std::filesystem::path& run);
+
+}  // namespace headroom

@@ -1,0 +1,188 @@
+#include "harness/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "harness/base/build_info.h"
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/run/axes.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kExamples = R"(Examples
+  headroom doctor                       what this machine can run, and what the rest would need
+  headroom list                         workloads, allocators, devices, suites and claims by name
+  headroom run quick                    a few minutes: measure, judge the claims, write the report
+  headroom run quick --dry-run          what that would run, and for about how long
+  headroom run quick -a 'allocator=malloc' -a 'allocator=bfc(growth=on)'
+  headroom run quick --filter 'claim=S02'
+  headroom run --resume runs/RUN        go on after Ctrl-C, a crash or a full disk
+  headroom report runs/RUN              write the report again
+
+Exit status
+  0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
+  70 a fault of this program, 130 interrupted (the run can be resumed))";
+
+constexpr const char* kRunExamples = R"(Examples
+  headroom run quick --max-pairs 4 --budget 5m
+  headroom run quick -a 'device=host(capacity=2GiB)' --filter 'workload=resnet*,allocator=bfc*'
+  headroom run my-suite.toml --seed 7 --out /data/runs
+
+The last line on standard output is the path of the report.)";
+
+// "axis=value" as -a takes it; the value may hold '=' itself.
+void add_override(AxisOverrides& axes, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    throw InputError(
+        fmt::format("-a '{}' is not of the form axis=value, as in allocator=malloc", text));
+  const std::string axis = text.substr(0, equals);
+  Cell cell;
+  set_axis(cell, axis, text.substr(equals + 1));
+  axes[axis].push_back(axis_value(cell, axis));
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+// What was left over after parsing, explained by the nearest thing that exists.
+[[noreturn]] void throw_unexpected(const CLI::App& root) {
+  const auto chosen = root.get_subcommands();
+  if (chosen.empty()) {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : root.get_subcommands(
+             [](const CLI::App* candidate) { return !candidate->get_group().empty(); }))
+      commands.push_back(command->get_name());
+    const std::vector<std::string> left = root.remaining();
+    if (left.empty()) throw InputError("no command is given; see headroom --help");
+    throw_unknown_name(left.front().starts_with("-") ? "option" : "command", left.front(),
+                       left.front().starts_with("-") ? flags_of(root) : commands);
+  }
+  const std::vector<std::string> left = root.remaining(true);
+  const std::string first = left.empty() ? "" : left.front();
+  if (first.starts_with("-"))
+    throw_unknown_name(fmt::format("option of headroom {}", chosen.front()->get_name()),
+                       first.substr(0, first.find('=')), flags_of(*chosen.front()));
+  throw InputError(fmt::format("headroom {}: '{}' is one argument too many; see headroom {} --help",
+                               chosen.front()->get_name(), first, chosen.front()->get_name()));
+}
+
+}  // namespace
+
+std::chrono::seconds parse_duration(const std::string& text, const std::string& where) {
+  static const std::map<std::string, int> units = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const auto unit = units.find(end);
+  if (error != std::errc() || count <= 0 || count > 1'000'000 || unit == units.end())
+    throw InputError(fmt::format("{}: '{}' is no duration; write 90s, 45m or 2h", where, text));
+  return std::chrono::seconds{count * unit->second};
+}
+
+Command parse_command_line(const std::vector<std::string>& argv) {
+  CLI::App app(
+      "Headroom measures which memory strategy to train with, and whether what is "
+      "published about it holds.",
+      "headroom");
+  app.footer(kExamples);
+  app.set_version_flag("--version", fmt::format("headroom {}", kVersion));
+  app.require_subcommand(0, 1);
+
+  RunOptions run;
+  run.argv = argv;
+  std::vector<std::string> axes;
+  std::string budget, progress = "auto";
+  CLI::App* run_command =
+      app.add_subcommand("run", "Run a suite, judge its claims, write a report");
+  run_command->footer(kRunExamples);
+  CLI::Option* suite =
+      run_command->add_option("suite", run.suite, "A suite by name or file (default: quick)");
+  run_command
+      ->add_option("-a,--axis", axes,
+                   "axis=value instead of the suite's own values on that axis; may be repeated")
+      ->take_all()
+      ->expected(1);
+  run_command
+      ->add_option("--filter", run.filters,
+                   "Only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
+      ->take_all()
+      ->expected(1);
+  run_command->add_option("--seed", run.seed, "Of every random order (default: drawn and logged)");
+  run_command->add_option("--max-pairs", run.max_pairs, "At most so many blocks per experiment")
+      ->check(CLI::PositiveNumber);
+  run_command->add_option("--budget", budget, "Begin no new block after this time, as in 45m");
+  run_command->add_option("--out", run.out, "Where run directories go")->capture_default_str();
+  CLI::Option* resume =
+      run_command->add_option("--resume", run.resume, "Go on with this run directory");
+  resume->excludes(suite);
+  run_command->add_option("--progress", progress, "auto, bar, plain or none")
+      ->capture_default_str();
+  run_command->add_flag("--dry-run", run.dry_run, "Print what would run and how long it may take");
+  run_command->add_flag("--samples-only", run.samples_only, "Stop before verdicts and report");
+
+  ListOptions list;
+  CLI::App* list_command = app.add_subcommand("list", "What there is, by name");
+  list_command->add_option("what", list.what,
+                           "workloads, allocators, optimizers, devices, rules, suites or claims");
+  list_command->add_flag("--json", list.json, "For programs");
+
+  VerifyOptions verify;
+  CLI::App* verify_command = app.add_subcommand("verify", "Judge the claims of a recorded run");
+  verify_command->add_option("run", verify.run, "A run directory")->required();
+
+  ReportOptions report;
+  CLI::App* report_command = app.add_subcommand("report", "Write the report of a recorded run");
+  report_command->add_option("run", report.run, "A run directory")->required();
+
+  CLI::App* doctor_command =
+      app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+
+  SampleOptions sample;
+  CLI::App* sample_command = app.add_subcommand("sample", "Run one cell in this process");
+  sample_command->group("");  // hidden
+  sample_command->add_option("request", sample.request)->required();
+  sample_command->add_option("--result-fd", sample.result_fd);
+
+  std::vector<std::string> backwards(argv.rbegin(), argv.rend());
+  try {
+    app.parse(std::move(backwards));
+  } catch (const CLI::CallForHelp&) {
+    return PrintText{app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return PrintText{std::string(version.what()) + "\n"};
+  } catch (const CLI::ExtrasError&) {
+    throw_unexpected(app);
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "" : chosen.front()->get_name() + " ";
+    throw InputError(fmt::format("{}; see headroom {}--help", error.what(), command));
+  }
+
+  if (run_command->parsed()) {
+    if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
+    for (const std::string& text : axes) add_override(run.axes, text);
+    if (!budget.empty()) run.budget = parse_duration(budget, "--budget");
+    run.progress = parse_progress_style(progress);
+    return run;
+  }
+  if (list_command->parsed()) return list;
+  if (verify_command->parsed()) return verify;
+  if (report_command->parsed()) return report;
+  if (doctor_command->parsed()) return DoctorOptions{};
+  if (sample_command->parsed()) return sample;
+  return PrintText{app.help()};
+}
+
+}  // namespace headroom

@@ -1,0 +1,67 @@
+// The command line as plain structs; only options.cpp knows the library that parses it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/run/progress.h"
+#include "harness/run/suite.h"
+
+namespace headroom {
+
+struct RunOptions {
+  std::string suite;  // a name in bench/suites or a path; "" when --resume names the run
+  AxisOverrides axes;
+  std::vector<std::string> filters;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> max_pairs;
+  std::optional<std::chrono::seconds> budget;
+  std::filesystem::path out = "runs";
+  std::filesystem::path resume;
+  ProgressStyle progress = ProgressStyle::automatic;
+  bool dry_run = false;
+  bool samples_only = false;  // no verdicts, no report
+  std::vector<std::string> argv;  // all of it, for the record
+};
+
+struct ListOptions {
+  std::string what;  // "" = everything
+  bool json = false;
+};
+
+struct VerifyOptions {
+  std::filesystem::path run;
+};
+
+struct ReportOptions {
+  std::filesystem::path run;
+};
+
+struct DoctorOptions {};
+
+// Hidden: what the runner starts for each sample.
+struct SampleOptions {
+  std::string request;
+  int result_fd = 1;
+};
+
+// --help and --version: text to print, then exit 0.
+struct PrintText {
+  std::string text;
+};
+
+using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReportOptions, DoctorOptions,
+                             SampleOptions, PrintText>;
+
+// argv without the program's name. Throws InputError that names the nearest flag or command.
+Command parse_command_line(const std::vector<std::string>& argv);
+
+// "90", "90s", "45m", "2h". Throws InputError naming `where`.
+std::chrono::seconds parse_duration(const std::string& text, const std::string& where);
+
+}  // namespace headroom

@@ -1,0 +1,37 @@
+// From the command line to what will be run: suite, claims, filter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/cli/options.h"
+#include "harness/run/claim.h"
+#include "harness/run/experiment.h"
+#include "harness/run/run_info.h"
+
+namespace headroom {
+
+struct Plan {
+  std::string suite;
+  std::vector<std::string> claims;      // ids
+  std::vector<Experiment> experiments;  // the suite's own, then the claims'
+  std::vector<DataFile> files;          // what it was read from
+};
+
+// Throws InputError for unknown names and broken files, NothingSelected when no cell is left.
+Plan make_plan(const RunOptions& options);
+
+class NothingSelected : public Error {
+ public:
+  using Error::Error;
+  ExitCode exit_code() const override { return ExitCode::nothing_selected; }
+};
+
+int sample_count(const std::vector<Experiment>& experiments);
+
+// Claims of bench/claims, by id; all of them for an empty list. Throws InputError with the
+// nearest id for an unknown one.
+std::vector<Claim> find_claims(const std::vector<std::string>& ids);
+
+}  // namespace headroom

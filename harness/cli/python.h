@@ -1,0 +1,19 @@
+// The Python that reports need.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+// Modules the report is made with.
+const std::vector<std::string>& report_modules();
+
+// An interpreter that has them all: the one the build found, else Debian's. "" when there is none.
+std::string find_report_python();
+
+// Those of `modules` that `python` cannot import; all of them when it does not start.
+std::vector<std::string> missing_modules(const std::string& python,
+                                         const std::vector<std::string>& modules);
+
+}  // namespace headroom

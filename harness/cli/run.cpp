@@ -1,0 +1,142 @@
+// headroom run: plan, measure, judge, report.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "harness/base/interrupt.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/finish.h"
+#include "harness/cli/plan.h"
+#include "harness/cli/resume.h"
+#include "harness/run/provenance.h"
+#include "harness/run/runner.h"
+#include "harness/run/sample_process.h"
+
+namespace headroom {
+namespace {
+
+using Seconds = std::chrono::seconds;
+
+void print_plan(const Plan& plan) {
+  for (const Experiment& experiment : plan.experiments) {
+    fmt::print("{}\n", experiment.id);
+    for (const Arm& arm : experiment.arms) {
+      const auto unsupported = unsupported_sample(arm.cell);
+      fmt::print("  {} x {}{}\n", experiment.blocks, arm.cell.id(),
+                 unsupported ? fmt::format(" [not here: {}]", unsupported->reason) : "");
+    }
+  }
+  fmt::print(
+      "{} cells in {} experiments, {} samples; about {} (an estimate)\n",
+      [&] {
+        std::size_t cells = 0;
+        for (const Experiment& experiment : plan.experiments) cells += experiment.arms.size();
+        return cells;
+      }(),
+      plan.experiments.size(), sample_count(plan.experiments),
+      format_duration(estimate(plan.experiments)));
+}
+
+RunInfo new_run(const RunOptions& options, const Plan& plan, const RunDirectory& directory) {
+  RunInfo info;
+  info.run_id = directory.path().filename().string();
+  info.suite = plan.suite;
+  info.claims = plan.claims;
+  info.argv = options.argv;
+  info.seed = options.seed.value_or(std::random_device{}());
+  info.started = timestamp_now();
+  info.data = plan.files;
+  info.planned_samples = sample_count(plan.experiments);
+  info.experiments = plan.experiments;
+  add_provenance(info);
+  return info;
+}
+
+std::string resume_command(const RunDirectory& directory) {
+  return fmt::format("headroom run --resume {}", directory.path().string());
+}
+
+// Samples, then run.json's last word on them.
+RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
+                   const RunOptions& options) {
+  catch_interrupts();
+  info.status = RunStatus::running;
+  info.finished.reset();
+  directory.write(info);
+  Progress progress(options.progress, info.planned_samples - static_cast<int>(recorded.size()));
+  RunOutcome outcome;
+  try {
+    outcome = run_experiments(info, recorded, directory, progress,
+                              {.budget = options.budget, .max_pairs = options.max_pairs});
+  } catch (const InputError& error) {
+    info.status = RunStatus::interrupted;
+    try {
+      directory.write(info);
+    } catch (const InputError&) {  // a full disk: the first error is the one to tell
+    }
+    throw InputError(fmt::format("{}. Every sample before this is kept; then go on with: {}",
+                                 error.what(), resume_command(directory)));
+  }
+  info.status = outcome.interrupted ? RunStatus::interrupted : RunStatus::finished;
+  if (!outcome.interrupted) info.finished = timestamp_now();
+  directory.write(info);
+  return outcome;
+}
+
+void tell(const RunOutcome& outcome, const RunDirectory& directory) {
+  if (outcome.slow_blocks > 0)
+    fmt::print(
+        "Blocks during which the machine fell below {:.0f} % of its best speed, and which "
+        "are not compared: {}; run again in their place: {}.\n",
+        100 * kSlowMachine, outcome.slow_blocks, outcome.repeat_blocks);
+  if (outcome.out_of_budget)
+    fmt::print("The budget is spent. For the rest: {}\n", resume_command(directory));
+}
+
+ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
+                const RunOptions& options) {
+  const RunOutcome outcome = measure(info, recorded, directory, options);
+  if (outcome.interrupted) {
+    fmt::print(stderr, "Interrupted; {} samples are kept. Go on with: {}\n",
+               recorded.size() + static_cast<std::size_t>(outcome.recorded),
+               resume_command(directory));
+    return ExitCode::interrupted;
+  }
+  tell(outcome, directory);
+  fmt::print("Results: {}\n", directory.path().string());
+  if (options.samples_only) return ExitCode::ok;
+  write_verdicts(directory.path());
+  const std::filesystem::path report = write_report(directory.path());
+  fmt::print("Report:\n{}\n", report.string());
+  return ExitCode::ok;
+}
+
+ExitCode resume(const RunOptions& options) {
+  RunDirectory directory = RunDirectory::reopen(options.resume);
+  RecordedRun run = read_run(options.resume);
+  RunOptions original = original_options(run.info);
+  require_same_run(run.info, make_plan(original));
+  original.budget = options.budget;
+  original.progress = options.progress;
+  original.samples_only = options.samples_only;
+  return finish(run.info, run.samples, directory, original);
+}
+
+}  // namespace
+
+ExitCode run_command(const RunOptions& options) {
+  if (!options.resume.empty()) return resume(options);
+  const Plan plan = make_plan(options);
+  if (options.dry_run) {
+    print_plan(plan);
+    return ExitCode::ok;
+  }
+  RunDirectory directory = RunDirectory::create(options.out, plan.suite);
+  RunInfo info = new_run(options, plan, directory);
+  return finish(info, {}, directory, options);
+}
+
+}  // namespace headroom

@@ -1,0 +1,104 @@
+"""Spawns the built headroom program (environment variable HEADROOM names it)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+PROGRAM = os.environ["HEADROOM"]
+SOURCE = Path(__file__).resolve().parents[2]
+
+# Counts bytes and computes nothing: many samples in little time, and every figure is exact.
+COUNTING_SUITE = """
+name = "counting"
+description = "for tests"
+
+[[experiment]]
+id = "small"
+workload = ["resnet(batch=2,depth=18,width=8)", "resnet(batch=4,depth=18,width=8)",
+            "resnet(batch=6,depth=18,width=8)", "resnet(batch=8,depth=18,width=8)"]
+device = "meta(capacity=256MiB)"
+rules = "dense"
+allocator = ["malloc", "bfc(growth=off)", "bfc(growth=on)"]
+warmup_steps = 1
+measured_steps = 2
+"""
+
+
+@dataclass
+class Outcome:
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def last_line(self) -> str:
+        return self.output.rstrip("\n").rsplit("\n", 1)[-1]
+
+
+class Headroom:
+    """Runs commands in a directory of their own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __call__(self, *arguments: str, before: Callable[[], None] | None = None, **environment: str) -> Outcome:
+        done = subprocess.run(
+            [PROGRAM, *arguments], cwd=self.place, env=os.environ | environment, preexec_fn=before,
+            capture_output=True, text=True, timeout=300, check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [PROGRAM, *arguments], cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def write(self, name: str, text: str) -> str:
+        (self.place / name).write_text(text)
+        return name
+
+    def runs(self) -> list[Path]:
+        return sorted((self.place / "runs").iterdir()) if (self.place / "runs").is_dir() else []
+
+    def only_run(self) -> Path:
+        runs = self.runs()
+        assert len(runs) == 1
+        return runs[0]
+
+
+@pytest.fixture
+def headroom(tmp_path: Path) -> Headroom:
+    return Headroom(tmp_path)
+
+
+@pytest.fixture
+def counting(headroom: Headroom) -> str:
+    return headroom.write("counting.toml", COUNTING_SUITE)
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
+    """The smoke suite from beginning to end: what it printed, and its run directory."""
+    program = Headroom(tmp_path_factory.mktemp("smoke"))
+    return program("run", "smoke", "--seed", "1"), program.only_run()
+
+
+def samples(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+
+
+def run_info(run: Path) -> dict[str, Any]:
+    return json.loads((run / "run.json").read_text())
+
+
+def figures(run: Path) -> dict[tuple[str, str, int], Any]:
+    """What must be the same whenever and however often an exact sample is taken."""
+    return {(s["experiment"], s["arm"], s["block"]): (s["order_index"], s["seed"], s["memory"]["reserved_bytes"])
+            for s in samples(run)}

@@ -1,0 +1,121 @@
+"""A run that is stopped, by whatever means, loses at most the sample in flight and is gone on
+with: the exact figures are those of a run that was never stopped."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import Headroom, figures, run_info, samples
+
+SEED = ["--seed", "11"]
+
+
+@pytest.fixture
+def whole(headroom: Headroom, counting: str) -> dict:
+    """The figures of a run that nothing disturbed."""
+    assert headroom("run", counting, "--samples-only", "--out", "whole", *SEED).code == 0
+    (run,) = (headroom.place / "whole").iterdir()
+    return figures(run)
+
+
+def stop_after(headroom: Headroom, counting: str, done: int, number: signal.Signals) -> tuple[int, str]:
+    """Starts a run and signals it once `done` samples are reported; its exit status and errors."""
+    process = headroom.start("run", counting, "--samples-only", "--progress", "plain", *SEED)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(f"{done}/"):
+            process.send_signal(number)
+            break
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done_and_prints_how_to_go_on(
+    headroom: Headroom, counting: str, whole: dict, number: signal.Signals
+) -> None:
+    code, errors = stop_after(headroom, counting, 5, number)
+    run = headroom.only_run()
+    assert code == 130
+    assert f"headroom run --resume runs/{run.name}" in errors
+    assert run_info(run)["status"] == "interrupted"
+    assert 5 <= len(samples(run)) < len(whole)
+
+    assert headroom("run", "--resume", str(run), "--samples-only").code == 0
+    assert figures(run) == whole
+    assert len(samples(run)) == len(whole)  # none was run twice
+    assert run_info(run)["status"] == "finished"
+
+
+def test_a_kill_is_survived_even_in_the_middle_of_a_line(headroom: Headroom, counting: str, whole: dict) -> None:
+    code, _ = stop_after(headroom, counting, 7, signal.SIGKILL)
+    run = headroom.only_run()
+    assert code == -signal.SIGKILL
+    file = run / "samples.jsonl"
+    file.write_bytes(file.read_bytes()[:-40])
+
+    outcome = headroom("run", "--resume", str(run), "--samples-only")
+    assert outcome.code == 0, outcome.errors
+    assert figures(run) == whole
+
+
+def test_verify_leaves_a_torn_line_out_and_says_so(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    file = headroom.only_run() / "samples.jsonl"
+    file.write_bytes(file.read_bytes()[:-40])
+    outcome = headroom("verify", str(headroom.only_run()))
+    assert outcome.code == 0, outcome.errors
+    assert "torn" in outcome.errors
+
+
+def test_a_full_disk_is_an_error_that_loses_nothing(headroom: Headroom, counting: str, whole: dict) -> None:
+    # A bound on the size of a file stands for a disk that fills up in the middle of a record.
+    limit = 50_000
+    outcome = headroom(
+        "run", counting, "--samples-only", *SEED,
+        before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    run = headroom.only_run()
+    assert outcome.code == 2
+    assert "samples.jsonl: cannot be written" in outcome.errors
+    assert f"headroom run --resume runs/{run.name}" in outcome.errors
+    kept = figures(run)  # every line is whole
+    assert 0 < len(kept) < len(whole)
+
+    assert headroom("run", "--resume", str(run), "--samples-only").code == 0
+    assert figures(run) == whole
+
+
+def test_a_finished_run_has_nothing_left_to_go_on_with(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    before = (headroom.only_run() / "samples.jsonl").read_bytes()
+    assert headroom("run", "--resume", str(headroom.only_run()), "--samples-only").code == 0
+    assert (headroom.only_run() / "samples.jsonl").read_bytes() == before
+
+
+def test_a_changed_suite_is_not_gone_on_with(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    suite = headroom.place / counting
+    suite.write_text(suite.read_text().replace("batch=8", "batch=9"))
+    outcome = headroom("run", "--resume", str(headroom.only_run()))
+    assert outcome.code == 2
+    assert "suite or claims ask for something else" in outcome.errors
+    assert "batch=8" in outcome.errors
+
+
+def test_another_machine_program_or_environment_is_not_gone_on_with(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    run: Path = headroom.only_run()
+    info = run_info(run)
+    info["machine"]["cpu"] = "abacus"
+    info["headroom"]["executable_sha256"] = "0"
+    (run / "run.json").write_text(json.dumps(info))
+    outcome = headroom("run", "--resume", str(run), OMP_NUM_THREADS="7")
+    assert outcome.code == 2
+    assert "the processor was 'abacus'" in outcome.errors
+    assert "the program was built anew" in outcome.errors
+    assert "the variable OMP_NUM_THREADS was '' and is '7'" in outcome.errors

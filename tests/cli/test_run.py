@@ -1,0 +1,182 @@
+"""What a run leaves on disk and prints."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+from pathlib import Path
+
+import jsonschema
+from conftest import SOURCE, Headroom, Outcome, run_info, samples
+
+# A cell that computes for much longer than any limit below.
+LONG_SUITE = """
+name = "long"
+description = "for tests"
+[[experiment]]
+id = "steps"
+workload = "resnet(batch=64,depth=18,width=64)"
+device = "host(capacity=4GiB)"
+allocator = ["malloc", "bfc(growth=on)"]
+measured_steps = 1000
+blocks = 1
+timeout_s = 1
+"""
+
+
+def test_the_smoke_suite_records_every_kind_of_outcome(smoke: tuple[Outcome, Path]) -> None:
+    outcome, run = smoke
+    assert outcome.code == 0, outcome.errors
+    statuses: dict[str, set[str]] = {}
+    for sample in samples(run):
+        statuses.setdefault(sample["experiment"], set()).add(sample["status"])
+    assert statuses["smoke/trains"] == {"ok"}
+    assert statuses["smoke/counts"] == {"ok"}
+    assert statuses["smoke/too-small"] == {"oom"}
+    assert "smoke/elsewhere" in statuses  # unsupported, or ok on a machine with a GPU
+
+
+def test_the_last_line_is_the_path_of_the_report(smoke: tuple[Outcome, Path]) -> None:
+    outcome, run = smoke
+    assert Path(outcome.last_line) == run / "report.html"
+    assert "smoke/trains" in (run / "report.html").read_text()
+
+
+def test_every_record_keeps_to_the_schema_and_carries_no_nan(smoke: tuple[Outcome, Path]) -> None:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    schema = json.loads((SOURCE / "reports" / "schema.json").read_text())
+    _, run = smoke
+    whole = [(run / name).read_text() for name in ("run.json", "verdicts.json")]
+    for text in [*whole, *(run / "samples.jsonl").read_text().splitlines()]:
+        jsonschema.Draft4Validator(schema).validate(json.loads(text, parse_constant=refuse))
+
+
+def test_the_report_can_be_written_again(headroom: Headroom, smoke: tuple[Outcome, Path]) -> None:
+    _, run = smoke
+    (run / "report.html").unlink()
+    outcome = headroom("report", str(run))
+    assert outcome.code == 0, outcome.errors
+    assert Path(outcome.last_line) == run / "report.html"
+    assert (run / "report.html").exists()
+
+
+def test_without_what_reports_need_the_results_are_kept_and_the_way_on_is_told(
+    headroom: Headroom, counting: str, tmp_path: Path
+) -> None:
+    # A home that holds suites and no reports.
+    (tmp_path / "home" / "bench" / "suites").mkdir(parents=True)
+    outcome = headroom("run", counting, HEADROOM_HOME=str(tmp_path / "home"))
+    assert outcome.code == 70
+    assert f"headroom report runs/{headroom.only_run().name}" in outcome.errors
+    assert len(samples(headroom.only_run())) == 24
+
+
+def test_run_json_says_what_a_result_depends_on(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only", "--seed", "5", OMP_NUM_THREADS="1", SECRET_TOKEN="x").code == 0
+    info = run_info(headroom.only_run())
+    assert info["seed"] == 5
+    assert info["argv"] == ["run", counting, "--samples-only", "--seed", "5"]
+    assert info["status"] == "finished"
+    assert info["planned_samples"] == len(samples(headroom.only_run())) == 24
+    assert info["environment"]["OMP_NUM_THREADS"] == "1"
+    assert "SECRET_TOKEN" not in info["environment"]
+    assert {"onednn", "glibc", "zlib"} <= info["libraries"].keys()
+    assert [file["path"] for file in info["data"]] == [counting]
+
+
+def test_exact_samples_of_two_processes_agree_bit_for_bit(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    ladders: dict[tuple[str, str], list] = {}
+    for sample in samples(headroom.only_run()):
+        memory = sample["memory"]
+        ladders.setdefault((sample["experiment"], sample["arm"]), []).append(
+            [memory[rung] for rung in ("requested_bytes", "allocated_bytes", "reserved_bytes")]
+        )
+    assert len(ladders) == 12
+    for first, second in ladders.values():
+        assert first == second
+
+
+def test_a_sample_that_takes_too_long_is_recorded_as_a_timeout(headroom: Headroom) -> None:
+    outcome = headroom("run", headroom.write("long.toml", LONG_SUITE), "--samples-only")
+    assert outcome.code == 0, outcome.errors
+    recorded = samples(headroom.only_run())
+    assert [sample["status"] for sample in recorded] == ["timeout", "timeout"]  # and no second try
+    assert "within 1 s" in recorded[0]["reason"]
+
+
+def test_a_crash_is_recorded_with_the_signal_that_caused_it(headroom: Headroom) -> None:
+    suite = headroom.write("long.toml", LONG_SUITE.replace("timeout_s = 1", "timeout_s = 120"))
+    outcome = headroom(
+        "run", suite, "--samples-only",
+        # The system ends every process that has computed for two seconds.
+        before=lambda: resource.setrlimit(resource.RLIMIT_CPU, (2, resource.RLIM_INFINITY)),
+    )
+    assert outcome.code == 0, outcome.errors
+    recorded = samples(headroom.only_run())
+    assert [sample["status"] for sample in recorded] == ["crash", "crash"]
+    assert signal.SIGXCPU.name in recorded[0]["reason"]
+
+
+def test_a_dry_run_prints_cells_and_an_estimate_and_writes_nothing(headroom: Headroom, counting: str) -> None:
+    outcome = headroom("run", counting, "--dry-run")
+    assert outcome.code == 0
+    assert "12 cells in 4 experiments, 24 samples; about" in outcome.output
+    assert "(an estimate)" in outcome.output
+    assert headroom.runs() == []
+
+
+def test_max_pairs_and_filter_bound_what_is_run(headroom: Headroom, counting: str) -> None:
+    outcome = headroom(
+        "run", counting, "--samples-only", "--max-pairs", "1", "--filter", "workload=resnet(batch=4*,allocator=bfc*"
+    )
+    assert outcome.code == 0, outcome.errors
+    recorded = samples(headroom.only_run())
+    assert {sample["arm"] for sample in recorded} == {"bfc(growth=off)", "bfc(growth=on)"}
+    assert len(recorded) == 2
+
+
+def test_axes_of_the_command_line_replace_those_of_the_suite(headroom: Headroom, counting: str) -> None:
+    outcome = headroom("run", counting, "--samples-only", "-a", "allocator=bfc", "-a", "device=meta(card=v100-16gb)")
+    assert outcome.code == 0, outcome.errors
+    recorded = samples(headroom.only_run())
+    assert {sample["arm"] for sample in recorded} == {"bfc"}
+    assert {sample["cell"]["device"] for sample in recorded} == {"meta(card=v100-16gb)"}
+
+
+def test_progress_keeps_to_plain_counters_off_a_terminal(headroom: Headroom, counting: str) -> None:
+    plain = headroom("run", counting, "--samples-only")
+    assert "24/24 samples" in plain.errors
+    assert "\x1b" not in plain.errors
+    none = headroom("run", counting, "--samples-only", "--progress", "none")
+    assert none.errors == ""
+
+
+def test_a_bar_has_colour_unless_no_color_is_set(headroom: Headroom, counting: str) -> None:
+    green = "\x1b[32m"
+    assert green in headroom("run", counting, "--samples-only", "--progress", "bar").errors
+    assert green not in headroom("run", counting, "--samples-only", "--progress", "bar", NO_COLOR="1").errors
+
+
+def test_list_gives_programs_json(headroom: Headroom) -> None:
+    listed = json.loads(headroom("list", "--json").output)
+    assert listed.keys() == {"workloads", "allocators", "optimizers", "devices", "rules", "suites", "claims"}
+    assert {"malloc", "bfc"} <= {entry["name"] for entry in listed["allocators"]}
+    assert {"quick", "smoke"} <= {entry["name"] for entry in listed["suites"]}
+
+
+def test_doctor_says_what_each_device_would_need(headroom: Headroom) -> None:
+    outcome = headroom("doctor")
+    assert outcome.code == 0
+    for word in ("processor", "memory", "huge pages", "host", "meta", "cuda", "python"):
+        assert word in outcome.output
+
+
+def test_help_teaches_by_example(headroom: Headroom) -> None:
+    outcome = headroom("--help")
+    assert outcome.code == 0
+    assert "headroom run quick --dry-run" in outcome.output
+    assert "sample" not in outcome.output.split("Examples")[0].split("Subcommands")[1].split()  # hidden
