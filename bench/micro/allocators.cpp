@@ -1,17 +1,23 @@
 // What one allocation and its release cost under each strategy, on meta: book-keeping only, no
 // memory is touched. Every registered example takes part by name.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "bench/micro/benchmarks.h"
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
+#include "harness/memory/trace_io.h"
+#include "harness/run/sample.h"
 
 namespace headroom {
 namespace {
@@ -71,9 +77,8 @@ void random_500_live(benchmark::State& state, const std::string& spec) {
   for (const Block& block : live) allocator->deallocate(block);
 }
 
-// Shaped like one training step of a 50-layer residual network at batch 8, made up rather than
-// recorded: activations taken layer by layer and freed in reverse, beside each of them a scratch
-// buffer, an activation gradient and a weight gradient; weights and momenta stay.
+// One training step of ResNet-50 at batch 8, recorded on meta: what is taken before it stays, what
+// it takes it gives back.
 struct StepEvent {
   std::size_t slot;
   Bytes bytes;  // 0 = free
@@ -86,50 +91,45 @@ struct StepSequence {
   std::size_t pairs = 0;
 };
 
-StepSequence make_step() {
-  constexpr int kLayers = 50;
+Trace record_run() {
+  const Cell cell{.workload = Spec::parse("resnet(batch=8,depth=50,image=224,stem=imagenet)"),
+                  .device = Spec::parse("meta(capacity=64GiB)"),
+                  .rules = "dense",
+                  .allocator = Spec("malloc"),
+                  .warmup_steps = 1,
+                  .measured_steps = 1};
+  const auto path = std::filesystem::temp_directory_path() /
+                    fmt::format("headroom-micro-{}.trace.json.gz", getpid());
+  const Sample sample = run_cell(cell, kSeed, path);
+  if (sample.status != SampleStatus::ok)
+    throw Error("the step to be replayed could not be recorded: " + sample.reason);
+  Trace trace = read_trace(path);
+  std::filesystem::remove(path);
+  return trace;
+}
+
+StepSequence read_step(const Trace& trace) {
+  constexpr std::int32_t kStep = 2;  // the steady one
   StepSequence step;
-  const auto take = [&](Bytes bytes) {
-    step.events.push_back({step.slots, bytes});
-    ++step.pairs;
-    return step.slots++;
-  };
-  const auto give = [&](std::size_t slot) { step.events.push_back({slot, 0}); };
-  const auto activation = [](int layer) { return (Bytes{24} * kMiB) >> (layer / 14); };
-  const auto weights = [](int layer) { return (Bytes{36} * kKiB) << (layer / 8); };
-  std::vector<std::size_t> convolved;
-  std::vector<std::size_t> normalised;
-  std::vector<std::size_t> statistics;
-  for (int layer = 0; layer < kLayers; ++layer) {
-    step.persistent.push_back(weights(layer));
-    step.persistent.push_back(weights(layer));
-    const std::size_t scratch = take(activation(layer) / 3 + 1000);
-    convolved.push_back(take(activation(layer)));
-    give(scratch);
-    statistics.push_back(take(Bytes{256} << (layer / 14)));
-    normalised.push_back(take(activation(layer)));
+  std::map<std::uint32_t, std::size_t> slots;  // of blocks taken in this step
+  for (const TraceEvent& event : trace.events) {
+    if (event.kind == EventKind::alloc && event.step == 0) {
+      step.persistent.push_back(event.requested);
+    } else if (event.kind == EventKind::alloc && event.step == kStep) {
+      slots[event.id] = step.slots;
+      step.events.push_back({step.slots++, event.requested});
+      ++step.pairs;
+    } else if (event.kind == EventKind::free && event.step == kStep && slots.contains(event.id)) {
+      step.events.push_back({slots.at(event.id), 0});
+      slots.erase(event.id);
+    }
   }
-  std::size_t gradient = take(activation(kLayers - 1));
-  std::vector<std::size_t> weight_gradients;
-  for (int layer = kLayers - 1; layer >= 0; --layer) {
-    const std::size_t of_normalised = take(activation(layer));
-    give(gradient);
-    give(normalised[layer]);
-    weight_gradients.push_back(take(weights(layer)));
-    const std::size_t scratch = take(activation(layer) / 2 + 5000);
-    give(scratch);
-    gradient = take(activation(std::max(layer - 1, 0)));
-    give(of_normalised);
-    give(convolved[layer]);
-    give(statistics[layer]);
-  }
-  give(gradient);
-  for (const std::size_t slot : weight_gradients) give(slot);
+  for (const auto& [id, slot] : slots) step.events.push_back({slot, 0});
   return step;
 }
 
 void training_step(benchmark::State& state, const std::string& spec) {
-  const StepSequence step = make_step();
+  static const StepSequence step = read_step(record_run());
   const auto device = make_device();
   const auto allocator = make_allocator(Spec::parse(spec), device->memory());
   std::vector<Block> persistent;
