@@ -71,7 +71,7 @@ void restart_heap_peak() {
 // Interposition as glibc's manual describes it ("Replacing malloc"): the whole family is defined
 // here, and the library's own entry points do the work. No locks and no state but the counters,
 // so that threads, start-up and fork need no care.
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 void* __libc_malloc(std::size_t);
@@ -121,6 +121,6 @@ void* valloc(std::size_t bytes) noexcept { return headroom::served(__libc_valloc
 void* pvalloc(std::size_t bytes) noexcept { return headroom::served(__libc_pvalloc(bytes)); }
 
 }  // extern "C"
-// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 #endif

@@ -92,7 +92,6 @@ void BestFitIndex::remove(std::size_t index, std::size_t position) {
     firsts_.erase(firsts_.begin() + at);
     return;
   }
-  if (position == 0) firsts_[index] = {leaf.entries[0].size, leaf.entries[0].address};
   // A leaf that has become thin is filled from its successor, so that many erasures do not leave
   // a long row of nearly empty leaves.
   if (leaf.count >= kLeafEntries / 4 || index + 1 == leaves_.size()) return;

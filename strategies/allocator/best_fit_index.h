@@ -52,7 +52,7 @@ class BestFitIndex {
   void remove(std::size_t leaf, std::size_t position);
 
   std::vector<std::unique_ptr<Leaf>> leaves_;  // none is empty
-  std::vector<Key> firsts_;                    // firsts_[i] = first key of leaves_[i]
+  std::vector<Key> firsts_;                    // no key of leaves_[i] is before firsts_[i]
   std::vector<std::unique_ptr<Leaf>> spare_;   // emptied leaves, kept: no heap traffic per step
 };
 

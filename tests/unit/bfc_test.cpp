@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
+#include "harness/memory/heap_witness.h"
 #include "harness/memory/recorder.h"
 
 namespace headroom {
@@ -245,6 +247,22 @@ TEST_F(Bfc, cannot_serve_508_of_512_mebibytes_that_are_free_in_separate_regions)
   for (int i = 0; i < 127; ++i) give(blocks[i]);
   EXPECT_THROW(take(508 * kMiB), OutOfMemory);
   give(blocks.back());
+}
+
+// Chunk handles are used again, or the table of chunks would grow with every round.
+TEST_F(Bfc, asks_nothing_of_the_heap_once_it_has_seen_a_round) {
+  if (!heap_witness_available()) GTEST_SKIP() << "a sanitizer brings its own malloc";
+  make("bfc(growth=on)");
+  const auto round = [&] {
+    std::array<Block, 8> blocks;
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = take(kMiB >> i);
+    for (const std::size_t i : {3u, 0u, 7u, 5u, 1u, 2u, 6u, 4u}) give(blocks[i]);
+  };
+  round();
+  round();
+  const std::uint64_t before = heap_counters().allocations;
+  for (int i = 0; i < 1000; ++i) round();
+  EXPECT_EQ(heap_counters().allocations, before);
 }
 
 TEST_F(Bfc, says_at_out_of_memory_what_was_free_and_how_large_the_largest_hole_is) {

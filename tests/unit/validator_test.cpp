@@ -28,6 +28,12 @@ TEST(Validator, finds_blocks_that_share_a_byte) {
   }
 }
 
+TEST(Validator, finds_a_block_that_reaches_one_byte_into_the_next) {
+  TraceBuilder builder;
+  builder.segment(1, 0x10000, 0x4000).alloc(1, 0x10200, 512).alloc(2, 0x10000, 513);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("overlaps live block 1")));
+}
+
 TEST(Validator, accepts_blocks_that_touch) {
   TraceBuilder builder;
   builder.segment(1, 0x10000, 0x4000).alloc(1, 0x10200, 512).alloc(2, 0x10400, 512);
