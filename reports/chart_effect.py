@@ -28,8 +28,11 @@ def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, floa
 
 
 def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float]:
+    """About five of them, zero among them."""
     inside = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
-    return inside[:: max(1, math.ceil(len(inside) / 5))]
+    step = max(1, math.ceil(len(inside) / 5))
+    zero = next((place for place, tick in enumerate(inside) if abs(tick) < 1e-12), 0)
+    return inside[zero % step :: step]
 
 
 def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool) -> None:

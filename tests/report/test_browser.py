@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 SECTIONS = ["summary", "claims", "matrix", "cells", "provenance"]
 DESKTOP, PHONE = (1440, 900), (390, 844)
+DARK = {"name": "prefers-color-scheme", "value": "dark"}
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +204,16 @@ def test_the_theme_follows_the_system_until_chosen(page: Any) -> None:
     assert background(browser) == dark
     button.send_keys(Keys.ENTER)
     assert button.text == "Theme: auto"
+
+
+def test_paper_is_light_whatever_the_screen_is(page: Any) -> None:
+    browser = page(theme="dark")
+    on_screen = browser.find_element(By.TAG_NAME, "h1").value_of_css_property("color")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [DARK]})
+    on_paper = browser.find_element(By.TAG_NAME, "h1").value_of_css_property("color")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert on_paper != on_screen
+    assert on_paper == page(theme="light").find_element(By.TAG_NAME, "h1").value_of_css_property("color")
 
 
 def test_charts_follow_the_theme(page: Any) -> None:
