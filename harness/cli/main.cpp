@@ -19,6 +19,9 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const VerifyOptions& options) const { return verify_command(options); }
     ExitCode operator()(const ReportOptions& options) const { return report_command(options); }
     ExitCode operator()(const DoctorOptions& options) const { return doctor_command(options); }
+    ExitCode operator()(const ExportStateOptions& options) const {
+      return export_state_command(options);
+    }
     ExitCode operator()(const SampleOptions& options) const { return sample_command(options); }
     ExitCode operator()(const PrintText& text) const {
       fmt::print("{}", text.text);

@@ -149,6 +149,19 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   CLI::App* doctor_command =
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
 
+  ExportStateOptions state;
+  CLI::App* state_command = app.add_subcommand(
+      "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
+  state_command->add_option("workload", state.workload, "As in 'resnet(depth=18,batch=8)'")
+      ->required();
+  state_command->add_option("--out", state.out, "Directory to write")->required();
+  state_command->add_option("--steps", state.steps)
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  state_command->add_option("--seed", state.seed)->capture_default_str();
+  state_command->add_option("--device", state.device)->capture_default_str();
+  state_command->add_option("--optimizer", state.optimizer)->capture_default_str();
+
   SampleOptions sample;
   CLI::App* sample_command = app.add_subcommand("sample", "Run one cell in this process");
   sample_command->group("");  // hidden
@@ -181,6 +194,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   if (verify_command->parsed()) return verify;
   if (report_command->parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
+  if (state_command->parsed()) return state;
   if (sample_command->parsed()) return sample;
   return PrintText{app.help()};
 }

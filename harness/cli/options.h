@@ -44,6 +44,15 @@ struct ReportOptions {
 
 struct DoctorOptions {};
 
+struct ExportStateOptions {
+  std::string workload;
+  std::string device = "host";
+  std::string optimizer = "sgd";
+  std::uint64_t seed = 1;
+  int steps = 5;
+  std::filesystem::path out;
+};
+
 // Hidden: what the runner starts for each sample.
 struct SampleOptions {
   std::string request;
@@ -56,7 +65,7 @@ struct PrintText {
 };
 
 using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReportOptions, DoctorOptions,
-                             SampleOptions, PrintText>;
+                             ExportStateOptions, SampleOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
