@@ -1,11 +1,10 @@
 // bfc: best fit with coalescing, the allocator of TensorFlow on GPUs and of JAX. Decisions follow
-// xla/tsl/framework/bfc_allocator.{h,cc} of openxla/xla at 00df9ee; the budget follows
-// SingleVirtualDeviceMemoryLimit in tensorflow/core/common_runtime/gpu/gpu_device.cc.
+// xla/tsl/framework/bfc_allocator.{h,cc} of openxla/xla at 00df9ee.
 //
 // Differences that change no decision: one index ordered by (size, address) replaces the 21
 // power-of-two bins, which are searched in that same order; a block carries its chunk's handle
 // where the original looks the address up. Not modelled: spatial partitioning, timestamped chunks
-// (several streams), coalescing of adjacent regions (GPU sub-allocators do not offer it), waiting
+// (several streams), joining adjacent regions (a virtual-memory sub-allocator offers it), waiting
 // for other threads to free.
 #include <algorithm>
 #include <memory>
@@ -16,12 +15,12 @@
 #include "harness/memory/allocator.h"
 #include "harness/memory/poison.h"
 #include "strategies/allocator/best_fit_index.h"
+#include "strategies/allocator/bfc_options.h"
 
 namespace headroom {
 namespace {
 
-constexpr Bytes kFirstRegion = 2 * kMiB;        // with growth
-constexpr Bytes kDefaultMaxSlack = 128 * kMiB;  // without fragmentation_fraction
+constexpr Bytes kFirstRegion = 2 * kMiB;  // with growth
 
 using ChunkHandle = std::uint32_t;
 constexpr ChunkHandle kNoChunk = ~ChunkHandle{0};
@@ -42,47 +41,11 @@ struct Region {
   ChunkHandle first = kNoChunk;  // keeps its handle as long as the region lives
 };
 
-struct Options {
-  bool growth = false;
-  bool garbage_collection = true;
-  Bytes limit = 0;
-  Bytes max_slack = kDefaultMaxSlack;  // a chunk this much larger than the request is split
-};
-
-Options read_options(const Spec& spec, Bytes capacity) {
-  if (spec.has("fraction") && spec.has("reserve"))
-    throw InputError(spec.to_string() +
-                     ": give fraction or reserve, not both; TensorFlow keeps a reserve only when "
-                     "no fraction is set");
-  const double fraction = spec.number("fraction", 1.0);
-  if (!(fraction > 0.0 && fraction <= 1.0))
-    throw InputError(spec.to_string() +
-                     ": fraction must be above 0 and at most 1; beyond 1 TensorFlow turns to "
-                     "unified memory, which is not modelled");
-  const double slack = spec.number("fragmentation_fraction", 0.0);
-  if (!(slack >= 0.0 && slack < 1.0))
-    throw InputError(spec.to_string() + ": fragmentation_fraction must be at least 0 and below 1");
-  const Bytes reserve = spec.bytes("reserve", 0);
-  const Bytes share = spec.has("reserve")
-                          ? capacity - std::min(capacity, reserve)
-                          : static_cast<Bytes>(static_cast<double>(capacity) * fraction);
-  Options options;
-  options.growth = spec.flag("growth", false);
-  options.garbage_collection = spec.flag("garbage_collection", true);
-  options.limit = align_down(std::min(share, spec.bytes("limit", share)), kBlockAlignment);
-  if (options.limit == 0)
-    throw InputError(spec.to_string() + ": leaves less than " + format_bytes(kBlockAlignment) +
-                     " of the device's " + format_bytes(capacity));
-  if (slack > 0.0)
-    options.max_slack = static_cast<Bytes>(static_cast<double>(options.limit) * slack);
-  return options;
-}
-
 class Bfc final : public Allocator {
  public:
   Bfc(const Spec& spec, DeviceMemory& memory)
       : name_(spec.to_string()),
-        options_(read_options(spec, memory.capacity())),
+        options_(read_bfc_options(spec, memory.capacity())),
         memory_(memory),
         next_region_(options_.growth ? std::min(options_.limit, kFirstRegion) : options_.limit) {}
 
@@ -289,7 +252,7 @@ class Bfc final : public Allocator {
   }
 
   std::string name_;
-  Options options_;
+  BfcOptions options_;
   DeviceMemory& memory_;
   Bytes next_region_;
   Bytes first_region_ = 0;

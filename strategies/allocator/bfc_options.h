@@ -1,0 +1,20 @@
+// What `bfc(…)` may be told, and the budget that follows from it.
+#pragma once
+
+#include "harness/base/spec.h"
+
+namespace headroom {
+
+struct BfcOptions {
+  bool growth = false;
+  bool garbage_collection = true;
+  Bytes limit = 0;               // of all regions together
+  Bytes max_slack = 128 * kMiB;  // a chunk this much larger than the request is split
+};
+
+// The budget follows SingleVirtualDeviceMemoryLimit in
+// tensorflow/core/common_runtime/gpu/gpu_device.cc: a fraction of the whole device, or all of it
+// but a reserve. Throws InputError.
+BfcOptions read_bfc_options(const Spec& spec, Bytes capacity);
+
+}  // namespace headroom
