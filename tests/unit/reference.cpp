@@ -243,12 +243,14 @@ void softmax_cross_entropy(const Run& r) {
   const auto rows = static_cast<std::size_t>(r.shape(0)[0]);
   const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
   for (std::size_t n = 0; n < rows; ++n) {
+    const double* logits = r.in(0).data() + n * classes;
+    const double largest = *std::max_element(logits, logits + classes);
     double sum = 0;
-    for (std::size_t k = 0; k < classes; ++k) sum += std::exp(r.in(0)[n * classes + k]);
+    for (std::size_t k = 0; k < classes; ++k) sum += std::exp(logits[k] - largest);
     for (std::size_t k = 0; k < classes; ++k)
-      probabilities[n * classes + k] = std::exp(r.in(0)[n * classes + k]) / sum;
-    const auto label = static_cast<std::size_t>(r.in(1)[n]);
-    loss[0] -= std::log(probabilities[n * classes + label]) / static_cast<double>(rows);
+      probabilities[n * classes + k] = std::exp(logits[k] - largest) / sum;
+    const double hit = logits[static_cast<std::size_t>(r.in(1)[n])] - largest;
+    loss[0] += (std::log(sum) - hit) / static_cast<double>(rows);
   }
 }
 

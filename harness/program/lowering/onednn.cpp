@@ -27,8 +27,8 @@ struct Wishes {
 
 class Lowering {
  public:
-  Lowering(Program program, PersistentLayouts& persistent)
-      : source_(std::move(program)), persistent_(persistent), lowered_(source_) {
+  Lowering(const Program& program, PersistentLayouts& persistent)
+      : source_(program), persistent_(persistent), lowered_(source_) {
     lowered_.ops.clear();
     layouts_.resize(source_.values.size());
   }
@@ -201,7 +201,7 @@ class Lowering {
     ValueId made;
   };
 
-  const Program source_;
+  const Program& source_;
   PersistentLayouts& persistent_;
   Program lowered_;
   std::vector<std::optional<Layout>> layouts_;  // by id in lowered_
@@ -220,8 +220,8 @@ const bool registered = Registry<LoweringRules>::instance().add(
     {.name = "onednn",
      .summary = "layouts, reorders and scratchpads of oneDNN on this machine",
      .identity = identity,
-     .lower = [](Program program, PersistentLayouts& persistent) {
-       return Lowering(std::move(program), persistent).run();
+     .lower = [](const Program& program, PersistentLayouts& persistent) {
+       return Lowering(program, persistent).run();
      }});
 
 }  // namespace

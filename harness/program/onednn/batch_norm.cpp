@@ -21,7 +21,7 @@ dnnl::batch_normalization_forward::primitive_desc training(const Op& op, const L
 LibraryOp batch_norm(const Op& op, const Layouts& inputs, const Layouts&) {
   const Layout& x = inputs[0];
   const Layout channels = per_channel(x);
-  return {training(op, x),
+  return {shared(training(op, x)),
           {{DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, channels}, {DNNL_ARG_SHIFT, channels}},
           {{DNNL_ARG_DST, x}, {DNNL_ARG_MEAN, channels}, {DNNL_ARG_VARIANCE, channels}}};
 }
@@ -33,7 +33,7 @@ LibraryOp batch_norm_backward(const Op& op, const Layouts& inputs, const Layouts
       {dnnl::prop_kind::backward, x, x, epsilon(op), kAffine}, user_scratchpad(), engine(),
       training(op, x));
   return {
-      made,
+      shared(made),
       {{DNNL_ARG_SRC, x},
        {DNNL_ARG_DIFF_DST, x},
        {DNNL_ARG_MEAN, channels},
@@ -49,7 +49,7 @@ LibraryOp batch_norm_inference(const Op& op, const Layouts& inputs, const Layout
       {dnnl::prop_kind::forward_inference, x, epsilon(op),
        kAffine | normalization_flags::use_global_stats},
       user_scratchpad(), engine());
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_SRC, x},
            {DNNL_ARG_SCALE, channels},
            {DNNL_ARG_SHIFT, channels},

@@ -36,7 +36,7 @@ convolution_forward::primitive_desc hint(const Op& op, const Layout& x, const La
 
 LibraryOp convolution(const Op& op, const Layouts& inputs, const Layouts& outputs) {
   const auto made = forward(op, inputs[0], inputs[1], outputs[0]);
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_SRC, made.src_desc()}, {DNNL_ARG_WEIGHTS, made.weights_desc()}},
           {{DNNL_ARG_DST, made.dst_desc()}}};
 }
@@ -47,7 +47,7 @@ LibraryOp convolution_backward_data(const Op& op, const Layouts& inputs, const L
   const dnnl::convolution_backward_data::primitive_desc made(
       {algorithm::convolution_direct, dx, w, dy, sliding.strides, sliding.before, sliding.after},
       user_scratchpad(), engine(), hint(op, dx, w, dy));
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_DIFF_DST, made.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, made.weights_desc()}},
           {{DNNL_ARG_DIFF_SRC, made.diff_src_desc()}}};
 }
@@ -59,7 +59,7 @@ LibraryOp convolution_backward_weights(const Op& op, const Layouts& inputs,
   const dnnl::convolution_backward_weights::primitive_desc made(
       {algorithm::convolution_direct, x, dw, dy, sliding.strides, sliding.before, sliding.after},
       user_scratchpad(), engine(), hint(op, x, dw, dy));
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_SRC, made.src_desc()}, {DNNL_ARG_DIFF_DST, made.diff_dst_desc()}},
           {{DNNL_ARG_DIFF_WEIGHTS, made.diff_weights_desc()}}};
 }

@@ -19,6 +19,11 @@ Describe reorder;
 // Scratchpads come from the allocator, never from the library.
 const dnnl::primitive_attr& user_scratchpad();
 
+// The part that descriptors of all kinds share.
+inline dnnl::primitive_desc_base shared(const dnnl::primitive_desc_base& descriptor) {
+  return descriptor;
+}
+
 // A layout of the same tensor that the library may choose.
 inline Layout freed(const Layout& layout) {
   return {layout.dims(), layout.data_type(), dnnl::memory::format_tag::any};

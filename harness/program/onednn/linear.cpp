@@ -19,7 +19,7 @@ dnnl::inner_product_forward::primitive_desc hint(const Layout& x, const Layout& 
 
 LibraryOp linear(const Op&, const Layouts& inputs, const Layouts& outputs) {
   const auto made = forward(inputs[0], inputs[1], inputs[2], outputs[0]);
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_SRC, made.src_desc()},
            {DNNL_ARG_WEIGHTS, made.weights_desc()},
            {DNNL_ARG_BIAS, made.bias_desc()}},
@@ -30,7 +30,7 @@ LibraryOp linear_backward_data(const Op&, const Layouts& inputs, const Layouts& 
   const Layout &dy = inputs[0], &w = inputs[1], &dx = outputs[0];
   const dnnl::inner_product_backward_data::primitive_desc made({dx, w, dy}, user_scratchpad(),
                                                                engine(), hint(dx, w, dy));
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_DIFF_DST, made.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, made.weights_desc()}},
           {{DNNL_ARG_DIFF_SRC, made.diff_src_desc()}}};
 }
@@ -39,7 +39,7 @@ LibraryOp linear_backward_weights(const Op&, const Layouts& inputs, const Layout
   const Layout &x = inputs[0], &dy = inputs[1], &dw = outputs[0], &db = outputs[1];
   const dnnl::inner_product_backward_weights::primitive_desc made(
       {x, dw, db, dy}, user_scratchpad(), engine(), hint(x, dw, dy));
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_SRC, made.src_desc()}, {DNNL_ARG_DIFF_DST, made.diff_dst_desc()}},
           {{DNNL_ARG_DIFF_WEIGHTS, made.diff_weights_desc()},
            {DNNL_ARG_DIFF_BIAS, made.diff_bias_desc()}}};

@@ -29,7 +29,7 @@ dnnl::pooling_forward::primitive_desc forward(const Op& op, const Layout& x, con
 LibraryOp max_pool(const Op& op, const Layouts& inputs, const Layouts& outputs) {
   const Layout& x = inputs[0];
   const auto made = forward(op, x, freed(outputs[0]));
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_SRC, x}},
           {{DNNL_ARG_DST, made.dst_desc()}, {DNNL_ARG_WORKSPACE, made.workspace_desc()}}};
 }
@@ -43,7 +43,7 @@ LibraryOp max_pool_backward(const Op& op, const Layouts& inputs, const Layouts& 
   const dnnl::pooling_backward::primitive_desc made(
       {algorithm::pooling_max, dx, dy, window.strides, window.kernel, window.before, window.after},
       user_scratchpad(), engine(), matching);
-  return {made,
+  return {shared(made),
           {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WORKSPACE, matching.workspace_desc()}},
           {{DNNL_ARG_DIFF_SRC, dx}}};
 }

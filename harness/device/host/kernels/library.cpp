@@ -43,7 +43,8 @@ class LibraryKernel {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   std::size_t bind(const onednn::LibraryOperand& operand) {
-    memories_.push_back(dnnl::memory(operand.layout, onednn::engine(), DNNL_MEMORY_NONE));
+    const dnnl::memory memory(operand.layout, onednn::engine(), DNNL_MEMORY_NONE);
+    memories_.push_back(memory);
     arguments_.push_back({operand.argument, memories_.back().get()});
     addresses_.push_back(nullptr);
     if (operand.unread_argument != 0)

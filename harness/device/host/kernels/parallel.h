@@ -1,28 +1,20 @@
 // Splits a range over the OpenMP threads.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstddef>
 
 namespace headroom::host {
 
-// Calls body(begin, end) once per thread on neighbouring parts of [0, count), cut at cache lines
-// of floats. Small ranges stay on the calling thread: waking the others costs more.
+// Calls body(begin, end) on neighbouring parts of [0, count). One part stays on the calling
+// thread: waking the others costs more.
 template <typename Body>
 void in_parallel(std::size_t count, const Body& body) {
-  constexpr std::size_t kWorthWaking = 16384;
-  constexpr std::size_t kLine = 16;
-#pragma omp parallel if (count >= kWorthWaking)
-  {
-    const auto threads = static_cast<std::size_t>(omp_get_num_threads());
-    const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-    const std::size_t share = ((count + threads - 1) / threads + kLine - 1) / kLine * kLine;
-    const std::size_t begin = std::min(count, thread * share);
-    const std::size_t end = std::min(count, begin + share);
-    if (begin < end) body(begin, end);
-  }
+  constexpr std::size_t kPart = 16384;  // floats: 64 KiB of each operand
+  const std::size_t parts = (count + kPart - 1) / kPart;
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (std::size_t part = 0; part < parts; ++part)
+    body(part * kPart, std::min(count, (part + 1) * kPart));
 }
 
 }  // namespace headroom::host
