@@ -114,6 +114,15 @@ TEST(OneDnn, brings_gradient_and_velocity_to_the_layout_of_the_weight) {
   }
 }
 
+TEST(OneDnn, gives_the_gradient_of_a_pooled_image_the_layout_of_the_image) {
+  PersistentLayouts layouts;
+  const Program program = onednn(training(), layouts);
+  const ValueId image = program.find("stem.relu");
+  const ValueId gradient = program.find("pool.backward");
+  EXPECT_NE(program.value(image).layout, "");  // else this test says nothing
+  EXPECT_EQ(program.value(gradient).layout, program.value(image).layout);
+}
+
 TEST(OneDnn, leaves_persistent_values_as_the_first_program_laid_them_out) {
   for (const bool training_first : {true, false}) {
     PersistentLayouts layouts;
