@@ -32,6 +32,13 @@ class InputError : public Error {
   ExitCode exit_code() const override { return ExitCode::usage; }
 };
 
+// The combination is sound, but this device or build cannot run it: a sample that ends here has
+// status "unsupported" and says why.
+class NotSupported : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 // The operating system, a driver or a library refused.
 class DeviceError : public Error {
  public:

@@ -1,6 +1,5 @@
 // One sample: builds the cell's training run in this process, steps it, and reads every rung of
 // the ladder. What goes wrong on the way becomes the sample's status.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
 #include "harness/run/process_memory.h"
+#include "harness/run/run_info.h"
 #include "harness/run/sample.h"
 #include "harness/run/trainer.h"
 
@@ -100,23 +100,9 @@ void check(const Cell& cell) {
                     cell.id(), cell.warmup_steps, cell.measured_steps));
 }
 
-}  // namespace
-
-Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path) {
-  const auto start = Clock::now();
-  check(cell);
-  Sample sample;
-  sample.cell = cell;
-  sample.seed = seed;
-  sample.started = fmt::format(
-      "{:%Y-%m-%dT%H:%M:%SZ}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-  const DeviceKind& kind = Registry<DeviceKind>::instance().find(cell.device.name());
-  if (const std::string why = kind.unavailable(); !why.empty()) {
-    sample.status = SampleStatus::unsupported;
-    sample.reason = why;
-    return sample;
-  }
+// Everything after the cell is known to be runnable here.
+void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
+           Clock::time_point start, Sample& sample) {
   const auto workload = make_workload(cell.workload);
   const TrainingPlan plan =
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
@@ -140,8 +126,8 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
                                .capacity_bytes = device->memory().capacity()};
     const auto allocator = make_allocator(cell.allocator, device->memory());
     RecordingAllocator recorded(*allocator, recorder);
-    auto data = device->computes() ? workload->open_data(seed) : nullptr;
-    Trainer trainer(plan, *device, recorded, recorder, std::move(data), seed);
+    auto data = device->computes() ? workload->open_data(sample.seed) : nullptr;
+    Trainer trainer(plan, *device, recorded, recorder, std::move(data), sample.seed);
     sample.device_setup_ns = device->memory().counters().allocation_ns;
     sample.setup_ns = ns_since(start);
     take_steps(cell, trainer, recorder, device->computes(), sample);
@@ -161,6 +147,29 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
   sample.ledger_available = true;
   sample.recording_ns_per_event = measure_recording_ns();
   if (!trace_path.empty()) write_trace(recorder.trace(), trace_path);
+}
+
+}  // namespace
+
+Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path) {
+  const auto start = Clock::now();
+  check(cell);
+  Sample sample;
+  sample.cell = cell;
+  sample.seed = seed;
+  sample.started = timestamp_now();
+  const DeviceKind& kind = Registry<DeviceKind>::instance().find(cell.device.name());
+  sample.reason = kind.unavailable();
+  if (!sample.reason.empty()) {
+    sample.status = SampleStatus::unsupported;
+    return sample;
+  }
+  try {
+    train(cell, kind, trace_path, start, sample);
+  } catch (const NotSupported& error) {
+    sample.status = SampleStatus::unsupported;
+    sample.reason = error.what();
+  }
   return sample;
 }
 

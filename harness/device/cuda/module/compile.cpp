@@ -24,7 +24,7 @@ MakeKernel maker_of(const Op& op) {
   if (found != makers.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [kind, make] : makers) known.push_back(kind);
-  throw InputError(
+  throw NotSupported(
       fmt::format("device cuda has no kernel for ops of kind '{}' yet ('{}' is one); "
                   "it has {}. Run this on host or meta",
                   op.kind, op.name, fmt::join(known, ", ")));
