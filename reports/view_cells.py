@@ -72,13 +72,20 @@ def build_cells(
         by_cell.setdefault(sample["cell"]["cell_id"], []).append(sample)
     traced = sum(1 for group in by_cell.values() if _traced(group))
     budget = max(160, min(600, _POINTS_IN_ALL // max(traced, 1)))
-    views = []
-    for number, (cell_id, cell) in enumerate(cells.items()):
-        drawn = number < MAXIMUM_CHARTED_CELLS
-        views.append(
-            _cell(directory, cell, by_cell.get(cell_id, []), entries.get(cell_id), looks, budget if drawn else 0)
+    # Where charts must be rationed, measured cells come before simulated ones.
+    ranked = sorted(by_cell, key=lambda cell_id: cells[cell_id]["device_class"] == "meta")
+    drawn = set(ranked[:MAXIMUM_CHARTED_CELLS])
+    return [
+        _cell(
+            directory,
+            cell,
+            by_cell.get(cell_id, []),
+            entries.get(cell_id),
+            looks,
+            budget if cell_id in drawn or cell_id not in by_cell else 0,
         )
-    return views
+        for cell_id, cell in cells.items()
+    ]
 
 
 def _traced(samples: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -141,7 +148,7 @@ def _charts(
     directory: Path, anchor: str, samples: Sequence[dict[str, Any]], look: Look, budget: int, notes: list[str]
 ) -> tuple[list[Chart], Table | None]:
     if budget == 0:
-        notes.append(f"Charts are drawn for the first {MAXIMUM_CHARTED_CELLS} cells of this page only.")
+        notes.append(f"This page has charts for {MAXIMUM_CHARTED_CELLS} cells, measured ones first; this is not among them.")
         return [], None
     charts: list[Chart | None] = []
     largest = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, Sequence
 
@@ -62,6 +63,7 @@ class MatrixRow:
 
 @dataclass(frozen=True)
 class DeviceTable:
+    family: str  # what its experiments have in common
     device: str
     device_class: str
     allocators: Sequence[tuple[SpecText, Look]]
@@ -75,6 +77,7 @@ class Matrix:
     default: str
     all_metrics: Sequence[tuple[str, str]]  # those of the list
     tables: Sequence[DeviceTable]
+    devices: Sequence[str]
     repeated: int  # entries left out because another experiment measured the same cell more often
     flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
 
@@ -83,35 +86,61 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
     all_metrics = _metrics(entries)
     metrics = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
     baselines = {(entry["experiment"], entry["baseline_arm"]) for entry in entries}
-    extra_axes = _extra_axes(entries)
-    chosen: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in entries:
-        device = entry["cell"]["device"]
-        key = (device, *_row_key(entry["cell"], extra_axes[device]), entry["cell"]["allocator"])
-        if key not in chosen or entry["samples"] > chosen[key]["samples"]:
-            chosen[key] = entry
-    tables = []
-    for device in dict.fromkeys(key[0] for key in chosen):
-        inside = {key[1:]: entry for key, entry in chosen.items() if key[0] == device}
-        present = {key[-1] for key in inside}
-        allocators = [spec for spec in looks.ordered() if spec in present]
-        shared = _shared_parameters([key[0] for key in inside])
-        rows = []
-        for row_key in dict.fromkeys(key[:-1] for key in inside):
-            row = [inside.get((*row_key, allocator)) for allocator in allocators]
-            rows.append(_row(row, row_key[-1], shared, metrics, baselines))
-        device_class = next(iter(inside.values()))["cell"]["device_class"]
-        tables.append(
-            DeviceTable(device, device_class, [(split_spec(a), looks[a]) for a in allocators], rows, ", ".join(shared))
-        )
+        groups.setdefault((_family(entry["experiment"]), entry["cell"]["device"]), []).append(entry)
+    tables, shown = [], 0
+    for (family, device), members in groups.items():
+        table, used = _table(family, device, members, metrics, baselines, looks)
+        tables.append(table)
+        shown += used
     return Matrix(
         metrics=[(metric, glossary.metric(metric)) for metric in metrics],
         default=next(iter(metrics), ""),
         all_metrics=[(metric, glossary.metric(metric)) for metric in all_metrics],
         tables=tables,
-        repeated=len(entries) - len(chosen),
+        devices=list(dict.fromkeys(device for _, device in groups)),
+        repeated=len(entries) - shown,
         flat=[_flat(entry, all_metrics) for entry in entries],
     )
+
+
+def _family(experiment: str) -> str:
+    """ "S02/v100/batch=32" → "S02/v100": what was asked for together stands in one table."""
+    return "/".join(itertools.takewhile(lambda step: "=" not in step, experiment.split("/")))
+
+
+def _table(
+    family: str,
+    device: str,
+    entries: Sequence[dict[str, Any]],
+    metrics: Sequence[str],
+    baselines: set[tuple[str, str | None]],
+    looks: AllocatorLooks,
+) -> tuple[DeviceTable, int]:
+    """The table and how many entries it shows: of two with the same cell, the better measured."""
+    extra_axes = [axis for axis in _OTHER_AXES if len({repr(entry["cell"][axis]) for entry in entries}) > 1]
+    chosen: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for entry in entries:
+        key = (*_row_key(entry["cell"], extra_axes), entry["cell"]["allocator"])
+        if key not in chosen or entry["samples"] > chosen[key]["samples"]:
+            chosen[key] = entry
+    present = {allocator for _, _, allocator in chosen}
+    allocators = [spec for spec in looks.ordered() if spec in present]
+    shared = _shared_parameters([workload for workload, _, _ in chosen])
+    rows = []
+    for workload, extra in dict.fromkeys(key[:2] for key in chosen):
+        row = [chosen.get((workload, extra, allocator)) for allocator in allocators]
+        rows.append(_row(row, extra, shared, metrics, baselines))
+    table = DeviceTable(
+        family=family,
+        device=device,
+        device_class=entries[0]["cell"]["device_class"],
+        allocators=[(split_spec(allocator), looks[allocator]) for allocator in allocators],
+        rows=rows,
+        shared=", ".join(shared),
+    )
+    return table, len(chosen)
 
 
 def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:
@@ -121,17 +150,6 @@ def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:
             if value is not None:
                 names[name] = None
     return list(names)
-
-
-def _extra_axes(entries: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
-    """Per device, the axes besides workload and allocator in which its cells differ."""
-    by_device: dict[str, list[dict[str, Any]]] = {}
-    for entry in entries:
-        by_device.setdefault(entry["cell"]["device"], []).append(entry["cell"])
-    return {
-        device: [axis for axis in _OTHER_AXES if len({repr(cell[axis]) for cell in cells}) > 1]
-        for device, cells in by_device.items()
-    }
 
 
 def _shared_parameters(workloads: Sequence[str]) -> list[str]:

@@ -36,10 +36,17 @@ def build_summary(data: RunData, alerts: int) -> Summary:
         surprises=verdicts.get("surprises", [])[:3],
         devices=_devices(data),
         warnings=_warnings(data, alerts),
-        command=shlex.join(data.run["argv"]),
+        command=_command(data.run["argv"]),
         commit=_commit(data.run["headroom"]),
         status_counts=sorted(Counter(sample["status"] for sample in data.samples).items()),
     )
+
+
+def _command(argv: Sequence[str]) -> str:
+    words = list(argv)
+    if not words or words[0].rsplit("/", 1)[-1] != "headroom":
+        words.insert(0, "headroom")
+    return shlex.join(words)
 
 
 def _devices(data: RunData) -> list[tuple[str, str]]:
@@ -76,7 +83,7 @@ def _warnings(data: RunData, alerts: int) -> list[str]:
         state = "was interrupted" if run["status"] == "interrupted" else "had not finished when this page was made"
         warnings.append(
             f"This run {state}: {len(data.samples)} of {run['planned_samples']} planned samples are here. "
-            "`headroom run --resume` continues it."
+            "`headroom run --resume` with its directory continues it."
         )
     if run["headroom"]["dirty"]:
         warnings.append("The program was built from a working tree with uncommitted changes.")
