@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Sequence
 
 from reports.chart_effect import claimed_band, draw_interval, few_ticks, reach
-from reports.chart_style import Chart, LegendItem, add_axes, colour, new_figure, to_svg
+from reports.chart_style import Chart, LegendItem, add_axes, colour, new_figure
+from reports.chart_svg import to_svg
 from reports.evidence import Claimed, Series, change_text, claim_legend, describe, effect_text, evidence_table
 
 ROW = 66
@@ -25,7 +26,8 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
         claimed_band(axes, claimed, horizontal=False)
     axes.axvline(0, color=colour("faint"), linewidth=1)
     for row, (series, point) in enumerate(rows):
-        draw_interval(axes, point, row + 0.02, series.treatment_look.token, series.treatment_look.marker, horizontal=True)
+        look = series.treatment_look
+        draw_interval(axes, point, row + 0.02, look.token, look.marker, horizontal=True)
         name = " · ".join(part for part in (series.name, point.label, series.words) if part)
         for text, offset, token in ((name, -0.56, "ink"), (change_text(point, series), -0.29, "muted")):
             axes.text(
@@ -42,7 +44,8 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
     axes.set_xlim(*limits)
     first = all_series[0]
     against = f" against {first.baseline_arm}" if first.baseline_arm else ""
-    legend = [LegendItem(f"{first.treatment_arm}{against}", first.treatment_look.token, marker=first.treatment_look.marker)]
+    look = first.treatment_look
+    legend = [LegendItem(f"{first.treatment_arm}{against}", look.token, marker=look.marker)]
     return Chart(
         chart_id,
         title,

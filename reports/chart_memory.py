@@ -15,19 +15,29 @@ from reports.chart_style import (
     LegendItem,
     Table,
     add_axes,
+    bytes_datum,
     colour,
     format_value_axis,
     hover_data,
     new_figure,
     nice_bytes_ticks,
-    to_svg,
 )
+from reports.chart_svg import to_svg
 from reports.palette import ROLES, Look, role_name, role_token
 from reports.trace import Timeline, thin
 
+_NO_TIME = "Across: allocation events in order; nothing is computed, so there is no time."
+
 
 def timeline_chart(
-    chart_id: str, timeline: Timeline, look: Look, *, warmup_steps: int, steps: int, lower_bound: int | None, budget: int
+    chart_id: str,
+    timeline: Timeline,
+    look: Look,
+    *,
+    warmup_steps: int,
+    steps: int,
+    lower_bound: int | None,
+    budget: int,
 ) -> Chart:
     """Requested, allocated and reserved bytes over the whole run, zero-based."""
     title = "Memory over the run"
@@ -47,6 +57,7 @@ def timeline_chart(
         top = max(top, lower_bound)
     _bytes_axis(axes, top)
     _mark_peak(axes, timeline, xs)
+    _mark_out_of_memory(axes, timeline, xs)
     hover = hover_data(
         axes,
         list(xs[kept]),
@@ -75,7 +86,7 @@ def timeline_chart(
         to_svg(figure, chart_id, title, _describe(timeline)),
         _step_table(timeline, steps),
         legend,
-        note=shown + ("Across: time." if by_time else "Across: allocation events in order; nothing is computed, so there is no time."),
+        note=shown + ("Across: time." if by_time else _NO_TIME),
         hover=hover,
         alerts=tuple(timeline.broken),
     )
@@ -118,7 +129,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     for phase, events in _runs(timeline.phase[inside]):
         name = timeline.phases[phase]
         part = inside[events]
-        rows.append((Datum(name), *(_bytes_datum(int(timeline.by_role[role][part].max())) for role in roles)))
+        rows.append((Datum(name), *(bytes_datum(int(timeline.by_role[role][part].max())) for role in roles)))
     shown = f"{len(kept):,} of {len(inside):,} events of this step drawn, every peak kept. "
     return Chart(
         chart_id,
@@ -133,50 +144,10 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     )
 
 
-def roles_chart(chart_id: str, by_role: dict[str, int]) -> Chart | None:
-    """Requested bytes at the peak, by role, as recorded in the sample."""
-    roles = [role for role in (*ROLES, *sorted(set(by_role) - set(ROLES))) if by_role.get(role)]
-    if not roles:
-        return None
-    title = "What is live at the peak"
-    total = sum(by_role[role] for role in roles)
-    figure = new_figure(34 * len(roles) + 8)
-    axes = add_axes(figure, 6, 4, 6, 4)
-    axes.grid(False)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_xlim(0, max(by_role[role] for role in roles))
-    axes.set_ylim(len(roles) - 0.5, -0.5)
-    for row, role in enumerate(roles):
-        axes.barh(row + 0.22, by_role[role], height=0.3, color=colour(role_token(role)), linewidth=0)
-        label = {"transform": axes.get_yaxis_transform(), "va": "center"}
-        axes.text(0, row - 0.17, role_name(role), color=colour("ink"), **label)
-        share = f"{units.bytes_(by_role[role])} · {units.percent(by_role[role] / total)}"
-        axes.text(1, row - 0.17, share, color=colour("muted"), ha="right", **label)
-    rows = [
-        (Datum(role_name(role)), _bytes_datum(by_role[role]), Datum(units.percent(by_role[role] / total)))
-        for role in roles
-    ]
-    largest = max(roles, key=lambda role: by_role[role])
-    description = f"{role_name(largest)} holds most: {units.bytes_(by_role[largest])} of {units.bytes_(total)}."
-    return Chart(
-        chart_id,
-        title,
-        to_svg(figure, chart_id, title, description),
-        Table(("role", "requested", "share"), rows),
-        note=f"{units.bytes_(total)} requested in all.",
-    )
-
-
 def _mib(values: numpy.ndarray) -> list[float]:
     """For the pointer read-out, which prints three figures: the page stays small."""
     rounded = (float(f"{value:.3g}") for value in values / 2**20)
     return [int(value) if value.is_integer() else value for value in rounded]
-
-
-def _bytes_datum(value: int) -> Datum:
-    return Datum(units.bytes_(value), units.exact(value, "bytes"), value)
 
 
 def _axis(timeline: Timeline) -> tuple[numpy.ndarray, bool]:
@@ -272,6 +243,21 @@ def _mark_peak(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
     )
 
 
+def _mark_out_of_memory(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
+    if timeline.out_of_memory is None:
+        return
+    event, requested = timeline.out_of_memory
+    axes.axvline(xs[event], color=colour("alert"), linewidth=1.6, dashes=(4, 2))
+    axes.text(
+        xs[event],
+        1.03,
+        f"no room for {units.bytes_(requested)}",
+        transform=axes.get_xaxis_transform(),
+        ha="right" if xs[event] > sum(axes.get_xlim()) / 2 else "left",
+        color=colour("alert"),
+    )
+
+
 def _moment(timeline: Timeline, event: int, steps: int | None = None) -> str:
     step = int(timeline.step[event])
     if step == 0 or (steps is not None and step > steps):
@@ -292,9 +278,10 @@ def _phase_words(timeline: Timeline, inside: numpy.ndarray) -> str:
 
 def _describe(timeline: Timeline) -> str:
     peak = timeline.peak
+    end = " It ran out of memory." if timeline.out_of_memory else ""
     return (
         f"Allocated bytes peak at {units.bytes_(int(timeline.allocated[peak]))} in {_moment(timeline, peak)}; "
-        f"reserved bytes reach {units.bytes_(int(timeline.reserved.max()))}."
+        f"reserved bytes reach {units.bytes_(int(timeline.reserved.max()))}." + end
     )
 
 
@@ -305,7 +292,7 @@ def _step_table(timeline: Timeline, steps: int) -> Table:
             (
                 Datum(_step_name(step, steps), sort=step),
                 *(
-                    _bytes_datum(int(array[events].max()))
+                    bytes_datum(int(array[events].max()))
                     for array in (timeline.requested, timeline.allocated, timeline.reserved)
                 ),
             )

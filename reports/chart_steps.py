@@ -22,8 +22,8 @@ from reports.chart_style import (
     hover_data,
     new_figure,
     nice_ticks,
-    to_svg,
 )
+from reports.chart_svg import to_svg
 from reports.palette import Look
 
 MAXIMUM_LINES = 24

@@ -20,8 +20,8 @@ from reports.chart_style import (
     new_figure,
     nice_bytes_ticks,
     nice_ticks,
-    to_svg,
 )
+from reports.chart_svg import to_svg
 from reports.evidence import Claimed, Point, Series, claim_legend, describe, effect_text, evidence_table
 from reports.palette import Look
 

@@ -40,6 +40,7 @@ class Timeline:
     reserved: numpy.ndarray
     by_role: dict[str, numpy.ndarray]  # requested bytes
     live_at_peak: list[tuple[str, str, int]]  # op, role, bytes: the largest first
+    out_of_memory: tuple[int, int] | None  # event, bytes asked for in vain
     broken: list[str]  # invariants that do not hold, in words
 
     @property
@@ -91,6 +92,7 @@ def follow(trace: dict[str, Any]) -> Timeline:
     segments: dict[int, int] = {}
     died = numpy.full(count, count, dtype=numpy.int64)
     broken: list[str] = []
+    out_of_memory = None
     for event, kind in enumerate(kinds):
         key = columns["id"][event]
         if kind == "alloc":
@@ -108,6 +110,8 @@ def follow(trace: dict[str, Any]) -> Timeline:
             change["reserved"][event] += columns["size_bytes"][event]
         elif kind == "segment_free":
             change["reserved"][event] -= segments.pop(key, columns["size_bytes"][event])
+        elif kind == "oom":
+            out_of_memory = event, columns["requested_bytes"][event]
     totals = {rung: numpy.cumsum(array) for rung, array in change.items()}
     peak = int(numpy.argmax(totals["allocated"]))
     return Timeline(
@@ -119,6 +123,7 @@ def follow(trace: dict[str, Any]) -> Timeline:
         time_ns=arrays["time_ns"],
         by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
         live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
+        out_of_memory=out_of_memory,
         broken=broken[:3] + check(totals, int(trace["header"].get("capacity_bytes") or 0)),
         **totals,
     )

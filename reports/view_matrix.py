@@ -65,7 +65,7 @@ class MatrixRow:
 class DeviceTable:
     family: str  # what its experiments have in common
     device: str
-    device_class: str
+    evidence: str  # measured, simulated, or neither
     allocators: Sequence[tuple[SpecText, Look]]
     rows: Sequence[MatrixRow]
     shared: str  # parameters all its workloads have
@@ -135,12 +135,18 @@ def _table(
     table = DeviceTable(
         family=family,
         device=device,
-        device_class=entries[0]["cell"]["device_class"],
+        evidence=_evidence(entries),
         allocators=[(split_spec(allocator), looks[allocator]) for allocator in allocators],
         rows=rows,
         shared=", ".join(shared),
     )
     return table, len(chosen)
+
+
+def _evidence(entries: Sequence[dict[str, Any]]) -> str:
+    if not any(entry["status"] == "ok" for entry in entries):
+        return "no figure"
+    return "simulated" if entries[0]["cell"]["device_class"] == "meta" else "measured"
 
 
 def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:

@@ -89,7 +89,9 @@ def test_another_major_version_is_refused_and_named(small_run: Path) -> None:
         read_run(small_run)
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", '"run"', '{"benchmarks": []}', '{"kind": "sample", "schema_version": "1.0"}'])
+@pytest.mark.parametrize(
+    "text", ["[1, 2]", '"run"', '{"benchmarks": []}', '{"kind": "sample", "schema_version": "1.0"}']
+)
 def test_foreign_files_are_refused(small_run: Path, text: str) -> None:
     (small_run / "run.json").write_text(text)
     with pytest.raises(InputError, match=r"run\.json"):

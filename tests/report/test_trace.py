@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy
 import pytest
-from fixture import MIB, cell_of, record, trace_of
+from fixture import cell_of
+from fixture_recording import MIB, record, trace_of
 
 from reports import trace
 
@@ -60,6 +61,15 @@ def test_a_free_of_nothing_is_found() -> None:
     place = content["columns"]["kind"].index(1)
     content["columns"]["id"][place] = 999_999
     assert any("not live" in text for text in trace.follow(content).broken)
+
+
+def test_the_request_that_found_no_room_is_remembered() -> None:
+    content = made_up()
+    for name, values in content["columns"].items():
+        values.append({"kind": 4, "requested_bytes": 12345}.get(name, values[-1]))
+    events = len(content["columns"]["kind"])
+    assert trace.follow(content).out_of_memory == (events - 1, 12345)
+    assert trace.follow(made_up()).out_of_memory is None
 
 
 def damage_lengths(content: dict[str, Any]) -> None:
