@@ -210,13 +210,14 @@ class ResNet : public Workload {
   }
 
   std::int64_t batch_size() const override { return options_.batch; }
+  std::vector<std::filesystem::path> data_files() const override {
+    return image_dataset_files(data_directory());
+  }
   int held_out_batches() const override { return static_cast<int>(held_out_batches_); }
 
   std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const override {
-    const auto directory =
-        data_.empty() ? generated_image_directory() : std::filesystem::path(data_);
     return make_image_batches(
-        read_image_dataset(directory, static_cast<int>(options_.classes)),
+        read_image_dataset(data_directory(), static_cast<int>(options_.classes)),
         {.batch = options_.batch,
          .image_size = options_.image,
          .seed = seed,
@@ -224,6 +225,10 @@ class ResNet : public Workload {
   }
 
  private:
+  std::filesystem::path data_directory() const {
+    return data_.empty() ? generated_image_directory() : std::filesystem::path(data_);
+  }
+
   std::pair<ValueId, ValueId> inputs(ProgramBuilder& builder) const {
     const ValueId images =
         builder.input("images", {options_.batch, 3, options_.image, options_.image}, DType::f32);

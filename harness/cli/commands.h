@@ -13,5 +13,6 @@ ExitCode report_command(const ReportOptions& options);
 ExitCode doctor_command(const DoctorOptions& options);
 ExitCode export_state_command(const ExportStateOptions& options);
 ExitCode sample_command(const SampleOptions& options);
+ExitCode touch_command(const TouchOptions& options);
 
 }  // namespace headroom

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace headroom {
 
-// Writes verdicts.json. Throws InputError when the run directory cannot be read.
-void write_verdicts(const std::filesystem::path& run);
+// Writes verdicts.json and returns its headline. Throws InputError when the run directory cannot be
+// read.
+std::string write_verdicts(const std::filesystem::path& run);
 
 // Writes the report and returns where it lies. Throws InputError that says what to install when
 // there is no Python for it; the results stay as they are.

@@ -23,6 +23,7 @@ ExitCode execute(const Command& command) {
       return export_state_command(options);
     }
     ExitCode operator()(const SampleOptions& options) const { return sample_command(options); }
+    ExitCode operator()(const TouchOptions& options) const { return touch_command(options); }
     ExitCode operator()(const PrintText& text) const {
       fmt::print("{}", text.text);
       return ExitCode::ok;

@@ -168,6 +168,11 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   sample_command->add_option("request", sample.request)->required();
   sample_command->add_option("--result-fd", sample.result_fd);
 
+  TouchOptions touch;
+  CLI::App* touch_command = app.add_subcommand("touch", "Commit a device's memory once");
+  touch_command->group("");  // hidden
+  touch_command->add_option("device", touch.device)->required();
+
   std::vector<std::string> backwards(argv.rbegin(), argv.rend());
   try {
     app.parse(std::move(backwards));
@@ -196,6 +201,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   if (doctor_command->parsed()) return DoctorOptions{};
   if (state_command->parsed()) return state;
   if (sample_command->parsed()) return sample;
+  if (touch_command->parsed()) return touch;
   return PrintText{app.help()};
 }
 

@@ -25,7 +25,7 @@ struct RunOptions {
   std::filesystem::path resume;
   ProgressStyle progress = ProgressStyle::automatic;
   bool dry_run = false;
-  bool samples_only = false;  // no verdicts, no report
+  bool samples_only = false;      // no verdicts, no report
   std::vector<std::string> argv;  // all of it, for the record
 };
 
@@ -59,13 +59,18 @@ struct SampleOptions {
   int result_fd = 1;
 };
 
+// Hidden: what the runner starts before it measures on a device.
+struct TouchOptions {
+  std::string device;
+};
+
 // --help and --version: text to print, then exit 0.
 struct PrintText {
   std::string text;
 };
 
 using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReportOptions, DoctorOptions,
-                             ExportStateOptions, SampleOptions, PrintText>;
+                             ExportStateOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

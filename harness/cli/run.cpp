@@ -11,6 +11,7 @@
 #include "harness/cli/finish.h"
 #include "harness/cli/plan.h"
 #include "harness/cli/resume.h"
+#include "harness/run/block_table.h"
 #include "harness/run/provenance.h"
 #include "harness/run/runner.h"
 #include "harness/run/sample_process.h"
@@ -82,6 +83,10 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
   }
   info.status = outcome.interrupted ? RunStatus::interrupted : RunStatus::finished;
   if (!outcome.interrupted) info.finished = timestamp_now();
+  // Only now is it certain that the data is there: a first sample may generate it.
+  std::erase_if(info.data, [](const DataFile& file) { return file.origin == kTrainingData; });
+  if (!outcome.interrupted)
+    for (DataFile& file : training_data(info.experiments)) info.data.push_back(std::move(file));
   directory.write(info);
   return outcome;
 }
@@ -108,7 +113,7 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   tell(outcome, directory);
   fmt::print("Results: {}\n", directory.path().string());
   if (options.samples_only) return ExitCode::ok;
-  write_verdicts(directory.path());
+  fmt::print("{}\n", write_verdicts(directory.path()));
   const std::filesystem::path report = write_report(directory.path());
   fmt::print("Report:\n{}\n", report.string());
   return ExitCode::ok;

@@ -1,4 +1,4 @@
-// The hidden command behind every sample: one cell, one process.
+// The hidden commands behind every sample: one cell, one process.
 #include "harness/cli/commands.h"
 #include "harness/run/sample_process.h"
 
@@ -6,6 +6,11 @@ namespace headroom {
 
 ExitCode sample_command(const SampleOptions& options) {
   answer_sample_request(options.request, options.result_fd);
+  return ExitCode::ok;
+}
+
+ExitCode touch_command(const TouchOptions& options) {
+  touch_device_memory(Spec::parse(options.device));
   return ExitCode::ok;
 }
 

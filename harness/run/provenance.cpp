@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
-#include <omp.h>
 #include <openssl/crypto.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +22,8 @@
 #include "harness/base/sha256.h"
 #include "harness/base/subprocess.h"
 #include "harness/run/probe.h"
+#include "harness/run/sample_process.h"
+#include "harness/run/workload.h"
 
 extern char** environ;
 
@@ -161,11 +163,23 @@ void add_provenance(RunInfo& info) {
   info.environment_id = sha256(all).substr(0, 16);
 }
 
-DataFile describe_data_file(const std::filesystem::path& file, std::string origin) {
+std::vector<DataFile> training_data(const std::vector<Experiment>& experiments) {
+  std::set<std::filesystem::path> files;
+  for (const Experiment& experiment : experiments)
+    for (const Arm& arm : experiment.arms) {
+      if (is_exact_device(arm.cell.device) || unsupported_sample(arm.cell)) continue;
+      for (const auto& file : make_workload(arm.cell.workload)->data_files()) files.insert(file);
+    }
+  std::vector<DataFile> described;
+  for (const auto& file : files) described.push_back(describe_data_file(file, kTrainingData));
+  return described;
+}
+
+DataFile describe_data_file(const std::filesystem::path& file, const std::string& origin) {
   return {.path = file.string(),
           .sha256 = sha256_of_file(file),
           .bytes = std::filesystem::file_size(file),
-          .origin = std::move(origin)};
+          .origin = origin};
 }
 
 }  // namespace headroom

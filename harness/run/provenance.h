@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "harness/run/run_info.h"
 
@@ -19,6 +20,9 @@ std::map<std::string, std::string> relevant_environment();
 // Fills everything above into `info`, and environment_id: equal ids make results comparable.
 void add_provenance(RunInfo& info);
 
-DataFile describe_data_file(const std::filesystem::path& file, std::string origin);
+// What the experiments that computed here read to train on.
+std::vector<DataFile> training_data(const std::vector<Experiment>& experiments);
+
+DataFile describe_data_file(const std::filesystem::path& file, const std::string& origin);
 
 }  // namespace headroom

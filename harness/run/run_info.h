@@ -39,11 +39,13 @@ struct BuildInfo {
   std::string executable_sha256;
 };
 
+inline constexpr const char* kTrainingData = "training data";
+
 struct DataFile {
   std::string path;
   std::string sha256;
   Bytes bytes = 0;
-  std::string origin;  // "suite", "claim", "training data"
+  std::string origin;  // "suite" or kTrainingData
 };
 
 struct RunInfo {
@@ -69,6 +71,9 @@ struct RunInfo {
 // JSON as reports/schema.json describes it, indented.
 std::string to_json(const RunInfo& info);
 RunInfo run_info_from_json(const std::string& text);  // throws InputError
+
+// The one sentence of a verdicts.json.
+std::string headline_of(const std::string& verdicts_json);
 
 // RFC 3339 with seconds, UTC.
 std::string timestamp_now();

@@ -168,6 +168,10 @@ RunInfo run_info_from_json(const std::string& text) try {
   throw InputError(fmt::format("not a run record: {}", error.what()));
 }
 
+std::string headline_of(const std::string& verdicts_json) {
+  return Json::parse(verdicts_json).at("headline").get<std::string>();
+}
+
 std::string timestamp_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cctype>
 #include <deque>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/sha256.h"
+#include "harness/run/block_table.h"
 #include "harness/run/probe.h"
 #include "harness/run/sample_process.h"
 #include "harness/run/schedule.h"
@@ -22,16 +22,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-bool is_exact(const Experiment& experiment) {
-  return std::all_of(experiment.arms.begin(), experiment.arms.end(),
-                     [](const Arm& arm) { return is_exact_device(arm.cell.device); });
-}
+bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
 
-// Where the suite says nothing.
+// Of one sample, where nothing is measured yet.
 double guessed_seconds(const Experiment& experiment) {
-  if (std::all_of(experiment.arms.begin(), experiment.arms.end(),
-                  [](const Arm& arm) { return unsupported_sample(arm.cell).has_value(); }))
-    return 0;
+  if (std::none_of(experiment.arms.begin(), experiment.arms.end(), runs_here)) return 0;
   if (experiment.estimated_seconds > 0) return experiment.estimated_seconds;
   return is_exact(experiment) ? 1 : 5;
 }
@@ -44,13 +39,6 @@ std::string trace_name(const Experiment& experiment, const Arm& arm) {
   return fmt::format("traces/{}-{}.json.gz", slug, sha256(name).substr(0, 8));
 }
 
-// What is known of one block.
-struct BlockState {
-  std::set<std::string> arms;  // recorded
-  double slowest_probe = 0;    // 0: none was taken
-  bool comparable = true;      // every arm is ok
-};
-
 class Run {
  public:
   Run(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
@@ -59,63 +47,50 @@ class Run {
         directory_(directory),
         progress_(progress),
         options_(options),
-        states_(info.experiments.size()),
-        timings_(info.experiments.size()) {
-    for (const Sample& sample : recorded)
-      for (std::size_t i = 0; i < info_.experiments.size(); ++i)
-        if (info_.experiments[i].id == sample.experiment) remember(i, sample);
+        table_(info.experiments),
+        seconds_(info.experiments.size()) {
+    for (const Sample& sample : recorded) table_.remember(sample);
   }
 
   RunOutcome operator()() {
-    for (Block& block : schedule(info_.experiments, info_.seed)) queue_.push_back(std::move(block));
+    for (Block& block : schedule(info_.experiments, info_.seed))
+      if (!table_.is_complete(block.experiment, block.number)) queue_.push_back(std::move(block));
+    touch_host_memory();
     do {
-      std::erase_if(queue_, [&](const Block& block) { return is_complete(block); });
-      while (!queue_.empty()) {
-        outcome_.out_of_budget = options_.budget && Clock::now() - begin_ >= *options_.budget;
-        outcome_.interrupted = !outcome_.out_of_budget && !run_block(queue_.front());
-        if (outcome_.out_of_budget || outcome_.interrupted) return finish();
-        queue_.pop_front();
+      while (!queue_.empty() && !outcome_.interrupted && !outcome_.out_of_budget) {
+        outcome_.out_of_budget = options_.budget && outcome_.recorded > 0 &&
+                                 Clock::now() - begin_ >= *options_.budget;
+        if (outcome_.out_of_budget) break;
+        outcome_.interrupted = !run_block(queue_.front());
+        if (!outcome_.interrupted) queue_.pop_front();
       }
-    } while (add_repeats());
-    return finish();
+    } while (!outcome_.interrupted && !outcome_.out_of_budget && add_repeats());
+    outcome_.slow_blocks = table_.slow_blocks();
+    return outcome_;
   }
 
  private:
-  const Experiment& experiment_of(const Block& block) const {
-    return info_.experiments[block.experiment];
-  }
-
-  void remember(std::size_t experiment, const Sample& sample) {
-    BlockState& state = states_[experiment][sample.block];
-    state.arms.insert(sample.arm);
-    state.comparable = state.comparable && sample.status == SampleStatus::ok;
-    const double slower = std::min(sample.probe_before_gflops, sample.probe_after_gflops);
-    if (slower == 0) return;
-    state.slowest_probe = state.slowest_probe == 0 ? slower : std::min(state.slowest_probe, slower);
-    const double faster = std::max(sample.probe_before_gflops, sample.probe_after_gflops);
-    info_.best_probe_gflops = std::max(info_.best_probe_gflops.value_or(0), faster);
-  }
-
-  bool is_complete(const Block& block) const {
-    const auto found = states_[block.experiment].find(block.number);
-    return found != states_[block.experiment].end() &&
-           found->second.arms.size() == experiment_of(block).arms.size();
-  }
-
-  bool is_slow(const BlockState& state) const {
-    return state.comparable && state.slowest_probe > 0 &&
-           state.slowest_probe < kSlowMachine * info_.best_probe_gflops.value_or(0);
+  // The first touch of memory the machine has not used yet costs many times every later one: a
+  // process of its own pays for it, so that no sample does.
+  void touch_host_memory() {
+    std::set<std::string> devices;
+    for (const Block& block : queue_)
+      for (const Arm& arm : info_.experiments[block.experiment].arms)
+        if (arm.cell.device.name() == "host") devices.insert(arm.cell.device.to_string());
+    for (const std::string& device : devices) {
+      if (interrupt_requested()) return;
+      progress_.note(fmt::format("Touching the memory of {} once before it is measured", device));
+      touch_in_child(Spec::parse(device));
+    }
   }
 
   // False when an interrupt ended it.
   bool run_block(const Block& block) {
-    const Experiment& experiment = experiment_of(block);
-    BlockState& state = states_[block.experiment][block.number];
-    // Arms are compared because they ran back to back: half a noisy block is run anew.
-    if (!is_exact(experiment)) state = {};
+    const Experiment& experiment = info_.experiments[block.experiment];
+    if (!is_exact(experiment)) table_.forget(block.experiment, block.number);
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
       const Arm& arm = experiment.arms[block.arms[i]];
-      if (state.arms.contains(arm.name)) continue;
+      if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
       const auto begin = Clock::now();
       std::optional<Sample> sample = run_arm(experiment, arm, block);
       if (!sample) return false;
@@ -125,9 +100,10 @@ class Run {
       sample->order_index = static_cast<int>(i);
       directory_.append(*sample);
       ++outcome_.recorded;
-      remember(block.experiment, *sample);
+      table_.remember(*sample);
+      if (table_.best_probe_gflops() > 0) info_.best_probe_gflops = table_.best_probe_gflops();
       if (sample->status != SampleStatus::unsupported)
-        timings_[block.experiment].push_back(Seconds(Clock::now() - begin).count());
+        seconds_[block.experiment].push_back(Seconds(Clock::now() - begin).count());
       report(*sample);
     }
     return true;
@@ -148,8 +124,8 @@ class Run {
     if (!sample) return std::nullopt;
     sample->probe_before_gflops = before;
     sample->probe_after_gflops = noisy ? probe_gflops(cores_) : 0;
-    sample->trace_file =
-        !trace.empty() && std::filesystem::exists(directory_.path() / trace) ? trace : "";
+    const bool traced = !trace.empty() && std::filesystem::exists(directory_.path() / trace);
+    sample->trace_file = traced ? trace : "";
     return sample;
   }
 
@@ -157,58 +133,40 @@ class Run {
     if (sample.status != SampleStatus::ok && sample.block == 0)
       progress_.note(fmt::format("{} [{}]: {}: {}", sample.experiment, sample.arm,
                                  to_string(sample.status), sample.reason));
-    double seconds = 0;
-    for (const Block& block : queue_) {
-      const double each = seconds_a_sample(block.experiment);
-      const auto found = states_[block.experiment].find(block.number);
-      const std::size_t done =
-          found == states_[block.experiment].end() ? 0 : found->second.arms.size();
-      seconds += each * static_cast<double>(block.arms.size() - done);
-    }
-    progress_.update(++shown_, std::chrono::round<std::chrono::seconds>(Seconds(seconds)),
+    double left = 0;
+    for (const Block& block : queue_)
+      for (const Arm& arm : info_.experiments[block.experiment].arms)
+        if (!table_.is_recorded(block.experiment, block.number, arm.name))
+          left += seconds_a_sample(block.experiment);
+    progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
                      fmt::format("{} [{}]", sample.experiment, sample.arm));
   }
 
   // The median of what was measured: a first sample may generate its data set.
   double seconds_a_sample(std::size_t experiment) const {
-    std::vector<double> measured = timings_[experiment];
+    std::vector<double> measured = seconds_[experiment];
     if (measured.empty()) return guessed_seconds(info_.experiments[experiment]);
     const auto middle = measured.begin() + static_cast<std::ptrdiff_t>(measured.size() / 2);
     std::nth_element(measured.begin(), middle, measured.end());
     return *middle;
   }
 
-  // Fresh blocks in place of slow ones, within bounds; false when none are due.
+  // Fresh blocks in place of slow ones; false when none are due.
   bool add_repeats() {
     for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
-      const Experiment& experiment = info_.experiments[i];
-      if (is_exact(experiment)) continue;
-      int most = experiment.blocks + (experiment.blocks + kBlocksPerRepeat - 1) / kBlocksPerRepeat;
-      if (options_.max_pairs) most = std::min(most, *options_.max_pairs);
-      int good = 0, next = 0;
-      for (const auto& [number, state] : states_[i]) {
-        if (state.arms.size() < experiment.arms.size()) continue;
-        next = number + 1;
-        if (!is_slow(state)) ++good;
-      }
-      for (; good < experiment.blocks && next < most; ++good, ++next) {
-        queue_.push_back(make_block(experiment, i, next, info_.seed));
+      const auto arms = static_cast<int>(info_.experiments[i].arms.size());
+      for (const int number : table_.repeats_due(i, options_.max_pairs.value_or(0))) {
+        queue_.push_back(make_block(info_.experiments[i], i, number, info_.seed));
         ++outcome_.repeat_blocks;
-        info_.planned_samples += static_cast<int>(experiment.arms.size());
-        progress_.add_to_total(static_cast<int>(experiment.arms.size()));
+        info_.planned_samples += arms;
+        progress_.add_to_total(arms);
       }
     }
     if (!queue_.empty())
-      progress_.note(
-          fmt::format("The machine fell below {:.0f} % of its best speed; {} blocks are run again",
-                      100 * kSlowMachine, queue_.size()));
+      progress_.note(fmt::format(
+          "The machine fell below {:.0f} % of its best speed; blocks that are run again: {}",
+          100 * kSlowMachine, queue_.size()));
     return !queue_.empty();
-  }
-
-  RunOutcome finish() {
-    for (const auto& blocks : states_)
-      for (const auto& [number, state] : blocks) outcome_.slow_blocks += is_slow(state) ? 1 : 0;
-    return outcome_;
   }
 
   RunInfo& info_;
@@ -218,10 +176,9 @@ class Run {
   const int cores_ = usable_cores();
   const Clock::time_point begin_ = Clock::now();
   std::deque<Block> queue_;
-  std::vector<std::map<int, BlockState>> states_;  // per experiment, by block
-  std::vector<std::vector<double>> timings_;       // per experiment, seconds a sample
+  BlockTable table_;
+  std::vector<std::vector<double>> seconds_;  // per experiment, of every sample
   RunOutcome outcome_;
-  int shown_ = 0;
 };
 
 }  // namespace

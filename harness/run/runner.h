@@ -12,7 +12,7 @@
 namespace headroom {
 
 struct RunnerOptions {
-  std::optional<std::chrono::seconds> budget;  // no new block is begun after this
+  std::optional<std::chrono::seconds> budget;  // no block but the first is begun after this
   std::optional<int> max_pairs;                // of an experiment, repeated blocks included
 };
 
@@ -20,17 +20,12 @@ struct RunOutcome {
   bool interrupted = false;
   bool out_of_budget = false;
   int recorded = 0;       // samples this call added
-  int slow_blocks = 0;    // noisy blocks beside which the machine was below the threshold
-  int repeat_blocks = 0;  // blocks added to replace them
+  int slow_blocks = 0;    // during which the machine was slow, see block_table.h
+  int repeat_blocks = 0;  // added to replace them
 };
 
-// A block during which a machine probe fell below this share of the best is not compared.
-inline constexpr double kSlowMachine = 0.8;
-// Slow blocks are replaced by fresh ones, at most one for every so many planned.
-inline constexpr int kBlocksPerRepeat = 2;
-
 // Runs what `info.experiments` asks for and `recorded` does not answer yet. Keeps
-// `info.best_probe_gflops` up to date; the caller writes `info`.
+// `info.best_probe_gflops` and `planned_samples` up to date; the caller writes `info`.
 RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
                            RunDirectory& directory, Progress& progress,
                            const RunnerOptions& options);

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -18,6 +19,8 @@ namespace headroom {
 namespace {
 
 constexpr int kResultDescriptor = 3;
+constexpr Bytes kEnoughToTouch = 8 * kGiB;
+constexpr std::chrono::minutes kTouchTimeout{3};
 
 Sample failed(const SampleRequest& request, SampleStatus status, std::string reason) {
   Sample sample;
@@ -91,6 +94,17 @@ std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::se
     return failed(request, SampleStatus::crash,
                   fmt::format("left no readable result: {}", error.what()));
   }
+}
+
+void touch_in_child(const Spec& device) {
+  run_subprocess({.argv = {this_executable().string(), "touch", device.to_string()},
+                  .timeout = kTouchTimeout});
+}
+
+void touch_device_memory(const Spec& spec) {
+  const auto device = Registry<DeviceKind>::instance().find(spec.name()).create(spec);
+  DeviceMemory& memory = device->memory();
+  memory.free(memory.allocate(std::min(memory.available(), kEnoughToTouch)));
 }
 
 void answer_sample_request(const std::string& request_json, int result_fd) {

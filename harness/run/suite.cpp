@@ -76,8 +76,10 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
 }
 
 // Every combination of the axes from `axis` on; the last axis, allocator, makes the arms.
-void expand(const Matrix& matrix, std::size_t axis, Cell cell, const std::string& point,
-            const std::string& suite, std::vector<Experiment>& out) {
+// `point` names the values of the axes that have several.
+void expand(const Matrix& matrix, std::size_t axis, Cell cell,
+            const std::vector<std::string>& point, const std::string& suite,
+            std::vector<Experiment>& out) {
   static const std::vector<std::string> order = {"workload",  "device",   "rules",
                                                  "execution", "pipeline", "optimizer"};
   if (axis < order.size()) {
@@ -85,16 +87,17 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell, const std::string
     if (found == matrix.values.end()) return expand(matrix, axis + 1, cell, point, suite, out);
     for (const std::string& value : found->second) {
       set_axis(cell, order[axis], value);
-      const std::string tag = found->second.size() > 1 ? order[axis] + "=" + value : "";
-      expand(matrix, axis + 1, cell, point.empty() || tag.empty() ? point + tag : point + " " + tag,
-             suite, out);
+      std::vector<std::string> further = point;
+      if (found->second.size() > 1) further.push_back(fmt::format("{}={}", order[axis], value));
+      expand(matrix, axis + 1, cell, further, suite, out);
     }
     return;
   }
   Experiment experiment = matrix.pattern;
-  experiment.id = suite + "/" + matrix.id + (point.empty() ? "" : "/" + point);
+  experiment.point = fmt::format("{}", fmt::join(point, " "));
+  experiment.id =
+      fmt::format("{}/{}{}{}", suite, matrix.id, point.empty() ? "" : "/", experiment.point);
   experiment.origin = suite;
-  experiment.point = point;
   if (is_exact_device(cell.device)) experiment.blocks = kExactBlocks;
   for (const std::string& allocator : matrix.values.at("allocator")) {
     set_axis(cell, "allocator", allocator);
@@ -130,7 +133,7 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
   for (const TomlSection& entry : section.sections("experiment")) {
     const Matrix matrix = read_matrix(entry, overrides);
     if (!ids.insert(matrix.id).second) entry.fail("id", "stands there twice");
-    expand(matrix, 0, matrix.cell, "", suite.name, suite.experiments);
+    expand(matrix, 0, matrix.cell, {}, suite.name, suite.experiments);
   }
   return suite;
 }

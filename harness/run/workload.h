@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ class Workload {
   virtual std::int64_t batch_size() const = 0;
   // Opens (on first use: generates) the data. Not called on meta.
   virtual std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const = 0;
+  // The files open_data() reads, once it has been called; for the record of a run.
+  virtual std::vector<std::filesystem::path> data_files() const { return {}; }
   // Held-out batches to score after the last step; 0 = none.
   virtual int held_out_batches() const { return 0; }
 };

@@ -48,16 +48,22 @@ class Headroom:
     def __init__(self, place: Path) -> None:
         self.place = place
 
+    def _environment(self) -> dict[str, str]:
+        # What the machine's user has accumulated stays out of it.
+        # One thread: tests run beside each other, and OpenMP's threads wait by spinning.
+        return os.environ | {"XDG_STATE_HOME": str(self.place / "state"), "OMP_NUM_THREADS": "1"}
+
     def __call__(self, *arguments: str, before: Callable[[], None] | None = None, **environment: str) -> Outcome:
         done = subprocess.run(
-            [PROGRAM, *arguments], cwd=self.place, env=os.environ | environment, preexec_fn=before,
+            [PROGRAM, *arguments], cwd=self.place, env=self._environment() | environment, preexec_fn=before,
             capture_output=True, text=True, timeout=300, check=False,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [PROGRAM, *arguments], cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [PROGRAM, *arguments], cwd=self.place, env=self._environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
 
     def write(self, name: str, text: str) -> str:

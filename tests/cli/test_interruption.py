@@ -118,4 +118,4 @@ def test_another_machine_program_or_environment_is_not_gone_on_with(headroom: He
     assert outcome.code == 2
     assert "the processor was 'abacus'" in outcome.errors
     assert "the program was built anew" in outcome.errors
-    assert "the variable OMP_NUM_THREADS was '' and is '7'" in outcome.errors
+    assert "the variable OMP_NUM_THREADS was '1' and is '7'" in outcome.errors

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import resource
 import signal
 from pathlib import Path
@@ -16,10 +18,10 @@ name = "long"
 description = "for tests"
 [[experiment]]
 id = "steps"
-workload = "resnet(batch=64,depth=18,width=64)"
-device = "host(capacity=4GiB)"
+workload = "resnet(batch=16,depth=18,width=64)"
+device = "host(capacity=1GiB)"
 allocator = ["malloc", "bfc(growth=on)"]
-measured_steps = 1000
+measured_steps = 100000
 blocks = 1
 timeout_s = 1
 """
@@ -75,7 +77,7 @@ def test_without_what_reports_need_the_results_are_kept_and_the_way_on_is_told(
 
 
 def test_run_json_says_what_a_result_depends_on(headroom: Headroom, counting: str) -> None:
-    assert headroom("run", counting, "--samples-only", "--seed", "5", OMP_NUM_THREADS="1", SECRET_TOKEN="x").code == 0
+    assert headroom("run", counting, "--samples-only", "--seed", "5", SECRET_TOKEN="x").code == 0
     info = run_info(headroom.only_run())
     assert info["seed"] == 5
     assert info["argv"] == ["run", counting, "--samples-only", "--seed", "5"]
@@ -84,7 +86,16 @@ def test_run_json_says_what_a_result_depends_on(headroom: Headroom, counting: st
     assert info["environment"]["OMP_NUM_THREADS"] == "1"
     assert "SECRET_TOKEN" not in info["environment"]
     assert {"onednn", "glibc", "zlib"} <= info["libraries"].keys()
-    assert [file["path"] for file in info["data"]] == [counting]
+    assert [file["path"] for file in info["data"]] == [counting]  # meta reads no training data
+
+
+def test_run_json_names_the_data_that_was_trained_on(smoke: tuple[Outcome, Path]) -> None:
+    _, run = smoke
+    trained_on = [file for file in run_info(run)["data"] if file["origin"] == "training data"]
+    assert [Path(file["path"]).name for file in trained_on] == ["data_batch_1.bin", "test_batch.bin"]
+    for file in trained_on:
+        assert file["sha256"] == hashlib.sha256(Path(file["path"]).read_bytes()).hexdigest()
+        assert file["bytes"] == Path(file["path"]).stat().st_size
 
 
 def test_exact_samples_of_two_processes_agree_bit_for_bit(headroom: Headroom, counting: str) -> None:
@@ -137,6 +148,55 @@ def test_max_pairs_and_filter_bound_what_is_run(headroom: Headroom, counting: st
     recorded = samples(headroom.only_run())
     assert {sample["arm"] for sample in recorded} == {"bfc(growth=off)", "bfc(growth=on)"}
     assert len(recorded) == 2
+
+
+def test_a_spent_budget_ends_the_run_in_good_order_and_tells_how_to_do_the_rest(headroom: Headroom) -> None:
+    # Each block takes two seconds, since each of its two arms runs into its timeout.
+    suite = headroom.write("long.toml", LONG_SUITE.replace("blocks = 1", "blocks = 2"))
+    outcome = headroom("run", suite, "--samples-only", "--budget", "1s")
+    assert outcome.code == 0, outcome.errors
+    run = headroom.only_run()
+    assert f"headroom run --resume runs/{run.name}" in outcome.output
+    assert [sample["block"] for sample in samples(run)] == [0, 0]
+    assert headroom("run", "--resume", str(run), "--samples-only").code == 0
+    assert [sample["block"] for sample in samples(run)] == [0, 0, 1, 1]
+
+
+def test_comparisons_of_identical_arms_accumulate_on_the_machine(
+    headroom: Headroom, smoke: tuple[Outcome, Path]
+) -> None:
+    for name in ("first", "second"):
+        record_identical_arms(smoke[1], headroom.place / name)
+
+    def comparisons(name: str) -> int:
+        outcome = headroom("verify", name)
+        assert outcome.code == 0, outcome.errors
+        return json.loads((headroom.place / name / "verdicts.json").read_text())["calibration"]["aa_comparisons"]
+
+    assert comparisons("first") == 1
+    assert comparisons("first") == 1  # judged twice, counted once
+    assert comparisons("second") == 2
+
+
+def record_identical_arms(pattern: Path, run: Path) -> None:
+    """A run of eight blocks in which two arms are one cell, made of samples another run took."""
+    info = run_info(pattern)
+    (experiment,) = [one for one in info["experiments"] if one["id"] == "smoke/trains"]
+    arm = experiment["arms"][0]
+    experiment["arms"] = [arm | {"name": "once"}, arm | {"name": "again"}]
+    info["experiments"] = [experiment]
+    info["run_id"] = run.name
+    (sample,) = [one for one in samples(pattern) if one["experiment"] == "smoke/trains"
+                 and one["arm"] == arm["name"] and one["block"] == 0]
+    run.mkdir()
+    (run / "run.json").write_text(json.dumps(info))
+    probe = {"before_gflops": 100, "after_gflops": 100}
+    with (run / "samples.jsonl").open("w") as file:
+        for block in range(8):
+            for name in ("once", "again"):
+                times = [random.randint(10**8, 2 * 10**8) for _ in sample["step_time_ns"]]
+                changes = {"arm": name, "block": block, "step_time_ns": times, "probe": probe, "trace_file": None}
+                file.write(json.dumps(sample | changes) + "\n")
 
 
 def test_axes_of_the_command_line_replace_those_of_the_suite(headroom: Headroom, counting: str) -> None:

@@ -93,7 +93,29 @@ ImageSet read_idx_pair(const fs::path& images_path, const fs::path& labels_path,
   return set;
 }
 
+std::vector<fs::path> cifar_training_batches(const fs::path& directory) {
+  std::vector<fs::path> batches;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("data_batch_") && name.ends_with(".bin")) batches.push_back(entry.path());
+  }
+  std::sort(batches.begin(), batches.end());
+  return batches;
+}
+
 }  // namespace
+
+std::vector<fs::path> image_dataset_files(const fs::path& directory) {
+  std::vector<fs::path> files = cifar_training_batches(directory);
+  if (!files.empty()) {
+    files.push_back(directory / "test_batch.bin");
+    return files;
+  }
+  for (const char* name : {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
+                           "train-images-idx3-ubyte", "train-labels-idx1-ubyte"})
+    files.push_back(directory / name);
+  return files;
+}
 
 ImageDataset read_image_dataset(const fs::path& directory, int classes) {
   if (!fs::is_directory(directory))
@@ -103,12 +125,7 @@ ImageDataset read_image_dataset(const fs::path& directory, int classes) {
                     directory.string()));
   ImageDataset dataset;
   dataset.origin = directory.string();
-  std::vector<fs::path> batches;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("data_batch_") && name.ends_with(".bin")) batches.push_back(entry.path());
-  }
-  std::sort(batches.begin(), batches.end());
+  const std::vector<fs::path> batches = cifar_training_batches(directory);
   if (!batches.empty()) {
     for (const auto& path : batches) append_cifar_batch(path, classes, dataset.training);
     append_cifar_batch(directory / "test_batch.bin", classes, dataset.held_out);

@@ -36,6 +36,9 @@ struct ImageDataset {
 // what is wrong with it: missing, truncated, foreign, labels outside [0, classes).
 ImageDataset read_image_dataset(const std::filesystem::path& directory, int classes);
 
+// The files of such a directory that read_image_dataset() reads, sorted.
+std::vector<std::filesystem::path> image_dataset_files(const std::filesystem::path& directory);
+
 // The generated set's directory; writes it on first use (safe beside other processes). Ten
 // classes of 32×32 coloured gratings under noise: learnable, not trivially so, never real data.
 std::filesystem::path generated_image_directory();
