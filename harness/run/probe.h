@@ -6,8 +6,12 @@
 
 namespace headroom {
 
-// Fused multiply-add on `threads` threads at once; GFLOP/s all together (an add and a multiply
-// count as two).
+// A slow spell of the host lasts seconds to minutes and shows in every attempt; a passing hiccup
+// of the system does not, and must not cost a pair.
+inline constexpr int kProbeAttempts = 5;
+
+// The best of kProbeAttempts of fused multiply-add on `threads` threads at once; GFLOP/s all
+// together (an add and a multiply count as two).
 double probe_gflops(int threads,
                     std::chrono::milliseconds duration = std::chrono::milliseconds{10});
 

@@ -7,7 +7,7 @@ namespace headroom {
 namespace {
 
 Program apply_sgd(Program program, const Spec& spec) {
-  const Attributes attributes = {{"learning_rate", spec.number("learning_rate", 0.05)},
+  const Attributes attributes = {{"learning_rate", spec.number("learning_rate", 0.01)},
                                  {"momentum", spec.number("momentum", 0.9)},
                                  {"weight_decay", spec.number("weight_decay", 1e-4)}};
   const auto gradients = program.gradients;

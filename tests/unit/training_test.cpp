@@ -137,6 +137,7 @@ TEST(Training, learns_what_shuffled_labels_cannot_teach) {
                     "resnet(depth=18,width=8,batch=32,held_out_batches=16,labels=" + labels + ")");
     run.warmup_steps = 1;
     run.measured_steps = 120;
+    run.optimizer = Spec::parse("sgd(learning_rate=0.05)");
     return run_cell(run, 3, "").held_out_accuracy.value();
   };
   const double learnt = accuracy("as_read");
