@@ -65,7 +65,8 @@ std::vector<std::vector<ValueId>> last_uses(const Program& program);
 // running op counted: the lower bound no allocator can beat. Needs a lowered Program.
 Bytes peak_live_bytes(const Program& lowered);
 
-// Floating-point operations of one execution.
+// Floating-point operations of one execution: convolutions and matrix products, as published
+// counts have it; all other kinds count as 0.
 double total_flops(const Program& program);
 
 // Checks what every pass must keep: ids in range, each value produced once before its use,
