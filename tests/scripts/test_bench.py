@@ -38,13 +38,13 @@ def bench(tmp_path):
 
 def test_the_first_call_configures_builds_and_measures(bench):
     result = bench()
-    assert result.stdout.split() == ["meson", "ninja", "[headroom]", "[run]", "[quick]"]
+    assert result.stdout.split() == ["meson", "ninja", "[headroom]", "[run]"]
 
 
 def test_the_second_call_configures_nothing_and_measures_afresh(bench):
     bench()
     result = bench()
-    assert result.stdout.split() == ["ninja", "[headroom]", "[run]", "[quick]"]
+    assert result.stdout.split() == ["ninja", "[headroom]", "[run]"]
 
 
 def test_options_reach_headroom_as_they_were_given(bench):

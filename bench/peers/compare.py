@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""Headroom beside PyTorch on the same ResNet-50 training steps; `scripts/peer` calls it.
+
+Both start from the same weights and see the same batches, and their first losses must agree.
+Every sample is a fresh process; a block runs every arm once, in random order, so that drift of
+the machine falls on all alike. The figure of a sample is its time over the steps after warm-up.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from math import sqrt
+from pathlib import Path
+from statistics import mean, median
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADROOM = ROOT / "build" / "headroom"
+COMPARED_LOSSES = 5
+# Small enough that rounding does not grow within the compared steps.
+LEARNING_RATE = 0.001
+LOSS_TOLERANCE = 1e-3
+# glibc keeps freed pages instead of returning them after every tensor.
+RETAIN_PAGES = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "17179869184",
+    "MALLOC_TOP_PAD_": "67108864",
+}
+
+
+def tuned_environment(threads):
+    """What helps PyTorch on a CPU: bound threads, OpenBLAS told about AVX-512, pages kept."""
+    environment = {"OMP_NUM_THREADS": str(threads), **RETAIN_PAGES}
+    if "avx512f" in Path("/proc/cpuinfo").read_text():
+        environment["OPENBLAS_CORETYPE"] = "SkylakeX"
+    return environment
+
+
+def run(command, environment=None):
+    """What `command` prints; exits with its stderr when it fails."""
+    result = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{result.stderr}")
+    return result.stdout
+
+
+def disagreement(losses, expected):
+    """Largest difference of a loss from the expected one, relative where that is above 1."""
+    return max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses, expected, strict=True))
+
+
+def headroom_sample(cell, seed):
+    """Seconds and loss of each step of one fresh Headroom process. Reading the batch is left out:
+    the peer finds it in memory."""
+    request = {"cell": cell, "seed": seed, "trace_path": ""}
+    sample = json.loads(run([HEADROOM, "sample", json.dumps(request)]))
+    if sample["status"] != "ok":
+        sys.exit(f"headroom: {sample['status']}: {sample['reason']}")
+    times = zip(sample["step_time_ns"], sample["stall_time_ns"], strict=True)
+    return {"step_seconds": [(step - stall) / 1e9 for step, stall in times], "loss": sample["loss"]}
+
+
+def pytorch_sample(state, steps, threads, environment, *flags):
+    """Seconds and loss of each step of one fresh PyTorch process."""
+    script = Path(__file__).parent / "resnet50_pytorch.py"
+    command = ["/usr/bin/python3", script, state, "--steps", steps, "--threads", threads, *flags]
+    return json.loads(run(command, environment))
+
+
+def centre(ratios):
+    """Hodges–Lehmann estimate on the log scale: the median of all pairwise geometric means."""
+    return median(sqrt(a * b) for i, a in enumerate(ratios) for b in ratios[i:])
+
+
+def measure(arms, blocks, warmup, generator):
+    """{arm: [samples]}, one sample of each arm a block."""
+    samples = {name: [] for name in arms}
+    for block in range(blocks):
+        order = generator.sample(list(arms), k=len(arms))
+        for name in order:
+            samples[name].append(arms[name]())
+            seconds = mean(samples[name][-1]["step_seconds"][warmup:])
+            print(f"block {block + 1}/{blocks}  {name}: {seconds:.3f} s a step", file=sys.stderr)
+    return samples
+
+
+def report(samples, warmup, batch, expected):
+    """Prints the table; returns False when an arm's first losses disagree with Headroom's."""
+    figures = {
+        name: [mean(sample["step_seconds"][warmup:]) for sample in of_arm]
+        for name, of_arm in samples.items()
+    }
+    agree = True
+    print(f"{'arm':<36} {'s/step':>7} {'samples/s':>9}  {'time of Headroom / its time (range)':<36} loss")
+    for name, seconds in figures.items():
+        ratios = [ours / theirs for ours, theirs in zip(figures["headroom"], seconds)]
+        off = max(disagreement(s["loss"][: len(expected)], expected) for s in samples[name])
+        agree = agree and off <= LOSS_TOLERANCE
+        print(
+            f"{name:<36} {median(seconds):7.3f} {batch / median(seconds):9.2f}  "
+            f"{centre(ratios):6.3f} ({min(ratios):.3f} to {max(ratios):.3f}, "
+            f"{len(ratios)} blocks)   off by {off:.1e}"
+        )
+    peers = {name: median(seconds) for name, seconds in figures.items() if name != "headroom"}
+    best = min(peers, key=peers.get)
+    ratio = centre([a / b for a, b in zip(figures["headroom"], figures[best])])
+    print(f"Best peer: {best}. Headroom takes {ratio:.3f} times as long a step.")
+    return agree
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/peer", description=__doc__.splitlines()[0])
+    parser.add_argument("model", choices=["resnet50"])
+    parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5)")
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--image", type=int, default=224)
+    parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")
+    parser.add_argument("--steps", type=int, default=6, help="steps that count (default 6)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**31))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", file=sys.stderr)
+
+    cell = {
+        "workload": f"resnet(batch={options.batch},classes=10,depth=50,image={options.image},"
+        "stem=imagenet)",
+        "device": "host",
+        "rules": "onednn",
+        "allocator": "bfc(growth=on)",
+        "execution": "last_use",
+        "pipeline": "direct",
+        "optimizer": f"sgd(learning_rate={LEARNING_RATE})",
+        "warmup_steps": options.warmup,
+        "measured_steps": options.steps,
+    }
+    steps = options.warmup + options.steps
+    with tempfile.TemporaryDirectory(prefix="headroom-peer-") as state:
+        export = [HEADROOM, "export-state", cell["workload"], "--optimizer", cell["optimizer"]]
+        run([*export, "--seed", options.seed, "--steps", steps, "--out", state])
+        manifest = json.loads((Path(state) / "manifest.json").read_text())
+        tuned = tuned_environment(options.threads)
+
+        def peer(environment, *flags):
+            return lambda: pytorch_sample(state, steps, options.threads, environment, *flags)
+
+        arms = {
+            "headroom": lambda: headroom_sample(cell, options.seed),
+            "PyTorch, default": peer({}),
+            "PyTorch, tuned": peer(tuned),
+            "PyTorch, tuned, channels_last": peer(tuned, "--channels-last"),
+        }
+        samples = measure(arms, options.blocks, options.warmup, random.Random(options.seed))
+    expected = [step["loss"] for step in manifest["steps"]][:COMPARED_LOSSES]
+    if not report(samples, options.warmup, options.batch, expected):
+        sys.exit(f"The losses differ by more than {LOSS_TOLERANCE}: not the same training.")
+
+
+if __name__ == "__main__":
+    main()
