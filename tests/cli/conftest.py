@@ -51,7 +51,8 @@ class Headroom:
     def _environment(self) -> dict[str, str]:
         # What the machine's user has accumulated stays out of it.
         # One thread: tests run beside each other, and OpenMP's threads wait by spinning.
-        return os.environ | {"XDG_STATE_HOME": str(self.place / "state"), "OMP_NUM_THREADS": "1"}
+        inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        return inherited | {"XDG_STATE_HOME": str(self.place / "state"), "OMP_NUM_THREADS": "1"}
 
     def __call__(self, *arguments: str, before: Callable[[], None] | None = None, **environment: str) -> Outcome:
         done = subprocess.run(
