@@ -45,6 +45,13 @@ class DeviceError : public Error {
   using Error::Error;
 };
 
+// Ctrl-C, while something ran that leaves nothing half done.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+  ExitCode exit_code() const override { return ExitCode::interrupted; }
+};
+
 // A result as much as an error: a sample that ends here has status "oom" and carries this report.
 struct OutOfMemoryReport {
   Bytes requested_bytes = 0;     // what the failing request asked for

@@ -79,6 +79,88 @@ std::vector<std::string> flags_of(const CLI::App& app) {
                                chosen.front()->get_name(), first, chosen.front()->get_name()));
 }
 
+// headroom run: what the library fills in, and what becomes of it.
+class RunArguments {
+ public:
+  explicit RunArguments(CLI::App& app)
+      : command_(*app.add_subcommand("run", "Run a suite, judge its claims, write a report")) {
+    command_.footer(kRunExamples);
+    command_.add_option("suite", run_.suite, "A suite by name or file (default: quick)");
+    command_
+        .add_option("-a,--axis", axes_,
+                    "axis=value instead of the suite's own values on that axis; may be repeated")
+        ->take_all()
+        ->expected(1);
+    command_
+        .add_option("--filter", run_.filters,
+                    "Only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
+        ->take_all()
+        ->expected(1);
+    command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)");
+    command_.add_option("--max-pairs", run_.max_pairs, "At most so many blocks per experiment")
+        ->check(CLI::PositiveNumber);
+    command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
+    command_.add_flag("--dry-run", run_.dry_run, "Print what would run and how long it may take");
+    // Everything so far was settled when a run began.
+    const std::vector<CLI::Option*> settled = command_.get_options(
+        [this](const CLI::Option* option) { return option != command_.get_help_ptr(); });
+    CLI::Option* resume =
+        command_.add_option("--resume", run_.resume, "Go on with this run directory");
+    for (CLI::Option* option : settled) resume->excludes(option);
+    command_.add_option("--budget", budget_, "Begin no new block after this time, as in 45m");
+    command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
+    command_.add_flag("--samples-only", run_.samples_only, "Stop before verdicts and report");
+  }
+
+  bool parsed() const { return command_.parsed(); }
+
+  RunOptions options(const std::vector<std::string>& argv) const {
+    RunOptions run = run_;
+    run.argv = argv;
+    if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
+    for (const std::string& text : axes_) add_override(run.axes, text);
+    if (!budget_.empty()) run.budget = parse_duration(budget_, "--budget");
+    run.progress = parse_progress_style(progress_);
+    return run;
+  }
+
+ private:
+  CLI::App& command_;
+  RunOptions run_;
+  std::vector<std::string> axes_;
+  std::string budget_;
+  std::string progress_ = "auto";
+};
+
+CLI::App& add_list(CLI::App& app, ListOptions& list) {
+  CLI::App* command = app.add_subcommand("list", "What there is, by name");
+  command->add_option("what", list.what,
+                      "workloads, allocators, optimizers, devices, rules, suites or claims");
+  command->add_flag("--json", list.json, "For programs");
+  return *command;
+}
+
+CLI::App& add_export_state(CLI::App& app, ExportStateOptions& state) {
+  CLI::App* command = app.add_subcommand(
+      "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
+  command->add_option("workload", state.workload, "As in 'resnet(depth=18,batch=8)'")->required();
+  command->add_option("--out", state.out, "Directory to write")->required();
+  command->add_option("--steps", state.steps)->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--seed", state.seed)->capture_default_str();
+  command->add_option("--device", state.device)->capture_default_str();
+  command->add_option("--optimizer", state.optimizer)->capture_default_str();
+  return *command;
+}
+
+// A command with one required argument; hidden ones are what the runner starts.
+template <typename Argument>
+CLI::App& add_command(CLI::App& app, const char* name, const char* summary, const char* what,
+                      Argument& argument) {
+  CLI::App* command = app.add_subcommand(name, summary);
+  command->add_option(what, argument)->required();
+  return *command;
+}
+
 }  // namespace
 
 std::chrono::seconds parse_duration(const std::string& text, const std::string& where) {
@@ -100,78 +182,27 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   app.set_version_flag("--version", fmt::format("headroom {}", kVersion));
   app.require_subcommand(0, 1);
 
-  RunOptions run;
-  run.argv = argv;
-  std::vector<std::string> axes;
-  std::string budget, progress = "auto";
-  CLI::App* run_command =
-      app.add_subcommand("run", "Run a suite, judge its claims, write a report");
-  run_command->footer(kRunExamples);
-  CLI::Option* suite =
-      run_command->add_option("suite", run.suite, "A suite by name or file (default: quick)");
-  run_command
-      ->add_option("-a,--axis", axes,
-                   "axis=value instead of the suite's own values on that axis; may be repeated")
-      ->take_all()
-      ->expected(1);
-  run_command
-      ->add_option("--filter", run.filters,
-                   "Only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
-      ->take_all()
-      ->expected(1);
-  run_command->add_option("--seed", run.seed, "Of every random order (default: drawn and logged)");
-  run_command->add_option("--max-pairs", run.max_pairs, "At most so many blocks per experiment")
-      ->check(CLI::PositiveNumber);
-  run_command->add_option("--budget", budget, "Begin no new block after this time, as in 45m");
-  run_command->add_option("--out", run.out, "Where run directories go")->capture_default_str();
-  CLI::Option* resume =
-      run_command->add_option("--resume", run.resume, "Go on with this run directory");
-  resume->excludes(suite);
-  run_command->add_option("--progress", progress, "auto, bar, plain or none")
-      ->capture_default_str();
-  run_command->add_flag("--dry-run", run.dry_run, "Print what would run and how long it may take");
-  run_command->add_flag("--samples-only", run.samples_only, "Stop before verdicts and report");
-
+  const RunArguments run(app);
   ListOptions list;
-  CLI::App* list_command = app.add_subcommand("list", "What there is, by name");
-  list_command->add_option("what", list.what,
-                           "workloads, allocators, optimizers, devices, rules, suites or claims");
-  list_command->add_flag("--json", list.json, "For programs");
-
   VerifyOptions verify;
-  CLI::App* verify_command = app.add_subcommand("verify", "Judge the claims of a recorded run");
-  verify_command->add_option("run", verify.run, "A run directory")->required();
-
   ReportOptions report;
-  CLI::App* report_command = app.add_subcommand("report", "Write the report of a recorded run");
-  report_command->add_option("run", report.run, "A run directory")->required();
-
-  CLI::App* doctor_command =
-      app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
-
   ExportStateOptions state;
-  CLI::App* state_command = app.add_subcommand(
-      "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
-  state_command->add_option("workload", state.workload, "As in 'resnet(depth=18,batch=8)'")
-      ->required();
-  state_command->add_option("--out", state.out, "Directory to write")->required();
-  state_command->add_option("--steps", state.steps)
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  state_command->add_option("--seed", state.seed)->capture_default_str();
-  state_command->add_option("--device", state.device)->capture_default_str();
-  state_command->add_option("--optimizer", state.optimizer)->capture_default_str();
-
   SampleOptions sample;
-  CLI::App* sample_command = app.add_subcommand("sample", "Run one cell in this process");
-  sample_command->group("");  // hidden
-  sample_command->add_option("request", sample.request)->required();
-  sample_command->add_option("--result-fd", sample.result_fd);
-
   TouchOptions touch;
-  CLI::App* touch_command = app.add_subcommand("touch", "Commit a device's memory once");
-  touch_command->group("");  // hidden
-  touch_command->add_option("device", touch.device)->required();
+  const CLI::App& list_command = add_list(app, list);
+  const CLI::App& verify_command =
+      add_command(app, "verify", "Judge the claims of a recorded run", "run", verify.run);
+  const CLI::App& report_command =
+      add_command(app, "report", "Write the report of a recorded run", "run", report.run);
+  const CLI::App* doctor_command =
+      app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+  const CLI::App& state_command = add_export_state(app, state);
+  CLI::App& sample_command =
+      add_command(app, "sample", "Run one cell in this process", "request", sample.request);
+  sample_command.add_option("--result-fd", sample.result_fd);
+  CLI::App& touch_command =
+      add_command(app, "touch", "Commit a device's memory once", "device", touch.device);
+  for (CLI::App* hidden : {&sample_command, &touch_command}) hidden->group("");
 
   std::vector<std::string> backwards(argv.rbegin(), argv.rend());
   try {
@@ -188,20 +219,14 @@ Command parse_command_line(const std::vector<std::string>& argv) {
     throw InputError(fmt::format("{}; see headroom {}--help", error.what(), command));
   }
 
-  if (run_command->parsed()) {
-    if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
-    for (const std::string& text : axes) add_override(run.axes, text);
-    if (!budget.empty()) run.budget = parse_duration(budget, "--budget");
-    run.progress = parse_progress_style(progress);
-    return run;
-  }
-  if (list_command->parsed()) return list;
-  if (verify_command->parsed()) return verify;
-  if (report_command->parsed()) return report;
+  if (run.parsed()) return run.options(argv);
+  if (list_command.parsed()) return list;
+  if (verify_command.parsed()) return verify;
+  if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
-  if (state_command->parsed()) return state;
-  if (sample_command->parsed()) return sample;
-  if (touch_command->parsed()) return touch;
+  if (state_command.parsed()) return state;
+  if (sample_command.parsed()) return sample;
+  if (touch_command.parsed()) return touch;
   return PrintText{app.help()};
 }
 

@@ -63,6 +63,12 @@ Plan make_plan(const RunOptions& options) {
   Filter filter;
   for (const std::string& text : options.filters) filter.add(Filter::parse(text));
   plan.experiments = filter.select(plan.experiments);
+  // Nothing is said of a claim that was not to be tested this time.
+  if (!options.filters.empty())
+    std::erase_if(plan.claims, [&](const std::string& id) {
+      return std::none_of(plan.experiments.begin(), plan.experiments.end(),
+                          [&](const Experiment& experiment) { return experiment.origin == id; });
+    });
   if (plan.experiments.empty())
     throw NothingSelected(
         fmt::format("--filter '{}' leaves nothing of suite {}; see what there is "

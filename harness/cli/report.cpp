@@ -27,6 +27,7 @@ std::filesystem::path write_report(const std::filesystem::path& run) {
       run_subprocess({.argv = {python, "-m", "reports", std::filesystem::absolute(run).string()},
                       .timeout = std::chrono::minutes{10},
                       .environment = {"PYTHONPATH=" + headroom_home().string()}});
+  if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);
   if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
     throw InputError(fmt::format("no report: {}{}", said.errors, again));
   if (said.ending != Ending::exited || said.code != 0)

@@ -67,7 +67,7 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
   info.status = RunStatus::running;
   info.finished.reset();
   directory.write(info);
-  Progress progress(options.progress, info.planned_samples - static_cast<int>(recorded.size()));
+  Progress progress(options.progress);
   RunOutcome outcome;
   try {
     outcome = run_experiments(info, recorded, directory, progress,

@@ -22,7 +22,6 @@ class BlockTable {
 
   // Samples of other experiments are ignored.
   void remember(const Sample& sample);
-  // Arms are compared because they ran back to back: half a noisy block is run anew.
   void forget(std::size_t experiment, int block);
 
   bool is_recorded(std::size_t experiment, int block, const std::string& arm) const;

@@ -39,7 +39,7 @@ ProgressStyle parse_progress_style(const std::string& text) {
   throw_unknown_name("--progress", text, {"auto", "bar", "plain", "none"});
 }
 
-Progress::Progress(ProgressStyle style, int total) : style_(style), total_(total) {
+Progress::Progress(ProgressStyle style) : style_(style) {
   if (style_ == ProgressStyle::automatic)
     style_ = ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar : ProgressStyle::plain;
   const char* no_colour = std::getenv("NO_COLOR");

@@ -13,7 +13,7 @@ ProgressStyle parse_progress_style(const std::string& text);
 
 class Progress {
  public:
-  Progress(ProgressStyle style, int total);  // writes to standard error
+  explicit Progress(ProgressStyle style);  // writes to standard error
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -28,7 +28,7 @@ class Progress {
   void erase_bar();
 
   ProgressStyle style_;
-  int total_;
+  int total_ = 0;
   bool colour_;
   bool bar_drawn_ = false;
 };

@@ -54,12 +54,12 @@ class Run {
 
   RunOutcome operator()() {
     for (Block& block : schedule(info_.experiments, info_.seed))
-      if (!table_.is_complete(block.experiment, block.number)) queue_.push_back(std::move(block));
+      if (!table_.is_complete(block.experiment, block.number)) enqueue(std::move(block));
     touch_host_memory();
     do {
       while (!queue_.empty() && !outcome_.interrupted && !outcome_.out_of_budget) {
-        outcome_.out_of_budget = options_.budget && outcome_.recorded > 0 &&
-                                 Clock::now() - begin_ >= *options_.budget;
+        outcome_.out_of_budget =
+            options_.budget && outcome_.recorded > 0 && Clock::now() - begin_ >= *options_.budget;
         if (outcome_.out_of_budget) break;
         outcome_.interrupted = !run_block(queue_.front());
         if (!outcome_.interrupted) queue_.pop_front();
@@ -70,6 +70,21 @@ class Run {
   }
 
  private:
+  void enqueue(Block block) {
+    // Arms are compared because they ran back to back: half a noisy block is run anew.
+    if (!is_exact(info_.experiments[block.experiment]))
+      table_.forget(block.experiment, block.number);
+    progress_.add_to_total(samples_left(block));
+    queue_.push_back(std::move(block));
+  }
+
+  int samples_left(const Block& block) const {
+    const auto& arms = info_.experiments[block.experiment].arms;
+    return static_cast<int>(std::count_if(arms.begin(), arms.end(), [&](const Arm& arm) {
+      return !table_.is_recorded(block.experiment, block.number, arm.name);
+    }));
+  }
+
   // The first touch of memory the machine has not used yet costs many times every later one: a
   // process of its own pays for it, so that no sample does.
   void touch_host_memory() {
@@ -87,7 +102,6 @@ class Run {
   // False when an interrupt ended it.
   bool run_block(const Block& block) {
     const Experiment& experiment = info_.experiments[block.experiment];
-    if (!is_exact(experiment)) table_.forget(block.experiment, block.number);
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
       const Arm& arm = experiment.arms[block.arms[i]];
       if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
@@ -135,9 +149,7 @@ class Run {
                                  to_string(sample.status), sample.reason));
     double left = 0;
     for (const Block& block : queue_)
-      for (const Arm& arm : info_.experiments[block.experiment].arms)
-        if (!table_.is_recorded(block.experiment, block.number, arm.name))
-          left += seconds_a_sample(block.experiment);
+      left += seconds_a_sample(block.experiment) * samples_left(block);
     progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
                      fmt::format("{} [{}]", sample.experiment, sample.arm));
   }
@@ -156,10 +168,9 @@ class Run {
     for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
       const auto arms = static_cast<int>(info_.experiments[i].arms.size());
       for (const int number : table_.repeats_due(i, options_.max_pairs.value_or(0))) {
-        queue_.push_back(make_block(info_.experiments[i], i, number, info_.seed));
+        enqueue(make_block(info_.experiments[i], i, number, info_.seed));
         ++outcome_.repeat_blocks;
         info_.planned_samples += arms;
-        progress_.add_to_total(arms);
       }
     }
     if (!queue_.empty())

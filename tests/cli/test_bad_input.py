@@ -30,6 +30,7 @@ from conftest import Headroom, samples
         (["run", "smoke", "--budget", "soon"], "write 90s, 45m or 2h"),
         (["run", "smoke", "--progress", "loud"], "unknown --progress 'loud'"),
         (["run", "--resume", "nowhere"], "nowhere"),
+        (["run", "--resume", "nowhere", "--seed", "3"], "--seed excludes --resume"),
         (["list", "allocator"], "did you mean 'allocators'?"),
         (["verify", "nowhere"], "nowhere: not a run directory"),
         (["report", "nowhere"], "nowhere: not a run directory"),

@@ -140,6 +140,16 @@ def test_a_dry_run_prints_cells_and_an_estimate_and_writes_nothing(headroom: Hea
     assert headroom.runs() == []
 
 
+def test_a_claim_that_is_filtered_away_is_not_judged(headroom: Headroom) -> None:
+    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\n')
+    everything = headroom("run", suite, "--dry-run")
+    assert "S02/" in everything.output
+    assert "S03/" in everything.output
+    only = ["--filter", "claim=S02,experiment=*v100-16gb/batch=1"]
+    assert headroom("run", suite, "--samples-only", *only).code == 0
+    assert run_info(headroom.only_run())["claims"] == ["S02"]
+
+
 def test_max_pairs_and_filter_bound_what_is_run(headroom: Headroom, counting: str) -> None:
     outcome = headroom(
         "run", counting, "--samples-only", "--max-pairs", "1", "--filter", "workload=resnet(batch=4*,allocator=bfc*"
