@@ -162,7 +162,8 @@ std::string holds_for_text(const PartVerdict& verdict) {
       same->second += ", " + metric;
   }
   std::vector<std::string> texts;
-  for (const auto& [where, metrics] : places) texts.push_back(metrics + ": " + where);
+  for (const auto& [where, metrics] : places)
+    texts.push_back(fmt::format("{}: {}", metrics, where));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 

@@ -158,7 +158,7 @@ void add_provenance(RunInfo& info) {
       machine.ram_bytes, machine.kernel, machine.os, machine.transparent_hugepages.value_or(""),
       machine.gpu.value_or("") + machine.gpu_driver.value_or("") + machine.governor.value_or(""));
   for (const auto* list : {&info.libraries, &info.environment})
-    for (const auto& [name, value] : *list) all += name + "=" + value + "\n";
+    for (const auto& [name, value] : *list) all += fmt::format("{}={}\n", name, value);
   all += info.headroom.compiler + info.headroom.build_type + info.headroom.flags;
   info.environment_id = sha256(all).substr(0, 16);
 }

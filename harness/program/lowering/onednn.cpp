@@ -3,7 +3,6 @@
 // are values of the Program. Asks the library for descriptors only and touches no tensor memory.
 #include <dnnl_debug.h>
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +11,9 @@
 #include "harness/base/registry.h"
 #include "harness/program/lowering.h"
 #include "harness/program/onednn/library_op.h"
+
+// Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+extern "C" int omp_get_max_threads();
 
 namespace headroom {
 namespace {
