@@ -37,6 +37,7 @@ const std::map<std::int64_t, Architecture>& architectures() {
 struct Options {
   std::int64_t depth, image, width, batch, classes;
   std::string stem;
+  double residual_scale;
 };
 
 // Builds one forward pass; training and evaluation differ in how BatchNorm works.
@@ -66,7 +67,7 @@ class Network {
         builder_.persistent("fc.weight", {options_.classes, features}, Role::weight,
                             {Fill::normal, 1.0 / std::sqrt(static_cast<double>(features))});
     const ValueId bias =
-        builder_.persistent("fc.bias", {options_.classes}, Role::weight, {Fill::zeros, 0});
+        builder_.persistent("fc.bias", {options_.classes}, Role::weight, {Fill::constant, 0});
     return builder_.emit_one("linear", "fc", {x, weight, bias});
   }
 
@@ -89,11 +90,11 @@ class Network {
     ValueId y;
     if (block == Block::basic) {
       y = conv_norm_relu(name + ".conv1", name + ".bn1", x, channels, 3, stride);
-      y = conv_norm(name + ".conv2", name + ".bn2", y, channels, 3, 1);
+      y = conv_norm(name + ".conv2", name + ".bn2", y, channels, 3, 1, options_.residual_scale);
     } else {
       y = conv_norm_relu(name + ".conv1", name + ".bn1", x, channels, 1, 1);
       y = conv_norm_relu(name + ".conv2", name + ".bn2", y, channels, 3, stride);
-      y = conv_norm(name + ".conv3", name + ".bn3", y, out_channels, 1, 1);
+      y = conv_norm(name + ".conv3", name + ".bn3", y, out_channels, 1, 1, options_.residual_scale);
     }
     const bool same = stride == 1 && builder_.program().value(x).shape[1] == out_channels;
     const ValueId shortcut = same ? x
@@ -110,7 +111,8 @@ class Network {
   }
 
   ValueId conv_norm(const std::string& conv, const std::string& norm, ValueId x,
-                    std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
+                    std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                    double initial_scale = 1) {
     const std::int64_t in_channels = builder_.program().value(x).shape[1];
     // He et al. 2015, "Delving Deep into Rectifiers", equation 14 (fan out).
     const double deviation = std::sqrt(2.0 / static_cast<double>(channels * kernel * kernel));
@@ -122,20 +124,20 @@ class Network {
         builder_.emit_one("convolution", conv, {x, weight},
                           {{"strides", std::vector<std::int64_t>{stride, stride}},
                            {"padding", std::vector<std::int64_t>{pad, pad, pad, pad}}});
-    return batch_norm(norm, y);
+    return batch_norm(norm, y, initial_scale);
   }
 
-  ValueId batch_norm(const std::string& name, ValueId x) {
+  ValueId batch_norm(const std::string& name, ValueId x, double initial_scale) {
     const Shape shape = builder_.program().value(x).shape;
     const Shape per_channel = {shape[1]};
-    const ValueId scale =
-        builder_.persistent(name + ".scale", per_channel, Role::weight, {Fill::ones, 0});
+    const ValueId scale = builder_.persistent(name + ".scale", per_channel, Role::weight,
+                                              {Fill::constant, initial_scale});
     const ValueId shift =
-        builder_.persistent(name + ".shift", per_channel, Role::weight, {Fill::zeros, 0});
-    const ValueId running_mean =
-        builder_.persistent(name + ".running_mean", per_channel, Role::statistic, {Fill::zeros, 0});
+        builder_.persistent(name + ".shift", per_channel, Role::weight, {Fill::constant, 0});
+    const ValueId running_mean = builder_.persistent(name + ".running_mean", per_channel,
+                                                     Role::statistic, {Fill::constant, 0});
     const ValueId running_variance = builder_.persistent(name + ".running_variance", per_channel,
-                                                         Role::statistic, {Fill::ones, 0});
+                                                         Role::statistic, {Fill::constant, 1});
     const Attributes epsilon = {{"epsilon", 1e-5}};
     if (mode_ == Mode::evaluate)
       return builder_.emit_one("batch_norm_inference", name,
@@ -161,7 +163,9 @@ class ResNet : public Workload {
                  .width = spec.integer("width", 64),
                  .batch = spec.integer("batch", 32),
                  .classes = spec.integer("classes", 10),
-                 .stem = spec.text("stem", "cifar")},
+                 .stem = spec.text("stem", "cifar"),
+                 // 0: Goyal et al. 2017, "Accurate, Large Minibatch SGD", section 5.1.
+                 .residual_scale = spec.number("residual_scale", 1)},
         data_(spec.text("data", "")),
         labels_(spec.text("labels", "as_read")),
         held_out_batches_(spec.integer("held_out_batches", 0)) {
@@ -246,7 +250,7 @@ const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "resnet",
      .summary = "Residual network on images: depth 18, 34, 50, 101 or 152, stem cifar or imagenet",
      .parameters = {"batch", "classes", "data", "depth", "held_out_batches", "image", "labels",
-                    "stem", "width"},
+                    "residual_scale", "stem", "width"},
      .examples = {"resnet(depth=18,width=8,batch=4)",
                   "resnet(batch=2,classes=256,depth=50,image=64,stem=imagenet,width=8)"},
      .create = [](const Spec& spec) { return std::make_unique<ResNet>(spec); }});

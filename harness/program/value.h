@@ -34,10 +34,10 @@ std::int64_t element_count(const Shape& shape);
 std::string to_string(const Shape& shape);  // "[8,64,56,56]"
 
 // How a persistent value is filled before the first step.
-enum class Fill : std::uint8_t { none, zeros, ones, normal };
+enum class Fill : std::uint8_t { none, constant, normal };
 struct Initializer {
   Fill fill = Fill::none;
-  double standard_deviation = 0.0;  // of Fill::normal, mean 0
+  double parameter = 0.0;  // the constant, or the standard deviation around 0
 };
 
 using ValueId = std::uint32_t;

@@ -68,11 +68,9 @@ void export_state(const Cell& cell, std::uint64_t seed, int steps,
   RecordingAllocator recorded(*allocator, recorder);
   Trainer trainer(plan, *device, recorded, recorder, workload->open_data(seed), seed);
 
-  Json manifest = {{"workload", cell.workload.to_string()},
-                   {"seed", seed},
-                   {"optimizer", optimizer_of(plan.train, cell)},
-                   {"values", Json::array()},
-                   {"steps", Json::array()}};
+  Json manifest = {{"workload", cell.workload.to_string()},       {"seed", seed},
+                   {"optimizer", optimizer_of(plan.train, cell)}, {"values", Json::array()},
+                   {"states_after_first_step", Json::array()},    {"steps", Json::array()}};
   for (const Value& value : plan.train.values) {
     if (!value.persistent) continue;
     manifest["values"].push_back(
@@ -87,6 +85,12 @@ void export_state(const Cell& cell, std::uint64_t seed, int steps,
                                     value, trainer.last_batch()[i]));
     }
     manifest["steps"].push_back({{"inputs", inputs}, {"loss", loss}});
+    if (step > 1) continue;
+    for (const Value& value : plan.train.values) {
+      if (value.role != Role::optimizer_state) continue;
+      manifest["states_after_first_step"].push_back(write_tensor(
+          directory, "step1." + value.name + ".bin", value, trainer.read_persistent(value)));
+    }
   }
   const std::string text = manifest.dump(1) + "\n";
   write_file(directory / "manifest.json", text);

@@ -41,15 +41,15 @@ double normal(std::mt19937_64& random) {
 
 std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) {
   std::vector<std::byte> contents(plain_bytes(value));
-  if (value.initializer.fill == Fill::zeros || value.initializer.fill == Fill::none)
-    return contents;
+  if (value.initializer.parameter == 0) return contents;
   if (value.dtype != DType::f32)
     throw Error("only f32 values are initialised with numbers, '" + value.name + "' is not");
   auto random = stream_of(seed, value.name);
-  std::vector<float> numbers(static_cast<std::size_t>(element_count(value.shape)), 1.0F);
+  const double parameter = value.initializer.parameter;
+  std::vector<float> numbers(static_cast<std::size_t>(element_count(value.shape)),
+                             static_cast<float>(parameter));
   if (value.initializer.fill == Fill::normal) {
-    for (float& number : numbers)
-      number = static_cast<float>(value.initializer.standard_deviation * normal(random));
+    for (float& number : numbers) number = static_cast<float>(parameter * normal(random));
   }
   std::memcpy(contents.data(), numbers.data(), contents.size());
   return contents;

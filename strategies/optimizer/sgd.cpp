@@ -15,7 +15,7 @@ Program apply_sgd(Program program, const Spec& spec) {
   for (const auto& [weight, gradient] : gradients) {
     const Value trained = program.value(weight);
     const ValueId velocity = builder.persistent(trained.name + ".velocity", trained.shape,
-                                                Role::optimizer_state, {Fill::zeros, 0.0});
+                                                Role::optimizer_state, {Fill::constant, 0.0});
     builder.emit("sgd_momentum", trained.name + ".update", {weight, gradient, velocity}, attributes,
                  {weight, velocity});
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "harness/base/error.h"
@@ -50,6 +51,18 @@ TEST(ResNet, evaluates_on_the_values_it_trains) {
     return result;
   };
   EXPECT_EQ(names(workload->training_forward()), names(*workload->evaluation()));
+}
+
+TEST(ResNet, scales_its_residual_branches_at_the_start_as_asked) {
+  const auto scaled = [](const std::string& spec) {
+    const Program program = make_workload(Spec::parse(spec))->training_forward();
+    return std::ranges::count_if(program.values, [](const Value& value) {
+      return value.name.ends_with(".scale") && value.initializer.parameter == 0.25;
+    });
+  };
+  EXPECT_EQ(scaled("resnet(depth=18,residual_scale=0.25)"), 2 + 2 + 2 + 2);
+  EXPECT_EQ(scaled("resnet(depth=50,residual_scale=0.25)"), 3 + 4 + 6 + 3);
+  EXPECT_EQ(scaled("resnet(depth=50)"), 0);
 }
 
 TEST(ResNet, refuses_sizes_that_do_not_exist_and_says_which_do) {

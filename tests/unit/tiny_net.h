@@ -16,11 +16,13 @@ inline Program tiny_residual_net(std::int64_t batch = 2, std::int64_t channels =
     return build.persistent(name, std::move(shape), Role::weight, random);
   };
   const auto norm = [&](const std::string& name, ValueId x, std::int64_t count) {
-    const auto scale = build.persistent(name + ".scale", {channels}, Role::weight, {Fill::ones});
+    const auto scale =
+        build.persistent(name + ".scale", {channels}, Role::weight, {Fill::constant, 1});
     const auto shift = build.persistent(name + ".shift", {channels}, Role::weight, {});
-    const auto mean = build.persistent(name + ".mean", {channels}, Role::statistic, {Fill::zeros});
+    const auto mean =
+        build.persistent(name + ".mean", {channels}, Role::statistic, {Fill::constant, 0});
     const auto variance =
-        build.persistent(name + ".variance", {channels}, Role::statistic, {Fill::ones});
+        build.persistent(name + ".variance", {channels}, Role::statistic, {Fill::constant, 1});
     const auto y = build.emit("batch_norm", name, {x, scale, shift}, {{"epsilon", 1e-5}});
     build.emit("update_statistics", name + ".statistics", {mean, variance, y[1], y[2]},
                {{"momentum", 0.1}, {"count", count}}, {mean, variance});
@@ -63,7 +65,7 @@ inline Program with_sgd(Program program) {
   for (const auto& [weight, gradient] : gradients) {
     const Value trained = program.value(weight);
     const auto velocity = build.persistent(trained.name + ".velocity", trained.shape,
-                                           Role::optimizer_state, {Fill::zeros});
+                                           Role::optimizer_state, {Fill::constant, 0});
     build.emit("sgd_momentum", trained.name + ".update", {weight, gradient, velocity},
                {{"learning_rate", 0.05}, {"momentum", 0.9}, {"weight_decay", 1e-4}},
                {weight, velocity});
