@@ -55,6 +55,10 @@ class Allocator {
   // Takes the block as it was returned. Throws Error for one that is not live here.
   virtual void deallocate(const Block& block) = 0;
   virtual AllocatorStatistics statistics() const = 0;
+  // Gives idle memory back to the device, as far as the strategy can (torch.cuda.empty_cache).
+  virtual void trim() {}
+  // The device has finished everything handed to it so far: the end of a step.
+  virtual void synchronized() {}
   // What this strategy must have done for a result under its name to count ("" = engaged).
   // Asked after the run: growth must have grown, preallocation must hold its one segment.
   virtual std::string why_not_engaged() const { return ""; }

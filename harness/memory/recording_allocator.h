@@ -41,6 +41,8 @@ class RecordingAllocator final : public Allocator {
   }
 
   AllocatorStatistics statistics() const override { return strategy_.statistics(); }
+  void trim() override { strategy_.trim(); }
+  void synchronized() override { strategy_.synchronized(); }
   std::string why_not_engaged() const override { return strategy_.why_not_engaged(); }
 
  private:

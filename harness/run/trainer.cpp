@@ -128,6 +128,7 @@ StepResult Trainer::step() {
         result.loss = loss;
       });
   device_.synchronize();
+  allocator_.synchronized();
   result.time_ns = elapsed_ns(start);
   return result;
 }

@@ -135,6 +135,14 @@ bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
   return true;
 }
 
+bool BestFitIndex::take_largest(Entry& taken) {
+  if (leaves_.empty()) return false;
+  const Leaf& last = *leaves_.back();
+  taken = last.entries[last.count - 1];
+  remove(leaves_.size() - 1, last.count - 1);
+  return true;
+}
+
 Bytes BestFitIndex::largest() const {
   if (leaves_.empty()) return 0;
   const Leaf& last = *leaves_.back();

@@ -29,6 +29,9 @@ class BestFitIndex {
   // False when there is none.
   bool take_at_least(Bytes size, Entry& taken);
 
+  // Takes out the largest entry, at the highest address among equals. False when there is none.
+  bool take_largest(Entry& taken);
+
   bool empty() const { return leaves_.empty(); }
   Bytes largest() const;
 

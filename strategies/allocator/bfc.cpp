@@ -8,50 +8,23 @@
 // for other threads to free.
 #include <algorithm>
 #include <memory>
-#include <vector>
 
-#include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/memory/allocator.h"
-#include "harness/memory/poison.h"
 #include "strategies/allocator/best_fit_index.h"
 #include "strategies/allocator/bfc_options.h"
+#include "strategies/allocator/chunked_allocator.h"
 
 namespace headroom {
 namespace {
 
 constexpr Bytes kFirstRegion = 2 * kMiB;  // with growth
 
-using ChunkHandle = std::uint32_t;
-constexpr ChunkHandle kNoChunk = ~ChunkHandle{0};
-
-struct Chunk {
-  Address address = 0;
-  Bytes size = 0;
-  Bytes requested = 0;        // 0 = free
-  std::byte* data = nullptr;  // null on meta
-  ChunkHandle previous = kNoChunk;
-  ChunkHandle next = kNoChunk;
-
-  bool in_use() const { return requested > 0; }
-};
-
-struct Region {
-  Segment segment;
-  ChunkHandle first = kNoChunk;  // keeps its handle as long as the region lives
-};
-
-class Bfc final : public Allocator {
+class Bfc final : public ChunkedAllocator {
  public:
   Bfc(const Spec& spec, DeviceMemory& memory)
-      : name_(spec.to_string()),
+      : ChunkedAllocator(spec.to_string(), memory),
         options_(read_bfc_options(spec, memory.capacity())),
-        memory_(memory),
         next_region_(options_.growth ? std::min(options_.limit, kFirstRegion) : options_.limit) {}
-
-  ~Bfc() override {
-    for (const Region& region : regions_) memory_.free(region.segment);
-  }
 
   Block allocate(Bytes bytes, const AllocationHint&) override {
     if (bytes == 0) return {};
@@ -68,113 +41,62 @@ class Bfc final : public Allocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    if (block.handle >= chunks_.size() || chunks_[block.handle].address != block.address ||
-        !chunks_[block.handle].in_use())
-      throw Error(name_ + ": a block was freed that is not live");
-    Chunk& chunk = chunks_[block.handle];
-    statistics_.requested -= chunk.requested;
-    statistics_.allocated -= chunk.size;
-    --statistics_.live_blocks;
-    chunk.requested = 0;
-    if (chunk.data != nullptr) poison(chunk.data, chunk.size);
-    ChunkHandle handle = block.handle;
-    if (is_free(chunk.next)) {
-      remove_from_index(chunk.next);
+    Handle handle = take_back(block);
+    if (is_free(chunk(handle).next)) {
+      remove_from_index(chunk(handle).next);
       absorb_next(handle);
     }
-    if (is_free(chunk.previous)) {
-      handle = chunk.previous;
+    if (is_free(chunk(handle).previous)) {
+      handle = chunk(handle).previous;
       remove_from_index(handle);
       absorb_next(handle);
     }
     add_to_index(handle);
   }
 
-  AllocatorStatistics statistics() const override {
-    AllocatorStatistics result = statistics_;
-    result.largest_free = free_.largest();
-    return result;
+  void trim() override {
+    for (const Handle region : idle_segments()) release(region);
   }
 
   std::string why_not_engaged() const override {
-    if (first_region_ == 0) return name_ + " never took memory from the device";
+    if (first_region_ == 0) return name() + " never took memory from the device";
     if (options_.growth && first_region_ == options_.limit)
-      return name_ + ": the first region already took the whole limit, so nothing could grow";
-    if (!options_.growth && regions_.size() != 1)
-      return name_ + ": preallocation must hold exactly one region, but holds " +
-             std::to_string(regions_.size());
+      return name() + ": the first region already took the whole limit, so nothing could grow";
+    if (!options_.growth && figures().segments != 1)
+      return name() + ": preallocation must hold exactly one region, but holds " +
+             std::to_string(figures().segments);
     return "";
   }
 
  private:
-  Block serve(ChunkHandle handle, Bytes rounded, Bytes requested) {
-    const Bytes size = chunks_[handle].size;
-    if (size >= 2 * rounded || size - rounded >= options_.max_slack) split(handle, rounded);
-    Chunk& chunk = chunks_[handle];
-    chunk.requested = requested;
-    if (chunk.data != nullptr) unpoison(chunk.data, requested);
-    statistics_.requested += requested;
-    statistics_.allocated += chunk.size;
-    ++statistics_.live_blocks;
-    return {.address = chunk.address,
-            .requested = requested,
-            .size = chunk.size,
-            .data = chunk.data,
-            .handle = handle};
-  }
+  Bytes largest_free() const override { return free_.largest(); }
 
-  // The low part stays under `handle`; the rest becomes a free chunk.
-  void split(ChunkHandle handle, Bytes size) {
-    const ChunkHandle rest = new_chunk();
-    Chunk& low = chunks_[handle];
-    chunks_[rest] = {.address = low.address + size,
-                     .size = low.size - size,
-                     .data = low.data == nullptr ? nullptr : low.data + size,
-                     .previous = handle,
-                     .next = low.next};
-    if (low.next != kNoChunk) chunks_[low.next].previous = rest;
-    low.next = rest;
-    low.size = size;
-    add_to_index(rest);
-    ++statistics_.splits;
-  }
-
-  void absorb_next(ChunkHandle handle) {
-    Chunk& chunk = chunks_[handle];
-    const ChunkHandle gone = chunk.next;
-    chunk.size += chunks_[gone].size;
-    chunk.next = chunks_[gone].next;
-    if (chunk.next != kNoChunk) chunks_[chunk.next].previous = handle;
-    unused_.push_back(gone);
-    ++statistics_.merges;
+  Block serve(Handle handle, Bytes rounded, Bytes requested) {
+    const Bytes size = chunk(handle).size;
+    if (size >= 2 * rounded || size - rounded >= options_.max_slack)
+      add_to_index(split(handle, rounded));
+    return hand_out(handle, requested);
   }
 
   // Takes a region that can serve `rounded`; false when limit or device forbid it.
   bool extend(Bytes rounded) {
-    const Bytes available = align_down(options_.limit - pool_, kBlockAlignment);
+    const Bytes available = align_down(options_.limit - held(), kBlockAlignment);
     if (rounded > available) return false;
     bool doubled = false;
     while (next_region_ < rounded) {
       next_region_ *= 2;
       doubled = true;
     }
-    Segment segment;
-    for (Bytes bytes = std::min(next_region_, available);; bytes = back_off(bytes)) {
+    Handle region = kNone;
+    for (Bytes bytes = std::min(next_region_, available); region == kNone;
+         bytes = back_off(bytes)) {
       if (bytes < rounded) return false;
-      if (try_allocate(bytes, segment)) break;
+      region = add_segment(bytes);
     }
     if (!doubled) next_region_ *= 2;
-    add_region(segment);
+    if (first_region_ == 0) first_region_ = chunk(region).size;
+    add_to_index(region);
     return true;
-  }
-
-  bool try_allocate(Bytes bytes, Segment& segment) {
-    try {
-      segment = memory_.allocate(bytes);
-      return true;
-    } catch (const OutOfMemory&) {
-      return false;
-    }
   }
 
   // In single precision, as the original computes it.
@@ -184,84 +106,31 @@ class Bfc final : public Allocator {
     return less < bytes ? less : bytes - kBlockAlignment;
   }
 
-  void add_region(const Segment& segment) {
-    const ChunkHandle handle = new_chunk();
-    chunks_[handle] = {.address = segment.address, .size = segment.size, .data = segment.data};
-    if (segment.data != nullptr) poison(segment.data, segment.size);
-    regions_.push_back({segment, handle});
-    pool_ += segment.size;
-    statistics_.reserved += segment.charged;
-    ++statistics_.segments;
-    if (first_region_ == 0) first_region_ = segment.size;
-    add_to_index(handle);
-  }
-
   // The last resort: gives wholly free regions back, if the device could then serve `rounded`.
   bool release_free_regions(Bytes rounded) {
     if (!options_.garbage_collection) return false;
-    // Neighbours that are both free have merged, so a free region is one free chunk.
-    const auto is_idle = [this](const Region& region) {
-      const Chunk& chunk = chunks_[region.first];
-      return !chunk.in_use() && chunk.next == kNoChunk;
-    };
+    const std::vector<Handle> regions = idle_segments();
     Bytes idle = 0;
-    for (const Region& region : regions_) idle += is_idle(region) ? region.segment.size : 0;
-    if (idle == 0 || rounded > options_.limit - pool_ + idle) return false;
-    for (const Region& region : regions_) {
-      if (!is_idle(region)) continue;
-      remove_from_index(region.first);
-      memory_.free(region.segment);
-      pool_ -= region.segment.size;
-      statistics_.reserved -= region.segment.charged;
-      --statistics_.segments;
-    }
-    std::erase_if(regions_, [&](const Region& region) {
-      if (!is_idle(region)) return false;
-      unused_.push_back(region.first);
-      return true;
-    });
+    for (const Handle region : regions) idle += chunk(region).size;
+    if (idle == 0 || rounded > options_.limit - held() + idle) return false;
+    for (const Handle region : regions) release(region);
     return true;
   }
 
-  bool is_free(ChunkHandle handle) const { return handle != kNoChunk && !chunks_[handle].in_use(); }
-  void add_to_index(ChunkHandle handle) {
-    free_.insert({chunks_[handle].size, chunks_[handle].address, handle});
-  }
-  void remove_from_index(ChunkHandle handle) {
-    free_.erase(chunks_[handle].size, chunks_[handle].address);
+  void release(Handle region) {
+    remove_from_index(region);
+    free_segment(region);
   }
 
-  ChunkHandle new_chunk() {
-    if (unused_.empty()) {
-      chunks_.emplace_back();
-      return static_cast<ChunkHandle>(chunks_.size() - 1);
-    }
-    const ChunkHandle handle = unused_.back();
-    unused_.pop_back();
-    return handle;
+  void add_to_index(Handle handle) {
+    free_.insert({chunk(handle).size, chunk(handle).address, handle});
   }
+  void remove_from_index(Handle handle) { free_.erase(chunk(handle).size, chunk(handle).address); }
 
-  [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
-    throw OutOfMemory({.requested_bytes = bytes,
-                       .capacity_bytes = memory_.capacity(),
-                       .reserved_bytes = statistics_.reserved,
-                       .allocated_bytes = statistics_.allocated,
-                       .free_bytes = pool_ - statistics_.allocated,
-                       .largest_free_bytes = free_.largest(),
-                       .allocator = name_});
-  }
-
-  std::string name_;
   BfcOptions options_;
-  DeviceMemory& memory_;
   Bytes next_region_;
   Bytes first_region_ = 0;
-  Bytes pool_ = 0;  // Σ usable bytes of regions
-  std::vector<Region> regions_;
-  std::vector<Chunk> chunks_;
-  std::vector<ChunkHandle> unused_;
   BestFitIndex free_;
-  AllocatorStatistics statistics_;
 };
 
 const bool registered = Registry<AllocatorStrategy>::instance().add(

@@ -1,0 +1,197 @@
+// caching: PyTorch's allocator for GPUs. Blocks of up to 1 MiB are cut from segments of 2 MiB, up
+// to 10 MiB from segments of 20 MiB, larger ones get a segment of their own, rounded up to 2 MiB;
+// freed segments are kept and given back only when nothing else helps. Decisions follow
+// c10/cuda/CUDACachingAllocator.cpp of pytorch/pytorch at eb42ad6; parameters are those of
+// PYTORCH_ALLOC_CONF. Cost: two searches of a sorted index per pair; memory: what no request of
+// another size class can use.
+//
+// There is one stream, so one pool per size class, no events and no waiting for other streams.
+// Not modelled: private pools of CUDA graphs, callbacks that free memory, pinned host memory,
+// several entries in roundup_power2_divisions. Expandable segments are a strategy of their own.
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/best_fit_index.h"
+#include "strategies/allocator/caching_options.h"
+#include "strategies/allocator/chunked_allocator.h"
+
+namespace headroom {
+namespace {
+
+class Caching final : public ChunkedAllocator {
+ public:
+  Caching(const Spec& spec, DeviceMemory& memory)
+      : ChunkedAllocator(spec.to_string(), memory),
+        options_(read_caching_options(spec, memory.capacity())) {}
+
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    if (bytes == 0) return {};
+    if (bytes > memory_.capacity()) {  // too large to be rounded up
+      trim();
+      throw_out_of_memory(bytes);
+    }
+    const Bytes size = caching_block_size(bytes, options_.roundup_power2_divisions);
+    const Pool pool = size <= kSmallRequest ? small : large;
+    Handle handle = find(pool, size);
+    if (handle == kNone) handle = take_segment(pool, size);
+    if (handle == kNone) throw_out_of_memory(bytes);
+    if (is_worth_splitting(pool, chunk(handle).size, size)) add_to_pool(split(handle, size));
+    return hand_out(handle, bytes);
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    Handle handle = take_back(block);
+    if (is_free(chunk(handle).previous)) {
+      const Handle previous = chunk(handle).previous;
+      remove_from_pool(previous);
+      absorb_next(previous);
+      handle = previous;
+    }
+    if (is_free(chunk(handle).next)) {
+      remove_from_pool(chunk(handle).next);
+      absorb_next(handle);
+    }
+    add_to_pool(handle);
+  }
+
+  void trim() override {
+    for (const Handle segment : idle_segments()) release(segment);
+  }
+
+ private:
+  enum Pool : std::uint32_t { small, large };  // a chunk's tag
+
+  Bytes largest_free() const override {
+    return std::max(pools_[small].largest(), pools_[large].largest());
+  }
+
+  // The best fit, unless max_split_size forbids to spend a block this large on it.
+  Handle find(Pool pool, Bytes size) {
+    if (pool == large) ++large_searches_;
+    BestFitIndex::Entry found;
+    if (!pools_[pool].take_at_least(size, found)) return kNone;
+    const bool oversize = found.size >= options_.max_split_size;
+    if (oversize &&
+        (size < options_.max_split_size || found.size - size >= options_.max_non_split_rounding)) {
+      pools_[pool].insert(found);
+      return kNone;
+    }
+    return found.handle;
+  }
+
+  bool is_worth_splitting(Pool pool, Bytes available, Bytes size) const {
+    const Bytes rest = available - size;
+    if (pool == small) return rest >= kCachingGranule;
+    return size < options_.max_split_size && rest > kSmallRequest;
+  }
+
+  // Nothing cached serves the request: collect, ask the device, and give back step by step what is
+  // idle before asking again.
+  Handle take_segment(Pool pool, Bytes size) {
+    const Bytes bytes = caching_segment_size(size);
+    collect_garbage();
+    Handle segment = ask_device(pool, bytes);
+    if (segment == kNone && release_oversize(pool, size)) segment = ask_device(pool, bytes);
+    if (segment == kNone) {
+      trim();
+      segment = ask_device(pool, bytes);
+    }
+    return segment;
+  }
+
+  Handle ask_device(Pool pool, Bytes bytes) {
+    if (held() + bytes > options_.allowed) return kNone;
+    const Handle segment = add_segment(bytes);
+    if (segment != kNone) chunk(segment).tag = pool;
+    return segment;
+  }
+
+  // Idle large segments go until what is left of them lies below the threshold: each round those
+  // that have been idle for at least the average number of searches.
+  void collect_garbage() {
+    if (options_.garbage_collection_threshold == 0) return;
+    const auto threshold = static_cast<Bytes>(options_.garbage_collection_threshold *
+                                              static_cast<double>(options_.allowed));
+    if (held() <= threshold) return;
+    const Bytes target = held() - threshold;
+    std::vector<Handle> idle = idle_segments();
+    std::erase_if(idle, [this](Handle segment) { return chunk(segment).tag != large; });
+    Bytes reclaimed = 0;
+    for (bool released = true; reclaimed < target && released && !idle.empty();) {
+      double total_age = 0;
+      for (const Handle segment : idle) total_age += age(segment);
+      const double average = total_age / static_cast<double>(idle.size());
+      released = std::erase_if(idle, [&](Handle segment) {
+                   if (age(segment) < average) return false;
+                   reclaimed += chunk(segment).size;
+                   release(segment);
+                   return true;
+                 }) > 0;
+    }
+  }
+
+  // With max_split_size: gives back the one cached block that would be large enough, or the
+  // largest ones until they add up.
+  bool release_oversize(Pool pool, Bytes size) {
+    if (options_.max_split_size == std::numeric_limits<Bytes>::max()) return false;
+    const Bytes wanted = std::max(size, options_.max_split_size);
+    BestFitIndex::Entry found;
+    if (pools_[pool].take_at_least(wanted, found)) {
+      free_segment(found.handle);
+      return true;
+    }
+    Bytes released = 0;
+    while (released < wanted && pools_[pool].largest() >= options_.max_split_size) {
+      pools_[pool].take_largest(found);
+      released += found.size;
+      free_segment(found.handle);
+    }
+    return released >= wanted;
+  }
+
+  void release(Handle segment) {
+    remove_from_pool(segment);
+    free_segment(segment);
+  }
+
+  // Searches of the large pool since the segment became idle.
+  double age(Handle segment) const {
+    return static_cast<double>(large_searches_ - idle_since_[chunk(segment).segment]);
+  }
+
+  void add_to_pool(Handle handle) {
+    const Chunk& idle = chunk(handle);
+    pools_[idle.tag].insert({idle.size, idle.address, handle});
+    if (!idle.is_whole_segment() || options_.garbage_collection_threshold == 0) return;
+    if (idle_since_.size() <= idle.segment) idle_since_.resize(idle.segment + 1);
+    idle_since_[idle.segment] = large_searches_;
+  }
+  void remove_from_pool(Handle handle) {
+    const Chunk& idle = chunk(handle);
+    pools_[idle.tag].erase(idle.size, idle.address);
+  }
+
+  CachingOptions options_;
+  std::array<BestFitIndex, 2> pools_;
+  std::uint64_t large_searches_ = 0;
+  std::vector<std::uint64_t> idle_since_;  // by segment; kept for garbage collection only
+};
+
+const bool registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "caching",
+     .summary = "PyTorch's caching allocator: small and large pools, segments of 2 and 20 MiB, "
+                "best fit, freed segments kept until memory runs short. Parameters as in "
+                "PYTORCH_ALLOC_CONF, in bytes; fraction as in set_per_process_memory_fraction",
+     .parameters = {"fraction", "garbage_collection_threshold", "max_non_split_rounding",
+                    "max_split_size", "roundup_power2_divisions"},
+     .examples = {"caching", "caching(max_split_size=24MiB)", "caching(roundup_power2_divisions=4)",
+                  "caching(fraction=0.9,garbage_collection_threshold=0.6)"},
+     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Caching>(spec, memory);
+     }});
+
+}  // namespace
+}  // namespace headroom

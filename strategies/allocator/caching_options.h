@@ -1,0 +1,40 @@
+// What `caching(…)` and `expandable(…)` may be told, and the sizes that PyTorch's rules derive from
+// a request.
+#pragma once
+
+#include <bit>
+#include <limits>
+
+#include "harness/base/spec.h"
+
+namespace headroom {
+
+// Constants and rules of c10/cuda/CUDACachingAllocator.cpp and its headers, by our own names.
+inline constexpr Bytes kCachingGranule = 512;
+inline constexpr Bytes kSmallRequest = kMiB;  // up to here requests go to the small pool
+inline constexpr Bytes kSmallSegment = 2 * kMiB;
+inline constexpr Bytes kLargeSegment = 20 * kMiB;
+inline constexpr Bytes kOwnSegmentRequest = 10 * kMiB;  // from here a segment fits its request
+
+// Parameters are named as in PYTORCH_ALLOC_CONF, sizes in bytes instead of MB.
+struct CachingOptions {
+  Bytes max_split_size = std::numeric_limits<Bytes>::max();
+  Bytes max_non_split_rounding = kLargeSegment;
+  Bytes roundup_power2_divisions = 0;       // 0 = multiples of 512 bytes
+  double garbage_collection_threshold = 0;  // 0 = off
+  Bytes allowed = 0;                        // of the device, all segments together
+};
+
+// `fraction` is torch.cuda.set_per_process_memory_fraction. Throws InputError.
+CachingOptions read_caching_options(const Spec& spec, Bytes capacity);
+
+// The bytes a block takes for a request of at least 1 byte.
+inline Bytes caching_block_size(Bytes requested, Bytes power2_divisions) {
+  if (power2_divisions <= 1 || requested <= kCachingGranule * power2_divisions)
+    return align_up(requested, kCachingGranule);
+  return align_up(requested, std::bit_floor(requested) / power2_divisions);
+}
+// The bytes of the segment that is taken when nothing cached serves a block of `size`.
+Bytes caching_segment_size(Bytes size);
+
+}  // namespace headroom

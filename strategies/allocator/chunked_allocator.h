@@ -1,0 +1,162 @@
+// What strategies that cut segments into chunks share: the chunks with their neighbours, the
+// figures every strategy reports, and the exchange of segments with the device. Which chunk serves
+// a request, when a chunk is split or merged and how segments are sized is the strategy's own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/poison.h"
+
+namespace headroom {
+
+class ChunkedAllocator : public Allocator {
+ public:
+  ~ChunkedAllocator() override;
+  AllocatorStatistics statistics() const final {
+    AllocatorStatistics result = statistics_;
+    result.largest_free = largest_free();
+    return result;
+  }
+
+ protected:
+  using Handle = std::uint32_t;
+  static constexpr Handle kNone = ~Handle{0};
+
+  struct Chunk {
+    Address address = 0;
+    Bytes size = 0;
+    Bytes requested = 0;        // 0 = not in use
+    std::byte* data = nullptr;  // null on meta
+    Handle previous = kNone;    // neighbours by address; in the same segment only
+    Handle next = kNone;
+    std::uint32_t segment = 0;  // index into segments()
+    std::uint32_t tag = 0;      // the strategy's own; the rest of a split inherits it
+
+    bool in_use() const { return requested > 0; }
+    bool is_whole_segment() const { return previous == kNone && next == kNone; }
+  };
+
+  ChunkedAllocator(std::string name, DeviceMemory& memory)
+      : memory_(memory), name_(std::move(name)) {}
+
+  // Largest chunk that is not in use.
+  virtual Bytes largest_free() const = 0;
+
+  Chunk& chunk(Handle handle) { return chunks_[handle]; }
+  const Chunk& chunk(Handle handle) const { return chunks_[handle]; }
+  const std::string& name() const { return name_; }
+  const AllocatorStatistics& figures() const { return statistics_; }
+  Bytes held() const { return held_; }
+
+  // A free chunk becomes the block that answers a request; and back, after checking that the block
+  // is one of ours.
+  Block hand_out(Handle handle, Bytes requested) {
+    Chunk& chunk = chunks_[handle];
+    chunk.requested = requested;
+    unpoison(chunk.data, requested);
+    statistics_.requested += requested;
+    statistics_.allocated += chunk.size;
+    ++statistics_.live_blocks;
+    return {.address = chunk.address,
+            .requested = requested,
+            .size = chunk.size,
+            .data = chunk.data,
+            .handle = handle};
+  }
+  Handle take_back(const Block& block) {
+    if (block.handle >= chunks_.size() || chunks_[block.handle].address != block.address ||
+        !chunks_[block.handle].in_use())
+      throw Error(name_ + ": a block was freed that is not live");
+    Chunk& chunk = chunks_[block.handle];
+    statistics_.requested -= chunk.requested;
+    statistics_.allocated -= chunk.size;
+    --statistics_.live_blocks;
+    chunk.requested = 0;
+    poison(chunk.data, chunk.size);
+    return block.handle;
+  }
+
+  // The low part keeps `handle`; returns the rest, which belongs to no index yet.
+  Handle split(Handle handle, Bytes size) {
+    const Handle rest = new_chunk();
+    Chunk& low = chunks_[handle];
+    chunks_[rest] = {.address = low.address + size,
+                     .size = low.size - size,
+                     .data = low.data == nullptr ? nullptr : low.data + size,
+                     .previous = handle,
+                     .next = low.next,
+                     .segment = low.segment,
+                     .tag = low.tag};
+    if (low.next != kNone) chunks_[low.next].previous = rest;
+    low.next = rest;
+    low.size = size;
+    ++statistics_.splits;
+    return rest;
+  }
+  // The neighbour behind ceases to be; it must be in no index any more.
+  void absorb_next(Handle handle) {
+    Chunk& chunk = chunks_[handle];
+    const Handle gone = chunk.next;
+    chunk.size += chunks_[gone].size;
+    chunk.next = chunks_[gone].next;
+    if (chunk.next != kNone) chunks_[chunk.next].previous = handle;
+    chunks_[gone].size = 0;
+    unused_.push_back(gone);
+    ++statistics_.merges;
+  }
+  bool is_free(Handle handle) const { return handle != kNone && !chunks_[handle].in_use(); }
+
+  // One chunk as large as a new segment; kNone when the device has no room for it.
+  Handle add_segment(Bytes bytes);
+  // `whole` must be the only chunk of its segment, free and in no index.
+  void free_segment(Handle whole);
+  // The free chunks that are whole segments, in the order in which these were taken.
+  std::vector<Handle> idle_segments() const;
+  const Segment& segment_of(Handle handle) const {
+    return segments_[chunks_[handle].segment].segment;
+  }
+
+  // For memory that does not come as segments: chunks over mapped address space.
+  Handle add_chunk(const Chunk& chunk) {
+    const Handle handle = new_chunk();
+    chunks_[handle] = chunk;
+    return handle;
+  }
+  void drop_chunk(Handle handle) { unused_.push_back(handle); }
+  void count_held(Bytes bytes, Bytes charged);
+  void count_given_back(Bytes bytes, Bytes charged);
+
+  [[noreturn]] void throw_out_of_memory(Bytes bytes) const;
+
+  DeviceMemory& memory_;
+
+ private:
+  struct HeldSegment {
+    Segment segment;       // size 0 = slot not in use
+    Handle first = kNone;  // keeps its handle through splits and merges
+  };
+
+  Handle new_chunk() {
+    if (unused_.empty()) {
+      chunks_.emplace_back();
+      return static_cast<Handle>(chunks_.size() - 1);
+    }
+    const Handle handle = unused_.back();
+    unused_.pop_back();
+    return handle;
+  }
+
+  std::string name_;
+  AllocatorStatistics statistics_;
+  Bytes held_ = 0;  // Σ usable bytes of segments
+  std::vector<Chunk> chunks_;
+  std::vector<Handle> unused_;
+  std::vector<HeldSegment> segments_;
+  std::vector<std::uint32_t> unused_segments_;
+};
+
+}  // namespace headroom
