@@ -28,12 +28,14 @@ std::filesystem::path headroom_home() {
   }
   const std::filesystem::path installed =
       this_executable().parent_path().parent_path() / "share" / "headroom";
-  for (const std::filesystem::path& candidate : {std::filesystem::path(kSourceRoot), installed})
+  // An installed program goes with the files installed beside it; one in its build directory has
+  // none there.
+  for (const std::filesystem::path& candidate : {installed, std::filesystem::path(kSourceRoot)})
     if (is_home(candidate)) return candidate;
   throw InputError(
       fmt::format("neither {} nor {} holds bench/suites; set HEADROOM_HOME to the "
                   "source tree of Headroom",
-                  kSourceRoot, installed.string()));
+                  installed.string(), kSourceRoot));
 }
 
 }  // namespace headroom

@@ -13,6 +13,7 @@
 #include "harness/base/registry.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/python.h"
+#include "harness/device/cuda/load_module.h"
 #include "harness/device/device.h"
 #include "harness/run/probe.h"
 #include "harness/run/provenance.h"
@@ -90,6 +91,8 @@ void describe_devices() {
     const std::string why = kind.unavailable ? kind.unavailable() : "";
     say(name, why.empty() ? "ready: " + kind.summary : "not here: " + why);
   }
+  if (cuda_module().module == nullptr)
+    for (const auto& place : cuda_module_places()) say("", "looked for: " + place.string());
   if (!Registry<DeviceKind>::instance().contains("cuda"))
     say("cuda", fmt::format("not in this build (CUDA toolkit at build time: {}); its cells are "
                             "recorded as unsupported",

@@ -202,13 +202,8 @@ Claim read_claim(const TomlSection& file) {
 Claim read_claim(const std::string& path) {
   if (!std::filesystem::is_regular_file(path))
     throw InputError(fmt::format("{}: there is no such claim file", path));
-  try {
-    const toml::table table = toml::parse_file(path);
-    return read_claim(TomlSection(table, path, "the claim"));
-  } catch (const toml::parse_error& error) {
-    throw InputError(fmt::format("{}:{}: {}", path, error.source().begin.line,
-                                 std::string(error.description())));
-  }
+  const toml::table table = parse_toml_file(path);
+  return read_claim(TomlSection(table, path, "the claim"));
 }
 
 std::vector<Claim> read_claims(const std::string& directory) {

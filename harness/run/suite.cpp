@@ -110,17 +110,10 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
   out.push_back(experiment);
 }
 
-toml::table parse(const std::filesystem::path& file) try {
-  return toml::parse_file(file.string());
-} catch (const toml::parse_error& error) {
-  throw InputError(
-      fmt::format("{}:{}: {}", file.string(), error.source().begin.line, error.description()));
-}
-
 }  // namespace
 
 Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrides) {
-  const toml::table table = parse(file);
+  const toml::table table = parse_toml_file(file.string());
   const TomlSection section(table, file.string(), "the suite");
   section.allow({"name", "description", "claims", "experiment"});
   Suite suite{

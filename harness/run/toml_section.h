@@ -20,6 +20,13 @@
 
 namespace headroom {
 
+inline toml::table parse_toml_file(const std::string& path) try {
+  return toml::parse_file(path);
+} catch (const toml::parse_error& error) {
+  throw InputError(
+      fmt::format("{}:{}: {}", path, error.source().begin.line, std::string(error.description())));
+}
+
 class TomlSection {
  public:
   TomlSection(const toml::table& table, std::string path, std::string name)

@@ -29,8 +29,8 @@ BfcOptions read_bfc_options(const Spec& spec, Bytes capacity) {
   options.garbage_collection = spec.flag("garbage_collection", true);
   options.limit = align_down(std::min(share, spec.bytes("limit", share)), kBlockAlignment);
   if (options.limit == 0)
-    throw InputError(spec.to_string() + ": leaves less than " + format_bytes(kBlockAlignment) +
-                     " of the device's " + format_bytes(capacity));
+    throw NotSupported(spec.to_string() + ": leaves less than " + format_bytes(kBlockAlignment) +
+                       " of the device's " + format_bytes(capacity));
   if (slack > 0.0)
     options.max_slack = static_cast<Bytes>(static_cast<double>(options.limit) * slack);
   return options;

@@ -111,6 +111,24 @@ def test_exact_samples_of_two_processes_agree_bit_for_bit(headroom: Headroom, co
         assert first == second
 
 
+def test_a_cell_this_machine_has_no_room_for_is_recorded_with_the_reason(headroom: Headroom, counting: str) -> None:
+    outcome = headroom("run", counting, "--samples-only", "-a", "device=host(capacity=900TiB)", "--max-pairs", "1")
+    assert outcome.code == 0, outcome.errors
+    recorded = samples(headroom.only_run())
+    assert len(recorded) == 12
+    for sample in recorded:
+        assert sample["status"] == "unsupported"
+        assert "this machine has" in sample["reason"]
+
+
+def test_a_strategy_with_no_room_on_the_device_is_recorded_with_the_reason(headroom: Headroom, counting: str) -> None:
+    outcome = headroom("run", counting, "--samples-only", "-a", "allocator=bfc(reserve=1GiB)", "--max-pairs", "1")
+    assert outcome.code == 0, outcome.errors
+    for sample in samples(headroom.only_run()):
+        assert sample["status"] == "unsupported"
+        assert "leaves less than" in sample["reason"]
+
+
 def test_a_sample_that_takes_too_long_is_recorded_as_a_timeout(headroom: Headroom) -> None:
     outcome = headroom("run", headroom.write("long.toml", LONG_SUITE), "--samples-only")
     assert outcome.code == 0, outcome.errors

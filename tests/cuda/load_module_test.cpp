@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr std::string_view kWhyNotBuilt = HEADROOM_WHY_NO_CUDA;
 constexpr const char* kPathVariable = "HEADROOM_CUDA_MODULE";
@@ -51,8 +52,8 @@ TEST(CudaModule, that_is_missing_is_a_reason_with_the_mend) {
   const LoadedCudaModule loaded = load_cuda_module({"/nowhere/one.so", "/nowhere/two.so"});
   EXPECT_EQ(loaded.module, nullptr);
   if (kWhyNotBuilt.empty()) {
-    EXPECT_THAT(loaded.problem, AllOf(HasSubstr("/nowhere/one.so, /nowhere/two.so"),
-                                      HasSubstr("HEADROOM_CUDA_MODULE")));
+    EXPECT_THAT(loaded.problem, AllOf(HasSubstr("libheadroom_cuda.so"),
+                                      HasSubstr("HEADROOM_CUDA_MODULE"), Not(HasSubstr("/"))));
   } else {
     EXPECT_THAT(loaded.problem,
                 AllOf(HasSubstr(std::string(kWhyNotBuilt)), HasSubstr("needs the CUDA toolkit")));
@@ -64,7 +65,8 @@ TEST(CudaModule, that_is_no_library_is_a_reason_that_names_the_file) {
   std::ofstream(path) << "text";
   const LoadedCudaModule loaded = load_cuda_module({path});
   EXPECT_EQ(loaded.module, nullptr);
-  EXPECT_THAT(loaded.problem, AllOf(HasSubstr("does not load"), HasSubstr(path)));
+  EXPECT_THAT(loaded.problem, AllOf(HasSubstr("does not load"), HasSubstr("not_a_library.so"),
+                                    Not(HasSubstr(path))));
   std::filesystem::remove(path);
 }
 
@@ -74,7 +76,8 @@ TEST(CudaModule, that_is_another_library_is_a_reason_that_names_the_file) {
   const LoadedCudaModule loaded = load_cuda_module({libc.dli_fname});
   EXPECT_EQ(loaded.module, nullptr);
   EXPECT_THAT(loaded.problem,
-              AllOf(HasSubstr("is no CUDA module of Headroom"), HasSubstr(libc.dli_fname)));
+              AllOf(HasSubstr("is no CUDA module of Headroom"),
+                    HasSubstr(std::filesystem::path(libc.dli_fname).filename().string())));
 }
 
 TEST(CudaModule, of_this_build_loads_without_a_driver) {

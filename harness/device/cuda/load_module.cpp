@@ -14,18 +14,24 @@ namespace {
 constexpr const char* kPathVariable = "HEADROOM_CUDA_MODULE";
 constexpr std::string_view kWhyNotBuilt = HEADROOM_WHY_NO_CUDA;
 
-std::string not_found(const std::vector<std::filesystem::path>& places) {
+// Problems go into results: they do without the names of this machine's directories.
+std::string not_found() {
   if (!kWhyNotBuilt.empty())
     return fmt::format(
         "this build has no CUDA module ({}); needs the CUDA toolkit 12.5 or newer with cuBLAS and "
         "cuDNN 9, nvcc on PATH, and a build configured with -Dcuda=enabled",
         kWhyNotBuilt);
-  std::vector<std::string> names;
-  for (const auto& place : places) names.push_back(place.string());
   return fmt::format(
-      "the CUDA module was not found at {}; needs the file there (ninja builds it) or its path in "
-      "{}",
-      fmt::join(names, ", "), kPathVariable);
+      "the CUDA module was not found; needs libheadroom_cuda.so beside the program (ninja builds "
+      "it) or its path in {}; headroom doctor says where it was looked for",
+      kPathVariable);
+}
+
+std::string without_directory(std::string text, const std::filesystem::path& file) {
+  const std::string whole = file.string();
+  for (std::size_t at = text.find(whole); at != std::string::npos; at = text.find(whole))
+    text.replace(at, whole.size(), file.filename().string());
+  return text;
 }
 
 }  // namespace
@@ -55,21 +61,21 @@ LoadedCudaModule load_cuda_module(const std::vector<std::filesystem::path>& plac
       return {nullptr, place,
               fmt::format("the CUDA module does not load: {}; needs the CUDA runtime, cuBLAS and "
                           "cuDNN it was built with (LD_LIBRARY_PATH names their folder)",
-                          dlerror())};
+                          without_directory(dlerror(), place))};
     const auto entry = reinterpret_cast<CudaEntryPoint>(dlsym(handle, kCudaEntryPoint));
     if (entry == nullptr)
       return {nullptr, place,
-              fmt::format("{} is no CUDA module of Headroom: it has no function {}", place.string(),
-                          kCudaEntryPoint)};
+              fmt::format("{} is no CUDA module of Headroom: it has no function {}",
+                          place.filename().string(), kCudaEntryPoint)};
     const CudaModule* module = entry();
     if (module->version != HEADROOM_VERSION)
       return {nullptr, place,
               fmt::format("the CUDA module {} belongs to Headroom {}, this is {}; needs the module "
                           "of the same build",
-                          place.string(), module->version, HEADROOM_VERSION)};
+                          place.filename().string(), module->version, HEADROOM_VERSION)};
     return {module, place, ""};
   }
-  return {nullptr, {}, not_found(places)};
+  return {nullptr, {}, not_found()};
 }
 
 const LoadedCudaModule& cuda_module() {

@@ -1,5 +1,6 @@
 // The host as a device: computes with oneDNN in memory of its own, taken from the system in
 // segments, so that every strategy meets a real capacity and real page faults.
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/device/host/host_kernels.h"
@@ -31,7 +32,11 @@ class HostDevice : public Device {
 
 std::unique_ptr<Device> create_host(const Spec& spec) {
   spec.require_known({"capacity"});
-  return std::make_unique<HostDevice>(spec.bytes("capacity", default_host_capacity()));
+  const Bytes capacity = spec.bytes("capacity", default_host_capacity());
+  if (capacity > physical_memory())
+    throw NotSupported(spec.to_string() + ": this machine has " + format_bytes(physical_memory()) +
+                       " of memory; ask for less, or run it on a larger machine");
+  return std::make_unique<HostDevice>(capacity);
 }
 
 const bool registered = Registry<DeviceKind>::instance().add(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -69,6 +70,11 @@ std::byte* HostMemory::commit(Bytes bytes) {
 
 void HostMemory::release(std::byte* data, Bytes bytes) {
   if (munmap(data, bytes) != 0) throw_refused("unmap", bytes, errno);
+}
+
+Bytes physical_memory() {
+  return static_cast<Bytes>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
 }
 
 Bytes default_host_capacity() {

@@ -26,4 +26,7 @@ class HostMemory final : public DeviceMemory {
 // shared machine, because a preallocating strategy takes all it is given.
 Bytes default_host_capacity();
 
+// What the machine has in all.
+Bytes physical_memory();
+
 }  // namespace headroom

@@ -40,7 +40,7 @@ Bytes free_bytes() {
 Bytes capacity_or_default(Bytes asked) {
   const Bytes free = free_bytes();
   if (asked > free)
-    throw InputError(
+    throw NotSupported(
         fmt::format("cuda(capacity={}): the GPU has {} free; ask for less, or leave "
                     "the capacity out to take that less {}",
                     asked, format_bytes(free), format_bytes(kReserve)));
