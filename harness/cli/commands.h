@@ -11,6 +11,7 @@ ExitCode list_command(const ListOptions& options);
 ExitCode verify_command(const VerifyOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode doctor_command(const DoctorOptions& options);
+ExitCode merge_command(const MergeOptions& options);
 ExitCode export_state_command(const ExportStateOptions& options);
 ExitCode sample_command(const SampleOptions& options);
 ExitCode touch_command(const TouchOptions& options);

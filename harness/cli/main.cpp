@@ -19,6 +19,7 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const VerifyOptions& options) const { return verify_command(options); }
     ExitCode operator()(const ReportOptions& options) const { return report_command(options); }
     ExitCode operator()(const DoctorOptions& options) const { return doctor_command(options); }
+    ExitCode operator()(const MergeOptions& options) const { return merge_command(options); }
     ExitCode operator()(const ExportStateOptions& options) const {
       return export_state_command(options);
     }

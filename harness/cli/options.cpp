@@ -24,6 +24,8 @@ constexpr const char* kExamples = R"(Examples
   headroom run quick --filter 'claim=S02'
   headroom run --resume runs/RUN        go on after Ctrl-C, a crash or a full disk
   headroom report runs/RUN              write the report again
+  headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a machine like it
+  headroom merge runs/FIRST runs/SECOND          one run of both
 
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
@@ -99,6 +101,11 @@ class RunArguments {
     command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)");
     command_.add_option("--max-pairs", run_.max_pairs, "At most so many blocks per experiment")
         ->check(CLI::PositiveNumber);
+    command_
+        .add_option("--shard", shard_,
+                    "2/4: the second of four parts of the run, for machines of one kind that share "
+                    "it; headroom merge puts them together")
+        ->needs(command_.get_option("--seed"));
     command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
     command_.add_flag("--dry-run", run_.dry_run, "Print what would run and how long it may take");
     // Everything so far was settled when a run began.
@@ -119,6 +126,7 @@ class RunArguments {
     run.argv = argv;
     if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
     for (const std::string& text : axes_) add_override(run.axes, text);
+    if (!shard_.empty()) run.shard = parse_shard(shard_);
     if (!budget_.empty()) run.budget = parse_duration(budget_, "--budget");
     run.progress = parse_progress_style(progress_);
     return run;
@@ -129,6 +137,7 @@ class RunArguments {
   RunOptions run_;
   std::vector<std::string> axes_;
   std::string budget_;
+  std::string shard_;
   std::string progress_ = "auto";
 };
 
@@ -137,6 +146,14 @@ CLI::App& add_list(CLI::App& app, ListOptions& list) {
   command->add_option("what", list.what,
                       "workloads, allocators, optimizers, devices, rules, suites or claims");
   command->add_flag("--json", list.json, "For programs");
+  return *command;
+}
+
+CLI::App& add_merge(CLI::App& app, MergeOptions& merge) {
+  CLI::App* command = app.add_subcommand("merge", "Make one run of the shards of a run");
+  command->add_option("shards", merge.shards, "Run directories that --shard made")->required();
+  command->add_option("--out", merge.out, "Where run directories go")->capture_default_str();
+  command->add_flag("--samples-only", merge.samples_only, "Stop before verdicts and report");
   return *command;
 }
 
@@ -173,6 +190,20 @@ std::chrono::seconds parse_duration(const std::string& text, const std::string& 
   return std::chrono::seconds{count * unit->second};
 }
 
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  const char* const last = text.data() + text.size();
+  const auto [slash, error] = std::from_chars(text.data(), last, shard.number);
+  const bool divided = error == std::errc() && slash != last && *slash == '/';
+  const auto [end, problem] = std::from_chars(divided ? slash + 1 : last, last, shard.count);
+  const bool sound = divided && problem == std::errc() && end == last && shard.number >= 1 &&
+                     shard.number <= shard.count;
+  if (!sound)
+    throw InputError(
+        fmt::format("--shard: '{}' is no part; write 2/4 for the second of four", text));
+  return shard;
+}
+
 Command parse_command_line(const std::vector<std::string>& argv) {
   CLI::App app(
       "Headroom measures which memory strategy to train with, and whether what is "
@@ -186,6 +217,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   ListOptions list;
   VerifyOptions verify;
   ReportOptions report;
+  MergeOptions merge;
   ExportStateOptions state;
   SampleOptions sample;
   TouchOptions touch;
@@ -196,6 +228,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+  const CLI::App& merge_command = add_merge(app, merge);
   const CLI::App& state_command = add_export_state(app, state);
   CLI::App& sample_command =
       add_command(app, "sample", "Run one cell in this process", "request", sample.request);
@@ -224,6 +257,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   if (verify_command.parsed()) return verify;
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
+  if (merge_command.parsed()) return merge;
   if (state_command.parsed()) return state;
   if (sample_command.parsed()) return sample;
   if (touch_command.parsed()) return touch;

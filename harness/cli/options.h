@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/run/progress.h"
+#include "harness/run/shard.h"
 #include "harness/run/suite.h"
 
 namespace headroom {
@@ -20,6 +21,7 @@ struct RunOptions {
   std::vector<std::string> filters;
   std::optional<std::uint64_t> seed;
   std::optional<int> max_pairs;
+  std::optional<Shard> shard;
   std::optional<std::chrono::seconds> budget;
   std::filesystem::path out = "runs";
   std::filesystem::path resume;
@@ -43,6 +45,12 @@ struct ReportOptions {
 };
 
 struct DoctorOptions {};
+
+struct MergeOptions {
+  std::vector<std::filesystem::path> shards;
+  std::filesystem::path out = "runs";
+  bool samples_only = false;  // no verdicts, no report
+};
 
 struct ExportStateOptions {
   std::string workload;
@@ -69,11 +77,15 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReportOptions, DoctorOptions,
-                             ExportStateOptions, SampleOptions, TouchOptions, PrintText>;
+using Command =
+    std::variant<RunOptions, ListOptions, VerifyOptions, ReportOptions, DoctorOptions, MergeOptions,
+                 ExportStateOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
+
+// "2/4". Throws InputError.
+Shard parse_shard(const std::string& text);
 
 // "90", "90s", "45m", "2h". Throws InputError naming `where`.
 std::chrono::seconds parse_duration(const std::string& text, const std::string& where);

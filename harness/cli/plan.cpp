@@ -10,6 +10,7 @@
 #include "harness/run/filter.h"
 #include "harness/run/provenance.h"
 #include "harness/run/sample_process.h"
+#include "harness/run/schedule.h"
 
 namespace headroom {
 namespace {
@@ -81,6 +82,14 @@ int sample_count(const std::vector<Experiment>& experiments) {
   int count = 0;
   for (const Experiment& experiment : experiments)
     count += experiment.blocks * static_cast<int>(experiment.arms.size());
+  return count;
+}
+
+int sample_count(const std::vector<Experiment>& experiments, std::uint64_t seed,
+                 const Shard& shard) {
+  int count = 0;
+  for (const Block& block : schedule(experiments, seed, shard))
+    count += static_cast<int>(block.arms.size());
   return count;
 }
 

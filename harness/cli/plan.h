@@ -9,6 +9,7 @@
 #include "harness/run/claim.h"
 #include "harness/run/experiment.h"
 #include "harness/run/run_info.h"
+#include "harness/run/shard.h"
 
 namespace headroom {
 
@@ -29,6 +30,8 @@ class NothingSelected : public Error {
 };
 
 int sample_count(const std::vector<Experiment>& experiments);
+int sample_count(const std::vector<Experiment>& experiments, std::uint64_t seed,
+                 const Shard& shard);
 
 // Claims of bench/claims, by id; all of them for an empty list. Throws InputError with the
 // nearest id for an unknown one.

@@ -47,11 +47,14 @@ RunInfo new_run(const RunOptions& options, const Plan& plan, const RunDirectory&
   info.suite = plan.suite;
   info.claims = plan.claims;
   info.argv = options.argv;
+  info.directory = std::filesystem::relative(".", directory.path()).string();
   info.seed = options.seed.value_or(std::random_device{}());
   info.started = timestamp_now();
   info.data = plan.files;
   info.planned_samples = sample_count(plan.experiments);
   info.experiments = plan.experiments;
+  info.shard = options.shard;
+  if (info.shard) info.planned_samples = sample_count(info.experiments, info.seed, *info.shard);
   add_provenance(info);
   return info;
 }
@@ -122,7 +125,7 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
 ExitCode resume(const RunOptions& options) {
   RunDirectory directory = RunDirectory::reopen(options.resume);
   RecordedRun run = read_run(options.resume);
-  RunOptions original = original_options(run.info);
+  RunOptions original = original_options(run.info, options.resume);
   require_same_run(run.info, make_plan(original));
   original.budget = options.budget;
   original.progress = options.progress;
@@ -139,7 +142,10 @@ ExitCode run_command(const RunOptions& options) {
     print_plan(plan);
     return ExitCode::ok;
   }
-  RunDirectory directory = RunDirectory::create(options.out, plan.suite);
+  // Machines that begin their shards in the same second make different names.
+  const std::string part =
+      options.shard ? fmt::format("-{}of{}", options.shard->number, options.shard->count) : "";
+  RunDirectory directory = RunDirectory::create(options.out, plan.suite + part);
   RunInfo info = new_run(options, plan, directory);
   return finish(info, {}, directory, options);
 }

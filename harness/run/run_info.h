@@ -9,6 +9,7 @@
 
 #include "harness/base/units.h"
 #include "harness/run/experiment.h"
+#include "harness/run/shard.h"
 
 namespace headroom {
 
@@ -48,11 +49,25 @@ struct DataFile {
   std::string origin;  // "suite" or kTrainingData
 };
 
+// A shard that was merged into a run. Its whole run.json is kept as shards/<run_id>.json.
+struct MergedShard {
+  std::string run_id;
+  Shard shard;
+  RunStatus status = RunStatus::running;
+  std::string started;
+  std::optional<std::string> finished;
+  std::string hostname_hash;
+  std::string environment_id;
+  std::optional<double> best_probe_gflops;
+  int samples = 0;
+};
+
 struct RunInfo {
   std::string run_id;
   std::string suite;
   std::vector<std::string> claims;
   std::vector<std::string> argv;
+  std::string directory;  // where relative paths in argv begin, seen from the run directory
   std::uint64_t seed = 0;
   std::string started;  // RFC 3339, UTC
   std::optional<std::string> finished;
@@ -66,6 +81,8 @@ struct RunInfo {
   std::optional<double> best_probe_gflops;
   int planned_samples = 0;
   std::vector<Experiment> experiments;
+  std::optional<Shard> shard;       // of these experiments this run does a part
+  std::vector<MergedShard> shards;  // what this run was merged from
 };
 
 // JSON as reports/schema.json describes it, indented.

@@ -103,6 +103,38 @@ BuildInfo build_from(const Json& json) {
           .executable_sha256 = json.at("executable_sha256").get<std::string>()};
 }
 
+Json shard_to_json(const Shard& shard) {
+  return {{"number", shard.number}, {"count", shard.count}};
+}
+
+Shard shard_from(const Json& json) {
+  return {.number = json.at("number").get<int>(), .count = json.at("count").get<int>()};
+}
+
+Json merged_shard_to_json(const MergedShard& merged) {
+  return {{"run_id", merged.run_id},
+          {"shard", shard_to_json(merged.shard)},
+          {"status", to_string(merged.status)},
+          {"started", merged.started},
+          {"finished", value_or_null(merged.finished)},
+          {"hostname_hash", merged.hostname_hash},
+          {"environment_id", merged.environment_id},
+          {"best_probe_gflops", value_or_null(merged.best_probe_gflops)},
+          {"samples", merged.samples}};
+}
+
+MergedShard merged_shard_from(const Json& json) {
+  return {.run_id = json.at("run_id").get<std::string>(),
+          .shard = shard_from(json.at("shard")),
+          .status = status_from(json.at("status").get<std::string>()),
+          .started = json.at("started").get<std::string>(),
+          .finished = optional_from<std::string>(json.at("finished")),
+          .hostname_hash = json.at("hostname_hash").get<std::string>(),
+          .environment_id = json.at("environment_id").get<std::string>(),
+          .best_probe_gflops = optional_from<double>(json.at("best_probe_gflops")),
+          .samples = json.at("samples").get<int>()};
+}
+
 }  // namespace
 
 std::string to_json(const RunInfo& info) {
@@ -115,12 +147,15 @@ std::string to_json(const RunInfo& info) {
   Json experiments = Json::array();
   for (const Experiment& experiment : info.experiments)
     experiments.push_back(experiment_to_json(experiment));
+  Json shards = Json::array();
+  for (const MergedShard& shard : info.shards) shards.push_back(merged_shard_to_json(shard));
   const Json json = {{"schema_version", kSchemaVersion},
                      {"kind", "run"},
                      {"run_id", info.run_id},
                      {"suite", info.suite},
                      {"claims", info.claims},
                      {"argv", info.argv},
+                     {"directory", info.directory},
                      {"seed", info.seed},
                      {"started", info.started},
                      {"finished", value_or_null(info.finished)},
@@ -133,7 +168,9 @@ std::string to_json(const RunInfo& info) {
                      {"data", data},
                      {"best_probe_gflops", value_or_null(info.best_probe_gflops)},
                      {"planned_samples", info.planned_samples},
-                     {"experiments", experiments}};
+                     {"experiments", experiments},
+                     {"shard", info.shard ? shard_to_json(*info.shard) : Json()},
+                     {"shards", shards}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -143,6 +180,7 @@ RunInfo run_info_from_json(const std::string& text) try {
                .suite = json.at("suite").get<std::string>(),
                .claims = json.at("claims").get<std::vector<std::string>>(),
                .argv = json.at("argv").get<std::vector<std::string>>(),
+               .directory = json.value("directory", ""),
                .seed = json.at("seed").get<std::uint64_t>(),
                .started = json.at("started").get<std::string>(),
                .finished = optional_from<std::string>(json.at("finished")),
@@ -155,7 +193,13 @@ RunInfo run_info_from_json(const std::string& text) try {
                .data = {},
                .best_probe_gflops = optional_from<double>(json.at("best_probe_gflops")),
                .planned_samples = json.at("planned_samples").get<int>(),
-               .experiments = {}};
+               .experiments = {},
+               .shard = std::nullopt,
+               .shards = {}};
+  if (const Json shard = json.value("shard", Json()); !shard.is_null())
+    info.shard = shard_from(shard);
+  for (const Json& shard : json.value("shards", Json::array()))
+    info.shards.push_back(merged_shard_from(shard));
   for (const Json& file : json.at("data"))
     info.data.push_back({.path = file.at("path").get<std::string>(),
                          .sha256 = file.at("sha256").get<std::string>(),

@@ -53,7 +53,7 @@ class Run {
   }
 
   RunOutcome operator()() {
-    for (Block& block : schedule(info_.experiments, info_.seed))
+    for (Block& block : schedule(info_.experiments, info_.seed, info_.shard.value_or(Shard{})))
       if (!table_.is_complete(block.experiment, block.number)) enqueue(std::move(block));
     touch_host_memory();
     do {
@@ -165,6 +165,8 @@ class Run {
 
   // Fresh blocks in place of slow ones; false when none are due.
   bool add_repeats() {
+    // Two shards would give them the same numbers; the merged run knows which are due.
+    if (info_.shard) return false;
     for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
       const auto arms = static_cast<int>(info_.experiments[i].arms.size());
       for (const int number : table_.repeats_due(i, options_.max_pairs.value_or(0))) {

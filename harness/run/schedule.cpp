@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "harness/base/sha256.h"
 
@@ -22,7 +23,8 @@ Block make_block(const Experiment& experiment, std::size_t index, int number, st
   return block;
 }
 
-std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed) {
+std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed,
+                            const Shard& shard) {
   int rounds = 0;
   for (const Experiment& experiment : experiments) rounds = std::max(rounds, experiment.blocks);
   std::vector<Block> blocks;
@@ -30,7 +32,21 @@ std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uin
     for (std::size_t i = 0; i < experiments.size(); ++i)
       if (round < experiments[i].blocks)
         blocks.push_back(make_block(experiments[i], i, round, seed));
-  return blocks;
+  if (shard.count == 1) return blocks;
+  // Dealt out in the order of their seeds, which are hashes: by their own order, one shard could
+  // get all blocks of one experiment.
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(blocks[a].seed, a) < std::pair(blocks[b].seed, b);
+  });
+  std::vector<bool> mine(blocks.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    mine[order[i]] = static_cast<int>(i) % shard.count == shard.number - 1;
+  std::vector<Block> dealt;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (mine[i]) dealt.push_back(std::move(blocks[i]));
+  return dealt;
 }
 
 }  // namespace headroom

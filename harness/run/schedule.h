@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/run/experiment.h"
+#include "harness/run/shard.h"
 
 namespace headroom {
 
@@ -20,7 +21,9 @@ struct Block {
 
 Block make_block(const Experiment& experiment, std::size_t index, int number, std::uint64_t seed);
 
-// Round r holds block r of every experiment that has so many.
-std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed);
+// Round r holds block r of every experiment that has so many. Of several shards each block is in
+// exactly one, decided by the seed; they differ by one block at most.
+std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed,
+                            const Shard& shard = {});
 
 }  // namespace headroom

@@ -119,3 +119,12 @@ def test_another_machine_program_or_environment_is_not_gone_on_with(headroom: He
     assert "the processor was 'abacus'" in outcome.errors
     assert "the program was built anew" in outcome.errors
     assert "the variable OMP_NUM_THREADS was '1' and is '7'" in outcome.errors
+
+
+def test_a_run_is_gone_on_with_from_any_directory(headroom: Headroom, counting: str, whole: dict) -> None:
+    stop_after(headroom, counting, 5, signal.SIGINT)
+    elsewhere = Headroom(headroom.place / "elsewhere")
+    elsewhere.place.mkdir()
+    outcome = elsewhere("run", "--resume", f"../runs/{headroom.only_run().name}", "--samples-only")
+    assert outcome.code == 0, outcome.errors
+    assert figures(headroom.only_run()) == whole
