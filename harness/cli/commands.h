@@ -9,6 +9,7 @@ namespace headroom {
 ExitCode run_command(const RunOptions& options);
 ExitCode list_command(const ListOptions& options);
 ExitCode verify_command(const VerifyOptions& options);
+ExitCode replay_command(const ReplayOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode doctor_command(const DoctorOptions& options);
 ExitCode merge_command(const MergeOptions& options);

@@ -101,7 +101,7 @@ void describe_devices() {
 
 void describe_reports() {
   fmt::print("Reports\n");
-  const std::string python = find_report_python();
+  const std::string python = find_python(report_modules());
   say("python", python.empty() ? "missing: apt install python3-jinja2 python3-jsonschema "
                                  "python3-matplotlib; runs work, their reports can be written later"
                                : python);

@@ -26,6 +26,8 @@ constexpr const char* kExamples = R"(Examples
   headroom report runs/RUN              write the report again
   headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a machine like it
   headroom merge runs/FIRST runs/SECOND          one run of both
+  headroom replay snapshot.pickle --capacity 24GiB
+                                        your own out-of-memory under every strategy
 
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
@@ -157,6 +159,29 @@ CLI::App& add_merge(CLI::App& app, MergeOptions& merge) {
   return *command;
 }
 
+CLI::App& add_replay(CLI::App& app, ReplayOptions& replay) {
+  CLI::App* command = app.add_subcommand(
+      "replay", "Your own allocation history under every strategy: which would have served it?");
+  command->footer(R"(Examples
+  headroom replay snapshot.pickle --capacity 24GiB       a PyTorch memory snapshot
+  headroom replay rmm_log.csv --capacity 80GiB --allocator 'bfc(growth=on)' --allocator malloc
+  headroom replay runs/RUN/traces/CELL.json.gz --json    a Headroom trace
+
+Reads Headroom traces, PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), RMM logs,
+MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exactly.)");
+  command->add_option("file", replay.file, "The history")->required();
+  command
+      ->add_option("--allocator", replay.allocators,
+                   "A strategy, or all of them (default); may be repeated")
+      ->take_all()
+      ->expected(1);
+  command->add_option("--capacity", replay.capacity, "As in 80GiB (default: what the trace says)");
+  command->add_option("--granule", replay.granule,
+                      "What the device maps at once (default: what the trace says, else 2MiB)");
+  command->add_flag("--json", replay.json, "For programs");
+  return *command;
+}
+
 CLI::App& add_export_state(CLI::App& app, ExportStateOptions& state) {
   CLI::App* command = app.add_subcommand(
       "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
@@ -216,6 +241,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const RunArguments run(app);
   ListOptions list;
   VerifyOptions verify;
+  ReplayOptions replay;
   ReportOptions report;
   MergeOptions merge;
   ExportStateOptions state;
@@ -224,6 +250,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const CLI::App& list_command = add_list(app, list);
   const CLI::App& verify_command =
       add_command(app, "verify", "Judge the claims of a recorded run", "run", verify.run);
+  const CLI::App& replay_command = add_replay(app, replay);
   const CLI::App& report_command =
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
@@ -255,6 +282,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   if (run.parsed()) return run.options(argv);
   if (list_command.parsed()) return list;
   if (verify_command.parsed()) return verify;
+  if (replay_command.parsed()) return replay;
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
   if (merge_command.parsed()) return merge;

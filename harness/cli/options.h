@@ -44,6 +44,14 @@ struct ReportOptions {
   std::filesystem::path run;
 };
 
+struct ReplayOptions {
+  std::filesystem::path file;
+  std::vector<std::string> allocators = {"all"};
+  std::string capacity;  // "" = what the trace says
+  std::string granule;   // "" = what the trace says, else 2 MiB
+  bool json = false;
+};
+
 struct DoctorOptions {};
 
 struct MergeOptions {
@@ -77,9 +85,9 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<RunOptions, ListOptions, VerifyOptions, ReportOptions, DoctorOptions, MergeOptions,
-                 ExportStateOptions, SampleOptions, TouchOptions, PrintText>;
+using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ReportOptions,
+                             DoctorOptions, MergeOptions, ExportStateOptions, SampleOptions,
+                             TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

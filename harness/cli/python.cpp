@@ -34,9 +34,9 @@ std::vector<std::string> missing_modules(const std::string& python,
   }
 }
 
-std::string find_report_python() {
+std::string find_python(const std::vector<std::string>& modules) {
   for (const std::string& python : {std::string(kReportPython), std::string("/usr/bin/python3")})
-    if (!python.empty() && missing_modules(python, report_modules()).empty()) return python;
+    if (!python.empty() && missing_modules(python, modules).empty()) return python;
   return "";
 }
 

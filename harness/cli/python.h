@@ -1,4 +1,4 @@
-// The Python that reports need.
+// The Python that reports and importers need.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@ namespace headroom {
 // Modules the report is made with.
 const std::vector<std::string>& report_modules();
 
-// An interpreter that has them all: the one the build found, else Debian's. "" when there is none.
-std::string find_report_python();
+// An interpreter with all of `modules`: the one the build found, else Debian's. "" when there is
+// none.
+std::string find_python(const std::vector<std::string>& modules);
 
 // Those of `modules` that `python` cannot import; all of them when it does not start.
 std::vector<std::string> missing_modules(const std::string& python,

@@ -16,7 +16,7 @@ std::filesystem::path write_report(const std::filesystem::path& run) {
   const std::string again =
       fmt::format("the results in {} are complete; write their report with: headroom report {}",
                   run.string(), run.string());
-  const std::string python = find_report_python();
+  const std::string python = find_python(report_modules());
   if (python.empty())
     throw InputError(
         fmt::format("no Python with {} was found, so there is no report. Install them "

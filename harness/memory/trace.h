@@ -35,7 +35,8 @@ struct TraceHeader {
   std::string rules;      // full identity of the lowering rules
   std::string allocator;  // canonical spec
   std::string workload;
-  Bytes capacity_bytes = 0;
+  Bytes capacity_bytes = 0;  // 0: unknown
+  Bytes granule_bytes = 0;   // 0: unknown
 };
 
 struct Trace {

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSchemaVersion = "1.0.0";
+constexpr std::string_view kSchemaVersion = "1.1.0";
 constexpr int kReadableMajor = 1;
 
 constexpr std::array kKinds = {EventKind::alloc, EventKind::free, EventKind::segment_alloc,
@@ -56,7 +56,8 @@ json to_json(const Trace& trace) {
         {"rules", trace.header.rules},
         {"allocator", trace.header.allocator},
         {"workload", trace.header.workload},
-        {"capacity_bytes", trace.header.capacity_bytes}}},
+        {"capacity_bytes", trace.header.capacity_bytes},
+        {"granule_bytes", trace.header.granule_bytes}}},
       {"op_names", trace.op_names},
       {"kinds", names_of(kinds())},
       {"roles", names_of(roles())},
@@ -104,7 +105,8 @@ class Reader {
                     .rules = header.at("rules").get<std::string>(),
                     .allocator = header.at("allocator").get<std::string>(),
                     .workload = header.at("workload").get<std::string>(),
-                    .capacity_bytes = number<Bytes>(header.at("capacity_bytes"))};
+                    .capacity_bytes = number<Bytes>(header.at("capacity_bytes")),
+                    .granule_bytes = number<Bytes>(header.value("granule_bytes", json(0U)))};
     trace.op_names = file_.at("op_names").get<std::vector<std::string>>();
     trace.events.resize(file_.at("columns").at("kind").size());
     named_column(trace, "kind", "kinds", kinds(), &TraceEvent::kind);

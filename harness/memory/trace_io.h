@@ -1,8 +1,9 @@
 // Traces as files, so that a run can be looked at, replayed and compared later: JSON in columns,
 // compressed with gzip. Columns, because a column of small numbers compresses to almost nothing.
 //
-//   { "schema_version": "1.0.0",
-//     "header": { "device", "rules", "allocator", "workload", "capacity_bytes" },
+//   { "schema_version": "1.1.0",
+//     "header": { "device", "rules", "allocator", "workload", "capacity_bytes",
+//                 "granule_bytes" (since 1.1) },
 //     "op_names": [ name of op 0, … ],
 //     "kinds": [ … ], "roles": [ … ], "phases": [ … ],     names that the columns index
 //     "columns": { "kind", "role", "phase", "stream", "id", "op", "step",

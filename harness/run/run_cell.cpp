@@ -123,7 +123,8 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
                                .rules = plan.train.rules,
                                .allocator = cell.allocator.to_string(),
                                .workload = cell.workload.to_string(),
-                               .capacity_bytes = device->memory().capacity()};
+                               .capacity_bytes = device->memory().capacity(),
+                               .granule_bytes = device->memory().granule()};
     const auto allocator = make_allocator(cell.allocator, device->memory());
     RecordingAllocator recorded(*allocator, recorder);
     auto data = device->computes() ? workload->open_data(sample.seed) : nullptr;

@@ -118,7 +118,7 @@ TEST_F(TraceFiles, are_refused_when_a_part_was_tampered_with) {
     text.replace(text.find(from), from.size(), to);
     return file_of(text);
   };
-  EXPECT_THAT([&] { read_trace(with("1.0.0", "2.0.0")); },
+  EXPECT_THAT([&] { read_trace(with("1.1.0", "2.0.0")); },
               ThrowsMessage<InputError>(HasSubstr("schema version 2.0.0")));
   EXPECT_THAT([&] { read_trace(with("\"gradient\"", "\"gradiant\"")); },
               ThrowsMessage<InputError>(HasSubstr("'gradiant'")));
@@ -135,7 +135,7 @@ TEST_F(TraceFiles, are_refused_when_a_part_was_tampered_with) {
 TEST_F(TraceFiles, ignore_fields_of_a_later_minor_version) {
   write_trace(random_trace(7), path("a"));
   std::string text = text_of(path("a"));
-  text.replace(text.find("1.0.0"), 5, "1.9.0");
+  text.replace(text.find("1.1.0"), 5, "1.9.0");
   text.insert(1, R"("something_new":{"a":[1]},)");
   EXPECT_EQ(first_difference(read_trace(file_of(text)), random_trace(7)), "");
 }

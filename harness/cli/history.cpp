@@ -1,0 +1,77 @@
+#include "harness/cli/history.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
+
+#include <fstream>
+
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/subprocess.h"
+#include "harness/cli/python.h"
+#include "harness/memory/trace_io.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_gzip(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return stream.get() == 0x1f && stream.get() == 0x8b;
+}
+
+// Goes with its contents when the last user is done.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (fs::temp_directory_path() / "headroom-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw InputError(
+          fmt::format("{}: no directory can be made there; set TMPDIR to one that "
+                      "can be written",
+                      fs::temp_directory_path().string()));
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+Trace read_history(const fs::path& file) {
+  if (!fs::is_regular_file(file))
+    throw InputError(
+        fmt::format("{}: is no file; name a Headroom trace, a PyTorch memory "
+                    "snapshot, an RMM log, a MiniMalloc CSV or an STAlloc text",
+                    file.string()));
+  if (is_gzip(file)) return read_trace(file.string());
+  const std::string python = find_python({"gzip", "json", "pickle"});
+  if (python.empty())
+    throw InputError(
+        fmt::format("{}: reading what other programs wrote needs /usr/bin/python3", file.string()));
+  const TemporaryDirectory directory;
+  const std::string converted = (directory.path() / "trace.json.gz").string();
+  const SubprocessResult said = run_subprocess(
+      {.argv = {python, "-m", "harness.memory.foreign", fs::absolute(file).string(), converted},
+       .timeout = std::chrono::minutes{10},
+       .environment = {"PYTHONPATH=" + headroom_home().string()}});
+  if (said.ending == Ending::interrupted) throw Interrupted("interrupted");
+  std::string why = said.errors;
+  while (!why.empty() && why.back() == '\n') why.pop_back();
+  if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
+    throw InputError(why);
+  if (said.ending != Ending::exited || said.code != 0)
+    throw Error(fmt::format("{} -m harness.memory.foreign failed:\n{}", python, why));
+  return read_trace(converted);
+}
+
+}  // namespace headroom

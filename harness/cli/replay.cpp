@@ -1,0 +1,248 @@
+// headroom replay: somebody's own allocation history under every strategy.
+#include "harness/run/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/registry.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/history.h"
+#include "harness/memory/allocator.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kPinsToName = 5;
+// Of the capacity grid, all strategies' replays together: keeps a long history to seconds.
+constexpr std::size_t kGridRequests = 40'000'000;
+constexpr int kGridPoints = 101;
+constexpr int kFewestGridPoints = 5;
+
+struct Row {
+  Spec spec;
+  std::string refused;  // why the strategy cannot be built on this capacity; or ""
+  ReplayOutcome outcome;
+  ViableCapacity viable;
+};
+
+std::vector<Spec> strategies(const std::vector<std::string>& wanted) {
+  std::vector<Spec> specs;
+  for (const std::string& text : wanted) {
+    if (text != "all") {
+      specs.push_back(Spec::parse(text));
+      continue;
+    }
+    for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
+      for (const std::string& example : strategy.examples) specs.push_back(Spec::parse(example));
+  }
+  return specs;
+}
+
+Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, int points) {
+  Row row{.spec = spec, .refused = "", .outcome = {}, .viable = {}};
+  try {
+    row.outcome = replay(list, spec, device);
+    row.viable = find_viable_capacity(list, spec, device.granule, points);
+  } catch (const NotSupported& error) {
+    row.refused = error.what();
+  }
+  return row;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string size_or_dash(const std::optional<Bytes>& bytes) {
+  return bytes ? format_bytes(*bytes) : "-";
+}
+
+void print(const Row& row) {
+  const ReplayOutcome& outcome = row.outcome;
+  if (!row.refused.empty()) {
+    fmt::print("{:<34} not here: {}\n", row.spec.to_string(), row.refused);
+    return;
+  }
+  const Ledger& ledger = outcome.ledger;
+  fmt::print("{:<34} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", row.spec.to_string(),
+             outcome.failure ? "no room" : "served", format_bytes(ledger.reserved.overall_peak),
+             percent(ledger.utilisation), percent(ledger.internal_fragmentation),
+             percent(ledger.external_fragmentation), size_or_dash(row.viable.smallest),
+             outcome.device_allocations,
+             outcome.ns_per_operation ? fmt::format("{:.0f}", *outcome.ns_per_operation) : "-");
+}
+
+std::string describe(const PinningBlock& pin) {
+  return fmt::format("{} ({}{}{})", format_bytes(pin.bytes),
+                     pin.op.empty() ? to_string(pin.role) : pin.op,
+                     pin.op.empty() ? "" : fmt::format(", {}", to_string(pin.role)),
+                     pin.step > 0 ? fmt::format(", since step {}", pin.step) : "");
+}
+
+void print_failure(const Row& row) {
+  const ReplayFailure& failure = *row.outcome.failure;
+  const OomExplanation& why = failure.explanation;
+  fmt::print("\n{}: request {} ({}{}) of {} found no room.\n", row.spec.to_string(),
+             failure.request + 1, failure.op.empty() ? to_string(failure.role) : failure.op,
+             failure.step > 0 ? fmt::format(", step {}", failure.step) : "",
+             format_bytes(why.requested_bytes));
+  fmt::print("  {} reserved, {} of it in use; free {}, the largest hole {}.\n",
+             format_bytes(why.reserved_bytes), format_bytes(why.live_bytes),
+             format_bytes(why.free_bytes), format_bytes(why.largest_hole_bytes));
+  if (why.pins.empty()) {
+    fmt::print("  No segment is as large as the request.\n");
+    return;
+  }
+  std::vector<std::string> named;
+  for (const PinningBlock& pin : why.pins)
+    if (named.size() < kPinsToName) named.push_back(describe(pin));
+  fmt::print("  Least in its way: {} in {} blocks: {}{}\n", format_bytes(why.pinned_bytes),
+             why.pins.size(), fmt::join(named, "; "), why.pins.size() > named.size() ? "; …" : ".");
+}
+
+void print_counterfactual(const std::vector<Row>& rows) {
+  std::vector<std::string> served, refused;
+  for (const Row& row : rows) {
+    if (!row.refused.empty()) continue;
+    (row.outcome.failure ? refused : served).push_back(row.spec.to_string());
+  }
+  if (refused.empty()) {
+    fmt::print("\nEvery strategy served all of it.\n");
+  } else if (served.empty()) {
+    fmt::print("\nNo strategy served all of it.\n");
+  } else {
+    fmt::print("\nServed all of it: {}.\n", fmt::join(served, ", "));
+  }
+}
+
+Json to_json(const ReplayFailure& failure) {
+  const OomExplanation& why = failure.explanation;
+  Json pins = Json::array();
+  for (const PinningBlock& pin : why.pins)
+    pins.push_back({{"bytes", pin.bytes},
+                    {"role", to_string(pin.role)},
+                    {"phase", to_string(pin.phase)},
+                    {"op", pin.op},
+                    {"step", pin.step}});
+  return {{"request", failure.request},
+          {"step", failure.step},
+          {"op", failure.op},
+          {"role", to_string(failure.role)},
+          {"requested_bytes", why.requested_bytes},
+          {"reserved_bytes", why.reserved_bytes},
+          {"live_bytes", why.live_bytes},
+          {"free_bytes", why.free_bytes},
+          {"largest_hole_bytes", why.largest_hole_bytes},
+          {"pinned_bytes", why.pinned_bytes},
+          {"pins", pins},
+          {"message", failure.message}};
+}
+
+Json to_json(const Row& row) {
+  const ReplayOutcome& outcome = row.outcome;
+  Json json = {{"allocator", row.spec.to_string()}};
+  if (!row.refused.empty()) {
+    json["status"] = "unsupported";
+    json["reason"] = row.refused;
+    return json;
+  }
+  json["status"] = outcome.failure ? "oom" : "ok";
+  json["not_engaged"] = outcome.not_engaged.empty() ? Json() : Json(outcome.not_engaged);
+  json["requests_served"] = outcome.replayed;
+  json["requested_bytes_peak"] = outcome.ledger.requested.overall_peak;
+  json["allocated_bytes_peak"] = outcome.ledger.allocated.overall_peak;
+  json["reserved_bytes_peak"] = outcome.ledger.reserved.overall_peak;
+  json["utilisation"] = outcome.ledger.utilisation;
+  json["internal_fragmentation"] = outcome.ledger.internal_fragmentation;
+  json["external_fragmentation"] = outcome.ledger.external_fragmentation;
+  json["smallest_capacity_bytes"] = row.viable.smallest ? Json(*row.viable.smallest) : Json();
+  json["capacity_holes_bytes"] = row.viable.holes;
+  json["capacity_grid"] = {{"first_bytes", row.viable.first},
+                           {"last_bytes", row.viable.last},
+                           {"points", row.viable.points}};
+  json["device_allocations"] = outcome.device_allocations;
+  json["device_frees"] = outcome.device_frees;
+  json["splits"] = outcome.splits;
+  json["merges"] = outcome.merges;
+  json["ns_per_operation"] = outcome.ns_per_operation ? Json(*outcome.ns_per_operation) : Json();
+  json["failure"] = outcome.failure ? to_json(*outcome.failure) : Json();
+  return json;
+}
+
+void print_table(const RequestList& list, const Trace& trace, const fs::path& file,
+                 const ReplayDevice& device, const std::vector<Row>& rows) {
+  fmt::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
+             trace.header.allocator);
+  fmt::print(
+      "Live bytes at their highest: {}. Replayed (simulated) on a capacity of {} in granules of "
+      "{}.\n\n",
+      format_bytes(list.peak_live_bytes), format_bytes(device.capacity),
+      format_bytes(device.granule));
+  fmt::print("{:<34} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "", "", "peak", "",
+             "internal", "external", "smallest", "device", "ns per");
+  fmt::print("{:<34} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "strategy", "outcome",
+             "reserved", "utilised", "fragm.", "fragm.", "capacity", "allocs", "op");
+  for (const Row& row : rows) print(row);
+  const Row* tried = nullptr;
+  for (const Row& row : rows) {
+    if (row.refused.empty() && tried == nullptr) tried = &row;
+    if (!row.viable.holes.empty())
+      fmt::print(
+          "{} has holes below its smallest capacity: {} larger than one that served did "
+          "not.\n",
+          row.spec.to_string(), row.viable.holes.size());
+  }
+  if (tried != nullptr)
+    fmt::print("\nSmallest capacity: of {} tried from {} to {}; - where none served.\n",
+               tried->viable.points, format_bytes(tried->viable.first),
+               format_bytes(tried->viable.last));
+  for (const Row& row : rows)
+    if (row.refused.empty() && row.outcome.failure) print_failure(row);
+  print_counterfactual(rows);
+}
+
+}  // namespace
+
+ExitCode replay_command(const ReplayOptions& options) {
+  const std::vector<Spec> specs = strategies(options.allocators);
+  const Trace trace = read_history(options.file);
+  RequestList list;
+  try {
+    list = requests_of(trace);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", options.file.string(), error.what()));
+  }
+  if (list.requests.empty())
+    throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
+  ReplayDevice device;
+  if (trace.header.granule_bytes > 0) device.granule = trace.header.granule_bytes;
+  if (!options.granule.empty()) device.granule = parse_bytes(options.granule, "--granule");
+  device.capacity = options.capacity.empty() ? trace.header.capacity_bytes
+                                             : parse_bytes(options.capacity, "--capacity");
+  if (device.capacity == 0)
+    throw InputError(
+        fmt::format("{}: does not say how much memory there was; name it, as in "
+                    "--capacity 80GiB (peak of live bytes: {})",
+                    options.file.string(), format_bytes(list.peak_live_bytes)));
+  const auto points = static_cast<int>(std::clamp<std::size_t>(
+      kGridRequests / (list.requests.size() * std::max<std::size_t>(1, specs.size())),
+      kFewestGridPoints, kGridPoints));
+  std::vector<Row> rows;
+  for (const Spec& spec : specs) rows.push_back(play(list, spec, device, points));
+  if (!options.json) {
+    print_table(list, trace, options.file, device, rows);
+    return ExitCode::ok;
+  }
+  Json json = {{"file", options.file.string()},     {"written_by", trace.header.allocator},
+               {"requests", list.requests.size()},  {"peak_live_bytes", list.peak_live_bytes},
+               {"capacity_bytes", device.capacity}, {"granule_bytes", device.granule},
+               {"strategies", Json::array()}};
+  for (const Row& row : rows) json["strategies"].push_back(to_json(row));
+  fmt::print("{}\n", json.dump(1));
+  return ExitCode::ok;
+}
+
+}  // namespace headroom

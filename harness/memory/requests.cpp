@@ -1,0 +1,55 @@
+#include "harness/memory/requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "harness/base/error.h"
+
+namespace headroom {
+
+RequestList requests_of(const Trace& trace) {
+  struct Live {
+    std::uint32_t block;
+    Bytes bytes;
+  };
+  RequestList list{.requests = {}, .op_names = trace.op_names, .blocks = 0, .peak_live_bytes = 0};
+  std::unordered_map<std::uint32_t, Live> live;  // by the trace's own id
+  Bytes live_bytes = 0;
+  const auto ask = [&](Request::Kind kind, const TraceEvent& event, std::uint32_t block) {
+    list.requests.push_back({.kind = kind,
+                             .role = event.role,
+                             .phase = event.phase,
+                             .block = block,
+                             .op = event.op,
+                             .step = event.step,
+                             .bytes = event.requested});
+  };
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i];
+    if (event.kind == EventKind::alloc || event.kind == EventKind::oom) {
+      const std::uint32_t block = list.blocks++;
+      ask(Request::Kind::alloc, event, block);
+      live_bytes += event.requested;
+      list.peak_live_bytes = std::max(list.peak_live_bytes, live_bytes);
+      if (event.kind == EventKind::oom) {
+        ask(Request::Kind::free, event, block);
+        live_bytes -= event.requested;
+      } else if (!live.emplace(event.id, Live{block, event.requested}).second) {
+        throw InputError(
+            fmt::format("event {}: block {} is allocated while it is live", i, event.id));
+      }
+    } else if (event.kind == EventKind::free) {
+      const auto found = live.find(event.id);
+      if (found == live.end())
+        throw InputError(fmt::format("event {}: block {} is freed but not live", i, event.id));
+      ask(Request::Kind::free, event, found->second.block);
+      live_bytes -= found->second.bytes;
+      live.erase(found);
+    }
+  }
+  return list;
+}
+
+}  // namespace headroom

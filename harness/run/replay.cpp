@@ -1,0 +1,169 @@
+#include "harness/run/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/recorder.h"
+#include "harness/memory/recording_allocator.h"
+
+namespace headroom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::unique_ptr<Device> make_device(const ReplayDevice& device) {
+  return Registry<DeviceKind>::instance().find("meta").create(
+      Spec("meta", {{"capacity", std::to_string(device.capacity)},
+                    {"granule", std::to_string(device.granule)}}));
+}
+
+AllocationHint hint_of(const Request& request) {
+  return {.role = request.role,
+          .phase = request.phase,
+          .op = request.op,
+          .persistent = request.phase == Phase::initialize};
+}
+
+// Serves requests in their order. What is still live at the end is given back by the destructor.
+class Player {
+ public:
+  Player(const RequestList& list, Allocator& allocator)
+      : list_(list), allocator_(allocator), blocks_(list.blocks), live_(list.blocks) {}
+  ~Player() {
+    for (std::size_t i = 0; i < live_.size(); ++i)
+      if (live_[i]) allocator_.deallocate(blocks_[i]);
+  }
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  // Throws OutOfMemory; served() then tells how far it came. `before` sees each request.
+  template <typename Before>
+  void run(const Before& before) {
+    for (; served_ < list_.requests.size(); ++served_) {
+      const Request& request = list_.requests[served_];
+      before(request);
+      if (request.kind == Request::Kind::alloc) {
+        blocks_[request.block] = allocator_.allocate(request.bytes, hint_of(request));
+      } else {
+        allocator_.deallocate(blocks_[request.block]);
+      }
+      live_[request.block] = request.kind == Request::Kind::alloc;
+    }
+  }
+
+  std::size_t served() const { return served_; }
+
+ private:
+  const RequestList& list_;
+  Allocator& allocator_;
+  std::vector<Block> blocks_;
+  std::vector<bool> live_;
+  std::size_t served_ = 0;
+};
+
+// One pass on fresh memory, nothing recorded.
+std::chrono::nanoseconds time_of(const RequestList& list, const Spec& spec,
+                                 const ReplayDevice& device) {
+  const auto memory = make_device(device);
+  const auto allocator = make_allocator(spec, memory->memory());
+  Player player(list, *allocator);
+  const auto start = Clock::now();
+  player.run([](const Request&) {});
+  return Clock::now() - start;
+}
+
+// The fastest of several passes, at most a fifth of a second in all after the first.
+double nanoseconds_per_operation(const RequestList& list, const Spec& spec,
+                                 const ReplayDevice& device) {
+  constexpr int kPasses = 20;
+  constexpr std::chrono::milliseconds kEnough{200};
+  const auto begin = Clock::now();
+  auto best = time_of(list, spec, device);
+  for (int pass = 1; pass < kPasses && Clock::now() - begin < kEnough; ++pass)
+    best = std::min(best, time_of(list, spec, device));
+  return static_cast<double>(best.count()) /
+         static_cast<double>(std::max<std::size_t>(1, list.requests.size()));
+}
+
+ReplayFailure failure_of(const RequestList& list, std::size_t index, const Trace& trace,
+                         const OutOfMemory& error) {
+  const Request& request = list.requests[index];
+  return {.request = index,
+          .step = request.step,
+          .role = request.role,
+          .op = request.op < list.op_names.size() ? list.op_names[request.op] : "",
+          .message = error.what(),
+          .explanation = explain_oom(trace)};
+}
+
+bool serves(const RequestList& list, const Spec& spec, const ReplayDevice& device) {
+  try {
+    static_cast<void>(time_of(list, spec, device));
+    return true;
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+ReplayOutcome replay(const RequestList& list, const Spec& allocator, const ReplayDevice& device) {
+  ReplayOutcome outcome;
+  outcome.allocator = allocator.to_string();
+  const auto memory = make_device(device);
+  TraceRecorder recorder(4 * list.requests.size() + 16);
+  recorder.trace().op_names = list.op_names;
+  memory->memory().record_into(&recorder);
+  const auto strategy = make_allocator(allocator, memory->memory());
+  RecordingAllocator recorded(*strategy, recorder);
+  Player player(list, recorded);
+  try {
+    player.run([&](const Request& request) {
+      recorder.enter_step(request.step);
+      recorder.enter_op(request.op, request.phase, 0);
+    });
+    outcome.not_engaged = strategy->why_not_engaged();
+  } catch (const OutOfMemory& error) {
+    outcome.failure = failure_of(list, player.served(), recorder.trace(), error);
+  }
+  outcome.replayed = player.served();
+  outcome.ledger = make_ledger(recorder.trace(), 0);
+  outcome.device_allocations = memory->memory().counters().segment_allocations;
+  outcome.device_frees = memory->memory().counters().segment_frees;
+  outcome.splits = strategy->statistics().splits;
+  outcome.merges = strategy->statistics().merges;
+  memory->memory().record_into(nullptr);
+  if (!outcome.failure)
+    outcome.ns_per_operation = nanoseconds_per_operation(list, allocator, device);
+  return outcome;
+}
+
+ViableCapacity find_viable_capacity(const RequestList& list, const Spec& allocator, Bytes granule,
+                                    int points) {
+  ViableCapacity result;
+  const auto steps = static_cast<Bytes>(points - 1);
+  bool served_below = false;
+  for (Bytes i = 0; i <= steps; ++i) {
+    const Bytes capacity = align_up(
+        std::max<Bytes>(1, list.peak_live_bytes + list.peak_live_bytes / steps * i), granule);
+    if (result.points > 0 && capacity == result.last) continue;
+    if (result.points++ == 0) result.first = capacity;
+    result.last = capacity;
+    const bool served = serves(list, allocator, {.capacity = capacity, .granule = granule});
+    if (served && !result.smallest) result.smallest = capacity;
+    if (!served && served_below) {
+      result.holes.push_back(capacity);
+      result.smallest.reset();
+    }
+    served_below = served_below || served;
+  }
+  return result;
+}
+
+}  // namespace headroom

@@ -1,0 +1,61 @@
+// Serves what a trace asked for by another strategy, on a virtual device: what would have
+// happened, whether it would have fitted, and in how little.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/spec.h"
+#include "harness/memory/ledger.h"
+#include "harness/memory/oom_explanation.h"
+#include "harness/memory/requests.h"
+
+namespace headroom {
+
+struct ReplayDevice {
+  Bytes capacity = 0;
+  Bytes granule = 2 * kMiB;  // what CUDA maps at once
+};
+
+// The first request that found no room.
+struct ReplayFailure {
+  std::size_t request = 0;  // index into RequestList::requests
+  std::int32_t step = 0;
+  Role role = Role::activation;
+  std::string op;       // "" where the trace names none
+  std::string message;  // the strategy's own
+  OomExplanation explanation;
+};
+
+struct ReplayOutcome {
+  std::string allocator;
+  std::optional<ReplayFailure> failure;  // none: every request was served
+  std::string not_engaged;               // why the strategy did not do what its name says; or ""
+  Ledger ledger;                         // up to the failure
+  std::uint64_t device_allocations = 0;
+  std::uint64_t device_frees = 0;
+  std::uint64_t splits = 0;
+  std::uint64_t merges = 0;
+  std::uint64_t replayed = 0;              // requests served
+  std::optional<double> ns_per_operation;  // allocations and frees; none after a failure
+};
+
+// Throws InputError for a strategy that is unknown or refuses its parameters on this capacity.
+ReplayOutcome replay(const RequestList& list, const Spec& allocator, const ReplayDevice& device);
+
+// The smallest capacity of a grid from which on every one served all requests. More memory need
+// not help: holes are those below it that failed although a smaller one served.
+struct ViableCapacity {
+  std::optional<Bytes> smallest;  // none: not even the grid's last
+  std::vector<Bytes> holes;
+  Bytes first = 0, last = 0;  // of the grid
+  int points = 0;
+};
+
+// Grid: `points` capacities, evenly from the peak of live bytes to twice that, in whole granules.
+ViableCapacity find_viable_capacity(const RequestList& list, const Spec& allocator, Bytes granule,
+                                    int points);
+
+}  // namespace headroom

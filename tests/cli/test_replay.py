@@ -1,0 +1,166 @@
+"""headroom replay: histories of every format, and what is said of a request that found no room."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Headroom, Outcome, samples
+
+MIB = 2**20
+
+
+def replayed(headroom: Headroom, *arguments: str) -> dict[str, Any]:
+    outcome = headroom("replay", *arguments, "--json")
+    assert outcome.code == 0, outcome.errors
+    return json.loads(outcome.output)
+
+
+def strategy(result: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(row for row in result["strategies"] if row["allocator"] == name)
+
+
+def block(address: int, size: int, state: str = "active_allocated") -> dict[str, Any]:
+    return {"address": address, "size": size, "requested_size": size, "state": state, "frames": []}
+
+
+def event(action: str, address: int, size: int, frames: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    return {"action": action, "addr": address, "size": size, "stream": 0, "time_us": 1, "frames": frames or []}
+
+
+def snapshot(headroom: Headroom, history: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> str:
+    segment = {"device": 0, "address": 0, "total_size": 100 * MIB, "stream": 0, "blocks": blocks}
+    contents = {"segments": [segment], "device_traces": [history], "allocator_settings": {}}
+    (headroom.place / "snapshot.pickle").write_bytes(pickle.dumps(contents, protocol=4))
+    return "snapshot.pickle"
+
+
+def test_a_recorded_cell_replayed_by_its_own_strategy_takes_what_it_took(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    run = headroom.only_run()
+    checked = 0
+    for sample in samples(run):
+        if sample["trace_file"] and sample["status"] == "ok":
+            allocator = sample["cell"]["allocator"]
+            result = replayed(headroom, str(run / sample["trace_file"]), "--allocator", allocator)
+            again = strategy(result, allocator)
+            for rung in ("requested", "allocated", "reserved"):
+                assert again[f"{rung}_bytes_peak"] == sample["memory"][f"{rung}_bytes"]["overall_peak"]
+            checked += 1
+    assert checked >= 3
+
+
+def test_every_strategy_is_tried_when_none_is_named(headroom: Headroom) -> None:
+    history = headroom.write("history.txt", "1 a 1048576 0\n0 a 1048576 0\n")
+    names = {row["allocator"] for row in replayed(headroom, history, "--capacity", "64MiB")["strategies"]}
+    listed = json.loads(headroom("list", "allocators", "--json").output)["allocators"]
+    assert names == {example for entry in listed for example in entry["examples"]}
+
+
+def test_a_snapshot_begins_with_what_was_live_before_its_history(headroom: Headroom) -> None:
+    history = [event("free_requested", 0, 8 * MIB), event("free_completed", 0, 8 * MIB), event("alloc", 64 * MIB, 4 * MIB)]
+    blocks = [block(16 * MIB, 2 * MIB), block(64 * MIB, 4 * MIB), block(70 * MIB, MIB, "inactive")]
+    result = replayed(headroom, snapshot(headroom, history, blocks), "--capacity", "1GiB", "--allocator", "malloc")
+    assert result["requests"] == 4  # two live before, one freed, one allocated
+    assert result["peak_live_bytes"] == 10 * MIB
+
+
+def test_a_refused_request_is_explained_by_what_lies_in_its_way(headroom: Headroom) -> None:
+    # Four blocks of 8 MiB fill a segment; freeing the first and the third leaves holes of 8 MiB.
+    lines = [f"1 {name} {8 * MIB} 0" for name in "abcd"] + [f"0 {name} {8 * MIB} 0" for name in "ac"]
+    lines.append(f"1 e {16 * MIB} 0")
+    history = headroom.write("history.txt", "\n".join(lines) + "\n")
+    result = replayed(headroom, history, "--capacity", "32MiB", "--allocator", "bfc", "--allocator", "malloc")
+    failed = strategy(result, "bfc")
+    assert failed["status"] == "oom"
+    failure = failed["failure"]
+    assert failure["request"] == 6
+    assert failure["requested_bytes"] == 16 * MIB
+    assert failure["free_bytes"] == 16 * MIB
+    assert failure["largest_hole_bytes"] == 8 * MIB
+    assert [pin["bytes"] for pin in failure["pins"]] == [8 * MIB]
+    assert strategy(result, "malloc")["status"] == "ok"  # pages need not lie in a row
+    assert failed["smallest_capacity_bytes"] == 48 * MIB
+
+
+def test_the_place_in_the_users_code_is_named(headroom: Headroom) -> None:
+    frames = [{"filename": "/lib/torch/nn/linear.py", "line": 1, "name": "forward"},
+              {"filename": "/home/me/model.py", "line": 42, "name": "attend"}]
+    name = snapshot(headroom, [event("alloc", 0, 32 * MIB, frames)], [block(0, 32 * MIB)])
+    outcome = headroom("replay", name, "--capacity", "16MiB", "--allocator", "bfc")
+    assert "model.py:42 attend" in outcome.output
+
+
+def test_an_rmm_log_and_a_minimalloc_csv_mean_the_same_bytes(headroom: Headroom) -> None:
+    log = headroom.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n"
+                         "1,1,allocate,0xa,4096,0\n1,2,allocate,0xb,8192,1f\n1,3,free,0xa,4096,0\n")
+    buffers = headroom.write("buffers.csv", "id,lower,upper,size\n1,0,2,4096\n2,1,3,8192\n")
+    inclusive = headroom.write("inclusive.csv", "size,end,lower,id\n4096,1,0,1\n8192,2,1,2\n")
+    peaks = {replayed(headroom, name, "--capacity", "1GiB", "--allocator", "malloc")["peak_live_bytes"]
+             for name in (log, buffers, inclusive)}
+    assert peaks == {4096 + 8192}
+
+
+def refused(outcome: Outcome, *words: str) -> None:
+    assert outcome.code == 2
+    assert all(word in outcome.errors for word in words), outcome.errors
+    assert "Traceback" not in outcome.errors
+
+
+class Malice:
+    """Unpickled by the book, it writes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (exec, (f"open({str(self.path)!r}, 'w')",))
+
+
+def test_a_pickle_with_code_in_it_is_refused_and_not_run(headroom: Headroom) -> None:
+    trap = headroom.place / "sprung"
+    (headroom.place / "evil.pickle").write_bytes(pickle.dumps({"segments": [Malice(trap)]}))
+    refused(headroom("replay", "evil.pickle", "--capacity", "1GiB"), "evil.pickle", "builtins.exec")
+    assert not trap.exists()
+
+
+def test_a_pickle_that_asks_for_all_memory_is_refused(headroom: Headroom) -> None:
+    # LONG_BINPUT into the last slot of the memo: a few bytes that want 64 GiB.
+    (headroom.place / "bomb.pickle").write_bytes(b"\x80\x04}r\xff\xff\xff\xff.")
+    refused(headroom("replay", "bomb.pickle", "--capacity", "1GiB"), "bomb.pickle")
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("Thread,Time,Action,Pointer,Size,Stream\n1,1,allocate,0xa,much,0\n", ["line 2", "much"]),
+    ("Thread,Time,Action,Pointer,Size,Stream\n1,1,borrow,0xa,1,0\n", ["line 2", "borrow"]),
+    ("Thread,Time,Action,Pointer\n1,1,allocate,0xa\n", ["Size"]),
+    ("id,lower,upper,size\n1,5,5,10\n", ["line 2", "ends at 5"]),
+    ("id,lower,upper,size\n1,0,5,-10\n", ["line 2", "negative"]),
+    ("1 a 100 0\n0 b 100 0\n", ["line 2", "not live"]),
+    ("1 a 100 0\n1 a 100 0\n", ["line 2", "while it is live"]),
+    ("hello\n", ["none of these", "RMM"]),
+    ("", ["none of these"]),
+    ("id,lower,upper,size\n", ["without a single allocation"]),
+])
+def test_a_malformed_history_is_refused_with_its_place(headroom: Headroom, text: str, words: list[str]) -> None:
+    name = headroom.write("history", text)
+    refused(headroom("replay", name, "--capacity", "1GiB"), "history", *words)
+
+
+def test_a_cut_off_snapshot_is_refused(headroom: Headroom) -> None:
+    name = snapshot(headroom, [event("alloc", 0, MIB)], [])
+    whole = (headroom.place / name).read_bytes()
+    (headroom.place / name).write_bytes(whole[: len(whole) // 2])
+    refused(headroom("replay", name, "--capacity", "1GiB"), name, "damaged")
+
+
+def test_a_capacity_must_be_named_where_the_history_has_none(headroom: Headroom) -> None:
+    name = headroom.write("history.txt", "1 a 1048576 0\n")
+    refused(headroom("replay", name), "--capacity", "1.00 MiB")
+
+
+def test_a_missing_file_is_named(headroom: Headroom) -> None:
+    refused(headroom("replay", "nowhere.pickle", "--capacity", "1GiB"), "nowhere.pickle")

@@ -1,0 +1,53 @@
+// Requests served again by another strategy on a virtual device.
+#include "harness/run/replay.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/error.h"
+#include "tests/unit/trace_builder.h"
+
+namespace headroom {
+namespace {
+
+// Four quarters, two of them given back, then half of the whole.
+RequestList checkerboard() {
+  TraceBuilder build;
+  for (std::uint32_t id = 1; id <= 4; ++id) build.alloc(id, 0, 8 * kMiB);
+  build.free(1).free(3).alloc(5, 0, 16 * kMiB);
+  return requests_of(build.trace());
+}
+
+TEST(Replay, serves_what_fits_and_counts_it) {
+  const ReplayOutcome outcome = replay(checkerboard(), Spec("malloc"), {.capacity = 32 * kMiB});
+  EXPECT_FALSE(outcome.failure);
+  EXPECT_EQ(outcome.replayed, 7U);
+  EXPECT_EQ(outcome.device_allocations, 5U);
+  EXPECT_EQ(outcome.ledger.reserved.overall_peak, 32 * kMiB);
+  EXPECT_TRUE(outcome.ns_per_operation);
+}
+
+TEST(Replay, stops_at_the_first_request_without_room_and_says_which) {
+  const ReplayOutcome outcome = replay(checkerboard(), Spec("bfc"), {.capacity = 32 * kMiB});
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_EQ(outcome.failure->request, 6U);
+  EXPECT_EQ(outcome.replayed, 6U);
+  EXPECT_EQ(outcome.failure->explanation.pinned_bytes, 8 * kMiB);
+  EXPECT_FALSE(outcome.ns_per_operation);
+}
+
+TEST(Replay, finds_the_smallest_capacity_that_serves) {
+  const ViableCapacity in_a_row = find_viable_capacity(checkerboard(), Spec("bfc"), 2 * kMiB, 17);
+  EXPECT_EQ(in_a_row.smallest, 48 * kMiB);  // the fourth quarter parts what is free
+  EXPECT_EQ(in_a_row.first, 32 * kMiB);
+  EXPECT_EQ(in_a_row.last, 64 * kMiB);
+  const ViableCapacity pages = find_viable_capacity(checkerboard(), Spec("malloc"), 2 * kMiB, 17);
+  EXPECT_EQ(pages.smallest, 32 * kMiB);
+}
+
+TEST(Replay, says_so_where_no_capacity_of_the_grid_serves) {
+  const Spec tight("bfc", {{"limit", "16MiB"}});
+  EXPECT_FALSE(find_viable_capacity(checkerboard(), tight, 2 * kMiB, 17).smallest);
+}
+
+}  // namespace
+}  // namespace headroom
