@@ -4,11 +4,20 @@
 #include <filesystem>
 #include <string>
 
+#include "harness/base/error.h"
+
 namespace headroom {
 
-// Writes verdicts.json and returns its headline. Throws InputError when the run directory cannot be
-// read.
-std::string write_verdicts(const std::filesystem::path& run);
+struct Judged {
+  std::string headline;
+  std::string distrust;  // why nothing rests on noisy figures; "" if it may
+};
+
+// Writes verdicts.json. Throws InputError when the run directory cannot be read.
+Judged write_verdicts(const std::filesystem::path& run);
+
+// Prints the headline, and any distrust on standard error. Not calibrated, where there is some.
+ExitCode tell(const Judged& judged);
 
 // Writes the report and returns where it lies. Throws InputError that says what to install when
 // there is no Python for it; the results stay as they are.

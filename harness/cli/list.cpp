@@ -10,6 +10,7 @@
 #include "harness/base/registry.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/plan.h"
+#include "harness/control/injection.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/program/lowering.h"
@@ -69,6 +70,7 @@ const std::vector<std::pair<std::string, Section (*)()>>& sections() {
       {"workloads", [] { return section_of<WorkloadKind>("workloads"); }},
       {"allocators", [] { return section_of<AllocatorStrategy>("allocators"); }},
       {"optimizers", [] { return section_of<OptimizerStrategy>("optimizers"); }},
+      {"injections", [] { return section_of<InjectionKind>("injections"); }},
       {"devices", [] { return section_of<DeviceKind>("devices"); }},
       {"rules", [] { return section_of<LoweringRules>("rules"); }},
       {"suites", suites},

@@ -52,9 +52,9 @@ ExitCode merge_command(const MergeOptions& options) {
   tell_what_is_missing(info, run);
   fmt::print("Results: {}\n", run.string());
   if (options.samples_only) return ExitCode::ok;
-  fmt::print("{}\n", write_verdicts(run));
+  const ExitCode code = tell(write_verdicts(run));
   fmt::print("Report:\n{}\n", write_report(run).string());
-  return ExitCode::ok;
+  return code;
 }
 
 }  // namespace headroom

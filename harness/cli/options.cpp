@@ -31,7 +31,9 @@ constexpr const char* kExamples = R"(Examples
 
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
-  70 a fault of this program, 130 interrupted (the run can be resumed))";
+  12 the instrument is not to be trusted with times: identical arms differ too often, or an effect
+  put in on purpose was not seen, 70 a fault of this program, 130 interrupted (the run can be
+  resumed))";
 
 constexpr const char* kRunExamples = R"(Examples
   headroom run quick --max-pairs 4 --budget 5m
@@ -146,7 +148,8 @@ class RunArguments {
 CLI::App& add_list(CLI::App& app, ListOptions& list) {
   CLI::App* command = app.add_subcommand("list", "What there is, by name");
   command->add_option("what", list.what,
-                      "workloads, allocators, optimizers, devices, rules, suites or claims");
+                      "workloads, allocators, optimizers, injections, devices, rules, suites or "
+                      "claims");
   command->add_flag("--json", list.json, "For programs");
   return *command;
 }

@@ -116,10 +116,10 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   tell(outcome, directory);
   fmt::print("Results: {}\n", directory.path().string());
   if (options.samples_only) return ExitCode::ok;
-  fmt::print("{}\n", write_verdicts(directory.path()));
+  const ExitCode code = tell(write_verdicts(directory.path()));
   const std::filesystem::path report = write_report(directory.path());
   fmt::print("Report:\n{}\n", report.string());
-  return ExitCode::ok;
+  return code;
 }
 
 ExitCode resume(const RunOptions& options) {

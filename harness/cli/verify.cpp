@@ -26,7 +26,7 @@ void keep_calibration(const CalibrationStore& store, const std::string& run_id,
 
 }  // namespace
 
-std::string write_verdicts(const std::filesystem::path& run) {
+Judged write_verdicts(const std::filesystem::path& run) {
   RecordedRun recorded = read_run(run);
   if (recorded.torn_last_line)
     fmt::print(stderr,
@@ -45,13 +45,21 @@ std::string write_verdicts(const std::filesystem::path& run) {
   check_record(json, RecordKind::verdicts, file.string());
   write_file_durably(file, json);
   keep_calibration(calibrations, recorded.info.run_id, input);
-  return headline_of(json);
+  return {.headline = headline_of(json), .distrust = distrust_of(json)};
+}
+
+ExitCode tell(const Judged& judged) {
+  fmt::print("{}\n", judged.headline);
+  if (judged.distrust.empty()) return ExitCode::ok;
+  fmt::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
+             judged.distrust);
+  return ExitCode::not_calibrated;
 }
 
 ExitCode verify_command(const VerifyOptions& options) {
-  fmt::print("{}\n", write_verdicts(options.run));
+  const ExitCode code = tell(write_verdicts(options.run));
   fmt::print("{}\n", (options.run / "verdicts.json").string());
-  return ExitCode::ok;
+  return code;
 }
 
 }  // namespace headroom

@@ -227,6 +227,7 @@ class Bookkeeper {
     if (step_ > 0) {
       ledger_.device_allocations.push_back(device_allocations_);
       ledger_.device_frees.push_back(device_frees_);
+      ledger_.allocated_after_step.push_back(allocated());
     }
     device_allocations_ = 0;
     device_frees_ = 0;

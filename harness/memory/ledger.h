@@ -41,6 +41,7 @@ struct Ledger {
   // Per step, index 0 = step 1.
   std::vector<std::uint64_t> device_allocations;
   std::vector<std::uint64_t> device_frees;
+  std::vector<Bytes> allocated_after_step;  // what a step leaves behind: weights, and any leak
 };
 
 // Throws Error when an invariant fails (requested + internal + free = reserved at every event,

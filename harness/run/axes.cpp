@@ -5,6 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/control/injection.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/program/lowering.h"
@@ -38,6 +39,7 @@ const std::vector<Axis>& axes() {
       {"execution", &Cell::execution, check_nothing},
       {"pipeline", &Cell::pipeline, check_nothing},
       {"optimizer", &Cell::optimizer, check_plugin<OptimizerStrategy>},
+      {"inject", &Cell::inject, check_injection},
   };
   return list;
 }

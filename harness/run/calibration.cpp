@@ -46,7 +46,7 @@ CalibrationState state_of(const Calibration& counted) {
         comparisons, kComparisonsToCalibrate);
   } else if (binomial_upper_tail(comparisons, kNominalRate, alarms) < kUnbelievable) {
     state.status = "out of calibration";
-    state.trust = Trust::exact_only;
+    state.trust = Trust::out_of_calibration;
     state.why = fmt::format(
         "{} of {} comparisons of identical arms looked different, more than chance allows at 5 %; "
         "no verdict rests on times.",

@@ -16,6 +16,7 @@ struct Cell {
   Spec execution = Spec("last_use");  // built order, each value freed after its last use
   Spec pipeline = Spec("direct");     // read when needed, on the training thread
   Spec optimizer = Spec("sgd");
+  Spec inject = Spec("none");  // an effect put in on purpose: for controls, see harness/control
   int warmup_steps = 2;
   int measured_steps = 5;
 

@@ -259,6 +259,30 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   return finding;
 }
 
+std::string_view reason_code(Trust trust) {
+  switch (trust) {
+    case Trust::out_of_calibration:
+      return "out_of_calibration";
+    case Trust::insensitive:
+      return "insensitive";
+    case Trust::full:
+      break;
+  }
+  return "";
+}
+
+std::string_view why_not(Trust trust) {
+  switch (trust) {
+    case Trust::out_of_calibration:
+      return "No verdict rests on this: identical arms have looked different too often here.";
+    case Trust::insensitive:
+      return "No verdict rests on this: the instrument missed an effect put in on purpose.";
+    case Trust::full:
+      break;
+  }
+  return "";
+}
+
 void compare_at(Finding& finding, double alpha) {
   if (!finding.compared || finding.comparison.exact) return;
   finding.alpha = alpha;

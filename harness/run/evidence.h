@@ -36,6 +36,13 @@ class SampleTable {
   double best_probe_ = 0;
 };
 
+// Whether noisy figures may decide: not when identical arms have looked different too often, nor
+// when an effect put in on purpose was not seen.
+enum class Trust { full, out_of_calibration, insensitive };
+std::string_view reason_code(Trust trust);
+// One sentence for readers; "" for full trust.
+std::string_view why_not(Trust trust);
+
 // Why an arm has no result: worst first, so that a claim says the worst of its two arms.
 enum class Absence { none, unavailable, out_of_memory, not_run, failed, not_engaged };
 

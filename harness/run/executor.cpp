@@ -3,18 +3,21 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
+#include "harness/control/injection.h"
 
 namespace headroom {
 
 Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
-                   TraceRecorder& recorder, const PersistentBlocks& persistent)
+                   TraceRecorder& recorder, const PersistentBlocks& persistent,
+                   Injection* injection)
     : program_(lowered),
       compute_(compute),
       allocator_(allocator),
       recorder_(recorder),
       frees_(last_uses(lowered)),
       blocks_(lowered.values.size()),
-      held_(lowered.values.size(), false) {
+      held_(lowered.values.size(), false),
+      injection_(injection) {
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
   for (const Op& op : lowered.ops) {
@@ -65,6 +68,7 @@ void Executor::run_op(std::size_t index) {
                           .outputs = {outputs_.data(), op.outputs.size()},
                           .workspace = data_of(op.workspace)});
   }
+  if (injection_ != nullptr) injection_->after_op();
   if (op.workspace != kNoValue) release(op.workspace);
   for (const ValueId id : frees_[index]) release(id);
 }

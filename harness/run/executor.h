@@ -17,6 +17,8 @@
 
 namespace headroom {
 
+class Injection;
+
 // Blocks of the values that live across steps, by name; shared by the Programs of a Trainer.
 using PersistentBlocks = std::map<std::string, Block>;
 
@@ -25,7 +27,8 @@ class Executor {
   // `lowered` and `persistent` must outlive the Executor; every persistent value of the Program
   // must have its block. `compute` is null on devices that compute nothing.
   Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
-           TraceRecorder& recorder, const PersistentBlocks& persistent);
+           TraceRecorder& recorder, const PersistentBlocks& persistent,
+           Injection* injection = nullptr);
 
   // One execution. `feed` is called once the inputs have memory; `read` while results still have.
   // On OutOfMemory every transient block is given back before it propagates.
@@ -47,6 +50,7 @@ class Executor {
   std::vector<bool> held_;                    // transient values that have a block now
   AllocationHint hint_;                       // of the op that runs
   std::vector<std::byte*> inputs_, outputs_;  // of the op that runs
+  Injection* injection_;                      // null in all cells but controls
 };
 
 }  // namespace headroom

@@ -13,6 +13,11 @@ struct Arm {
   Cell cell;
 };
 
+enum class ExperimentKind {
+  comparison,  // what the run is about
+  control,     // the instrument's own test: the first arm is clean, others have effects injected
+};
+
 struct Experiment {
   std::string id;         // "S02/v100/batch=32": unique in a run, stable between runs
   std::string origin;     // suite name or claim id
@@ -22,6 +27,7 @@ struct Experiment {
   int timeout_s = 300;    // per sample
   // Of one sample, for the time still to go; an estimate, 0 where nobody has one.
   double estimated_seconds = 0;
+  ExperimentKind kind = ExperimentKind::comparison;
 };
 
 // Time is noisy on devices that compute; on meta every metric is exact and two blocks

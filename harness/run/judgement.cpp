@@ -102,9 +102,9 @@ void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
                                    evidence.simulated ? "simulated" : "measured");
   if (!finding.compared) {
     evidence.verdict = finding.without;
-  } else if (!finding.comparison.exact && trust == Trust::exact_only) {
+  } else if (!finding.comparison.exact && trust != Trust::full) {
     evidence.verdict = ClaimVerdict::inconclusive;
-    finding.reason_code = "out_of_calibration";
+    finding.reason_code = reason_code(trust);
   } else if (part.judge == Judge::bound) {
     evidence.verdict =
         judge_bound(finding.comparison, {part.claimed.at_least, part.claimed.at_most});
@@ -124,6 +124,15 @@ void judge(const ClaimPart& part, PartVerdict& verdict, Trust trust) {
   if (verdict.verdict == ClaimVerdict::conditional) verdict.holds_for = holds_for_text(verdict);
   verdict.why = part_sentence(part, verdict);
   verdict.would_change = would_change_sentence(part, verdict);
+  const bool distrusted =
+      trust != Trust::full &&
+      std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [&](const Evidence& evidence) {
+        return evidence.finding.reason_code == reason_code(trust);
+      });
+  if (!distrusted) return;
+  verdict.why += fmt::format(" {}", why_not(trust));
+  if (verdict.verdict == ClaimVerdict::inconclusive)
+    verdict.would_change = "A machine on which headroom selftest passes.";
 }
 
 struct PartOnDevice {

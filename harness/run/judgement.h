@@ -55,9 +55,6 @@ struct ClaimJudgement {
   std::string why;
 };
 
-// Whether noisy figures may decide: not when identical arms have looked different too often.
-enum class Trust { full, exact_only };
-
 // Keeps pointers into `claims`.
 std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
                                          Trust trust);

@@ -84,7 +84,8 @@ MatrixEntry make_entry(const Experiment& experiment, const Arm& arm, const Sampl
     const Metric& metric = find_metric(name);
     MatrixComparison comparison;
     comparison.finding = find(table, experiment, baseline.name, arm.name, metric, Scale::log_ratio);
-    comparison.delta = std::log1p(comparison.finding.comparison.exact ? 0.01 : 0.03);
+    const bool exact = comparison.finding.comparison.exact;
+    comparison.delta = std::log1p(exact ? kExactMargin : kNoisyMargin);
     entry.comparisons[name] = std::move(comparison);
   }
   return entry;
@@ -107,9 +108,9 @@ void judge(std::vector<MatrixComparison*>& comparisons, Trust trust) {
     comparison.p_adjusted = adjusted[i];
     const Interval& interval = comparison.finding.comparison.ci95;
     const bool claims_a_difference = interval.low > 0 || interval.high < 0;
-    if (trust == Trust::exact_only) {
+    if (trust != Trust::full) {
       comparison.verdict = ChangeVerdict::inconclusive;
-      comparison.finding.reason_code = "out_of_calibration";
+      comparison.finding.reason_code = reason_code(trust);
     } else if (claims_a_difference && adjusted[i] > kFalseDiscoveryRate) {
       comparison.verdict = ChangeVerdict::inconclusive;
       comparison.finding.reason_code = "one_of_many";
@@ -122,8 +123,10 @@ void judge(std::vector<MatrixComparison*>& comparisons, Trust trust) {
 std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
                                      const SampleTable& table, Trust trust) {
   std::vector<MatrixEntry> matrix;
-  for (const Experiment& experiment : experiments)
+  for (const Experiment& experiment : experiments) {
+    if (experiment.kind == ExperimentKind::control) continue;
     for (const Arm& arm : experiment.arms) matrix.push_back(make_entry(experiment, arm, table));
+  }
   std::vector<MatrixComparison*> comparisons;
   for (MatrixEntry& entry : matrix)
     for (auto& [name, comparison] : entry.comparisons) comparisons.push_back(&comparison);

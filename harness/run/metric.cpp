@@ -69,6 +69,23 @@ std::optional<double> mean_per_steady_step(const Sample& sample,
   return sum(values) / static_cast<double>(values.size());
 }
 
+// Of the straight line that fits best (least squares), per step. Exact where the bytes lie on one:
+// everything before the division is a whole number.
+std::optional<double> slope(std::span<const Bytes> bytes) {
+  if (bytes.size() < 2) return std::nullopt;
+  using Whole = __int128;
+  const auto n = static_cast<Whole>(bytes.size());
+  Whole x = 0, y = 0, xx = 0, xy = 0;
+  for (Whole i = 0; i < n; ++i) {
+    const Whole value = bytes[static_cast<std::size_t>(i)];
+    x += i;
+    y += value;
+    xx += i * i;
+    xy += i * value;
+  }
+  return static_cast<double>(n * xy - x * y) / static_cast<double>(n * xx - x * x);
+}
+
 struct MomentName {
   const char* name;
   const char* text;
@@ -166,6 +183,12 @@ std::vector<Metric> make_metrics() {
                    ledger([](const Ledger& l) {
                      return sum(std::span<const std::uint64_t>(l.device_allocations));
                    })});
+  table.push_back({"steady_allocated_growth_bytes_per_step", "B",
+                   "growth of allocated bytes from step to step after warm-up", exact, less,
+                   [](const Sample& s) -> std::optional<double> {
+                     if (!s.ledger_available) return std::nullopt;
+                     return slope(steady(s, s.ledger.allocated_after_step));
+                   }});
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; })});
   table.push_back({"external_fragmentation", "1", "external fragmentation at the allocated peak",

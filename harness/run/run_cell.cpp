@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "harness/base/registry.h"
+#include "harness/control/injection.h"
 #include "harness/memory/heap_witness.h"
 #include "harness/memory/recorder.h"
 #include "harness/memory/recording_allocator.h"
@@ -128,7 +129,9 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     const auto allocator = make_allocator(cell.allocator, device->memory());
     RecordingAllocator recorded(*allocator, recorder);
     auto data = device->computes() ? workload->open_data(sample.seed) : nullptr;
-    Trainer trainer(plan, *device, recorded, recorder, std::move(data), sample.seed);
+    const auto injection = make_injection(cell.inject, recorded);
+    Trainer trainer(plan, *device, recorded, recorder, std::move(data), sample.seed,
+                    injection.get());
     sample.device_setup_ns = device->memory().counters().allocation_ns;
     sample.setup_ns = ns_since(start);
     take_steps(cell, trainer, recorder, device->computes(), sample);

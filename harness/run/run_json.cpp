@@ -29,6 +29,9 @@ RunStatus status_from(const std::string& text) {
   return text == "interrupted" ? RunStatus::interrupted : RunStatus::running;
 }
 
+const std::string kComparison = "comparison";
+const std::string kControl = "control";
+
 Json experiment_to_json(const Experiment& experiment) {
   Json arms = Json::array();
   for (const Arm& arm : experiment.arms)
@@ -36,6 +39,7 @@ Json experiment_to_json(const Experiment& experiment) {
   return {{"id", experiment.id},
           {"origin", experiment.origin},
           {"point", experiment.point},
+          {"kind", experiment.kind == ExperimentKind::control ? kControl : kComparison},
           {"blocks", experiment.blocks},
           {"timeout_s", experiment.timeout_s},
           {"arms", arms}};
@@ -48,6 +52,7 @@ Experiment experiment_from(const Json& json) {
                         .arms = {},
                         .blocks = json.at("blocks").get<int>(),
                         .timeout_s = json.at("timeout_s").get<int>()};
+  if (json.value("kind", kComparison) == kControl) experiment.kind = ExperimentKind::control;
   for (const Json& arm : json.at("arms"))
     experiment.arms.push_back({arm.at("name").get<std::string>(), cell_from_json(arm.at("cell"))});
   return experiment;
@@ -214,6 +219,14 @@ RunInfo run_info_from_json(const std::string& text) try {
 
 std::string headline_of(const std::string& verdicts_json) {
   return Json::parse(verdicts_json).at("headline").get<std::string>();
+}
+
+std::string distrust_of(const std::string& verdicts_json) {
+  const Json verdicts = Json::parse(verdicts_json);
+  for (const auto& [part, word] :
+       {std::pair("calibration", "out of calibration"), std::pair("sensitivity", "insensitive")})
+    if (verdicts.at(part).at("status") == word) return verdicts.at(part).at("why");
+  return "";
 }
 
 std::string timestamp_now() {

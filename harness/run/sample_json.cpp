@@ -64,7 +64,8 @@ Json memory_to_json(const Sample& sample) {
           {"utilisation", number_or_null(ledger.utilisation)},
           {"lower_bound_bytes", sample.lower_bound_bytes},
           {"device_allocations_per_step", ledger.device_allocations},
-          {"device_frees_per_step", ledger.device_frees}};
+          {"device_frees_per_step", ledger.device_frees},
+          {"allocated_bytes_after_step", ledger.allocated_after_step}};
 }
 
 void read_memory(const Json& json, Sample& sample) {
@@ -96,6 +97,8 @@ void read_memory(const Json& json, Sample& sample) {
   json.at("lower_bound_bytes").get_to(sample.lower_bound_bytes);
   json.at("device_allocations_per_step").get_to(ledger.device_allocations);
   json.at("device_frees_per_step").get_to(ledger.device_frees);
+  if (const auto found = json.find("allocated_bytes_after_step"); found != json.end())
+    found->get_to(ledger.allocated_after_step);
 }
 
 Json witness_to_json(const Witness& witness) {
@@ -175,6 +178,7 @@ Json cell_to_json(const Cell& cell, std::int64_t batch) {
           {"execution", cell.execution.to_string()},
           {"pipeline", cell.pipeline.to_string()},
           {"optimizer", cell.optimizer.to_string()},
+          {"inject", cell.inject.to_string()},
           {"warmup_steps", cell.warmup_steps},
           {"measured_steps", cell.measured_steps},
           // Axes that have no strategies yet.
@@ -194,6 +198,7 @@ Cell cell_from_json(const Json& json) {
           .execution = spec("execution"),
           .pipeline = spec("pipeline"),
           .optimizer = spec("optimizer"),
+          .inject = json.contains("inject") ? spec("inject") : Cell{}.inject,
           .warmup_steps = json.at("warmup_steps").get<int>(),
           .measured_steps = json.at("measured_steps").get<int>()};
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/base/error.h"
+#include "harness/control/injection.h"
 #include "harness/run/axes.h"
 #include "harness/run/toml_section.h"
 
@@ -18,6 +19,7 @@ constexpr int kExactBlocks = 2;  // enough to see that two processes agree
 // One [[experiment]] table: a cell to start from and the values of each axis.
 struct Matrix {
   std::string id;
+  std::string arms = "allocator";  // the axis whose values are the arms
   Experiment pattern;
   Cell cell;
   std::map<std::string, std::vector<std::string>> values;
@@ -49,13 +51,30 @@ void put_baseline_first(const TomlSection& section, std::vector<std::string>& ar
   std::rotate(arms.begin(), found, found + 1);
 }
 
+// The clean arm, the same again if it stands there twice, then the injections.
+void check_control(const TomlSection& section, const Matrix& matrix) {
+  const auto found = matrix.values.find("inject");
+  const bool clean_first = found != matrix.values.end() && found->second.front() == kNoInjection;
+  if (!clean_first || found->second.back() == kNoInjection)
+    section.fail(section.table(),
+                 fmt::format("control '{}' needs inject = [\"{}\", …]: the clean cell first, then "
+                             "what is injected",
+                             matrix.id, kNoInjection));
+}
+
 Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   std::vector<std::string> known = axis_names();
-  known.insert(known.end(), {"id", "baseline", "warmup_steps", "measured_steps", "blocks",
+  known.insert(known.end(), {"id", "kind", "baseline", "warmup_steps", "measured_steps", "blocks",
                              "timeout_s", "estimated_seconds"});
   section.allow(known);
   Matrix matrix;
   matrix.id = section.text("id");
+  if (section.text("kind", "comparison") == "control") {
+    matrix.pattern.kind = ExperimentKind::control;
+    matrix.arms = "inject";
+  } else if (section.has("kind")) {
+    section.known("kind", "kind of experiment", {"comparison", "control"});
+  }
   matrix.cell.warmup_steps = section.whole("warmup_steps", matrix.cell.warmup_steps, 1);
   matrix.cell.measured_steps = section.whole("measured_steps", matrix.cell.measured_steps, 1);
   matrix.pattern.blocks = section.whole("blocks", kNoisyBlocks, 1);
@@ -66,29 +85,35 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   for (const std::string& axis : axis_names()) {
     std::vector<std::string> values = read_axis(section, axis);
     if (axis == "allocator" && section.has("baseline")) put_baseline_first(section, values);
-    if (const auto found = overrides.find(axis); found != overrides.end()) values = found->second;
+    const auto found = overrides.find(axis);
+    // What tests the instrument stays the same whatever is measured with it.
+    const bool replaced =
+        found != overrides.end() && matrix.pattern.kind != ExperimentKind::control;
+    if (replaced) values = found->second;
     if (!values.empty()) matrix.values[axis] = values;
   }
   for (const char* axis : {"workload", "device", "allocator"})
     if (!matrix.values.contains(axis))
       section.fail(section.table(), fmt::format("experiment '{}' names no {}", matrix.id, axis));
+  if (matrix.pattern.kind == ExperimentKind::control) check_control(section, matrix);
   return matrix;
 }
 
-// Every combination of the axes from `axis` on; the last axis, allocator, makes the arms.
+// Every combination of the axes from `axis` on, but for the one whose values are the arms.
 // `point` names the values of the axes that have several.
 void expand(const Matrix& matrix, std::size_t axis, Cell cell,
             const std::vector<std::string>& point, const std::string& suite,
             std::vector<Experiment>& out) {
-  static const std::vector<std::string> order = {"workload",  "device",   "rules",
-                                                 "execution", "pipeline", "optimizer"};
-  if (axis < order.size()) {
-    const auto found = matrix.values.find(order[axis]);
-    if (found == matrix.values.end()) return expand(matrix, axis + 1, cell, point, suite, out);
+  const std::vector<std::string>& axes = axis_names();
+  if (axis < axes.size()) {
+    const std::string& name = axes[axis];
+    const auto found = matrix.values.find(name);
+    if (found == matrix.values.end() || name == matrix.arms)
+      return expand(matrix, axis + 1, cell, point, suite, out);
     for (const std::string& value : found->second) {
-      set_axis(cell, order[axis], value);
+      set_axis(cell, name, value);
       std::vector<std::string> further = point;
-      if (found->second.size() > 1) further.push_back(fmt::format("{}={}", order[axis], value));
+      if (found->second.size() > 1) further.push_back(fmt::format("{}={}", name, value));
       expand(matrix, axis + 1, cell, further, suite, out);
     }
     return;
@@ -99,13 +124,12 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
       fmt::format("{}/{}{}{}", suite, matrix.id, point.empty() ? "" : "/", experiment.point);
   experiment.origin = suite;
   if (is_exact_device(cell.device)) experiment.blocks = kExactBlocks;
-  for (const std::string& allocator : matrix.values.at("allocator")) {
-    set_axis(cell, "allocator", allocator);
-    // The same strategy twice is an A/A comparison: the instrument testing itself.
+  for (const std::string& value : matrix.values.at(matrix.arms)) {
+    set_axis(cell, matrix.arms, value);
+    // The same arm twice is an A/A comparison: the instrument testing itself.
     const auto again = std::count_if(experiment.arms.begin(), experiment.arms.end(),
                                      [&](const Arm& arm) { return arm.cell.id() == cell.id(); });
-    experiment.arms.push_back(
-        {again == 0 ? allocator : fmt::format("{}#{}", allocator, again + 1), cell});
+    experiment.arms.push_back({again == 0 ? value : fmt::format("{}#{}", value, again + 1), cell});
   }
   out.push_back(experiment);
 }

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "harness/base/error.h"
+#include "harness/control/injection.h"
 #include "harness/program/lowering.h"
 
 namespace headroom {
@@ -68,12 +69,14 @@ TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::stri
 }
 
 Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
-                 TraceRecorder& recorder, std::unique_ptr<BatchSource> data, std::uint64_t seed)
+                 TraceRecorder& recorder, std::unique_ptr<BatchSource> data, std::uint64_t seed,
+                 Injection* injection)
     : plan_(plan),
       device_(device),
       allocator_(allocator),
       recorder_(recorder),
-      data_(std::move(data)) {
+      data_(std::move(data)),
+      injection_(injection) {
   if (device.computes()) train_compute_ = device.compile(plan.train);
   if (device.computes() && plan.evaluate) evaluate_compute_ = device.compile(*plan.evaluate);
   for (const ValueId id : plan.train.inputs)
@@ -86,7 +89,7 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
     throw;
   }
   train_ = std::make_unique<Executor>(plan.train, train_compute_.get(), allocator_, recorder_,
-                                      persistent_);
+                                      persistent_, injection_);
   if (plan.evaluate)
     evaluate_ = std::make_unique<Executor>(*plan.evaluate, evaluate_compute_.get(), allocator_,
                                            recorder_, persistent_);
@@ -128,6 +131,7 @@ StepResult Trainer::step() {
         result.loss = loss;
       });
   device_.synchronize();
+  if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
   allocator_.synchronized();
   result.time_ns = elapsed_ns(start);
   return result;

@@ -30,9 +30,10 @@ struct StepResult {
 class Trainer {
  public:
   // Takes memory for the persistent values and fills them from `seed`. `data` is null on devices
-  // that compute nothing. Throws OutOfMemory when not even they fit.
+  // that compute nothing; `injection` is null but in controls. Throws OutOfMemory when not even
+  // the persistent values fit.
   Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator, TraceRecorder& recorder,
-          std::unique_ptr<BatchSource> data, std::uint64_t seed);
+          std::unique_ptr<BatchSource> data, std::uint64_t seed, Injection* injection = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -53,6 +54,7 @@ class Trainer {
   Allocator& allocator_;
   TraceRecorder& recorder_;
   std::unique_ptr<BatchSource> data_;
+  Injection* injection_;
   PersistentBlocks persistent_;
   std::vector<std::vector<std::byte>> batch_;  // host side, one buffer per Program input
   std::unique_ptr<CompiledProgram> train_compute_, evaluate_compute_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "harness/control/control.h"
 #include "harness/run/calibration.h"
 #include "harness/run/cell_json.h"
 #include "harness/run/judgement.h"
@@ -169,6 +170,22 @@ Json matrix_json(const MatrixEntry& entry, const CalibrationState& calibration) 
   return json;
 }
 
+Json control_json(const Control& control, const CalibrationState& calibration) {
+  const Finding& finding = control.finding;
+  const std::string_view outcome = to_string(control.sight);
+  return {{"experiment", control.experiment->id},
+          {"arm", control.arm->name},
+          {"device", control.arm->cell.device.to_string()},
+          {"injected", control.injected},
+          {"metric", control.metric->name},
+          {"unit", control.metric->unit},
+          {"baseline_value", value_or_null(finding.baseline_value)},
+          {"treatment_value", value_or_null(finding.treatment_value)},
+          {"comparison", comparison_json(finding, 0, std::nullopt, outcome, calibration)},
+          {"outcome", outcome},
+          {"why", control.why}};
+}
+
 // Blocks of noisy figures with a sample taken while the machine was slow.
 Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
   std::map<std::pair<std::string, int>, std::set<std::string>> arms;
@@ -215,13 +232,18 @@ std::string verdicts_json(const VerifyInput& input) {
   counted.aa_comparisons += input.calibration.aa_comparisons;
   counted.false_alarms += input.calibration.false_alarms;
   const CalibrationState calibration = state_of(counted);
-  const auto claims = judge_claims(input.claims, table, calibration.trust);
-  const auto matrix = make_matrix(input.experiments, table, calibration.trust);
+  const auto controls = judge_controls(input.experiments, table);
+  const Sensitivity sensitivity = sensitivity_of(controls);
+  const Trust trust = calibration.trust == Trust::full ? sensitivity.trust : calibration.trust;
+  const auto claims = judge_claims(input.claims, table, trust);
+  const auto matrix = make_matrix(input.experiments, table, trust);
 
   Json json;
   json["schema_version"] = kSchemaVersion;
   json["kind"] = "verdicts";
-  json["headline"] = headline_of(claims, matrix);
+  json["headline"] = claims.empty() && matrix.empty() && !controls.empty()
+                         ? sensitivity.why
+                         : headline_of(claims, matrix);
   json["surprises"] = surprises_of(claims);
   std::map<std::string, int> counts;
   for (const ClaimJudgement& claim : claims) ++counts[std::string(to_string(claim.verdict))];
@@ -236,6 +258,10 @@ std::string verdicts_json(const VerifyInput& input) {
                          {"aa_comparisons", counted.aa_comparisons},
                          {"false_alarms", counted.false_alarms},
                          {"why", calibration.why}};
+  json["sensitivity"] = {{"status", sensitivity.status}, {"why", sensitivity.why}};
+  json["controls"] = Json::array();
+  for (const Control& control : controls)
+    json["controls"].push_back(control_json(control, calibration));
   json["exclusions"] = exclusions_json(input, table);
   json["failures"] = failures_json(input);
   return json.dump(1) + "\n";

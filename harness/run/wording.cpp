@@ -7,9 +7,6 @@
 namespace headroom {
 namespace {
 
-constexpr double kDefaultExactDelta = 0.01;
-constexpr double kDefaultNoisyDelta = 0.03;
-
 std::string with_true_minus(std::string text) {
   for (std::size_t at = text.find('-'); at != std::string::npos; at = text.find('-', at + 1))
     text.replace(at, 1, "\u2212");
@@ -31,7 +28,7 @@ std::string interval_text(const Interval& interval, Scale scale, std::string_vie
 }
 
 double default_delta(const ClaimPart& part, bool exact) {
-  double delta = std::log1p(exact ? kDefaultExactDelta : kDefaultNoisyDelta);
+  double delta = std::log1p(exact ? kExactMargin : kNoisyMargin);
   if (part.judge != Judge::ratio) delta = 0;
   if (part.claimed.value && part.judge == Judge::ratio)
     delta = std::min(delta, std::abs(std::log1p(*part.claimed.value)) / 2);

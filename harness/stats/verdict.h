@@ -10,6 +10,10 @@
 
 namespace headroom {
 
+// Margins fixed in advance: a ratio within 1 ± this counts as no difference.
+inline constexpr double kExactMargin = 0.01;
+inline constexpr double kNoisyMargin = 0.03;
+
 enum class ChangeVerdict { worse, better, same, small, direction, inconclusive };
 enum class ClaimVerdict {
   reproduced,

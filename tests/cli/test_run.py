@@ -39,6 +39,33 @@ def test_the_smoke_suite_records_every_kind_of_outcome(smoke: tuple[Outcome, Pat
     assert "smoke/elsewhere" in statuses  # unsupported, or ok on a machine with a GPU
 
 
+def test_the_smoke_suite_sees_what_is_put_in_on_purpose(smoke: tuple[Outcome, Path]) -> None:
+    _, run = smoke
+    verdicts = json.loads((run / "verdicts.json").read_text())
+    assert {control["arm"]: control["outcome"] for control in verdicts["controls"]} == {
+        "leak": "seen", "fragmentation": "seen",
+    }
+    assert not any(entry["experiment"].startswith("smoke/control") for entry in verdicts["matrix"])
+
+
+def test_an_effect_that_was_put_in_and_not_seen_ends_in_exit_code_12(
+    headroom: Headroom, smoke: tuple[Outcome, Path]
+) -> None:
+    run = headroom.place / "blind"
+    run.mkdir()
+    (run / "run.json").write_text((smoke[1] / "run.json").read_text())
+    with (run / "samples.jsonl").open("w") as file:
+        for sample in samples(smoke[1]):
+            if sample["arm"] == "leak":  # as if nothing had leaked
+                sample["memory"]["allocated_bytes_after_step"] = [1000] * 7
+            file.write(json.dumps(sample) + "\n")
+    outcome = headroom("verify", "blind")
+    assert outcome.code == 12
+    assert "1 of 2 effects put in on purpose were not seen" in outcome.errors
+    assert "headroom selftest" in outcome.errors
+    assert (run / "verdicts.json").exists()
+
+
 def test_the_last_line_is_the_path_of_the_report(smoke: tuple[Outcome, Path]) -> None:
     outcome, run = smoke
     assert Path(outcome.last_line) == run / "report.html"
@@ -251,7 +278,9 @@ def test_a_bar_has_colour_unless_no_color_is_set(headroom: Headroom, counting: s
 
 def test_list_gives_programs_json(headroom: Headroom) -> None:
     listed = json.loads(headroom("list", "--json").output)
-    assert listed.keys() == {"workloads", "allocators", "optimizers", "devices", "rules", "suites", "claims"}
+    assert listed.keys() == {
+        "workloads", "allocators", "optimizers", "injections", "devices", "rules", "suites", "claims"
+    }
     assert {"malloc", "bfc"} <= {entry["name"] for entry in listed["allocators"]}
     assert {"quick", "smoke"} <= {entry["name"] for entry in listed["suites"]}
 

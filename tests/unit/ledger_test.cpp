@@ -119,6 +119,15 @@ TEST(Ledger, counts_device_allocations_and_frees_per_step) {
   EXPECT_THAT(ledger.device_frees, ElementsAre(0u, 0u, 1u));
 }
 
+TEST(Ledger, keeps_what_each_step_leaves_behind) {
+  TraceBuilder builder;
+  builder.segment(1, kBase, 8192).alloc(1, kBase, 1024);
+  builder.step(1).alloc(2, kBase + 1024, 2048).free(2);
+  builder.step(2).alloc(3, kBase + 1024, 512);
+  builder.step(3).alloc(4, kBase + 2048, 512);
+  EXPECT_THAT(make_ledger(builder.trace(), 1).allocated_after_step, ElementsAre(1024, 1536, 2048));
+}
+
 TEST(Ledger, does_not_join_free_bytes_across_segments) {
   for (const auto& [first, second] : {std::pair{1u, 2u}, std::pair{2u, 1u}}) {
     TraceBuilder builder;

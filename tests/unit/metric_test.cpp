@@ -54,6 +54,19 @@ TEST(Metric, keeps_warm_up_and_steady_steps_apart) {
   EXPECT_EQ(value("final_loss", sample), 1);
 }
 
+TEST(Metric, reads_the_growth_of_allocated_bytes_as_a_slope_after_warm_up) {
+  Sample sample = counted_sample();
+  constexpr const char* kGrowth = "steady_allocated_growth_bytes_per_step";
+  sample.ledger.allocated_after_step = {0, 9999, 1000, 1100, 1200, 1300};
+  EXPECT_EQ(value(kGrowth, sample), 100);
+  sample.ledger.allocated_after_step = {5, 5, 1000, 1000, 1000, 1000};
+  EXPECT_EQ(value(kGrowth, sample), 0);
+  sample.ledger.allocated_after_step = {5, 5, 1300, 1200, 1100, 1000};
+  EXPECT_EQ(value(kGrowth, sample), -100);
+  sample.ledger.allocated_after_step = {5, 5, 1000};
+  EXPECT_FALSE(find_metric(kGrowth).value(sample)) << "one step has no slope";
+}
+
 TEST(Metric, is_absent_where_the_sample_has_no_such_figure) {
   Sample sample = counted_sample();
   EXPECT_FALSE(find_metric("held_out_accuracy").value(sample));

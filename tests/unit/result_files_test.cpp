@@ -39,7 +39,8 @@ class ResultFiles : public ::testing::Test {
                          .point = "",
                          .arms = {{"a", cell}, {"b", cell}},
                          .blocks = 2,
-                         .timeout_s = 9}};
+                         .timeout_s = 9,
+                         .kind = ExperimentKind::control}};
     add_provenance(info);
     return info;
   }

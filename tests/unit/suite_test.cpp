@@ -84,6 +84,29 @@ TEST_F(SuiteFile, takes_the_same_allocator_twice_as_two_arms) {
   EXPECT_THAT(arm_names(suite.experiments[0]), ElementsAre("malloc", "malloc#2"));
 }
 
+TEST_F(SuiteFile, makes_the_arms_of_a_control_of_what_is_injected) {
+  const std::string control =
+      "[[experiment]]\nid='c'\nkind='control'\nworkload='resnet'\ndevice='host'\n"
+      "allocator='malloc'\ninject=['none','none','leak']\n";
+  const Suite suite = read(kHead + control, {{"allocator", {"bfc"}}});
+  ASSERT_EQ(suite.experiments.size(), 1u);
+  EXPECT_EQ(suite.experiments[0].kind, ExperimentKind::control);
+  EXPECT_THAT(arm_names(suite.experiments[0]), ElementsAre("none", "none#2", "leak"));
+  EXPECT_EQ(suite.experiments[0].arms[2].cell.allocator.to_string(), "malloc")
+      << "the command line's axes are about what is measured, not about the instrument";
+}
+
+TEST_F(SuiteFile, refuses_a_control_without_a_clean_arm_or_without_an_effect) {
+  const std::string control =
+      "[[experiment]]\nid='c'\nkind='control'\nworkload='resnet'\ndevice='host'\n"
+      "allocator='malloc'\n";
+  EXPECT_THAT(complaint(kHead + control), HasSubstr("the clean cell first"));
+  EXPECT_THAT(complaint(kHead + control + "inject=['leak']\n"), HasSubstr("the clean cell first"));
+  EXPECT_THAT(complaint(kHead + control + "inject=['none']\n"), HasSubstr("what is injected"));
+  EXPECT_THAT(complaint(kHead + std::string("[[experiment]]\nid='c'\nkind='cotrol'\n")),
+              HasSubstr("did you mean 'control'?"));
+}
+
 TEST_F(SuiteFile, gives_way_to_axes_from_the_command_line) {
   const Suite suite =
       read(std::string(kHead) + kMatrix, {{"allocator", {"bfc(growth=on)"}}, {"device", {"host"}}});

@@ -1,0 +1,58 @@
+// fragmentation: the first step leaves a small block behind after every op, where a careless
+// program keeps a loss or a statistic. When the large blocks between them are given back, their
+// holes cannot join, and later steps find less room in one piece than there is in all.
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/control/injection.h"
+
+namespace headroom {
+namespace {
+
+Bytes bytes_of(const Spec& spec) {
+  const Bytes bytes = spec.bytes("bytes", kBlockAlignment);
+  if (bytes == 0) throw InputError(spec.to_string() + ": bytes must be above 0");
+  return bytes;
+}
+
+class Fragmentation final : public Injection {
+ public:
+  Fragmentation(Bytes bytes, Allocator& allocator) : bytes_(bytes), allocator_(allocator) {}
+  ~Fragmentation() override {
+    for (const Block& block : pins_) allocator_.deallocate(block);
+  }
+  Fragmentation(const Fragmentation&) = delete;
+  Fragmentation& operator=(const Fragmentation&) = delete;
+
+  void after_op() override {
+    if (!first_step_) return;
+    pins_.push_back(allocator_.allocate(bytes_, {.role = Role::workspace}));
+  }
+  void end_step(std::chrono::nanoseconds) override { first_step_ = false; }
+
+ private:
+  Bytes bytes_;
+  Allocator& allocator_;
+  bool first_step_ = true;
+  std::vector<Block> pins_;
+};
+
+const bool registered = Registry<InjectionKind>::instance().add(
+    {.name = "fragmentation",
+     .summary = "The first step leaves a small block behind after every op",
+     .parameters = {"bytes"},
+     .examples = {"fragmentation", "fragmentation(bytes=4KiB)"},
+     .metric = "external_fragmentation",
+     .shows = InjectionKind::Shows::difference,
+     .text =
+         [](const Spec& spec) {
+           return fmt::format("a block of {} left behind after every op of the first step",
+                              format_bytes(bytes_of(spec)));
+         },
+     .create = [](const Spec& spec, Allocator& allocator) -> std::unique_ptr<Injection> {
+       return std::make_unique<Fragmentation>(bytes_of(spec), allocator);
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,52 @@
+// leak: every step takes one block that nobody gives back before training ends.
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/control/injection.h"
+
+namespace headroom {
+namespace {
+
+Bytes bytes_of(const Spec& spec) {
+  const Bytes bytes = spec.bytes("bytes", 64 * kKiB);
+  if (bytes == 0) throw InputError(spec.to_string() + ": bytes must be above 0");
+  return bytes;
+}
+
+class Leak final : public Injection {
+ public:
+  Leak(Bytes bytes, Allocator& allocator) : bytes_(bytes), allocator_(allocator) {}
+  ~Leak() override {
+    for (const Block& block : kept_) allocator_.deallocate(block);
+  }
+  Leak(const Leak&) = delete;
+  Leak& operator=(const Leak&) = delete;
+
+  void end_step(std::chrono::nanoseconds) override {
+    kept_.push_back(allocator_.allocate(bytes_, {.role = Role::workspace, .phase = Phase::update}));
+  }
+
+ private:
+  Bytes bytes_;
+  Allocator& allocator_;
+  std::vector<Block> kept_;
+};
+
+const bool registered = Registry<InjectionKind>::instance().add(
+    {.name = "leak",
+     .summary = "Each step keeps a block until training ends",
+     .parameters = {"bytes"},
+     .examples = {"leak", "leak(bytes=1MiB)"},
+     .metric = "steady_allocated_growth_bytes_per_step",
+     .shows = InjectionKind::Shows::difference,
+     .text =
+         [](const Spec& spec) {
+           return fmt::format("a block of {} that each step keeps", format_bytes(bytes_of(spec)));
+         },
+     .create = [](const Spec& spec, Allocator& allocator) -> std::unique_ptr<Injection> {
+       return std::make_unique<Leak>(bytes_of(spec), allocator);
+     }});
+
+}  // namespace
+}  // namespace headroom
