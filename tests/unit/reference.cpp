@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <numbers>
 
 #include "harness/base/error.h"
 
@@ -237,11 +238,18 @@ void linear_backward_weights(const Run& r) {
     db[i % static_cast<std::size_t>(out)] += r.in(1)[i];
 }
 
+// Label -1: the row does not count.
+double counted_rows(const Tensor& labels) {
+  const auto counted = std::count_if(labels.begin(), labels.end(), [](double l) { return l >= 0; });
+  return std::max(1.0, static_cast<double>(counted));
+}
+
 void softmax_cross_entropy(const Run& r) {
   Tensor& loss = r.out(0);
   Tensor& probabilities = r.out(1);
   const auto rows = static_cast<std::size_t>(r.shape(0)[0]);
   const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
+  const double counted = counted_rows(r.in(1));
   for (std::size_t n = 0; n < rows; ++n) {
     const double* logits = r.in(0).data() + n * classes;
     const double largest = *std::max_element(logits, logits + classes);
@@ -249,18 +257,19 @@ void softmax_cross_entropy(const Run& r) {
     for (std::size_t k = 0; k < classes; ++k) sum += std::exp(logits[k] - largest);
     for (std::size_t k = 0; k < classes; ++k)
       probabilities[n * classes + k] = std::exp(logits[k] - largest) / sum;
+    if (r.in(1)[n] < 0) continue;
     const double hit = logits[static_cast<std::size_t>(r.in(1)[n])] - largest;
-    loss[0] += (std::log(sum) - hit) / static_cast<double>(rows);
+    loss[0] += (std::log(sum) - hit) / counted;
   }
 }
 
 void softmax_cross_entropy_backward(const Run& r) {
   Tensor& gradient = r.out(0);
-  const auto rows = static_cast<std::size_t>(r.shape(0)[0]);
   const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
-    const bool hit = static_cast<std::size_t>(r.in(1)[i / classes]) == i % classes;
-    gradient[i] = (r.in(0)[i] - (hit ? 1 : 0)) / static_cast<double>(rows);
+    const double label = r.in(1)[i / classes];
+    const bool hit = label == static_cast<double>(i % classes);
+    if (label >= 0) gradient[i] = (r.in(0)[i] - (hit ? 1 : 0)) / counted_rows(r.in(1));
   }
 }
 
@@ -281,23 +290,234 @@ void sgd_momentum(const Run& r) {
   }
 }
 
+void adam(const Run& r) {
+  const double b1 = r.op.number("beta1"), b2 = r.op.number("beta2"), steps = r.in(4)[0];
+  for (std::size_t i = 0; i < r.in(0).size(); ++i) {
+    double &w = r.in(0)[i], &m = r.in(2)[i], &s = r.in(3)[i];
+    const double g = r.in(1)[i];
+    m = b1 * m + (1 - b1) * g;
+    s = b2 * s + (1 - b2) * g * g;
+    const double mean = m / (1 - std::pow(b1, steps));
+    const double square = s / (1 - std::pow(b2, steps));
+    w -= r.op.number("learning_rate") *
+         (mean / (std::sqrt(square) + r.op.number("epsilon")) + r.op.number("weight_decay") * w);
+  }
+}
+
+void count_step(const Run& r) { r.in(0)[0] += 1; }
+
+void gather_rows(const Run& r) {
+  Tensor& y = r.out(0);
+  const auto width = static_cast<std::size_t>(r.shape(0)[1]);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = r.in(0)[static_cast<std::size_t>(r.in(1)[i / width]) * width + i % width];
+}
+
+void gather_rows_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  const auto width = static_cast<std::size_t>(r.shape(1)[1]);
+  for (std::size_t i = 0; i < r.in(1).size(); ++i)
+    dx[static_cast<std::size_t>(r.in(0)[i / width]) * width + i % width] += r.in(1)[i];
+}
+
+void layer_norm(const Run& r) {
+  Tensor &y = r.out(0), &mean = r.out(1), &inverse = r.out(2);
+  const auto width = static_cast<std::size_t>(r.shape(0)[1]);
+  const auto share = 1 / static_cast<double>(width);
+  for (std::size_t n = 0; n < mean.size(); ++n) {
+    const double* x = r.in(0).data() + n * width;
+    double variance = 0;
+    for (std::size_t c = 0; c < width; ++c) mean[n] += share * x[c];
+    for (std::size_t c = 0; c < width; ++c) variance += share * (x[c] - mean[n]) * (x[c] - mean[n]);
+    inverse[n] = 1 / std::sqrt(variance + r.op.number("epsilon"));
+    for (std::size_t c = 0; c < width; ++c)
+      y[n * width + c] = (x[c] - mean[n]) * inverse[n] * r.in(1)[c] + r.in(2)[c];
+  }
+}
+
+// Through the mean and the variance step by step, not by the closed form.
+void layer_norm_backward(const Run& r) {
+  Tensor &dx = r.out(0), &dscale = r.out(1), &dshift = r.out(2);
+  const std::size_t width = r.in(4).size();
+  const auto share = 1 / static_cast<double>(width);
+  for (std::size_t n = 0; n < r.in(2).size(); ++n) {
+    const double *x = r.in(0).data() + n * width, *dy = r.in(1).data() + n * width;
+    const double mean = r.in(2)[n], inverse = r.in(3)[n];
+    double dmean = 0, dvariance = 0;
+    for (std::size_t c = 0; c < width; ++c) {
+      const double g = dy[c] * r.in(4)[c];
+      dvariance -= g * (x[c] - mean) * inverse * inverse * inverse / 2;
+      dmean -= g * inverse;
+      dscale[c] += dy[c] * (x[c] - mean) * inverse;
+      dshift[c] += dy[c];
+    }
+    for (std::size_t c = 0; c < width; ++c)
+      dx[n * width + c] =
+          dy[c] * r.in(4)[c] * inverse + share * (dmean + 2 * dvariance * (x[c] - mean));
+  }
+}
+
+void gelu(const Run& r) {
+  Tensor& y = r.out(0);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = r.in(0)[i] * std::erfc(-r.in(0)[i] / std::sqrt(2)) / 2;
+}
+
+void gelu_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    const double x = r.in(0)[i];
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    dx[i] = r.in(1)[i] * (std::erfc(-x / std::sqrt(2)) / 2 + x * density);
+  }
+}
+
+void tanh(const Run& r) {
+  Tensor& y = r.out(0);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::tanh(r.in(0)[i]);
+}
+
+void tanh_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = r.in(1)[i] * (1 - r.in(0)[i] * r.in(0)[i]);
+}
+
+void leaky_relu(const Run& r) {
+  Tensor& y = r.out(0);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = r.in(0)[i] * (r.in(0)[i] > 0 ? 1 : r.op.number("slope"));
+}
+
+void leaky_relu_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    dx[i] = r.in(1)[i] * (r.in(0)[i] > 0 ? 1 : r.op.number("slope"));
+}
+
+// Splits heads and transposes into tensors of their own, as the kernel never does.
+Tensor matrices(const Op& op, std::size_t operand, const Tensor& t, const Shape& shape, Index rows,
+                Index columns) {
+  const Index samples = op.list("batch")[0], heads = op.list("batch")[1];
+  const bool merged = op.list("merged")[operand] != 0;
+  const bool turned = op.list("transposed")[operand] != 0;
+  Tensor result;
+  for (Index b = 0; b < samples; ++b)
+    for (Index h = 0; h < heads; ++h)
+      for (Index i = 0; i < rows; ++i)
+        for (Index j = 0; j < columns; ++j) {
+          const Index r = turned ? j : i, c = turned ? i : j;
+          const Index stored_rows = turned ? columns : rows,
+                      stored_columns = turned ? rows : columns;
+          const Index at = merged ? (b * stored_rows + r) * shape[1] + h * stored_columns + c
+                                  : ((b * heads + h) * stored_rows + r) * stored_columns + c;
+          result.push_back(t[static_cast<std::size_t>(at)]);
+        }
+  return result;
+}
+
+void batched_matmul(const Run& r) {
+  Tensor& y = r.out(0);
+  const Index samples = r.op.list("batch")[0], heads = r.op.list("batch")[1];
+  const bool merged = r.op.list("merged")[2] != 0;
+  const Shape& out = r.out_shape(0);
+  const Index rows = merged ? out[0] / samples : out[2];
+  const Index columns = merged ? out[1] / heads : out[3];
+  const Index inner = element_count(r.shape(0)) / (samples * heads * rows);
+  const Tensor a = matrices(r.op, 0, r.in(0), r.shape(0), rows, inner);
+  const Tensor b = matrices(r.op, 1, r.in(1), r.shape(1), inner, columns);
+  for (Index s = 0; s < samples; ++s)
+    for (Index h = 0; h < heads; ++h)
+      for (Index i = 0; i < rows; ++i)
+        for (Index j = 0; j < columns; ++j) {
+          double sum = 0;
+          for (Index k = 0; k < inner; ++k)
+            sum += a[static_cast<std::size_t>(((s * heads + h) * rows + i) * inner + k)] *
+                   b[static_cast<std::size_t>(((s * heads + h) * inner + k) * columns + j)];
+          const Index at = merged ? (s * rows + i) * out[1] + h * columns + j
+                                  : ((s * heads + h) * rows + i) * columns + j;
+          y[static_cast<std::size_t>(at)] = sum;
+        }
+}
+
+void masked_softmax(const Run& r) {
+  Tensor& y = r.out(0);
+  const Shape& x = r.shape(0);
+  const auto width = static_cast<std::size_t>(x[3]);
+  const auto rows_per_sample = static_cast<std::size_t>(x[1] * x[2]);
+  for (std::size_t n = 0; n < y.size() / width; ++n) {
+    const double* mask = r.in(1).data() + n / rows_per_sample * width;
+    double sum = 0;
+    for (std::size_t k = 0; k < width; ++k)
+      if (mask[k] != 0) sum += std::exp(r.op.number("scale") * r.in(0)[n * width + k]);
+    for (std::size_t k = 0; k < width; ++k)
+      if (mask[k] != 0)
+        y[n * width + k] = std::exp(r.op.number("scale") * r.in(0)[n * width + k]) / sum;
+  }
+}
+
+// The whole Jacobian of each row.
+void masked_softmax_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  const auto width = static_cast<std::size_t>(r.shape(0)[3]);
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    for (std::size_t j = i / width * width; j < (i / width + 1) * width; ++j)
+      dx[i] += r.op.number("scale") * r.in(1)[j] * r.in(0)[j] * ((i == j ? 1 : 0) - r.in(0)[i]);
+}
+
+void dropout(const Run& r) {
+  Tensor &y = r.out(0), &kept = r.out(1);
+  const auto key = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(r.in(1)[i]));
+  };
+  for (std::size_t e = 0; e < y.size(); ++e) {
+    const std::uint64_t counter = e / 64 * 16 + e % 16;
+    const auto words =
+        philox4x32({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
+                    static_cast<std::uint32_t>(r.op.integer("stream")), 0},
+                   {key(0), key(1)});
+    kept[e] = words[e % 64 / 16] >= r.op.number("rate") * 0x1p32 ? 1 : 0;
+    y[e] = kept[e] * r.in(0)[e] / (1 - r.op.number("rate"));
+  }
+}
+
+void dropout_backward(const Run& r) {
+  Tensor& dx = r.out(0);
+  for (std::size_t e = 0; e < dx.size(); ++e)
+    dx[e] = r.in(1)[e] * r.in(0)[e] / (1 - r.op.number("rate"));
+}
+
 void reorder(const Run& r) { r.out(0) = r.in(0); }
 
 const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
+      {"adam", adam},
       {"add", add},
       {"batch_norm", batch_norm},
       {"batch_norm_backward", batch_norm_backward},
       {"batch_norm_inference", batch_norm_inference},
+      {"batched_matmul", batched_matmul},
       {"convolution", convolution},
       {"convolution_backward_data", convolution_backward_data},
       {"convolution_backward_weights", convolution_backward_weights},
       {"count_correct", count_correct},
+      {"count_step", count_step},
+      {"dropout", dropout},
+      {"dropout_backward", dropout_backward},
+      {"gather_rows", gather_rows},
+      {"gather_rows_backward", gather_rows_backward},
+      {"gelu", gelu},
+      {"gelu_backward", gelu_backward},
       {"global_average_pool", global_average_pool},
       {"global_average_pool_backward", global_average_pool_backward},
+      {"layer_norm", layer_norm},
+      {"layer_norm_backward", layer_norm_backward},
+      {"leaky_relu", leaky_relu},
+      {"leaky_relu_backward", leaky_relu_backward},
       {"linear", linear},
       {"linear_backward_data", linear_backward_data},
       {"linear_backward_weights", linear_backward_weights},
+      {"masked_softmax", masked_softmax},
+      {"masked_softmax_backward", masked_softmax_backward},
       {"max_pool", max_pool},
       {"max_pool_backward", max_pool_backward},
       {"relu", relu},
@@ -306,6 +526,8 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"sgd_momentum", sgd_momentum},
       {"softmax_cross_entropy", softmax_cross_entropy},
       {"softmax_cross_entropy_backward", softmax_cross_entropy_backward},
+      {"tanh", tanh},
+      {"tanh_backward", tanh_backward},
       {"update_statistics", update_statistics},
   };
   return kinds;
@@ -321,6 +543,18 @@ void reference_run(const Program& program, const Op& op, Tensors& tensors) {
 
 void reference_run(const Program& program, Tensors& tensors) {
   for (const Op& op : program.ops) reference_run(program, op, tensors);
+}
+
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p = 0xD2511F53ULL * counter[0], q = 0xCD9E8D57ULL * counter[2];
+    counter = {
+        static_cast<std::uint32_t>(q >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(q),
+        static_cast<std::uint32_t>(p >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p)};
+    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
+  }
+  return counter;
 }
 
 std::uint64_t test_seed() {
@@ -342,7 +576,8 @@ void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& ra
     if (!value.persistent && value.role != Role::input) continue;
     Tensor& tensor = tensors[id];
     tensor.resize(static_cast<std::size_t>(element_count(value.shape)));
-    const bool positive = value.name.ends_with("variance");
+    const bool positive = value.name.ends_with("variance") || value.name.ends_with("square") ||
+                          value.name.ends_with("steps");
     for (double& x : tensor) {
       if (value.dtype == DType::s32) x = static_cast<double>(label(random));
       if (value.dtype == DType::f32)

@@ -2,6 +2,8 @@
 // definition, over plain row-major tensors. Shares no code with the kernels.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <vector>
@@ -28,12 +30,16 @@ void reference_run(const Program& program, const Op& op, Tensors& tensors);
 // Runs all ops of the Program.
 void reference_run(const Program& program, Tensors& tensors);
 
+// Philox4x32-10 of Salmon et al. 2011, one counter at a time.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
+
 // Seed of this test run, printed once, so that a failure can be repeated:
 // HEADROOM_TEST_SEED=… repeats it.
 std::uint64_t test_seed();
 
 // Gives every input and persistent value fresh contents that an exact float holds: normal for
-// f32, a class below `classes` for s32 labels, positive for variances.
+// f32, a class below `classes` for s32 labels, positive for variances, squares and steps.
 void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& random,
                    std::int64_t classes);
 

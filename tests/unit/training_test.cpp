@@ -14,6 +14,7 @@
 #include "harness/memory/trace_io.h"
 #include "harness/memory/validator.h"
 #include "harness/run/sample.h"
+#include "harness/run/workload.h"
 
 namespace headroom {
 namespace {
@@ -78,13 +79,45 @@ TEST_P(EveryAllocator, changes_nothing_in_the_losses) {
   EXPECT_EQ(sample.loss, reference.loss);
 }
 
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryAllocator, ::testing::ValuesIn(allocator_examples()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
-                         });
+                         test_name);
+
+std::vector<std::string> workload_examples() {
+  std::vector<std::string> examples;
+  for (const auto& [name, kind] : Registry<WorkloadKind>::instance().all())
+    examples.insert(examples.end(), kind.examples.begin(), kind.examples.end());
+  return examples;
+}
+
+class EveryWorkload : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryWorkload, leaves_the_same_trace_on_host_and_on_meta_event_by_event) {
+  const auto trace = [&](const std::string& device, const std::string& name) {
+    return trace_of(cell(device, "onednn", "bfc(growth=on)", GetParam()), name);
+  };
+  const Trace host = trace("host(capacity=1GiB)", "host.json.gz");
+  const Trace meta = trace("meta(capacity=1GiB)", "meta.json.gz");
+  ASSERT_GT(host.events.size(), 100u);
+  EXPECT_EQ(first_difference(host, meta), "");
+}
+
+TEST_P(EveryWorkload, trains_to_finite_losses_within_its_live_byte_bound_under_dense_rules) {
+  const Sample host = run_cell(cell("host(capacity=1GiB)", "onednn", "malloc", GetParam()), 7, "");
+  ASSERT_EQ(host.status, SampleStatus::ok) << host.reason;
+  for (const double loss : host.loss) EXPECT_TRUE(std::isfinite(loss));
+  const Sample meta = run_cell(cell("meta(capacity=1GiB)", "dense", "malloc", GetParam()), 7, "");
+  EXPECT_EQ(meta.ledger.requested.overall_peak, meta.lower_bound_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, EveryWorkload, ::testing::ValuesIn(workload_examples()),
+                         test_name);
 
 TEST(Training, takes_no_page_fault_in_a_steady_step_with_a_caching_allocator) {
 #if defined(__SANITIZE_ADDRESS__)

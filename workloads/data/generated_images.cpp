@@ -1,16 +1,15 @@
 // The data set for machines without one: coloured gratings whose orientation and frequency tell
 // the class, at random phase, colour and contrast under noise, in CIFAR-10's binary format.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <numbers>
 #include <random>
 
 #include "harness/base/error.h"
+#include "workloads/data/cache.h"
 #include "workloads/data/image_dataset.h"
 
 namespace headroom {
@@ -69,33 +68,13 @@ void write_batch(const fs::path& path, int images, std::uint64_t seed) {
                     path.string()));
 }
 
-fs::path cache_root() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
-    return cache;
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    return fs::path(home) / ".cache";
-  return fs::temp_directory_path();
-}
-
 }  // namespace
 
 fs::path generated_image_directory() {
-  const fs::path directory = cache_root() / "headroom" / "generated-images-1";
-  if (fs::exists(directory / "test_batch.bin")) return directory;
-  // Written beside and moved into place whole: another process sees all of it or nothing.
-  const fs::path draft = directory.string() + fmt::format(".{}", ::getpid());
-  std::error_code error;
-  fs::create_directories(draft, error);
-  if (error)
-    throw InputError(
-        fmt::format("{}: cannot be created ({}); set XDG_CACHE_HOME to a writable "
-                    "directory, or name your own data with data=",
-                    draft.string(), error.message()));
-  write_batch(draft / "data_batch_1.bin", kTrainingImages, 1);
-  write_batch(draft / "test_batch.bin", kHeldOutImages, 2);
-  fs::rename(draft, directory, error);
-  if (error) fs::remove_all(draft);  // another process was first
-  return directory;
+  return cached_directory("generated-images-1", [](const fs::path& directory) {
+    write_batch(directory / "data_batch_1.bin", kTrainingImages, 1);
+    write_batch(directory / "test_batch.bin", kHeldOutImages, 2);
+  });
 }
 
 }  // namespace headroom

@@ -20,10 +20,22 @@ using Maker = host::Kernel (*)(const Op&, const Program&);
 
 Maker maker_of(const Op& op) {
   static const std::map<std::string_view, Maker> own_loops = {
+      {"adam", host::make_adam},
       {"add", host::make_add},
       {"count_correct", host::make_count_correct},
+      {"count_step", host::make_count_step},
+      {"dropout", host::make_dropout},
+      {"dropout_backward", host::make_dropout_backward},
+      {"gather_rows", host::make_gather_rows},
+      {"gather_rows_backward", host::make_gather_rows_backward},
       {"global_average_pool", host::make_average_pool},
       {"global_average_pool_backward", host::make_average_pool_backward},
+      {"layer_norm", host::make_layer_norm},
+      {"layer_norm_backward", host::make_layer_norm_backward},
+      {"leaky_relu", host::make_leaky_relu},
+      {"leaky_relu_backward", host::make_leaky_relu_backward},
+      {"masked_softmax", host::make_masked_softmax},
+      {"masked_softmax_backward", host::make_masked_softmax_backward},
       {"relu", host::make_relu},
       {"relu_backward", host::make_relu_backward},
       {"sgd_momentum", host::make_sgd_momentum},

@@ -38,6 +38,7 @@ class Lowering {
   Program run() {
     for (const ValueId id : source_.inputs) decide(id, plain(id));
     take_persistent();
+    pair_gradients();
     for (const Op& op : source_.ops) lower(op);
     for (ValueId id = 0; id < source_.values.size(); ++id) {
       if (!layouts_[id]) decide(id, plain(id));  // persistent and not used here
@@ -60,11 +61,29 @@ class Lowering {
     }
   }
 
+  // Which weight each gradient, or part of one, will update.
+  void pair_gradients() {
+    weight_of_.assign(source_.values.size(), kNoValue);
+    for (const auto& [weight, gradient] : source_.gradients) weight_of_[gradient] = weight;
+    for (std::size_t index = source_.ops.size(); index-- > 0;) {
+      const Op& op = source_.ops[index];
+      if (op.kind != "add" || weight_of_[op.outputs[0]] == kNoValue) continue;
+      for (const ValueId part : op.inputs) weight_of_[part] = weight_of_[op.outputs[0]];
+    }
+  }
+
   Layout plain(ValueId id) const {
     return onednn::plain_layout(source_.value(id).shape, source_.value(id).dtype);
   }
   Layout free(ValueId id) const {
     return onednn::free_layout(source_.value(id).shape, source_.value(id).dtype);
+  }
+  // Products are nearly as fast in any layout of their weights, and a weight may be large (a table
+  // of embeddings that is the last layer too): it stays as it lies, and so does its gradient.
+  Layout settled(ValueId id) const {
+    const bool weight = source_.value(id).persistent;
+    const ValueId lies = weight ? id : weight_of_[id];
+    return lies != kNoValue && layouts_[lies] ? *layouts_[lies] : free(id);
   }
   // Of an undecided value: row-major.
   Layout actual(ValueId id) const { return layouts_[id].value_or(plain(id)); }
@@ -86,7 +105,8 @@ class Lowering {
 
   Wishes wishes(const Op& op) const {
     if (onednn::library_role(op.kind) == LibraryRole::chooses) {
-      const Wishes any = wish_all(op, [&](ValueId id) { return free(id); });
+      const bool product = op.kind.starts_with("linear");
+      const Wishes any = wish_all(op, [&](ValueId id) { return product ? settled(id) : free(id); });
       return of_library(onednn::describe(op, any.inputs, any.outputs));
     }
     if (onednn::library_role(op.kind) == LibraryRole::follows) {
@@ -99,8 +119,14 @@ class Lowering {
 
   // The kinds that the host computes with loops of its own.
   Wishes wishes_of_own_loops(const Op& op) const {
-    if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "sgd_momentum")
+    if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "leaky_relu" ||
+        op.kind == "leaky_relu_backward" || op.kind == "sgd_momentum")
       return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+    if (op.kind == "adam") {
+      Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+      wishes.inputs[4] = plain(op.inputs[4]);  // the count of steps
+      return wishes;
+    }
     if (op.kind == "add") {
       const bool first_is_plain = actual(op.inputs[0]) == plain(op.inputs[0]);
       return wish_all(op, [&](ValueId) { return actual(op.inputs[first_is_plain ? 1 : 0]); });
@@ -207,6 +233,7 @@ class Lowering {
   PersistentLayouts& persistent_;
   Program lowered_;
   std::vector<std::optional<Layout>> layouts_;  // by id in lowered_
+  std::vector<ValueId> weight_of_;              // by id in source_
   std::vector<Copy> copies_;
 };
 

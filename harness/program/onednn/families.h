@@ -14,6 +14,8 @@ Describe convolution, convolution_backward_data, convolution_backward_weights;
 Describe linear, linear_backward_data, linear_backward_weights;
 Describe batch_norm, batch_norm_backward, batch_norm_inference;
 Describe max_pool, max_pool_backward;
+Describe batched_matmul;
+Describe gelu, gelu_backward, tanh, tanh_backward;
 Describe reorder;
 
 // Scratchpads come from the allocator, never from the library.

@@ -30,6 +30,11 @@ const std::map<std::string_view, Kind>& kinds() {
       {"batch_norm_inference", {follows, batch_norm_inference}},
       {"max_pool", {follows, max_pool}},
       {"max_pool_backward", {follows, max_pool_backward}},
+      {"batched_matmul", {follows, batched_matmul}},
+      {"gelu", {follows, gelu}},
+      {"gelu_backward", {follows, gelu_backward}},
+      {"tanh", {follows, tanh}},
+      {"tanh_backward", {follows, tanh_backward}},
       {"reorder", {follows, reorder}},
   };
   return kinds;

@@ -16,6 +16,9 @@ struct LibraryOperand {
   int argument;  // DNNL_ARG_…
   Layout layout;
   int unread_argument = 0;  // the library insists on this one too and does not read it
+  Layout seen = {};         // how the primitive strides through it, where that is not `layout`
+
+  const Layout& of_primitive() const { return seen.data.ndims == 0 ? layout : seen; }
 };
 
 struct LibraryOp {

@@ -38,14 +38,16 @@ std::vector<ValueId> differentiate_loss(GradientContext& context) {
 
 const bool loss = Registry<OpDefinition>::instance().add(
     {.name = "softmax_cross_entropy",
-     .summary = "logits[N,K], labels s32[N] -> loss[1] (mean over N), probabilities[N,K]",
+     .summary = "logits[N,K], labels s32[N] -> loss[1] (mean over rows whose label is not -1), "
+                "probabilities[N,K]",
      .infer = infer_loss,
      .differentiate = differentiate_loss,
      .makes_loss = true});
 
 const bool loss_backward = Registry<OpDefinition>::instance().add(
     {.name = "softmax_cross_entropy_backward",
-     .summary = "probabilities[N,K], labels s32[N] -> dlogits[N,K], already divided by N",
+     .summary = "probabilities[N,K], labels s32[N] -> dlogits[N,K], already divided by the rows "
+                "that count; 0 in rows of label -1",
      .infer = infer_loss_backward});
 
 const bool count = Registry<OpDefinition>::instance().add(

@@ -64,6 +64,11 @@ inline Value made(Shape shape, Role role = Role::activation, DType dtype = DType
   return value;
 }
 
+// For gradients computed by a kind that forward passes use too.
+inline void set_role(ProgramBuilder& builder, ValueId id, Role role) {
+  builder.program().values.at(id).role = role;
+}
+
 // Backward rules of kinds whose other outputs are by-products kept for the backward pass.
 inline void require_gradient_of_first_output_only(const GradientContext& context) {
   for (std::size_t i = 1; i < context.d_outputs.size(); ++i)

@@ -17,6 +17,39 @@ std::vector<Value> infer_sgd(const Op& op, std::span<const Value> inputs) {
   return {};
 }
 
+std::vector<Value> infer_adam(const Op& op, std::span<const Value> inputs) {
+  require(inputs.size() == 5, "takes weight, gradient, mean, square and steps, not {} operands",
+          inputs.size());
+  const std::size_t rank = inputs[0].shape.size();
+  require_operands(
+      inputs,
+      {{"weight", rank}, {"gradient", rank}, {"mean", rank}, {"square", rank}, {"steps", 1}});
+  for (const std::size_t i : {1, 2, 3}) require_shape(inputs[i], "a state", inputs[0].shape);
+  require_shape(inputs[4], "steps", {1});
+  require_mutates(op, {0, 2, 3});
+  for (const char* rate : {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"})
+    op.number(rate);
+  return {};
+}
+
+std::vector<Value> infer_count(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"steps", 1}});
+  require_shape(inputs[0], "steps", {1});
+  require_mutates(op, {0});
+  return {};
+}
+
+const bool adam = Registry<OpDefinition>::instance().add(
+    {.name = "adam",
+     .summary = "weight, gradient, mean, square, steps[1] (this one included): m = beta1 m + "
+                "(1 - beta1) g, s = beta2 s + (1 - beta2) g^2, w = w - learning_rate "
+                "(m / (1 - beta1^steps) / (sqrt(s / (1 - beta2^steps)) + epsilon) + "
+                "weight_decay w)",
+     .infer = infer_adam});
+
+const bool count = Registry<OpDefinition>::instance().add(
+    {.name = "count_step", .summary = "steps[1] = steps + 1", .infer = infer_count});
+
 const bool sgd = Registry<OpDefinition>::instance().add(
     {.name = "sgd_momentum",
      .summary = "weight, gradient, velocity: v = momentum v + (g + weight_decay w), "

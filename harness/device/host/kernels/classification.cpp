@@ -1,15 +1,20 @@
-// A few numbers per image: plain loops on the calling thread.
+// Rows of logits, a few per image or thousands per text.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
 #include "harness/base/error.h"
 #include "harness/device/host/kernels/kernel.h"
+#include "harness/device/host/kernels/parallel.h"
+#include "harness/device/host/kernels/vector_math.h"
 
 namespace headroom::host {
 namespace {
+
+constexpr std::int32_t kIgnored = -1;
 
 struct Rows {
   std::size_t count;
@@ -20,63 +25,95 @@ struct Rows {
         classes(static_cast<std::size_t>(logits.shape[1])) {}
 };
 
-std::size_t checked_label(const std::byte* labels, std::size_t row, std::size_t classes) {
-  const std::int32_t label = reinterpret_cast<const std::int32_t*>(labels)[row];
-  if (label < 0 || static_cast<std::size_t>(label) >= classes)
-    throw InputError(
-        fmt::format("label {} of row {} of the batch is not in 0 … {}: the data do "
-                    "not fit the network",
-                    label, row, classes - 1));
-  return static_cast<std::size_t>(label);
+// Throws for a label that is neither a class nor ignored; returns how many are not ignored.
+std::size_t counted_labels(const std::int32_t* labels, const Rows& rows) {
+  std::size_t counted = 0;
+  for (std::size_t n = 0; n < rows.count; ++n) {
+    if (labels[n] == kIgnored) continue;
+    if (labels[n] < 0 || static_cast<std::size_t>(labels[n]) >= rows.classes)
+      throw InputError(
+          fmt::format("label {} of row {} of the batch is not in 0 … {}: the data do "
+                      "not fit the network",
+                      labels[n], n, rows.classes - 1));
+    ++counted;
+  }
+  return counted;
+}
+
+// Returns the logarithm of the sum of exponentials, less the label's logit where there is one.
+HEADROOM_VECTORISED double row_loss(const float* __restrict logits, float* __restrict probabilities,
+                                    std::int32_t label, std::size_t classes) {
+  // Shifted by the largest, so that no exponential overflows.
+  float largest = logits[0];
+#pragma omp simd reduction(max : largest)
+  for (std::size_t k = 0; k < classes; ++k) largest = logits[k] > largest ? logits[k] : largest;
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t k = 0; k < classes; ++k) {
+    probabilities[k] = exponential(logits[k] - largest);
+    sum += probabilities[k];
+  }
+  const float scale = 1 / sum;
+  for (std::size_t k = 0; k < classes; ++k) probabilities[k] *= scale;
+  return label == kIgnored ? 0.0 : std::log(double{sum}) - (double{logits[label]} - largest);
+}
+
+HEADROOM_VECTORISED void row_gradient(const float* __restrict probabilities,
+                                      float* __restrict gradient, std::int32_t label, float share,
+                                      std::size_t classes) {
+  if (label == kIgnored) share = 0;
+  for (std::size_t k = 0; k < classes; ++k) gradient[k] = share * probabilities[k];
+  if (label != kIgnored) gradient[label] -= share;
 }
 
 }  // namespace
 
+// The sum runs over fixed groups of rows, so that it is the same for any number of threads.
 Kernel make_cross_entropy(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {
+    const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
+    const std::size_t counted = counted_labels(labels, rows);
+    std::array<double, 256> sums{};
+    const std::size_t group = (rows.count + sums.size() - 1) / sums.size();
+    in_parallel(sums.size(), std::max<std::size_t>(1, row_grain(rows.classes) / group),
+                [&](std::size_t begin, std::size_t end) {
+                  for (std::size_t g = begin; g < end; ++g)
+                    for (std::size_t n = g * group; n < std::min(rows.count, (g + 1) * group); ++n)
+                      sums[g] += row_loss(floats(buffers.inputs[0]) + n * rows.classes,
+                                          floats(buffers.outputs[1]) + n * rows.classes, labels[n],
+                                          rows.classes);
+                });
     double loss = 0;
-    for (std::size_t n = 0; n < rows.count; ++n) {
-      const float* logits = floats(buffers.inputs[0]) + n * rows.classes;
-      float* probabilities = floats(buffers.outputs[1]) + n * rows.classes;
-      const std::size_t label = checked_label(buffers.inputs[1], n, rows.classes);
-      // Shifted by the largest, so that no exponential overflows.
-      const float largest = *std::max_element(logits, logits + rows.classes);
-      double sum = 0;
-      for (std::size_t k = 0; k < rows.classes; ++k) {
-        probabilities[k] = std::exp(logits[k] - largest);
-        sum += probabilities[k];
-      }
-      const auto scale = static_cast<float>(1 / sum);
-      for (std::size_t k = 0; k < rows.classes; ++k) probabilities[k] *= scale;
-      loss += std::log(sum) - (logits[label] - largest);
-    }
-    *floats(buffers.outputs[0]) = static_cast<float>(loss / static_cast<double>(rows.count));
+    for (const double sum : sums) loss += sum;
+    *floats(buffers.outputs[0]) =
+        static_cast<float>(loss / static_cast<double>(std::max<std::size_t>(1, counted)));
   };
 }
 
 Kernel make_cross_entropy_backward(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {
-    const float share = 1.0F / static_cast<float>(rows.count);
-    for (std::size_t n = 0; n < rows.count; ++n) {
-      const float* probabilities = floats(buffers.inputs[0]) + n * rows.classes;
-      float* gradient = floats(buffers.outputs[0]) + n * rows.classes;
-      const std::size_t label = checked_label(buffers.inputs[1], n, rows.classes);
-      for (std::size_t k = 0; k < rows.classes; ++k) gradient[k] = share * probabilities[k];
-      gradient[label] -= share;
-    }
+    const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
+    const std::size_t counted = counted_labels(labels, rows);
+    const float share = 1.0F / static_cast<float>(std::max<std::size_t>(1, counted));
+    in_parallel(rows.count, row_grain(rows.classes), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t n = begin; n < end; ++n)
+        row_gradient(floats(buffers.inputs[0]) + n * rows.classes,
+                     floats(buffers.outputs[0]) + n * rows.classes, labels[n], share, rows.classes);
+    });
   };
 }
 
 Kernel make_count_correct(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {
+    const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
+    counted_labels(labels, rows);
     std::size_t correct = 0;
     for (std::size_t n = 0; n < rows.count; ++n) {
       const float* logits = floats(buffers.inputs[0]) + n * rows.classes;
-      const std::size_t label = checked_label(buffers.inputs[1], n, rows.classes);
-      correct += std::max_element(logits, logits + rows.classes) == logits + label ? 1 : 0;
+      correct += std::max_element(logits, logits + rows.classes) == logits + labels[n] ? 1 : 0;
     }
     *floats(buffers.outputs[0]) = static_cast<float>(correct);
   };

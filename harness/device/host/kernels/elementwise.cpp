@@ -21,18 +21,15 @@ HEADROOM_VECTORISED void relu_backward(const float* __restrict y, const float* _
   for (std::size_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
-struct Rates {
-  float learning_rate, momentum, weight_decay;
-};
+HEADROOM_VECTORISED void leaky_relu(const float* __restrict x, float* __restrict y, float slope,
+                                    std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] > 0 ? x[i] : slope * x[i];
+}
 
-HEADROOM_VECTORISED void sgd_momentum(float* __restrict weight, const float* __restrict gradient,
-                                      float* __restrict velocity, Rates rates, std::size_t begin,
-                                      std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) {
-    const float v = rates.momentum * velocity[i] + (gradient[i] + rates.weight_decay * weight[i]);
-    velocity[i] = v;
-    weight[i] -= rates.learning_rate * v;
-  }
+HEADROOM_VECTORISED void leaky_relu_backward(const float* __restrict y, const float* __restrict dy,
+                                             float* __restrict dx, float slope, std::size_t begin,
+                                             std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : slope * dy[i];
 }
 
 // Elements of the buffer in its layout, padding included.
@@ -69,14 +66,21 @@ Kernel make_relu_backward(const Op& op, const Program& program) {
   };
 }
 
-Kernel make_sgd_momentum(const Op& op, const Program& program) {
-  const Rates rates = {static_cast<float>(op.number("learning_rate")),
-                       static_cast<float>(op.number("momentum")),
-                       static_cast<float>(op.number("weight_decay"))};
-  return [rates, count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
+Kernel make_leaky_relu(const Op& op, const Program& program) {
+  const auto slope = static_cast<float>(op.number("slope"));
+  return [slope, count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
     in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      sgd_momentum(floats(buffers.inputs[0]), floats(buffers.inputs[1]), floats(buffers.inputs[2]),
-                   rates, begin, end);
+      leaky_relu(floats(buffers.inputs[0]), floats(buffers.outputs[0]), slope, begin, end);
+    });
+  };
+}
+
+Kernel make_leaky_relu_backward(const Op& op, const Program& program) {
+  const auto slope = static_cast<float>(op.number("slope"));
+  return [slope, count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      leaky_relu_backward(floats(buffers.inputs[0]), floats(buffers.inputs[1]),
+                          floats(buffers.outputs[0]), slope, begin, end);
     });
   };
 }

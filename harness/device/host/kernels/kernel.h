@@ -1,6 +1,7 @@
 // One op made executable on the host. For the files of this folder and compile_for_host only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "harness/device/device.h"
@@ -18,7 +19,19 @@ Kernel make_library(const Op& op, const Program& program);
 Kernel make_add(const Op& op, const Program& program);
 Kernel make_relu(const Op& op, const Program& program);
 Kernel make_relu_backward(const Op& op, const Program& program);
+Kernel make_leaky_relu(const Op& op, const Program& program);
+Kernel make_leaky_relu_backward(const Op& op, const Program& program);
+Kernel make_adam(const Op& op, const Program& program);
+Kernel make_count_step(const Op& op, const Program& program);
 Kernel make_sgd_momentum(const Op& op, const Program& program);
+Kernel make_dropout(const Op& op, const Program& program);
+Kernel make_dropout_backward(const Op& op, const Program& program);
+Kernel make_gather_rows(const Op& op, const Program& program);
+Kernel make_gather_rows_backward(const Op& op, const Program& program);
+Kernel make_layer_norm(const Op& op, const Program& program);
+Kernel make_layer_norm_backward(const Op& op, const Program& program);
+Kernel make_masked_softmax(const Op& op, const Program& program);
+Kernel make_masked_softmax_backward(const Op& op, const Program& program);
 Kernel make_update_statistics(const Op& op, const Program& program);
 Kernel make_average_pool(const Op& op, const Program& program);
 Kernel make_average_pool_backward(const Op& op, const Program& program);
@@ -28,5 +41,8 @@ Kernel make_count_correct(const Op& op, const Program& program);
 
 inline const float* floats(const std::byte* data) { return reinterpret_cast<const float*>(data); }
 inline float* floats(std::byte* data) { return reinterpret_cast<float*>(data); }
+inline const std::int32_t* whole_numbers(const std::byte* data) {
+  return reinterpret_cast<const std::int32_t*>(data);
+}
 
 }  // namespace headroom::host

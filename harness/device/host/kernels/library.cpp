@@ -43,7 +43,7 @@ class LibraryKernel {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   std::size_t bind(const onednn::LibraryOperand& operand) {
-    const dnnl::memory memory(operand.layout, onednn::engine(), DNNL_MEMORY_NONE);
+    const dnnl::memory memory(operand.of_primitive(), onednn::engine(), DNNL_MEMORY_NONE);
     memories_.push_back(memory);
     arguments_.push_back({operand.argument, memories_.back().get()});
     addresses_.push_back(nullptr);

@@ -6,21 +6,32 @@
 
 namespace headroom::host {
 
-// Calls body(begin, end) on neighbouring parts of [0, count). One part stays on the calling
-// thread: waking the others costs more.
+inline constexpr std::size_t kPartFloats = 16384;  // 64 KiB of each operand
+
+// Calls body(begin, end) on neighbouring parts of [0, count), `grain` long. One part stays on the
+// calling thread: waking the others costs more. Bodies must not throw.
 template <typename Body>
-void in_parallel(std::size_t count, const Body& body) {
-  constexpr std::size_t kPart = 16384;  // floats: 64 KiB of each operand
-  const std::size_t parts = (count + kPart - 1) / kPart;
+void in_parallel(std::size_t count, std::size_t grain, const Body& body) {
+  const std::size_t parts = (count + grain - 1) / grain;
 #pragma omp parallel for schedule(static) if (parts > 1)
   for (std::size_t part = 0; part < parts; ++part)
-    body(part * kPart, std::min(count, (part + 1) * kPart));
+    body(part * grain, std::min(count, (part + 1) * grain));
+}
+
+template <typename Body>
+void in_parallel(std::size_t count, const Body& body) {
+  in_parallel(count, kPartFloats, body);
+}
+
+// Rows of a matrix, about one part's floats at a time.
+inline std::size_t row_grain(std::size_t row_floats) {
+  return std::max<std::size_t>(1, kPartFloats / std::max<std::size_t>(1, row_floats));
 }
 
 }  // namespace headroom::host
 
 // Compiled once per instruction set, chosen when the program starts: users' builds carry no
-// -march. On functions without OpenMP constructs, which are outlined before cloning.
+// -march. On functions without OpenMP regions, which are outlined before cloning.
 #if defined(__x86_64__)
 #define HEADROOM_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

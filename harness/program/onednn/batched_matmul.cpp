@@ -1,0 +1,30 @@
+#include "harness/program/onednn/families.h"
+#include "harness/program/ops/matmul_view.h"
+
+namespace headroom::onednn {
+namespace {
+
+// The same memory as a stack of matrices.
+Layout seen(const Op& op, std::size_t operand, const Layout& layout) {
+  const MatmulView view = matmul_view(op, operand, layout.dims());
+  const auto& batch = op.list("batch");
+  return {{batch[0], batch[1], view.rows, view.columns},
+          layout.data_type(),
+          dnnl::memory::dims{view.sample_stride, view.head_stride, view.row_stride,
+                             view.column_stride}};
+}
+
+}  // namespace
+
+LibraryOp batched_matmul(const Op& op, const Layouts& inputs, const Layouts& outputs) {
+  const auto plain = [](const Layout& layout) { return plain_layout(layout.dims(), DType::f32); };
+  const Layout a = plain(inputs[0]), b = plain(inputs[1]), y = plain(outputs[0]);
+  const Layout seen_a = seen(op, 0, a), seen_b = seen(op, 1, b), seen_y = seen(op, 2, y);
+  const dnnl::matmul::primitive_desc made({seen_a, seen_b, seen_y}, user_scratchpad(), engine());
+  return {shared(made),
+          {{.argument = DNNL_ARG_SRC, .layout = a, .seen = seen_a},
+           {.argument = DNNL_ARG_WEIGHTS, .layout = b, .seen = seen_b}},
+          {{.argument = DNNL_ARG_DST, .layout = y, .seen = seen_y}}};
+}
+
+}  // namespace headroom::onednn
