@@ -123,9 +123,10 @@ class Network {
     const ValueId scores = builder_.emit_one(
         "batched_matmul", name + ".scores", {query, key},
         {{"batch", batch}, {"transposed", Shape{0, 1}}, {"merged", Shape{1, 1, 0}}});
-    const auto width = static_cast<double>(options_.hidden / options_.heads);
-    const ValueId weights = builder_.emit_one("masked_softmax", name + ".softmax", {scores, mask_},
-                                              {{"scale", 1 / std::sqrt(width)}});
+    const std::int64_t width = options_.hidden / options_.heads;
+    const ValueId weights =
+        builder_.emit_one("masked_softmax", name + ".softmax", {scores, mask_},
+                          {{"scale", 1 / std::sqrt(static_cast<double>(width))}});
     return builder_.emit_one(
         "batched_matmul", name + ".context", {dropout(name + ".softmax.dropout", weights), value},
         {{"batch", batch}, {"transposed", Shape{0, 0}}, {"merged", Shape{0, 1, 1}}});

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Headroom beside PyTorch on the same ResNet-50 training steps; `scripts/peer` calls it.
+"""Headroom beside PyTorch on the same training steps; `scripts/peer` calls it.
 
 Both start from the same weights and see the same batches. Headroom's first gradients must be
 close to those in double precision, and the first losses must agree.
@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import mean, median
@@ -21,13 +22,49 @@ from statistics import mean, median
 ROOT = Path(__file__).resolve().parents[2]
 HEADROOM = ROOT / "build" / "headroom"
 COMPARED_LOSSES = 5
-LEARNING_RATE = 0.0001
 LOSS_TOLERANCE = 1e-3
-# Rounding turns ReLUs over, and BatchNorm over few samples amplifies it: from the usual start half
-# of PyTorch's own gradients in single precision are 2 % off those in double. With damped residual
-# branches it is 0.2 to 0.6 %, and 1.4 % was the worst of 5 seeds × 161 weights.
-RESIDUAL_SCALE = 0.2
-GRADIENT_TOLERANCE = 0.03
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of this folder and the workload of Headroom that is the same network."""
+
+    module: str
+    workload: str  # {batch} and {image} are filled in
+    batch: int
+    learning_rate: float
+    gradient_tolerance: float  # relative, per weight
+    layouts: tuple[str, ...] = ()  # flags of pytorch_steps.py, an arm each
+
+
+MODELS = {
+    # Rounding turns ReLUs over, and BatchNorm over few samples amplifies it: from the usual start
+    # half of PyTorch's own gradients in single precision are 2 % off those in double. With damped
+    # residual branches it is 0.2 to 0.6 %, and 1.4 % was the worst of 5 seeds × 161 weights.
+    "resnet50": Model(
+        module="resnet50",
+        workload="resnet(batch={batch},classes=10,depth=50,image={image},stem=imagenet,"
+        "residual_scale=0.2)",
+        batch=8,
+        learning_rate=0.0001,
+        gradient_tolerance=0.03,
+        layouts=("--channels-last",),
+    ),
+    "bert-mini": Model(
+        module="bert",
+        workload="bert(batch={batch},dropout=0,head=full,sequence=128,size=mini)",
+        batch=16,
+        learning_rate=0.01,
+        gradient_tolerance=1e-4,
+    ),
+    "bert-base": Model(
+        module="bert",
+        workload="bert(batch={batch},dropout=0,head=full,sequence=128,size=base)",
+        batch=4,
+        learning_rate=0.001,
+        gradient_tolerance=1e-4,
+    ),
+}
 # glibc keeps freed pages instead of returning them after every tensor.
 RETAIN_PAGES = {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",
@@ -73,17 +110,17 @@ def headroom_sample(cell, seed):
     return {"step_seconds": [(step - stall) / 1e9 for step, stall in times], "loss": sample["loss"]}
 
 
-def pytorch_sample(state, steps, threads, environment, *flags):
+def pytorch_sample(model, state, steps, threads, environment, *flags):
     """Seconds and loss of each step of one fresh PyTorch process."""
-    script = Path(__file__).parent / "resnet50_pytorch.py"
-    command = ["/usr/bin/python3", script, state, "--steps", steps, "--threads", threads, *flags]
+    script = [Path(__file__).parent / "pytorch_steps.py", model.module, state]
+    command = ["/usr/bin/python3", *script, "--steps", steps, "--threads", threads, *flags]
     return json.loads(run(command, environment))
 
 
-def check_gradients(state, threads):
+def check_gradients(model, state, threads):
     """Exits unless every gradient is near double precision's; the largest errors go to stderr."""
-    script = Path(__file__).parent / "resnet50_gradients.py"
-    errors = json.loads(run(["/usr/bin/python3", script, state, "--threads", threads]))
+    script = [Path(__file__).parent / "gradients.py", model.module, state]
+    errors = json.loads(run(["/usr/bin/python3", *script, "--threads", threads]))
     worst = {arm: max(error[arm] for error in errors.values()) for arm in ("headroom", "float32")}
     print(
         f"gradients of {len(errors)} weights against double: Headroom at most "
@@ -93,7 +130,7 @@ def check_gradients(state, threads):
     wrong = [
         f"{name} {error['headroom']:.1e} ({error['float32']:.1e})"
         for name, error in errors.items()
-        if error["headroom"] > GRADIENT_TOLERANCE
+        if error["headroom"] > model.gradient_tolerance
     ]
     if wrong:
         sys.exit(f"Gradients off, and PyTorch's own error: {', '.join(wrong)}: not the same training.")
@@ -142,26 +179,27 @@ def report(samples, warmup, batch, expected):
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/peer", description=__doc__.splitlines()[0])
-    parser.add_argument("model", choices=["resnet50"])
+    parser.add_argument("model", choices=MODELS)
     parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5)")
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--image", type=int, default=224)
+    parser.add_argument("--batch", type=int, help="default: 8 for resnet50, 16 bert-mini, 4 bert-base")
+    parser.add_argument("--image", type=int, default=224, help="pixels of resnet50 (default 224)")
     parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")
     parser.add_argument("--steps", type=int, default=6, help="steps that count (default 6)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**31))
     options = parser.parse_args()
+    model = MODELS[options.model]
+    batch = options.batch or model.batch
     print(f"seed {options.seed}", file=sys.stderr)
 
     cell = {
-        "workload": f"resnet(batch={options.batch},classes=10,depth=50,image={options.image},"
-        f"stem=imagenet,residual_scale={RESIDUAL_SCALE})",
+        "workload": model.workload.format(batch=batch, image=options.image),
         "device": "host",
         "rules": "onednn",
         "allocator": "bfc(growth=on)",
         "execution": "last_use",
         "pipeline": "direct",
-        "optimizer": f"sgd(learning_rate={LEARNING_RATE})",
+        "optimizer": f"sgd(learning_rate={model.learning_rate})",
         "warmup_steps": options.warmup,
         "measured_steps": options.steps,
     }
@@ -170,21 +208,21 @@ def main():
         export = [HEADROOM, "export-state", cell["workload"], "--optimizer", cell["optimizer"]]
         run([*export, "--seed", options.seed, "--steps", steps, "--out", state])
         manifest = json.loads((Path(state) / "manifest.json").read_text())
-        check_gradients(state, options.threads)
+        check_gradients(model, state, options.threads)
         tuned = tuned_environment(options.threads)
 
         def peer(environment, *flags):
-            return lambda: pytorch_sample(state, steps, options.threads, environment, *flags)
+            return lambda: pytorch_sample(model, state, steps, options.threads, environment, *flags)
 
         arms = {
             "headroom": lambda: headroom_sample(cell, options.seed),
             "PyTorch, default": peer({}),
             "PyTorch, tuned": peer(tuned),
-            "PyTorch, tuned, channels_last": peer(tuned, "--channels-last"),
+            **{f"PyTorch, tuned, {flag[2:]}": peer(tuned, flag) for flag in model.layouts},
         }
         samples = measure(arms, options.blocks, options.warmup, random.Random(options.seed))
     expected = [step["loss"] for step in manifest["steps"]][:COMPARED_LOSSES]
-    if not report(samples, options.warmup, options.batch, expected):
+    if not report(samples, options.warmup, batch, expected):
         sys.exit(f"The losses differ by more than {LOSS_TOLERANCE}: not the same training.")
 
 

@@ -78,8 +78,8 @@ struct SingleOp {
     return build.persistent(name, std::move(shape), Role::weight, {});
   }
 
-  void expect_the_rule_to_match(const std::string& kind, std::vector<ValueId> operands,
-                                Attributes attributes = {}) {
+  void expect_the_rule_to_match(const std::string& kind, const std::vector<ValueId>& operands,
+                                const Attributes& attributes = {}) {
     std::mt19937_64 random(testing::test_seed());
     build.emit(kind, kind, operands, attributes);
     const Op op = program.ops[0];

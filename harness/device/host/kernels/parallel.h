@@ -37,3 +37,11 @@ inline std::size_t row_grain(std::size_t row_floats) {
 #else
 #define HEADROOM_VECTORISED
 #endif
+
+// For loops over square roots: a vector of them cannot set errno. Clang needs a flag of its own and
+// does without the vectors.
+#if defined(__GNUC__) && !defined(__clang__)
+#define HEADROOM_NO_ERRNO __attribute__((optimize("no-math-errno")))
+#else
+#define HEADROOM_NO_ERRNO
+#endif

@@ -30,18 +30,19 @@ struct AdamCorrections {
   float mean, square;
 };
 
-// Optimised without regard to errno, which a square root would set and a vector cannot.
-[[gnu::optimize("no-math-errno")]] HEADROOM_VECTORISED void adam(
-    float* __restrict weight, const float* __restrict gradient, float* __restrict mean,
-    float* __restrict square, AdamRates rates, AdamCorrections corrections, std::size_t begin,
-    std::size_t end) {
+HEADROOM_NO_ERRNO HEADROOM_VECTORISED void adam(float* __restrict weight,
+                                                const float* __restrict gradient,
+                                                float* __restrict mean, float* __restrict square,
+                                                AdamRates rates, AdamCorrections corrections,
+                                                std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     const float g = gradient[i];
     const float m = rates.beta1 * mean[i] + (1 - rates.beta1) * g;
     const float s = rates.beta2 * square[i] + (1 - rates.beta2) * g * g;
     mean[i] = m;
     square[i] = s;
-    const float step = m * corrections.mean / (std::sqrt(s * corrections.square) + rates.epsilon);
+    const float step =
+        m * corrections.mean / (__builtin_sqrtf(s * corrections.square) + rates.epsilon);
     weight[i] -= rates.learning_rate * (step + rates.weight_decay * weight[i]);
   }
 }

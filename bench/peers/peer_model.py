@@ -1,0 +1,58 @@
+"""What the models of this folder share: finding one by name, reading what Headroom exported.
+
+A model is a module with `build(values)`, the network whose values (name → manifest entry) were
+exported, parameters called as there, and `loss(model, batch)` of a batch (input's name → tensor).
+"""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy
+import torch
+
+# Headroom's suffix of a value's name → PyTorch's, where they differ.
+SUFFIXES = {"scale": "weight", "shift": "bias", "running_variance": "running_var"}
+
+
+def parameter_name(value_name):
+    """PyTorch's name of a value."""
+    module, suffix = value_name.rsplit(".", 1)
+    return f"{module}.{SUFFIXES.get(suffix, suffix)}"
+
+
+def read_array(folder, value):
+    """The tensor a manifest entry names: plain row-major, little-endian."""
+    dtype = {"f32": "<f4", "s32": "<i4"}[value["dtype"]]
+    array = numpy.fromfile(folder / value["file"], dtype).reshape(value["shape"])
+    return torch.from_numpy(array)
+
+
+class Exported:
+    """The folder that `headroom export-state` wrote, and the model it belongs to."""
+
+    def __init__(self, folder, model):
+        self.folder = Path(folder)
+        self.manifest = json.loads((self.folder / "manifest.json").read_text())
+        self.module = importlib.import_module(model)
+
+    def model(self):
+        """The network with the exported weights and statistics; raises when one is missing."""
+        values = self.manifest["values"]
+        model = self.module.build({value["name"]: value for value in values})
+        state = {
+            parameter_name(value["name"]): read_array(self.folder, value)
+            for value in values
+            if value["role"] in ("weight", "statistic")
+        }
+        seen = {k: v for k, v in model.state_dict().items() if k.endswith("num_batches_tracked")}
+        model.load_state_dict({**seen, **state}, strict=True)
+        return model.train()
+
+    def batch(self, step):
+        """{name: tensor} of the inputs of a step, counted from 0."""
+        inputs = self.manifest["steps"][step]["inputs"]
+        return {value["name"]: read_array(self.folder, value) for value in inputs}
+
+    def loss(self, model, batch):
+        return self.module.loss(model, batch)

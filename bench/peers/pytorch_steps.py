@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""One sample of the peer: training steps in PyTorch from a state Headroom exported.
+
+Reads the folder that `headroom export-state` wrote (initial weights, the batch of each step, the
+loss of each step), trains on the same batches and prints one JSON object: seconds and loss of
+every step. `scripts/peer` runs it in fresh processes, interleaved with Headroom's own.
+"""
+
+import argparse
+import json
+import time
+
+import torch
+from peer_model import Exported
+
+
+def train(exported, model, batches, optimizer, steps, memory_format):
+    """Seconds and loss of each step; step i takes batch i modulo their number. As in Headroom,
+    a step lasts from a batch in host memory to updated weights and a loss the host has read."""
+    seconds, losses = [], []
+    for step in range(steps):
+        start = time.perf_counter()
+        batch = {
+            name: array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
+            for name, array in batches[step % len(batches)].items()
+        }
+        optimizer.zero_grad(set_to_none=True)
+        loss = exported.loss(model, batch)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        seconds.append(time.perf_counter() - start)
+    return seconds, losses
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="module of this folder")
+    parser.add_argument("state", help="folder that headroom export-state wrote")
+    parser.add_argument("--steps", type=int, help="steps to train (default: those exported)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--channels-last", action="store_true", help="NHWC activations and weights")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    memory_format = torch.channels_last if arguments.channels_last else torch.contiguous_format
+
+    exported = Exported(arguments.state, arguments.model)
+    model = exported.model().to(memory_format=memory_format)
+    rule = exported.manifest["optimizer"]
+    optimizer = torch.optim.SGD(
+        model.parameters(),
+        lr=rule["learning_rate"],
+        momentum=rule["momentum"],
+        weight_decay=rule["weight_decay"],
+    )
+    batches = [exported.batch(step) for step in range(len(exported.manifest["steps"]))]
+    steps = arguments.steps or len(batches)
+    seconds, losses = train(exported, model, batches, optimizer, steps, memory_format)
+    print(json.dumps({"torch": torch.__version__, "step_seconds": seconds, "loss": losses}))
+
+
+if __name__ == "__main__":
+    main()
