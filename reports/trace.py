@@ -110,6 +110,9 @@ def follow(trace: dict[str, Any]) -> Timeline:
             change["reserved"][event] += columns["size_bytes"][event]
         elif kind == "segment_free":
             change["reserved"][event] -= segments.pop(key, columns["size_bytes"][event])
+        elif kind in ("segment_map", "segment_unmap"):
+            sign = 1 if kind == "segment_map" else -1
+            change["reserved"][event] += sign * columns["size_bytes"][event]
         elif kind == "oom":
             out_of_memory = event, columns["requested_bytes"][event]
     totals = {rung: numpy.cumsum(array) for rung, array in change.items()}

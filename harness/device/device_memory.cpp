@@ -28,6 +28,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+std::byte* data_at(const Reservation& place, Bytes offset) {
+  return place.data == nullptr ? nullptr : place.data + offset;
+}
+
 }  // namespace
 
 DeviceMemory::DeviceMemory(Bytes capacity, Bytes granule)
@@ -35,14 +39,7 @@ DeviceMemory::DeviceMemory(Bytes capacity, Bytes granule)
 
 Segment DeviceMemory::allocate(Bytes bytes) {
   if (bytes == 0) throw Error("a segment of zero bytes was asked for");
-  // The first comparison keeps the rounding from overflowing.
-  if (bytes > capacity_ || align_up(bytes, granule_) > available()) {
-    ++counters_.failed_allocations;
-    throw OutOfMemory({.requested_bytes = bytes,
-                       .capacity_bytes = capacity_,
-                       .reserved_bytes = reserved_,
-                       .allocator = "the device memory"});
-  }
+  require_available(bytes);
   Segment segment{.address = next_address_, .size = bytes, .charged = align_up(bytes, granule_)};
   {
     const Stopwatch watch(counters_.allocation_ns);
@@ -59,6 +56,16 @@ Segment DeviceMemory::allocate(Bytes bytes) {
   return segment;
 }
 
+void DeviceMemory::require_available(Bytes bytes) {
+  // The first comparison keeps the rounding from overflowing.
+  if (bytes <= capacity_ && align_up(bytes, granule_) <= available()) return;
+  ++counters_.failed_allocations;
+  throw OutOfMemory({.requested_bytes = bytes,
+                     .capacity_bytes = capacity_,
+                     .reserved_bytes = reserved_,
+                     .allocator = "the device memory"});
+}
+
 void DeviceMemory::free(const Segment& segment) {
   // The next user of these pages must not trip over marks left here.
   unpoison(segment.data, segment.charged);
@@ -71,6 +78,90 @@ void DeviceMemory::free(const Segment& segment) {
   if (recorder_ != nullptr)
     recorder_->record(EventKind::segment_free, segment.id, Role::activation, segment.size,
                       segment.charged, segment.address);
+}
+
+Reservation DeviceMemory::reserve(Bytes bytes) {
+  if (bytes == 0 || bytes % page() != 0)
+    throw Error("addresses are reserved in whole pages of " + format_bytes(page()));
+  Reservation place{.address = next_address_, .size = bytes, .data = reserve_addresses(bytes)};
+  place.id = next_segment_++;
+  // One page further, so that two reservations never look like one.
+  next_address_ += align_up(bytes, kSegmentAlignment) + kSegmentAlignment;
+  mapped_[place.id].resize(bytes / page());
+  return place;
+}
+
+void DeviceMemory::map(const Reservation& place, Bytes offset, Bytes bytes) {
+  require_available(bytes);
+  set_mapped(place, offset, bytes, true);
+  try {
+    const Stopwatch watch(counters_.allocation_ns);
+    map_pages(data_at(place, offset), bytes);
+  } catch (...) {
+    set_mapped(place, offset, bytes, false);
+    throw;
+  }
+  reserved_ += bytes;
+  ++counters_.maps;
+  record_pages(EventKind::segment_map, place, offset, bytes);
+}
+
+void DeviceMemory::unmap(const Reservation& place, Bytes offset, Bytes bytes) {
+  set_mapped(place, offset, bytes, false);
+  unpoison(data_at(place, offset), bytes);
+  {
+    const Stopwatch watch(counters_.allocation_ns);
+    unmap_pages(data_at(place, offset), bytes);
+  }
+  reserved_ -= bytes;
+  ++counters_.unmaps;
+  record_pages(EventKind::segment_unmap, place, offset, bytes);
+}
+
+void DeviceMemory::move(const Reservation& from, Bytes from_offset, const Reservation& to,
+                        Bytes to_offset, Bytes bytes) {
+  set_mapped(from, from_offset, bytes, false);
+  set_mapped(to, to_offset, bytes, true);
+  unpoison(data_at(from, from_offset), bytes);
+  {
+    const Stopwatch watch(counters_.allocation_ns);
+    move_pages(data_at(from, from_offset), data_at(to, to_offset), bytes);
+  }
+  ++counters_.moves;
+  record_pages(EventKind::segment_unmap, from, from_offset, bytes);
+  record_pages(EventKind::segment_map, to, to_offset, bytes);
+}
+
+void DeviceMemory::unreserve(const Reservation& place) {
+  const auto pages = mapped_.find(place.id);
+  if (pages == mapped_.end()) throw Error("addresses are released that are not reserved");
+  if (std::find(pages->second.begin(), pages->second.end(), true) != pages->second.end())
+    throw Error("addresses are released while pages are mapped there");
+  mapped_.erase(pages);
+  release_addresses(place.data, place.size);
+}
+
+std::byte* DeviceMemory::reserve_addresses(Bytes) {
+  throw NotSupported("this device has no virtual memory to map pages with");
+}
+
+void DeviceMemory::set_mapped(const Reservation& place, Bytes offset, Bytes bytes, bool mapped) {
+  const auto pages = mapped_.find(place.id);
+  if (pages == mapped_.end()) throw Error("pages are mapped where nothing is reserved");
+  if (bytes == 0 || bytes % page() != 0 || offset % page() != 0 || offset > place.size ||
+      bytes > place.size - offset)
+    throw Error("pages are mapped in part, or outside of what is reserved");
+  const auto first = pages->second.begin() + static_cast<std::ptrdiff_t>(offset / page());
+  const auto last = first + static_cast<std::ptrdiff_t>(bytes / page());
+  if (std::find(first, last, mapped) != last)
+    throw Error(mapped ? "a page is mapped twice" : "a page is unmapped that is not mapped");
+  std::fill(first, last, mapped);
+}
+
+void DeviceMemory::record_pages(EventKind kind, const Reservation& place, Bytes offset,
+                                Bytes bytes) const {
+  if (recorder_ != nullptr)
+    recorder_->record(kind, place.id, Role::activation, bytes, bytes, place.address + offset);
 }
 
 }  // namespace headroom

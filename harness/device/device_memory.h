@@ -1,17 +1,21 @@
-// Memory of one device, as an allocator strategy sees it: segments taken and given back, a hard
-// capacity counted in granules, and logical addresses handed out in allocation order, so that
-// ties broken by address fall the same way on every device.
+// Memory of one device, as an allocator strategy sees it: segments taken and given back, on some
+// devices pages mapped into reserved addresses, a hard capacity counted in granules, and logical
+// addresses handed out in allocation order, so that ties broken by address fall the same way on
+// every device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "harness/base/units.h"
 
 namespace headroom {
 
 class TraceRecorder;
+enum class EventKind : std::uint8_t;
 
 using Address = std::uint64_t;
 
@@ -27,9 +31,20 @@ struct Segment {
   std::byte* data = nullptr;  // null on meta
 };
 
+// Addresses without memory behind them, until pages are mapped there.
+struct Reservation {
+  std::uint32_t id = 0;       // counted together with segments
+  Address address = 0;        // logical
+  Bytes size = 0;             // whole pages
+  std::byte* data = nullptr;  // null on meta
+};
+
 struct DeviceCounters {
   std::uint64_t segment_allocations = 0;
   std::uint64_t segment_frees = 0;
+  std::uint64_t maps = 0;  // calls, however many pages each
+  std::uint64_t unmaps = 0;
+  std::uint64_t moves = 0;
   std::uint64_t failed_allocations = 0;
   std::uint64_t allocation_ns = 0;  // time spent inside commit and release
 };
@@ -47,6 +62,19 @@ class DeviceMemory {
   Segment allocate(Bytes bytes);
   void free(const Segment& segment);
 
+  // Virtual memory, on devices that have it (else reserve throws NotSupported). Offsets and bytes
+  // are whole pages. Reserved addresses cost nothing, mapped pages are charged; moving keeps what
+  // is in the pages and what they are charged. Throws Error for pages that are mapped already, or
+  // not mapped, and on unreserve for any that still are.
+  virtual bool has_virtual_memory() const { return false; }
+  Bytes page() const { return align_up(kSegmentAlignment, granule_); }
+  Reservation reserve(Bytes bytes);
+  void map(const Reservation& place, Bytes offset, Bytes bytes);  // throws as allocate does
+  void unmap(const Reservation& place, Bytes offset, Bytes bytes);
+  void move(const Reservation& from, Bytes from_offset, const Reservation& to, Bytes to_offset,
+            Bytes bytes);
+  void unreserve(const Reservation& place);
+
   Bytes capacity() const { return capacity_; }
   Bytes granule() const { return granule_; }
   Bytes reserved() const { return reserved_; }  // charged now
@@ -61,7 +89,19 @@ class DeviceMemory {
   virtual std::byte* commit(Bytes bytes) = 0;
   virtual void release(std::byte* data, Bytes bytes) = 0;
 
+  // Behind virtual memory; what is passed has been checked.
+  virtual std::byte* reserve_addresses(Bytes bytes);
+  virtual void map_pages(std::byte*, Bytes) {}
+  virtual void unmap_pages(std::byte*, Bytes) {}
+  virtual void move_pages(std::byte* /*from*/, std::byte* /*to*/, Bytes) {}
+  virtual void release_addresses(std::byte*, Bytes) {}
+
  private:
+  // Throws OutOfMemory when that much more cannot be charged.
+  void require_available(Bytes bytes);
+  void set_mapped(const Reservation& place, Bytes offset, Bytes bytes, bool mapped);
+  void record_pages(EventKind kind, const Reservation& place, Bytes offset, Bytes bytes) const;
+
   Bytes capacity_;
   Bytes granule_;
   Bytes reserved_ = 0;
@@ -69,6 +109,7 @@ class DeviceMemory {
   std::uint32_t next_segment_ = 1;
   DeviceCounters counters_;
   TraceRecorder* recorder_ = nullptr;
+  std::map<std::uint32_t, std::vector<bool>> mapped_;  // pages of each reservation
 };
 
 }  // namespace headroom

@@ -35,6 +35,39 @@ class Holes {
     return true;
   }
 
+  // Pages that join mapped ones of the same reservation make one segment with them.
+  bool map(Address start, Bytes size, std::uint32_t reservation) {
+    if (!add_segment(start, size)) return false;
+    const auto mapped = segments_.find(start);
+    const auto after = std::next(mapped);
+    const bool joins_after = after != segments_.end() && after->first == mapped->second &&
+                             reservation_of(after->first) == reservation;
+    const bool joins_before = mapped != segments_.begin() && std::prev(mapped)->second == start &&
+                              reservation_of(std::prev(mapped)->first) == reservation;
+    reservations_[start] = reservation;
+    if (joins_after) join(mapped, after);
+    if (joins_before) join(std::prev(mapped), mapped);
+    return true;
+  }
+
+  bool unmap(Address start, Bytes size, std::uint32_t reservation) {
+    if (!take(start, size)) return false;
+    const auto segment = std::prev(segments_.upper_bound(start));
+    if (reservation_of(segment->first) != reservation) return false;
+    const Address end = segment->second;
+    if (start + size < end) {
+      segments_[start + size] = end;
+      reservations_[start + size] = reservation;
+    }
+    if (segment->first < start) {
+      segment->second = start;
+    } else {
+      reservations_.erase(start);
+      segments_.erase(segment);
+    }
+    return true;
+  }
+
   bool take(Address start, Bytes size) {
     auto hole = holes_.upper_bound(start);
     if (size == 0 || hole == holes_.begin()) return false;
@@ -84,8 +117,30 @@ class Holes {
   }
 
  private:
-  std::map<Address, Address> segments_;  // start → end of the usable bytes
-  std::map<Address, Address> holes_;
+  using Ranges = std::map<Address, Address>;
+
+  std::uint32_t reservation_of(Address start) const {
+    const auto found = reservations_.find(start);
+    return found == reservations_.end() ? 0 : found->second;
+  }
+
+  // Two neighbouring segments become one, and so do the holes where they meet.
+  void join(Ranges::iterator low, Ranges::iterator high) {
+    const Address seam = high->first;
+    low->second = high->second;
+    reservations_.erase(seam);
+    segments_.erase(high);
+    const auto upper = holes_.find(seam);
+    if (upper == holes_.end() || upper == holes_.begin()) return;
+    const auto lower = std::prev(upper);
+    if (lower->second != seam || lower->first < low->first) return;
+    lower->second = upper->second;
+    holes_.erase(upper);
+  }
+
+  Ranges segments_;                                // start → end of the usable bytes
+  std::map<Address, std::uint32_t> reservations_;  // of segments that are mapped pages, by start
+  Ranges holes_;
   Bytes total_ = 0;
 };
 
@@ -149,6 +204,17 @@ class Bookkeeper {
         if (!holes_.remove_segment(event.address)) fail("is given back while it is in use");
         reserved_ -= event.size;
         tails_ -= event.size - event.requested;
+        if (step_ > 0) ++device_frees_;
+        return;
+      case EventKind::segment_map:
+        if (!holes_.map(event.address, event.requested, event.id)) fail("overlaps another");
+        reserved_ += event.size;
+        if (step_ > 0) ++device_allocations_;
+        return;
+      case EventKind::segment_unmap:
+        if (!holes_.unmap(event.address, event.requested, event.id))
+          fail("takes pages away that are in use or not mapped");
+        reserved_ -= event.size;
         if (step_ > 0) ++device_frees_;
         return;
       case EventKind::oom:

@@ -39,6 +39,10 @@ std::string_view to_string(EventKind kind) {
       return "segment_free";
     case EventKind::oom:
       return "oom";
+    case EventKind::segment_map:
+      return "segment_map";
+    case EventKind::segment_unmap:
+      return "segment_unmap";
   }
   return "?";
 }

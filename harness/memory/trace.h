@@ -12,7 +12,17 @@
 
 namespace headroom {
 
-enum class EventKind : std::uint8_t { alloc, free, segment_alloc, segment_free, oom };
+// Pages that are mapped next to each other in one reservation (their id) are one segment: blocks
+// may lie across them.
+enum class EventKind : std::uint8_t {
+  alloc,
+  free,
+  segment_alloc,
+  segment_free,
+  oom,
+  segment_map,
+  segment_unmap
+};
 std::string_view to_string(EventKind kind);
 
 struct TraceEvent {

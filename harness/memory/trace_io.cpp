@@ -22,8 +22,9 @@ using nlohmann::json;
 constexpr std::string_view kSchemaVersion = "1.1.0";
 constexpr int kReadableMajor = 1;
 
-constexpr std::array kKinds = {EventKind::alloc, EventKind::free, EventKind::segment_alloc,
-                               EventKind::segment_free, EventKind::oom};
+constexpr std::array kKinds = {EventKind::alloc,        EventKind::free, EventKind::segment_alloc,
+                               EventKind::segment_free, EventKind::oom,  EventKind::segment_map,
+                               EventKind::segment_unmap};
 
 template <typename Enum>
 std::vector<Enum> all_values(int count) {

@@ -62,6 +62,10 @@ class Judge {
         return check_segment_alloc(event);
       case EventKind::segment_free:
         return check_segment_free(event);
+      case EventKind::segment_map:
+        return check_segment_map(event);
+      case EventKind::segment_unmap:
+        return check_segment_unmap(event);
       case EventKind::oom:
         return;
     }
@@ -113,9 +117,58 @@ class Judge {
       return say("segment {} at [{:#x}, {:#x}) overlaps live segment {}", event.id, event.address,
                  end, other->second.id);
     segments_[event.address] = {end, event.id, event.requested, event.size};
-    reserved_ += event.size;
+    charge(event.size);
+  }
+
+  void charge(Bytes bytes) {
+    reserved_ += bytes;
     if (reserved_ > trace_.header.capacity_bytes)
       say("{} bytes are reserved of a capacity of {}", reserved_, trace_.header.capacity_bytes);
+  }
+
+  // Pages of one reservation that meet are one segment from then on.
+  void check_segment_map(const TraceEvent& event) {
+    Address start = event.address;
+    Address end = event.address + event.requested;
+    if (event.requested == 0) return say("reservation {} maps no bytes", event.id);
+    if (end < event.address) return say("reservation {} passes the end of addresses", event.id);
+    if (event.size != event.requested)
+      say("reservation {} maps {} bytes and is charged {}", event.id, event.requested, event.size);
+    const auto other = overlapping(segments_, start, end);
+    if (other != segments_.end())
+      return say("reservation {} maps [{:#x}, {:#x}), which overlaps segment {}", event.id, start,
+                 end, other->second.id);
+    const auto after = segments_.find(end);
+    if (after != segments_.end() && after->second.id == event.id) {
+      end = after->second.end;
+      segments_.erase(after);
+    }
+    const auto before = covering(segments_, start - 1);
+    if (before != segments_.end() && before->second.id == event.id) {
+      start = before->first;
+      segments_.erase(before);
+    }
+    segments_[start] = {end, event.id, end - start, end - start};
+    charge(event.size);
+  }
+
+  void check_segment_unmap(const TraceEvent& event) {
+    const Address end = event.address + event.requested;
+    const auto mapped = covering(segments_, event.address);
+    if (event.requested == 0 || mapped == segments_.end() || mapped->second.id != event.id ||
+        end > mapped->second.end)
+      return say("reservation {} unmaps [{:#x}, {:#x}), which it has not mapped", event.id,
+                 event.address, end);
+    const auto block = overlapping(blocks_, event.address, end);
+    if (block != blocks_.end())
+      say("reservation {} unmaps pages under live block {}", event.id, block->second.id);
+    const Address start = mapped->first;
+    const Address last = mapped->second.end;
+    segments_.erase(mapped);
+    if (start < event.address)
+      segments_[start] = {event.address, event.id, event.address - start, event.address - start};
+    if (end < last) segments_[end] = {last, event.id, last - end, last - end};
+    reserved_ -= event.size;
   }
 
   void check_segment_free(const TraceEvent& event) {

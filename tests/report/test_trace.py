@@ -56,6 +56,14 @@ def test_more_than_the_capacity_is_found() -> None:
     assert any("reserved exceeds capacity" in text for text in trace.follow(content).broken)
 
 
+def test_mapped_pages_count_as_reserved() -> None:
+    content = made_up()
+    plain = trace.follow(content).reserved
+    renamed = {"segment_alloc": "segment_map", "segment_free": "segment_unmap"}
+    content["kinds"] = [renamed.get(kind, kind) for kind in content["kinds"]]
+    assert (trace.follow(content).reserved == plain).all()
+
+
 def test_a_free_of_nothing_is_found() -> None:
     content = made_up()
     place = content["columns"]["kind"].index(1)

@@ -139,6 +139,27 @@ TEST(Ledger, does_not_join_free_bytes_across_segments) {
   }
 }
 
+TEST(Ledger, joins_mapped_pages_of_one_reservation_and_of_no_other) {
+  TraceBuilder builder;
+  builder.step(1).map(1, kBase + 4096, 4096).map(1, kBase, 4096).map(2, kBase + 8192, 4096);
+  builder.alloc(1, kBase + 3840, 512).free(1).step(2).unmap(1, kBase, 4096);
+  const Ledger ledger = make_ledger(builder.trace(), 1);
+  EXPECT_EQ(ledger.reserved.overall_peak, 12'288u);
+  EXPECT_THAT(ledger.device_allocations, ElementsAre(3u, 0u));
+  EXPECT_THAT(ledger.device_frees, ElementsAre(0u, 1u));
+  builder.alloc(2, kBase + 7936, 512);  // across the two reservations
+  EXPECT_THROW(make_ledger(builder.trace(), 1), Error);
+}
+
+TEST(Ledger, refuses_to_take_pages_away_that_are_in_use_or_not_mapped) {
+  TraceBuilder in_use;
+  in_use.map(1, kBase, 8192).alloc(1, kBase + 4096, 256).unmap(1, kBase + 4096, 4096);
+  EXPECT_THROW(make_ledger(in_use.trace(), 0), Error);
+  TraceBuilder not_mapped;
+  not_mapped.map(1, kBase, 4096).unmap(1, kBase, 8192);
+  EXPECT_THROW(make_ledger(not_mapped.trace(), 0), Error);
+}
+
 TEST(Ledger, refuses_traces_that_break_its_invariants) {
   const auto ledger_of = [](TraceBuilder& builder) { return make_ledger(builder.trace(), 0); };
   TraceBuilder overlap;

@@ -21,6 +21,12 @@ class TraceBuilder {
                address);
   }
   TraceBuilder& free_segment(std::uint32_t id) { return undo(EventKind::segment_free, id); }
+  TraceBuilder& map(std::uint32_t reservation, Address address, Bytes size) {
+    return add(EventKind::segment_map, reservation, Role::activation, size, size, address);
+  }
+  TraceBuilder& unmap(std::uint32_t reservation, Address address, Bytes size) {
+    return add(EventKind::segment_unmap, reservation, Role::activation, size, size, address);
+  }
   TraceBuilder& alloc(std::uint32_t id, Address address, Bytes requested, Bytes size = 0,
                       Role role = Role::activation) {
     return add(EventKind::alloc, id, role, requested, size == 0 ? requested : size, address);

@@ -117,6 +117,52 @@ TEST(Validator, finds_overlapping_segments) {
   EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("overlaps live segment 1")));
 }
 
+TEST(Validator, takes_pages_of_one_reservation_that_meet_as_one_segment) {
+  TraceBuilder builder;
+  builder.map(1, 0x12000, 0x1000).map(1, 0x10000, 0x1000).map(1, 0x11000, 0x1000);
+  builder.alloc(1, 0x10800, 0x2000).free(1).unmap(1, 0x10000, 0x3000);
+  EXPECT_THAT(violations(builder.trace()), IsEmpty());
+}
+
+TEST(Validator, finds_a_block_across_pages_of_two_reservations) {
+  TraceBuilder builder;
+  builder.map(1, 0x10000, 0x1000).map(2, 0x11000, 0x1000).alloc(1, 0x10800, 0x1000);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("not inside one live segment")));
+}
+
+TEST(Validator, finds_pages_mapped_twice) {
+  TraceBuilder builder;
+  builder.map(1, 0x10000, 0x2000).map(1, 0x11000, 0x1000);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("overlaps segment 1")));
+}
+
+TEST(Validator, finds_pages_unmapped_that_were_not_mapped) {
+  TraceBuilder builder;
+  builder.map(1, 0x10000, 0x2000).unmap(1, 0x10000, 0x1000).unmap(1, 0x10000, 0x2000);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("has not mapped")));
+}
+
+TEST(Validator, finds_pages_unmapped_under_a_live_block) {
+  TraceBuilder builder;
+  builder.map(1, 0x10000, 0x3000).alloc(7, 0x11f00, 256).unmap(1, 0x11000, 0x1000);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("under live block 7")));
+}
+
+TEST(Validator, finds_a_block_in_pages_that_were_unmapped) {
+  TraceBuilder builder;
+  builder.map(1, 0x10000, 0x3000).unmap(1, 0x11000, 0x1000).alloc(1, 0x10f00, 512);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("not inside one live segment")));
+}
+
+TEST(Validator, counts_mapped_pages_against_the_capacity) {
+  TraceBuilder builder;
+  builder.trace().header.capacity_bytes = 0x3000;
+  builder.map(1, 0x10000, 0x3000).unmap(1, 0x10000, 0x1000).map(1, 0x14000, 0x1000);
+  EXPECT_THAT(violations(builder.trace()), IsEmpty());
+  builder.map(1, 0x15000, 0x1000);
+  EXPECT_THAT(violations(builder.trace()), ElementsAre(HasSubstr("of a capacity of 12288")));
+}
+
 TEST(Validator, says_no_more_than_it_was_asked_for) {
   TraceBuilder builder;
   for (std::uint32_t id = 1; id <= 50; ++id) builder.alloc(id, id * 4096, 256);

@@ -12,6 +12,9 @@
 
 #include "harness/base/error.h"
 
+#ifndef MREMAP_DONTUNMAP  // Linux 5.7
+#define MREMAP_DONTUNMAP 4
+#endif
 #ifndef MADV_POPULATE_WRITE  // Linux 5.14; Debian 12's libc knows it, older ones do not
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -24,16 +27,19 @@ namespace {
                                 format_bytes(bytes), std::strerror(error)));
 }
 
-std::byte* map(Bytes bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1,
+constexpr int kAccess = PROT_READ | PROT_WRITE;
+constexpr int kAddressesOnly = MAP_NORESERVE;  // no swap space is set aside for them
+
+std::byte* map_memory(Bytes bytes, int access = kAccess, int flags = 0) {
+  void* data = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | flags, /*fd=*/-1,
                     /*offset=*/0);
   if (data == MAP_FAILED) throw_refused("map", bytes, errno);
   return static_cast<std::byte*>(data);
 }
 
 // Maps more than wanted and gives the ends back.
-std::byte* map_aligned(Bytes bytes, Bytes alignment) {
-  std::byte* data = map(bytes + alignment);
+std::byte* map_aligned(Bytes bytes, Bytes alignment, int access = kAccess, int flags = 0) {
+  std::byte* data = map_memory(bytes + alignment, access, flags);
   const Bytes head = align_up(reinterpret_cast<std::uintptr_t>(data), alignment) -
                      reinterpret_cast<std::uintptr_t>(data);
   if (head > 0) munmap(data, head);
@@ -41,30 +47,43 @@ std::byte* map_aligned(Bytes bytes, Bytes alignment) {
   return data + head;
 }
 
-void populate(std::byte* data, Bytes bytes) {
-  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return;
-  const int error = errno;
-  if (error != EINVAL) {
-    munmap(data, bytes);
-    throw_refused("populate", bytes, error);
-  }
+// Drops what is mapped there; the addresses stay reserved.
+void make_inaccessible(std::byte* data, Bytes bytes) {
+  if (mmap(data, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | kAddressesOnly,
+           /*fd=*/-1, /*offset=*/0) == MAP_FAILED)
+    throw_refused("take back", bytes, errno);
+}
+
+// 0, or the system's reason.
+int populate(std::byte* data, Bytes bytes) {
+  if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return 0;
+  if (errno != EINVAL) return errno;
   // A kernel that does not know the advice: touch every page.
   for (Bytes offset = 0; offset < bytes; offset += kHostGranule)
     *const_cast<volatile std::byte*>(data + offset) = std::byte{0};
+  return 0;
+}
+
+// For memory that was mapped just now.
+void populate_or_unmap(std::byte* data, Bytes bytes) {
+  const int error = populate(data, bytes);
+  if (error == 0) return;
+  munmap(data, bytes);
+  throw_refused("populate", bytes, error);
 }
 
 }  // namespace
 
 std::byte* HostMemory::commit(Bytes bytes) {
   if (bytes < kSegmentAlignment) {
-    std::byte* data = map(bytes);
-    populate(data, bytes);
+    std::byte* data = map_memory(bytes);
+    populate_or_unmap(data, bytes);
     return data;
   }
   std::byte* data = map_aligned(bytes, kSegmentAlignment);
   // Only advice: where huge pages are switched off, small ones serve.
   madvise(data, bytes, MADV_HUGEPAGE);
-  populate(data, bytes);
+  populate_or_unmap(data, bytes);
   return data;
 }
 
@@ -76,6 +95,34 @@ Bytes physical_memory() {
   return static_cast<Bytes>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
 }
+
+std::byte* HostMemory::reserve_addresses(Bytes bytes) {
+  return map_aligned(bytes, kSegmentAlignment, PROT_NONE, kAddressesOnly);
+}
+
+void HostMemory::map_pages(std::byte* data, Bytes bytes) {
+  if (mprotect(data, bytes, kAccess) != 0) throw_refused("map", bytes, errno);
+  madvise(data, bytes, MADV_HUGEPAGE);
+  const int error = populate(data, bytes);
+  if (error == 0) return;
+  make_inaccessible(data, bytes);
+  throw_refused("populate", bytes, error);
+}
+
+void HostMemory::unmap_pages(std::byte* data, Bytes bytes) { make_inaccessible(data, bytes); }
+
+// Page by page: pages mapped by several calls need not be one mapping to the kernel. The source
+// stays mapped while its page leaves, so that no other thread's mmap can land there.
+void HostMemory::move_pages(std::byte* from, std::byte* to, Bytes bytes) {
+  for (Bytes offset = 0; offset < bytes; offset += kSegmentAlignment) {
+    if (mremap(from + offset, kSegmentAlignment, kSegmentAlignment,
+               MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to + offset) == MAP_FAILED)
+      throw_refused("move", kSegmentAlignment, errno);
+  }
+  make_inaccessible(from, bytes);
+}
+
+void HostMemory::release_addresses(std::byte* data, Bytes bytes) { release(data, bytes); }
 
 Bytes default_host_capacity() {
   std::ifstream file("/proc/meminfo");

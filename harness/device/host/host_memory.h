@@ -14,11 +14,20 @@ class HostMemory final : public DeviceMemory {
  public:
   explicit HostMemory(Bytes capacity) : DeviceMemory(capacity, kHostGranule) {}
 
+  bool has_virtual_memory() const override { return true; }
+
  private:
   // Segments of 2 MiB and more start on a 2 MiB boundary and ask for huge pages: populating is
   // ten times faster. Throws DeviceError with the system's reason.
   std::byte* commit(Bytes bytes) override;
   void release(std::byte* data, Bytes bytes) override;
+
+  // Reserved addresses are inaccessible; moving a page changes the kernel's tables, not its bytes.
+  std::byte* reserve_addresses(Bytes bytes) override;
+  void map_pages(std::byte* data, Bytes bytes) override;
+  void unmap_pages(std::byte* data, Bytes bytes) override;
+  void move_pages(std::byte* from, std::byte* to, Bytes bytes) override;
+  void release_addresses(std::byte* data, Bytes bytes) override;
 };
 
 // What a host device gets when its spec names no capacity: half of what the kernel says is

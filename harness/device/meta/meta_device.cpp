@@ -17,9 +17,12 @@ class MetaMemory final : public DeviceMemory {
  public:
   using DeviceMemory::DeviceMemory;
 
+  bool has_virtual_memory() const override { return true; }
+
  private:
   std::byte* commit(Bytes) override { return nullptr; }
   void release(std::byte*, Bytes) override {}
+  std::byte* reserve_addresses(Bytes) override { return nullptr; }
 };
 
 class MetaProgram final : public CompiledProgram {
