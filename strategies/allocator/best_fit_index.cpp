@@ -135,6 +135,38 @@ bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
   return true;
 }
 
+bool BestFitIndex::find_from(Bytes size, Address address, Entry& found) const {
+  if (leaves_.empty()) return false;
+  const Key key{size, address};
+  std::size_t index = leaf_for(key);
+  std::size_t position = lower_bound(leaves_[index]->entries.data(), leaves_[index]->count, key);
+  if (position == leaves_[index]->count) {
+    if (++index == leaves_.size()) return false;
+    position = 0;
+  }
+  found = leaves_[index]->entries[position];
+  return true;
+}
+
+std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
+  std::vector<Entry> all;
+  for (const auto& leaf : leaves_)
+    all.insert(all.end(), leaf->entries.begin(),
+               leaf->entries.begin() + static_cast<std::ptrdiff_t>(leaf->count));
+  return all;
+}
+
+std::vector<BestFitIndex::Entry> BestFitIndex::largest_entries(std::size_t count) const {
+  std::vector<Entry> largest;
+  for (std::size_t leaf = leaves_.size(); leaf > 0; --leaf) {
+    for (std::size_t i = leaves_[leaf - 1]->count; i > 0; --i) {
+      if (largest.size() == count) return largest;
+      largest.push_back(leaves_[leaf - 1]->entries[i - 1]);
+    }
+  }
+  return largest;
+}
+
 bool BestFitIndex::take_largest(Entry& taken) {
   if (leaves_.empty()) return false;
   const Leaf& last = *leaves_.back();

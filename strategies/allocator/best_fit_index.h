@@ -32,6 +32,12 @@ class BestFitIndex {
   // Takes out the largest entry, at the highest address among equals. False when there is none.
   bool take_largest(Entry& taken);
 
+  // The first entry not before (size, address), left where it is. False when there is none.
+  bool find_from(Bytes size, Address address, Entry& found) const;
+  // All of them, in order; and the last `count`, largest first.
+  std::vector<Entry> entries() const;
+  std::vector<Entry> largest_entries(std::size_t count) const;
+
   bool empty() const { return leaves_.empty(); }
   Bytes largest() const;
 

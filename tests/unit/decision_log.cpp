@@ -19,6 +19,7 @@ void DecisionLog::make(const std::string& allocator, const std::string& device) 
   recording_.reset();
   strategy_.reset();
   segments_.clear();
+  reservations_.clear();
   seen_ = 0;
   recorder_ = std::make_unique<TraceRecorder>(256);
   const Spec spec = Spec::parse(device);
@@ -51,6 +52,12 @@ std::string DecisionLog::line(const TraceEvent& event) {
       return fmt::format("segment {}: {}", event.id, exact(event.requested));
     case EventKind::segment_free:
       return fmt::format("segment {} back", event.id);
+    case EventKind::segment_map:
+      if (reservations_.emplace(event.id, event.address).second)
+        segments_.emplace(event.address, event.id);
+      return fmt::format("map {}: {}", place(event.address), exact(event.requested));
+    case EventKind::segment_unmap:
+      return fmt::format("unmap {}: {}", place(event.address), exact(event.requested));
     case EventKind::oom:
       return fmt::format("refused {}", exact(event.requested));
   }

@@ -38,7 +38,8 @@ class DecisionLog : public ::testing::Test {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Allocator> strategy_;
   std::unique_ptr<RecordingAllocator> recording_;
-  std::map<Address, std::uint32_t> segments_;  // by start
+  std::map<Address, std::uint32_t> segments_;      // by start
+  std::map<std::uint32_t, Address> reservations_;  // where the first page was mapped
   std::size_t seen_ = 0;
 };
 

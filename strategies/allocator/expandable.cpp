@@ -1,0 +1,309 @@
+// expandable: PyTorch's expandable segments (PYTORCH_ALLOC_CONF=expandable_segments:True). Each
+// pool reserves 1⅛ times the device in addresses and maps pages behind the last block as they are
+// needed, so that a segment grows instead of leaving slivers; idle whole pages are unmapped when
+// memory runs short. Decisions follow c10/cuda/CUDACachingAllocator.cpp of pytorch/pytorch at
+// eb42ad6. Cost: mapping is dearer than taking a segment, and needs a device with virtual memory.
+//
+// stitch=on goes beyond PyTorch: before new pages are taken, wholly idle ones move to where they
+// are needed, largest run first. GMLake's idea (doi 10.1145/3620665.3640423) without its aliases:
+// a page has one address at a time. Only while memory is fragmented does it cost anything.
+//
+// There is one stream. Not modelled: max_split_size, garbage collection (it skips these segments).
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/best_fit_index.h"
+#include "strategies/allocator/caching_options.h"
+#include "strategies/allocator/chunked_allocator.h"
+
+namespace headroom {
+namespace {
+
+class Expandable final : public ChunkedAllocator {
+ public:
+  Expandable(const Spec& spec, DeviceMemory& memory)
+      : ChunkedAllocator(spec.to_string(), memory), stitch_(spec.flag("stitch", false)) {
+    if (!memory.has_virtual_memory())
+      throw NotSupported(spec.to_string() +
+                         ": this device has no virtual memory; host and meta do");
+    pools_[small].page = align_up(kSmallSegment, memory.page());
+    pools_[large].page =
+        spec.bytes("page", stitch_ ? pools_[small].page : align_up(kLargeSegment, memory.page()));
+    if (pools_[large].page == 0 || pools_[large].page % memory.page() != 0)
+      throw InputError(spec.to_string() + ": page must be a multiple of " +
+                       format_bytes(memory.page()));
+  }
+
+  ~Expandable() override {
+    for (const auto& pool : pools_) {
+      for (const auto& [address, handle] : pool.first) remove_all_pages(handle);
+    }
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    if (bytes == 0) return {};
+    if (bytes > memory_.capacity()) {  // too large to be rounded up
+      trim();
+      throw_out_of_memory(bytes);
+    }
+    const Bytes size = caching_block_size(bytes, /*power2_divisions=*/0);
+    Pool& pool = pools_[size <= kSmallRequest ? small : large];
+    Handle handle = find(pool, size);
+    if (handle == kNone) handle = expand(pool, size);
+    if (handle == kNone) {
+      trim();
+      handle = expand(pool, size);
+    }
+    if (handle == kNone) throw_out_of_memory(bytes);
+    if (chunk(handle).size - size >= kCachingGranule) add_to_pool(split(handle, size));
+    return hand_out(handle, bytes);
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    add_to_pool(merge(take_back(block)));
+  }
+
+  // Unmaps every page that is wholly idle, the large pool's first.
+  void trim() override {
+    for (Pool* pool : {&pools_[large], &pools_[small]}) {
+      for (const BestFitIndex::Entry& idle : pool->mapped.entries()) unmap(*pool, idle.handle);
+    }
+  }
+
+ private:
+  enum Size : std::uint32_t { small, large };
+
+  struct Pool {
+    Bytes page = 0;
+    BestFitIndex mapped;  // idle chunks with pages behind them
+    std::set<std::pair<Address, Handle>> unmapped;
+    std::map<Address, Handle> first;  // of each reservation
+  };
+
+  // A chunk's tag: its pool, and whether pages are behind it. Chunks merge where tags are equal.
+  static constexpr std::uint32_t kUnmapped = 2;
+  bool is_mapped(Handle handle) const { return (chunk(handle).tag & kUnmapped) == 0; }
+  Pool& pool_of(Handle handle) { return pools_[chunk(handle).tag & ~kUnmapped]; }
+  const Reservation& place_of(Handle handle) const { return places_[chunk(handle).segment]; }
+  Bytes offset_of(Handle handle) const { return chunk(handle).address - place_of(handle).address; }
+
+  Bytes largest_free() const override {
+    return std::max(pools_[small].mapped.largest(), pools_[large].mapped.largest());
+  }
+
+  // The best fit, where a chunk that could still grow counts as large as it could become.
+  Handle find(Pool& pool, Bytes size) {
+    BestFitIndex::Entry best;
+    if (!pool.mapped.find_from(size, 0, best)) return kNone;
+    BestFitIndex::Entry next;
+    while (pool.mapped.find_from(best.size, best.address + 1, next) &&
+           expandable_size(next.handle) < expandable_size(best.handle))
+      best = next;
+    pool.mapped.erase(best.size, best.address);
+    return best.handle;
+  }
+
+  Bytes expandable_size(Handle handle) const {
+    const Handle next = chunk(handle).next;
+    return chunk(handle).size + (next != kNone && !is_mapped(next) ? chunk(next).size : 0);
+  }
+
+  // Maps pages until there is an idle chunk of `size`, which is then in no index; kNone when the
+  // device has too little. Pages mapped by then stay.
+  Handle expand(Pool& pool, Bytes size) {
+    Handle chosen = room_to_expand(pool, size);
+    if (!is_mapped(chosen)) chosen = map_front(pool, chosen, size, kNone);
+    while (chosen != kNone && chunk(chosen).size < size)
+      chosen = map_front(pool, chunk(chosen).next, size - chunk(chosen).size, chosen);
+    if (chosen != kNone) remove_from_pool(chosen);
+    return chosen;
+  }
+
+  // The first of a row of idle chunks, mapped or not, that together hold `size`: the lowest that
+  // has unmapped addresses, or new ones.
+  Handle room_to_expand(Pool& pool, Bytes size) {
+    for (const auto& [address, handle] : pool.unmapped) {
+      const Handle previous = chunk(handle).previous;
+      const Handle start = is_free(previous) ? previous : handle;
+      Bytes room = 0;
+      for (Handle at = start; room < size && is_free(at); at = chunk(at).next)
+        room += chunk(at).size;
+      if (room >= size) return start;
+    }
+    return reserve(pool);
+  }
+
+  Handle reserve(Pool& pool) {
+    const Reservation place =
+        memory_.reserve(align_up(memory_.capacity() + memory_.capacity() / 8, pool.page));
+    const auto slot = static_cast<std::uint32_t>(places_.size());
+    places_.push_back(place);
+    const Handle handle =
+        add_chunk({.address = place.address,
+                   .size = place.size,
+                   .data = place.data,
+                   .segment = slot,
+                   .tag = static_cast<std::uint32_t>(&pool - pools_.data()) | kUnmapped});
+    pool.first.emplace(place.address, handle);
+    add_to_pool(handle);
+    return handle;
+  }
+
+  // Puts pages behind the front of an unmapped chunk, at most as many as `bytes` need. Returns the
+  // idle mapped chunk they became part of, which is in the index, or kNone. What belongs to `kept`
+  // is about to be used and gives no pages; nor does what follows, which joins by itself.
+  Handle map_front(Pool& pool, Handle unmapped, Bytes bytes, Handle kept) {
+    bytes = std::min(align_up(bytes, pool.page), chunk(unmapped).size);
+    const Reservation& place = place_of(unmapped);
+    const Bytes moved = stitch_ ? move_idle_pages(unmapped, bytes, kept) : 0;
+    if (moved > 0) {
+      bytes = moved;
+    } else {
+      try {
+        memory_.map(place, offset_of(unmapped), bytes);
+      } catch (const OutOfMemory&) {
+        return kNone;
+      }
+      count_held(bytes, bytes);
+    }
+    remove_from_pool(unmapped);
+    if (chunk(unmapped).size > bytes) add_to_pool(split(unmapped, bytes));
+    chunk(unmapped).tag &= ~kUnmapped;
+    poison(chunk(unmapped).data, bytes);
+    const Handle mapped = merge(unmapped);
+    add_to_pool(mapped);
+    return mapped;
+  }
+
+  // Takes up to `bytes` of pages out of the largest idle chunk that has whole ones.
+  Bytes move_idle_pages(Handle to, Bytes bytes, Handle kept) {
+    for (const Size size : {large, small}) {
+      Pool& pool = pools_[size];
+      if (pool.page != pool_of(to).page) continue;
+      for (const BestFitIndex::Entry& idle : pool.mapped.largest_entries(kDonorsTried)) {
+        if (idle.handle == kept || idle.handle == chunk(to).next) continue;
+        const auto [begin, pages] = whole_pages(pool, idle.handle);
+        if (pages == 0) continue;
+        const Bytes moved = std::min(pages, bytes);
+        memory_.move(place_of(idle.handle), begin, place_of(to), offset_of(to), moved);
+        forget_pages(pool, idle.handle, begin, moved);
+        return moved;
+      }
+    }
+    return 0;
+  }
+
+  struct PageRange {
+    Bytes offset, bytes;
+  };
+  PageRange whole_pages(const Pool& pool, Handle idle) const {
+    const Bytes begin = align_up(offset_of(idle), pool.page);
+    const Bytes end = align_down(offset_of(idle) + chunk(idle).size, pool.page);
+    return {begin, end > begin ? end - begin : 0};
+  }
+
+  void unmap(Pool& pool, Handle idle) {
+    const auto [begin, bytes] = whole_pages(pool, idle);
+    if (bytes == 0) return;
+    memory_.unmap(place_of(idle), begin, bytes);
+    count_given_back(bytes, bytes);
+    forget_pages(pool, idle, begin, bytes);
+  }
+
+  // Those pages of an idle chunk are elsewhere now, or gone; what is around them stays mapped.
+  void forget_pages(Pool& pool, Handle idle, Bytes begin, Bytes bytes) {
+    remove_from_pool(idle);
+    Handle gone = idle;
+    if (begin > offset_of(idle)) {
+      gone = split(idle, begin - offset_of(idle));
+      add_to_pool(idle);
+    }
+    if (chunk(gone).size > bytes) add_to_pool(split(gone, bytes));
+    chunk(gone).tag |= kUnmapped;
+    gone = merge(gone);
+    add_to_pool(gone);
+    if (chunk(gone).is_whole_segment()) unreserve(pool, gone);
+  }
+
+  void unreserve(Pool& pool, Handle whole) {
+    remove_from_pool(whole);
+    memory_.unreserve(place_of(whole));
+    pool.first.erase(chunk(whole).address);
+    drop_chunk(whole);
+  }
+
+  // With the neighbours that are idle and of the same tag. They leave the index.
+  Handle merge(Handle handle) {
+    const auto joins = [&](Handle other) {
+      return is_free(other) && chunk(other).tag == chunk(handle).tag;
+    };
+    if (const Handle previous = chunk(handle).previous; joins(previous)) {
+      remove_from_pool(previous);
+      absorb_next(previous);
+      handle = previous;
+    }
+    if (const Handle next = chunk(handle).next; joins(next)) {
+      remove_from_pool(next);
+      absorb_next(handle);
+    }
+    return handle;
+  }
+
+  void add_to_pool(Handle handle) {
+    const Chunk& idle = chunk(handle);
+    if (is_mapped(handle)) {
+      pool_of(handle).mapped.insert({idle.size, idle.address, handle});
+    } else {
+      pool_of(handle).unmapped.emplace(idle.address, handle);
+    }
+  }
+  void remove_from_pool(Handle handle) {
+    const Chunk& idle = chunk(handle);
+    if (is_mapped(handle)) {
+      pool_of(handle).mapped.erase(idle.size, idle.address);
+    } else {
+      pool_of(handle).unmapped.erase({idle.address, handle});
+    }
+  }
+
+  // For the end: whatever is still in use goes, too.
+  void remove_all_pages(Handle first) {
+    const Reservation place = place_of(first);
+    Bytes begin = 0;  // of the mapped run that `at` belongs to
+    Bytes end = 0;
+    for (Handle at = first; at != kNone; at = chunk(at).next) {
+      const Bytes next = offset_of(at) + chunk(at).size;
+      if (is_mapped(at)) {
+        end = next;
+        if (chunk(at).next != kNone) continue;
+      }
+      if (end > begin) memory_.unmap(place, begin, end - begin);
+      begin = end = next;
+    }
+    memory_.unreserve(place);
+  }
+
+  static constexpr std::size_t kDonorsTried = 16;  // small ones may straddle pages without one
+
+  bool stitch_;
+  std::array<Pool, 2> pools_;
+  std::vector<Reservation> places_;  // a chunk's segment
+};
+
+const bool registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "expandable",
+     .summary = "PyTorch's expandable segments: one growing range of addresses per pool, pages of "
+                "2 MiB (small pool) and 20 MiB (page=) mapped as needed and unmapped when memory "
+                "runs short; stitch=on moves idle pages instead of taking new ones",
+     .parameters = {"page", "stitch"},
+     .examples = {"expandable", "expandable(page=2MiB)", "expandable(stitch=on)"},
+     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Expandable>(spec, memory);
+     }});
+
+}  // namespace
+}  // namespace headroom
