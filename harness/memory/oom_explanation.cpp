@@ -20,6 +20,35 @@ struct State {
   std::map<Address, Place> blocks;
 };
 
+// Mapped pages of one reservation that meet are one segment.
+void map(std::map<Address, Place>& segments, const TraceEvent& event) {
+  const auto belongs = [&](const auto& segment) { return segment.second.event->id == event.id; };
+  Place place{event.address, event.address + event.requested, &event};
+  if (const auto after = segments.find(place.end); after != segments.end() && belongs(*after)) {
+    place.end = after->second.end;
+    segments.erase(after);
+  }
+  const auto next = segments.lower_bound(place.start);
+  if (next != segments.begin() && std::prev(next)->second.end == place.start &&
+      belongs(*std::prev(next))) {
+    std::prev(next)->second.end = place.end;
+    return;
+  }
+  segments[place.start] = place;
+}
+
+void unmap(std::map<Address, Place>& segments, const TraceEvent& event) {
+  const auto after = segments.upper_bound(event.address);
+  if (after == segments.begin()) return;
+  const auto segment = std::prev(after);
+  const Place whole = segment->second;
+  const Address end = event.address + event.requested;
+  segments.erase(segment);
+  if (whole.start < event.address)
+    segments[whole.start] = {whole.start, event.address, whole.event};
+  if (end < whole.end) segments[end] = {end, whole.end, whole.event};
+}
+
 State state_at_end(const Trace& trace) {
   State state;
   for (const TraceEvent& event : trace.events) {
@@ -35,6 +64,12 @@ State state_at_end(const Trace& trace) {
         break;
       case EventKind::segment_free:
         state.segments.erase(event.address);
+        break;
+      case EventKind::segment_map:
+        map(state.segments, event);
+        break;
+      case EventKind::segment_unmap:
+        unmap(state.segments, event);
         break;
       case EventKind::oom:
         break;

@@ -134,8 +134,9 @@ ReplayOutcome replay(const RequestList& list, const Spec& allocator, const Repla
   }
   outcome.replayed = player.served();
   outcome.ledger = make_ledger(recorder.trace(), 0);
-  outcome.device_allocations = memory->memory().counters().segment_allocations;
-  outcome.device_frees = memory->memory().counters().segment_frees;
+  const DeviceCounters& counters = memory->memory().counters();
+  outcome.device_allocations = counters.segment_allocations + counters.maps;
+  outcome.device_frees = counters.segment_frees + counters.unmaps;
   outcome.splits = strategy->statistics().splits;
   outcome.merges = strategy->statistics().merges;
   memory->memory().record_into(nullptr);

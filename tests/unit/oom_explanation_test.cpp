@@ -43,6 +43,16 @@ TEST(OomExplanation, never_joins_two_segments) {
   EXPECT_THAT(pin_ids(explain(build, 200)), testing::SizeIs(1));
 }
 
+TEST(OomExplanation, joins_mapped_pages_of_one_reservation) {
+  TraceBuilder build;  // mapped [0, 3000) and, of another reservation, [3000, 4000)
+  build.map(1, 1000, 1000).map(1, 0, 1000).map(1, 2000, 2000).map(2, 4000, 1000);
+  build.unmap(1, 3000, 1000).map(2, 3000, 1000).alloc(1, 800, 400).alloc(2, 2400, 100);
+  const OomExplanation why = explain(build, 2300);
+  EXPECT_THAT(pin_ids(why), ElementsAre(1));
+  EXPECT_EQ(why.largest_hole_bytes, 2000U);
+  EXPECT_EQ(why.reserved_bytes, 5000U);
+}
+
 TEST(OomExplanation, names_nobody_where_no_segment_is_large_enough) {
   TraceBuilder build;
   build.segment(1, 0, 1000).alloc(1, 0, 900);
