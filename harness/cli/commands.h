@@ -12,6 +12,7 @@ ExitCode verify_command(const VerifyOptions& options);
 ExitCode replay_command(const ReplayOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode doctor_command(const DoctorOptions& options);
+ExitCode compare_command(const CompareOptions& options);
 ExitCode merge_command(const MergeOptions& options);
 ExitCode export_state_command(const ExportStateOptions& options);
 ExitCode sample_command(const SampleOptions& options);

@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/axes.h"
+#include "harness/run/rerun.h"
 
 namespace headroom {
 namespace {
@@ -23,6 +24,9 @@ constexpr const char* kExamples = R"(Examples
   headroom run quick -a 'allocator=malloc' -a 'allocator=bfc(growth=on)'
   headroom run quick --filter 'claim=S02'
   headroom run --resume runs/RUN        go on after Ctrl-C, a crash or a full disk
+  headroom run --resume runs/RUN --rerun inconclusive     more blocks where the noise won
+  headroom verify S02 runs/RUN          the verdict on a claim: why, on which data, what would change it
+  headroom compare runs/A runs/B --fail-on worse          bytes and counts, cell by cell
   headroom report runs/RUN              write the report again
   headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a machine like it
   headroom merge runs/FIRST runs/SECOND          one run of both
@@ -31,9 +35,9 @@ constexpr const char* kExamples = R"(Examples
 
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
-  12 the instrument is not to be trusted with times: identical arms differ too often, or an effect
-  put in on purpose was not seen, 70 a fault of this program, 130 interrupted (the run can be
-  resumed))";
+  10 worse than before (compare --fail-on), 12 the instrument is not to be trusted with times:
+  identical arms differ too often, or an effect put in on purpose was not seen, 70 a fault of this
+  program, 130 interrupted (the run can be resumed))";
 
 constexpr const char* kRunExamples = R"(Examples
   headroom run quick --max-pairs 4 --budget 5m
@@ -118,6 +122,11 @@ class RunArguments {
     CLI::Option* resume =
         command_.add_option("--resume", run_.resume, "Go on with this run directory");
     for (CLI::Option* option : settled) resume->excludes(option);
+    command_
+        .add_option("--rerun", rerun_,
+                    "inconclusive or failed: fresh blocks for those experiments of the run that "
+                    "--resume names; earlier samples stay and count")
+        ->needs(resume);
     command_.add_option("--budget", budget_, "Begin no new block after this time, as in 45m");
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
     command_.add_flag("--samples-only", run_.samples_only, "Stop before verdicts and report");
@@ -131,6 +140,7 @@ class RunArguments {
     if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
     for (const std::string& text : axes_) add_override(run.axes, text);
     if (!shard_.empty()) run.shard = parse_shard(shard_);
+    if (!rerun_.empty()) run.rerun = parse_added_for(rerun_);
     if (!budget_.empty()) run.budget = parse_duration(budget_, "--budget");
     run.progress = parse_progress_style(progress_);
     return run;
@@ -142,6 +152,7 @@ class RunArguments {
   std::vector<std::string> axes_;
   std::string budget_;
   std::string shard_;
+  std::string rerun_;
   std::string progress_ = "auto";
 };
 
@@ -153,6 +164,38 @@ CLI::App& add_list(CLI::App& app, ListOptions& list) {
   command->add_flag("--json", list.json, "For programs");
   return *command;
 }
+
+CLI::App& add_compare(CLI::App& app, CompareOptions& compare) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "What became of bytes and counts between two stored runs, cell by cell");
+  command->add_option("run_a", compare.first, "The earlier run directory")->required();
+  command->add_option("run_b", compare.second, "The later one")->required();
+  command
+      ->add_option_function<std::string>(
+          "--fail-on", [&compare](const std::string&) { compare.fail_on_worse = true; },
+          "worse: exit status 10 when a cell is worse by over 1 %")
+      ->check(CLI::IsMember({"worse"}));
+  command->add_flag("--json", compare.json, "For programs");
+  return *command;
+}
+
+// headroom verify CLAIM… RUN: the library knows no list before a last argument.
+class VerifyArguments {
+ public:
+  explicit VerifyArguments(CLI::App& app)
+      : command_(*app.add_subcommand("verify", "Judge the claims of a recorded run, and say why")) {
+    command_.add_option("arguments", arguments_, "Claims to tell of (default: all), then the run")
+        ->required();
+  }
+  bool parsed() const { return command_.parsed(); }
+  VerifyOptions options() const {
+    return {.claims = {arguments_.begin(), arguments_.end() - 1}, .run = arguments_.back()};
+  }
+
+ private:
+  CLI::App& command_;
+  std::vector<std::string> arguments_;
+};
 
 CLI::App& add_merge(CLI::App& app, MergeOptions& merge) {
   CLI::App* command = app.add_subcommand("merge", "Make one run of the shards of a run");
@@ -243,21 +286,21 @@ Command parse_command_line(const std::vector<std::string>& argv) {
 
   const RunArguments run(app);
   ListOptions list;
-  VerifyOptions verify;
   ReplayOptions replay;
   ReportOptions report;
+  CompareOptions compare;
   MergeOptions merge;
   ExportStateOptions state;
   SampleOptions sample;
   TouchOptions touch;
   const CLI::App& list_command = add_list(app, list);
-  const CLI::App& verify_command =
-      add_command(app, "verify", "Judge the claims of a recorded run", "run", verify.run);
+  const VerifyArguments verify(app);
   const CLI::App& replay_command = add_replay(app, replay);
   const CLI::App& report_command =
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+  const CLI::App& compare_command = add_compare(app, compare);
   const CLI::App& merge_command = add_merge(app, merge);
   const CLI::App& state_command = add_export_state(app, state);
   CLI::App& sample_command =
@@ -284,10 +327,11 @@ Command parse_command_line(const std::vector<std::string>& argv) {
 
   if (run.parsed()) return run.options(argv);
   if (list_command.parsed()) return list;
-  if (verify_command.parsed()) return verify;
+  if (verify.parsed()) return verify.options();
   if (replay_command.parsed()) return replay;
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
+  if (compare_command.parsed()) return compare;
   if (merge_command.parsed()) return merge;
   if (state_command.parsed()) return state;
   if (sample_command.parsed()) return sample;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/run/progress.h"
+#include "harness/run/run_info.h"
 #include "harness/run/shard.h"
 #include "harness/run/suite.h"
 
@@ -25,6 +26,7 @@ struct RunOptions {
   std::optional<std::chrono::seconds> budget;
   std::filesystem::path out = "runs";
   std::filesystem::path resume;
+  std::optional<AddedFor> rerun;  // blocks to add to the run that is resumed
   ProgressStyle progress = ProgressStyle::automatic;
   bool dry_run = false;
   bool samples_only = false;      // no verdicts, no report
@@ -37,6 +39,7 @@ struct ListOptions {
 };
 
 struct VerifyOptions {
+  std::vector<std::string> claims;  // ids; none: all of the run
   std::filesystem::path run;
 };
 
@@ -53,6 +56,13 @@ struct ReplayOptions {
 };
 
 struct DoctorOptions {};
+
+struct CompareOptions {
+  std::filesystem::path first;
+  std::filesystem::path second;
+  bool fail_on_worse = false;
+  bool json = false;
+};
 
 struct MergeOptions {
   std::vector<std::filesystem::path> shards;
@@ -86,8 +96,8 @@ struct PrintText {
 };
 
 using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ReportOptions,
-                             DoctorOptions, MergeOptions, ExportStateOptions, SampleOptions,
-                             TouchOptions, PrintText>;
+                             DoctorOptions, CompareOptions, MergeOptions, ExportStateOptions,
+                             SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "harness/base/file.h"
 #include "harness/base/interrupt.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
@@ -13,6 +14,7 @@
 #include "harness/cli/resume.h"
 #include "harness/run/block_table.h"
 #include "harness/run/provenance.h"
+#include "harness/run/rerun.h"
 #include "harness/run/runner.h"
 #include "harness/run/sample_process.h"
 
@@ -122,11 +124,40 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   return code;
 }
 
+// What is to be run again is what the verdicts say, so they are written first.
+void add_blocks(RecordedRun& run, AddedFor reason, const std::filesystem::path& directory) {
+  if (run.info.shard)
+    throw InputError(
+        fmt::format("run {} is a shard: merge it with the others, then add to the "
+                    "merged run",
+                    run.info.run_id));
+  if (run.info.status != RunStatus::finished)
+    throw InputError(
+        fmt::format("run {} is not finished; first go on with: headroom run --resume {}",
+                    run.info.run_id, directory.string()));
+  write_verdicts(directory);
+  const auto additions =
+      additions_for(reason, run.info, run.samples, read_file(directory / "verdicts.json"));
+  for (const Addition& addition : additions) {
+    const auto& arms = std::find_if(run.info.experiments.begin(), run.info.experiments.end(),
+                                    [&](const Experiment& experiment) {
+                                      return experiment.id == addition.experiment;
+                                    })
+                           ->arms;
+    run.info.planned_samples += addition.blocks * static_cast<int>(arms.size());
+    run.info.additions.push_back(addition);
+    fmt::print("{} is {}: {} blocks more\n", addition.experiment, to_string(reason),
+               addition.blocks);
+  }
+  if (additions.empty()) fmt::print("Nothing of this run is {}.\n", to_string(reason));
+}
+
 ExitCode resume(const RunOptions& options) {
   RunDirectory directory = RunDirectory::reopen(options.resume);
   RecordedRun run = read_run(options.resume);
   RunOptions original = original_options(run.info, options.resume);
   require_same_run(run.info, make_plan(original));
+  if (options.rerun) add_blocks(run, *options.rerun, directory.path());
   original.budget = options.budget;
   original.progress = options.progress;
   original.samples_only = options.samples_only;

@@ -6,6 +6,7 @@
 #include "harness/cli/finish.h"
 #include "harness/cli/plan.h"
 #include "harness/run/calibration_store.h"
+#include "harness/run/explain.h"
 #include "harness/run/run_directory.h"
 #include "harness/run/schema_check.h"
 #include "harness/run/verify.h"
@@ -39,6 +40,7 @@ Judged write_verdicts(const std::filesystem::path& run) {
                                         : find_claims(recorded.info.claims),
                           .experiments = std::move(recorded.info.experiments),
                           .samples = std::move(recorded.samples),
+                          .additions = std::move(recorded.info.additions),
                           .calibration = calibrations.earlier_than(recorded.info.run_id)};
   const std::string json = verdicts_json(input);
   const std::filesystem::path file = run / "verdicts.json";
@@ -57,7 +59,9 @@ ExitCode tell(const Judged& judged) {
 }
 
 ExitCode verify_command(const VerifyOptions& options) {
-  const ExitCode code = tell(write_verdicts(options.run));
+  const Judged judged = write_verdicts(options.run);
+  fmt::print("{}", explain(read_file(options.run / "verdicts.json"), options.claims));
+  const ExitCode code = tell(judged);
   fmt::print("{}\n", (options.run / "verdicts.json").string());
   return code;
 }

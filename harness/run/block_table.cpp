@@ -46,10 +46,10 @@ int BlockTable::slow_blocks() const {
   return count;
 }
 
-std::vector<int> BlockTable::repeats_due(std::size_t experiment, int max_blocks) const {
-  const int planned = experiments_[experiment].blocks;
+std::vector<int> BlockTable::repeats_due(std::size_t experiment, int max_blocks, int added) const {
+  const int planned = experiments_[experiment].blocks + added;
   int most = planned + (planned + kBlocksPerRepeat - 1) / kBlocksPerRepeat;
-  if (max_blocks > 0) most = std::min(most, max_blocks);
+  if (max_blocks > 0) most = std::min(most, max_blocks + added);
   int good = 0;
   int next = planned;
   for (const auto& [number, state] : states_[experiment]) {

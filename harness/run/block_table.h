@@ -29,8 +29,9 @@ class BlockTable {
   int slow_blocks() const;
   double best_probe_gflops() const { return best_probe_; }
   // Numbers of the blocks to run in place of slow ones; none where metrics are exact. `max_blocks`
-  // bounds an experiment's blocks, these included; 0 = no bound of its own.
-  std::vector<int> repeats_due(std::size_t experiment, int max_blocks) const;
+  // bounds an experiment's blocks, these included; 0 = no bound of its own. `added` blocks were
+  // asked for beyond those planned.
+  std::vector<int> repeats_due(std::size_t experiment, int max_blocks, int added = 0) const;
 
  private:
   struct State {

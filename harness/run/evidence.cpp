@@ -152,7 +152,11 @@ void collect_differences(Finding& finding, const SampleTable& table,
 
 }  // namespace
 
-SampleTable::SampleTable(const std::vector<Sample>& samples) {
+SampleTable::SampleTable(const std::vector<Sample>& samples,
+                         const std::vector<Addition>& additions) {
+  // Which blocks failed says nothing of how the others compare.
+  for (const Addition& addition : additions)
+    if (addition.reason == AddedFor::inconclusive) ++looks_[addition.experiment];
   for (const Sample& sample : samples) {
     samples_[{sample.experiment, sample.arm}][sample.block] = &sample;
     best_probe_ = std::max({best_probe_, sample.probe_before_gflops, sample.probe_after_gflops});
@@ -171,6 +175,11 @@ bool SampleTable::disturbed(const Sample& sample) const {
     return probe > 0 && probe < kDisturbedBelow * best_probe_;
   };
   return slow(sample.probe_before_gflops) || slow(sample.probe_after_gflops);
+}
+
+int SampleTable::looks(const std::string& experiment) const {
+  const auto found = looks_.find(experiment);
+  return found == looks_.end() ? 0 : found->second;
 }
 
 ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm) {
@@ -210,6 +219,7 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
 
   Finding finding;
   finding.scale = scale;
+  finding.looks = table.looks(experiment.id);
   if (!treatment_values.by_block.empty())
     finding.treatment_value = median_by_block(treatment_values);
   if (!alone && !baseline_values.by_block.empty())
@@ -285,8 +295,10 @@ std::string_view why_not(Trust trust) {
 
 void compare_at(Finding& finding, double alpha) {
   if (!finding.compared || finding.comparison.exact) return;
-  finding.alpha = alpha;
-  finding.comparison = compare_pairs(finding.differences, finding.excluded, alpha);
+  const double share = std::exp2(-finding.looks);
+  finding.alpha = alpha * share;
+  finding.comparison = compare_pairs(finding.differences, finding.excluded, finding.alpha);
+  finding.comparison.p = std::min(1.0, finding.comparison.p / share);
 }
 
 const Arm& arm_of(const Experiment& experiment, const std::string& name) {

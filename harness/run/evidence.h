@@ -11,6 +11,7 @@
 
 #include "harness/run/experiment.h"
 #include "harness/run/metric.h"
+#include "harness/run/run_info.h"
 #include "harness/run/sample.h"
 #include "harness/stats/paired.h"
 #include "harness/stats/verdict.h"
@@ -25,14 +26,18 @@ class SampleTable {
   using ByBlock = std::map<int, const Sample*>;
 
   // Keeps pointers into `samples`. Of several samples for one place the last counts.
-  explicit SampleTable(const std::vector<Sample>& samples);
+  explicit SampleTable(const std::vector<Sample>& samples,
+                       const std::vector<Addition>& additions = {});
 
   const ByBlock& of(const std::string& experiment, const std::string& arm) const;
   double best_probe_gflops() const { return best_probe_; }
   bool disturbed(const Sample& sample) const;
+  // How often blocks were added to an experiment because what it said was inconclusive.
+  int looks(const std::string& experiment) const;
 
  private:
   std::map<std::pair<std::string, std::string>, ByBlock> samples_;
+  std::map<std::string, int> looks_;
   double best_probe_ = 0;
 };
 
@@ -68,14 +73,16 @@ struct Finding {
   std::vector<double> differences;  // by block, what the statistics saw
   std::size_t excluded = 0;
   bool demoted = false;  // should be exact, and differed between processes
-  double alpha = 0.05;   // level of the intervals, corrected for other comparisons
+  int looks = 0;         // at the results before the last blocks were added
+  double alpha = 0.05;   // level of the intervals, corrected for other comparisons and for looks
   Comparison comparison;
 };
 
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,
              const std::string& treatment, const Metric& metric, Scale scale);
 
-// Does the same comparison at a level corrected for others.
+// Does the same comparison at a level corrected for others. Each look at the results halves it:
+// looks at α, α/2, α/4, … raise at most 2α false alarms together, however many there are.
 void compare_at(Finding& finding, double alpha);
 
 const Arm& arm_of(const Experiment& experiment, const std::string& name);

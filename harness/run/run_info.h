@@ -62,6 +62,18 @@ struct MergedShard {
   int samples = 0;
 };
 
+// Blocks that were added to an experiment after its results had been looked at.
+enum class AddedFor { inconclusive, failed };
+std::string to_string(AddedFor reason);
+
+struct Addition {
+  std::string experiment;
+  AddedFor reason = AddedFor::inconclusive;
+  std::string added;  // RFC 3339, UTC
+  int first_block = 0;
+  int blocks = 0;
+};
+
 struct RunInfo {
   std::string run_id;
   std::string suite;
@@ -83,6 +95,7 @@ struct RunInfo {
   std::vector<Experiment> experiments;
   std::optional<Shard> shard;       // of these experiments this run does a part
   std::vector<MergedShard> shards;  // what this run was merged from
+  std::vector<Addition> additions;
 };
 
 // JSON as reports/schema.json describes it, indented.

@@ -108,6 +108,22 @@ BuildInfo build_from(const Json& json) {
           .executable_sha256 = json.at("executable_sha256").get<std::string>()};
 }
 
+Json addition_to_json(const Addition& addition) {
+  return {{"experiment", addition.experiment},
+          {"reason", to_string(addition.reason)},
+          {"added", addition.added},
+          {"first_block", addition.first_block},
+          {"blocks", addition.blocks}};
+}
+
+Addition addition_from(const Json& json) {
+  return {.experiment = json.at("experiment").get<std::string>(),
+          .reason = json.at("reason") == "failed" ? AddedFor::failed : AddedFor::inconclusive,
+          .added = json.at("added").get<std::string>(),
+          .first_block = json.at("first_block").get<int>(),
+          .blocks = json.at("blocks").get<int>()};
+}
+
 Json shard_to_json(const Shard& shard) {
   return {{"number", shard.number}, {"count", shard.count}};
 }
@@ -142,6 +158,10 @@ MergedShard merged_shard_from(const Json& json) {
 
 }  // namespace
 
+std::string to_string(AddedFor reason) {
+  return reason == AddedFor::failed ? "failed" : "inconclusive";
+}
+
 std::string to_json(const RunInfo& info) {
   Json data = Json::array();
   for (const DataFile& file : info.data)
@@ -154,6 +174,8 @@ std::string to_json(const RunInfo& info) {
     experiments.push_back(experiment_to_json(experiment));
   Json shards = Json::array();
   for (const MergedShard& shard : info.shards) shards.push_back(merged_shard_to_json(shard));
+  Json additions = Json::array();
+  for (const Addition& addition : info.additions) additions.push_back(addition_to_json(addition));
   const Json json = {{"schema_version", kSchemaVersion},
                      {"kind", "run"},
                      {"run_id", info.run_id},
@@ -175,7 +197,8 @@ std::string to_json(const RunInfo& info) {
                      {"planned_samples", info.planned_samples},
                      {"experiments", experiments},
                      {"shard", info.shard ? shard_to_json(*info.shard) : Json()},
-                     {"shards", shards}};
+                     {"shards", shards},
+                     {"additions", additions}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -200,11 +223,14 @@ RunInfo run_info_from_json(const std::string& text) try {
                .planned_samples = json.at("planned_samples").get<int>(),
                .experiments = {},
                .shard = std::nullopt,
-               .shards = {}};
+               .shards = {},
+               .additions = {}};
   if (const Json shard = json.value("shard", Json()); !shard.is_null())
     info.shard = shard_from(shard);
   for (const Json& shard : json.value("shards", Json::array()))
     info.shards.push_back(merged_shard_from(shard));
+  for (const Json& addition : json.value("additions", Json::array()))
+    info.additions.push_back(addition_from(addition));
   for (const Json& file : json.at("data"))
     info.data.push_back({.path = file.at("path").get<std::string>(),
                          .sha256 = file.at("sha256").get<std::string>(),

@@ -55,6 +55,10 @@ class Run {
   RunOutcome operator()() {
     for (Block& block : schedule(info_.experiments, info_.seed, info_.shard.value_or(Shard{})))
       if (!table_.is_complete(block.experiment, block.number)) enqueue(std::move(block));
+    for (std::size_t i = 0; i < info_.experiments.size(); ++i)
+      for (const int number : added_blocks(i))
+        if (!table_.is_complete(i, number))
+          enqueue(make_block(info_.experiments[i], i, number, info_.seed));
     touch_host_memory();
     do {
       while (!queue_.empty() && !outcome_.interrupted && !outcome_.out_of_budget) {
@@ -70,6 +74,15 @@ class Run {
   }
 
  private:
+  std::vector<int> added_blocks(std::size_t experiment) const {
+    std::vector<int> numbers;
+    for (const Addition& addition : info_.additions)
+      for (int i = 0; i < addition.blocks; ++i)
+        if (addition.experiment == info_.experiments[experiment].id)
+          numbers.push_back(addition.first_block + i);
+    return numbers;
+  }
+
   void enqueue(Block block) {
     // Arms are compared because they ran back to back: half a noisy block is run anew.
     if (!is_exact(info_.experiments[block.experiment]))
@@ -169,7 +182,8 @@ class Run {
     if (info_.shard) return false;
     for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
       const auto arms = static_cast<int>(info_.experiments[i].arms.size());
-      for (const int number : table_.repeats_due(i, options_.max_pairs.value_or(0))) {
+      for (const int number : table_.repeats_due(i, options_.max_pairs.value_or(0),
+                                                 static_cast<int>(added_blocks(i).size()))) {
         enqueue(make_block(info_.experiments[i], i, number, info_.seed));
         ++outcome_.repeat_blocks;
         info_.planned_samples += arms;

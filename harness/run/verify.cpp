@@ -44,6 +44,7 @@ Json comparison_json(const Finding& finding, double delta, std::optional<double>
   json["mde"] = noisy ? number_or_null(comparison.mde) : Json();
   json["p"] = noisy ? Json(comparison.p) : Json();
   json["p_adj"] = value_or_null(p_adjusted);
+  json["looks"] = finding.looks;
   json["exact"] = finding.compared && comparison.exact;
   json["verdict"] = verdict;
   json["reason_code"] = finding.reason_code;
@@ -223,11 +224,11 @@ Json failures_json(const VerifyInput& input) {
 }  // namespace
 
 Calibration calibration_of(const VerifyInput& input) {
-  return count_alarms(input.experiments, SampleTable(input.samples));
+  return count_alarms(input.experiments, SampleTable(input.samples, input.additions));
 }
 
 std::string verdicts_json(const VerifyInput& input) {
-  const SampleTable table(input.samples);
+  const SampleTable table(input.samples, input.additions);
   Calibration counted = count_alarms(input.experiments, table);
   counted.aa_comparisons += input.calibration.aa_comparisons;
   counted.false_alarms += input.calibration.false_alarms;

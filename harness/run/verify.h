@@ -6,6 +6,7 @@
 
 #include "harness/run/claim.h"
 #include "harness/run/experiment.h"
+#include "harness/run/run_info.h"
 #include "harness/run/sample.h"
 
 namespace headroom {
@@ -20,6 +21,7 @@ struct VerifyInput {
   std::vector<Claim> claims;
   std::vector<Experiment> experiments;  // the suite's own and the claims', in the order to show
   std::vector<Sample> samples;          // of several with one experiment, arm, block: the last
+  std::vector<Addition> additions;      // of blocks, after a look at the results
   Calibration calibration;              // accumulated on this machine by earlier runs
 };
 
