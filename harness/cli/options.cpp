@@ -205,7 +205,7 @@ CLI::App& add_merge(CLI::App& app, MergeOptions& merge) {
   return *command;
 }
 
-CLI::App& add_replay(CLI::App& app, ReplayOptions& replay) {
+CLI::App& add_replay(CLI::App& app, ReplayOptions& replay, std::string& plan_time) {
   CLI::App* command = app.add_subcommand(
       "replay", "Your own allocation history under every strategy: which would have served it?");
   command->footer(R"(Examples
@@ -224,6 +224,10 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
   command->add_option("--capacity", replay.capacity, "As in 80GiB (default: what the trace says)");
   command->add_option("--granule", replay.granule,
                       "What the device maps at once (default: what the trace says, else 2MiB)");
+  command
+      ->add_option("--plan-time", plan_time,
+                   "How long to look for a plan made with all of it known ahead")
+      ->capture_default_str();
   command->add_flag("--json", replay.json, "For programs");
   return *command;
 }
@@ -287,6 +291,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const RunArguments run(app);
   ListOptions list;
   ReplayOptions replay;
+  std::string plan_time = "2s";
   ReportOptions report;
   CompareOptions compare;
   MergeOptions merge;
@@ -295,7 +300,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   TouchOptions touch;
   const CLI::App& list_command = add_list(app, list);
   const VerifyArguments verify(app);
-  const CLI::App& replay_command = add_replay(app, replay);
+  const CLI::App& replay_command = add_replay(app, replay, plan_time);
   const CLI::App& report_command =
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
@@ -327,8 +332,8 @@ Command parse_command_line(const std::vector<std::string>& argv) {
 
   if (run.parsed()) return run.options(argv);
   if (list_command.parsed()) return list;
-  if (verify.parsed()) return verify.options();
-  if (replay_command.parsed()) return replay;
+  const VerifyArguments verify(app);
+  const CLI::App& replay_command = add_replay(app, replay, plan_time);
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
   if (compare_command.parsed()) return compare;

@@ -52,6 +52,7 @@ struct ReplayOptions {
   std::vector<std::string> allocators = {"all"};
   std::string capacity;  // "" = what the trace says
   std::string granule;   // "" = what the trace says, else 2 MiB
+  std::chrono::seconds plan_time{2};
   bool json = false;
 };
 

@@ -10,6 +10,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/history.h"
 #include "harness/memory/allocator.h"
+#include "harness/memory/planning/search.h"
 
 namespace headroom {
 namespace {
@@ -54,24 +55,42 @@ Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, 
   return row;
 }
 
+// What a planner finds who knows the whole history ahead.
+struct Foresight {
+  Bytes bytes = 0;
+  double seconds = 0;
+};
+
+Foresight look_ahead(const RequestList& list, std::chrono::seconds time) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto buffers = buffers_of(list, kBlockAlignment);
+  const Offsets plan = plan_low(buffers, begin + time);
+  const Bytes bytes = makespan(buffers, plan);
+  if (const auto wrong = plan_violations(buffers, plan, bytes); !wrong.empty())
+    throw Error("the plan is not sound: " + wrong.front());
+  return {
+      .bytes = bytes,
+      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+}
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string size_or_dash(const std::optional<Bytes>& bytes) {
   return bytes ? format_bytes(*bytes) : "-";
 }
 
-void print(const Row& row) {
+void print(const Row& row, std::size_t width) {
   const ReplayOutcome& outcome = row.outcome;
   if (!row.refused.empty()) {
-    fmt::print("{:<34} not here: {}\n", row.spec.to_string(), row.refused);
+    fmt::print("{:<{}} not here: {}\n", row.spec.to_string(), width, row.refused);
     return;
   }
   const Ledger& ledger = outcome.ledger;
-  fmt::print("{:<34} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", row.spec.to_string(),
-             outcome.failure ? "no room" : "served", format_bytes(ledger.reserved.overall_peak),
-             percent(ledger.utilisation), percent(ledger.internal_fragmentation),
-             percent(ledger.external_fragmentation), size_or_dash(row.viable.smallest),
-             outcome.device_allocations,
+  fmt::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", row.spec.to_string(),
+             width, outcome.failure ? "no room" : "served",
+             format_bytes(ledger.reserved.overall_peak), percent(ledger.utilisation),
+             percent(ledger.internal_fragmentation), percent(ledger.external_fragmentation),
+             size_or_dash(row.viable.smallest), outcome.device_allocations,
              outcome.ns_per_operation ? fmt::format("{:.0f}", *outcome.ns_per_operation) : "-");
 }
 
@@ -173,7 +192,8 @@ Json to_json(const Row& row) {
 }
 
 void print_table(const RequestList& list, const Trace& trace, const fs::path& file,
-                 const ReplayDevice& device, const std::vector<Row>& rows) {
+                 const ReplayDevice& device, const std::vector<Row>& rows,
+                 const Foresight& foresight) {
   fmt::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
              trace.header.allocator);
   fmt::print(
@@ -181,11 +201,13 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
       "{}.\n\n",
       format_bytes(list.peak_live_bytes), format_bytes(device.capacity),
       format_bytes(device.granule));
-  fmt::print("{:<34} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "", "", "peak", "",
-             "internal", "external", "smallest", "device", "ns per");
-  fmt::print("{:<34} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "strategy", "outcome",
-             "reserved", "utilised", "fragm.", "fragm.", "capacity", "allocs", "op");
-  for (const Row& row : rows) print(row);
+  std::size_t width = 8;
+  for (const Row& row : rows) width = std::max(width, row.spec.to_string().size());
+  fmt::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "", width, "", "peak",
+             "", "internal", "external", "smallest", "device", "ns per");
+  fmt::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "strategy", width,
+             "outcome", "reserved", "utilised", "fragm.", "fragm.", "capacity", "allocs", "op");
+  for (const Row& row : rows) print(row, width);
   const Row* tried = nullptr;
   for (const Row& row : rows) {
     if (row.refused.empty() && tried == nullptr) tried = &row;
@@ -199,6 +221,13 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
     fmt::print("\nSmallest capacity: of {} tried from {} to {}; - where none served.\n",
                tried->viable.points, format_bytes(tried->viable.first),
                format_bytes(tried->viable.last));
+  fmt::print(
+      "With all of it known ahead, a plan needs {}, {} above the live bytes (found in {:.1f} s).\n",
+      format_bytes(foresight.bytes),
+      percent(static_cast<double>(foresight.bytes) /
+                  static_cast<double>(std::max<Bytes>(1, list.peak_live_bytes)) -
+              1),
+      foresight.seconds);
   for (const Row& row : rows)
     if (row.refused.empty() && row.outcome.failure) print_failure(row);
   print_counterfactual(rows);
@@ -232,13 +261,21 @@ ExitCode replay_command(const ReplayOptions& options) {
       kFewestGridPoints, kGridPoints));
   std::vector<Row> rows;
   for (const Spec& spec : specs) rows.push_back(play(list, spec, device, points));
+  const Foresight foresight = look_ahead(list, options.plan_time);
   if (!options.json) {
-    print_table(list, trace, options.file, device, rows);
+    print_table(list, trace, options.file, device, rows, foresight);
     return ExitCode::ok;
   }
-  Json json = {{"file", options.file.string()},     {"written_by", trace.header.allocator},
-               {"requests", list.requests.size()},  {"peak_live_bytes", list.peak_live_bytes},
-               {"capacity_bytes", device.capacity}, {"granule_bytes", device.granule},
+  Json json = {{"file", options.file.string()},
+               {"written_by", trace.header.allocator},
+               {"requests", list.requests.size()},
+               {"peak_live_bytes", list.peak_live_bytes},
+               {"capacity_bytes", device.capacity},
+               {"granule_bytes", device.granule},
+               {"planned_ahead",
+                {{"bytes", foresight.bytes},
+                 {"alignment_bytes", kBlockAlignment},
+                 {"seconds", foresight.seconds}}},
                {"strategies", Json::array()}};
   for (const Row& row : rows) json["strategies"].push_back(to_json(row));
   fmt::print("{}\n", json.dump(1));

@@ -1,0 +1,48 @@
+// A planning problem as search sees it: time reduced to the moments that matter, and orders in
+// which to try buffers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "harness/memory/planning/buffers.h"
+
+namespace headroom {
+
+using PlanIndex = std::uint32_t;
+
+// Buffers with time reduced to the moments that matter: those at which the set of living buffers
+// is not part of a neighbour's. A buffer lives in the sections [first, last].
+struct PlanInstance {
+  std::vector<PlanIndex> first, last;
+  std::vector<Bytes> size, alignment;
+  std::vector<std::vector<PlanIndex>> neighbours;  // alive at once
+  std::vector<std::vector<PlanIndex>> members;     // by section
+
+  std::size_t buffers() const { return size.size(); }
+  std::size_t sections() const { return members.size(); }
+};
+
+// Of the `chosen` buffers, which live at some time and have a size.
+PlanInstance make_instance(const std::vector<PlanBuffer>& buffers,
+                           const std::vector<PlanIndex>& chosen);
+
+// By what buffers are ranked, first key first; total: the most that lives at once in its life.
+enum class RankOrder : std::uint8_t {
+  lifetime_area_total,
+  lifetime_total_area,
+  total_area_lifetime,
+  total_lifetime_area,
+  area_total_lifetime,
+  size_lifetime_total,
+};
+inline constexpr std::array kRankOrders = {
+    RankOrder::lifetime_area_total, RankOrder::total_area_lifetime, RankOrder::total_lifetime_area,
+    RankOrder::area_total_lifetime, RankOrder::size_lifetime_total, RankOrder::lifetime_total_area};
+
+// Place of each buffer in a static order, the one to try first at 0. `shuffle` 0 leaves the order
+// as it is, others disturb it, each in its own way.
+std::vector<PlanIndex> ranks(const PlanInstance& instance, RankOrder order, std::uint32_t shuffle);
+
+}  // namespace headroom
