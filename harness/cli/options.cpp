@@ -332,8 +332,11 @@ Command parse_command_line(const std::vector<std::string>& argv) {
 
   if (run.parsed()) return run.options(argv);
   if (list_command.parsed()) return list;
-  const VerifyArguments verify(app);
-  const CLI::App& replay_command = add_replay(app, replay, plan_time);
+  if (verify.parsed()) return verify.options();
+  if (replay_command.parsed()) {
+    replay.plan_time = parse_duration(plan_time, "--plan-time");
+    return replay;
+  }
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
   if (compare_command.parsed()) return compare;
