@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -44,6 +45,7 @@ std::vector<bool> depends_on_weight(const Program& program) {
   std::vector<bool> depends(program.values.size());
   for (ValueId id = 0; id < program.values.size(); ++id)
     depends[id] = program.value(id).persistent && program.value(id).role == Role::weight;
+  for (const ValueId id : program.frozen) depends[id] = false;
   for (const Op& op : program.ops) {
     const bool any = std::any_of(op.inputs.begin(), op.inputs.end(),
                                  [&](ValueId id) { return id != kNoValue && depends[id]; });
@@ -52,16 +54,22 @@ std::vector<bool> depends_on_weight(const Program& program) {
   return depends;
 }
 
-void check_root(const Program& program) {
-  if (program.loss == kNoValue)
+// The values from which gradient 1 starts: the loss, and where it is a sum, what is summed.
+void collect_roots(const Program& program, ValueId loss, std::set<ValueId>& roots) {
+  if (loss == kNoValue)
     throw Error(fmt::format("program '{}' has no loss to differentiate", program.name));
+  roots.insert(loss);
   const auto& ops = program.ops;
   const auto root = std::find_if(ops.begin(), ops.end(), [&](const Op& op) {
-    return std::find(op.outputs.begin(), op.outputs.end(), program.loss) != op.outputs.end();
+    return std::find(op.outputs.begin(), op.outputs.end(), loss) != op.outputs.end();
   });
   if (root == ops.end()) throw Error(fmt::format("no op of '{}' makes its loss", program.name));
+  if (root->kind == "add") {
+    for (const ValueId summand : root->inputs) collect_roots(program, summand, roots);
+    return;
+  }
   const auto& definition = Registry<OpDefinition>::instance().find(root->kind);
-  if (!definition.makes_loss || root->outputs.front() != program.loss)
+  if (!definition.makes_loss || root->outputs.front() != loss)
     throw Error(fmt::format("{} ({}): this kind's backward rule cannot start from the loss",
                             root->name, root->kind));
 }
@@ -69,7 +77,8 @@ void check_root(const Program& program) {
 }  // namespace
 
 Program differentiate(Program forward) {
-  check_root(forward);
+  std::set<ValueId> roots;
+  collect_roots(forward, forward.loss, roots);
   Program program = std::move(forward);
   const std::vector<bool> depends = depends_on_weight(program);
   const std::size_t forward_values = program.values.size();
@@ -78,11 +87,12 @@ Program differentiate(Program forward) {
 
   for (std::size_t index = program.ops.size(); index-- > 0;) {
     const Op op = program.ops[index];  // a copy: rules append to program.ops
+    if (op.kind == "add" && roots.contains(op.outputs[0])) continue;  // 1 arrives at both sides
     GradientContext context{builder, op, {}, {}};
     bool reached = false;
     for (const ValueId id : op.outputs) {
       context.d_outputs.push_back(gradients.of(id));
-      reached = reached || id == program.loss || context.d_outputs.back() != kNoValue;
+      reached = reached || roots.contains(id) || context.d_outputs.back() != kNoValue;
     }
     bool any_wanted = false;
     for (const ValueId id : op.inputs) {

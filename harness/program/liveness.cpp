@@ -43,4 +43,21 @@ Bytes peak_live_bytes(const Program& lowered) {
   return peak;
 }
 
+Bytes peak_live_bytes(std::span<const Program* const> sharing) {
+  std::map<std::string, Bytes> persistent;
+  Bytes most_transient = 0;
+  for (const Program* program : sharing) {
+    Bytes own = 0;
+    for (const Value& value : program->values) {
+      if (!value.persistent) continue;
+      persistent[value.name] = value.bytes;
+      own += value.bytes;
+    }
+    most_transient = std::max(most_transient, peak_live_bytes(*program) - own);
+  }
+  Bytes sum = most_transient;
+  for (const auto& [name, bytes] : persistent) sum += bytes;
+  return sum;
+}
+
 }  // namespace headroom

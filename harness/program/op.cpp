@@ -34,6 +34,10 @@ std::string_view to_string(Phase phase) {
       return "evaluate";
     case Phase::initialize:
       return "initialize";
+    case Phase::discriminator:
+      return "discriminator";
+    case Phase::generator:
+      return "generator";
   }
   throw Error("not a phase");
 }

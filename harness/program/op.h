@@ -14,8 +14,18 @@
 
 namespace headroom {
 
-enum class Phase : std::uint8_t { load, forward, backward, update, evaluate, initialize };
-inline constexpr int kPhaseCount = 6;
+// The last two stand for whole Programs, where networks take turns.
+enum class Phase : std::uint8_t {
+  load,
+  forward,
+  backward,
+  update,
+  evaluate,
+  initialize,
+  discriminator,
+  generator
+};
+inline constexpr int kPhaseCount = 8;
 std::string_view to_string(Phase phase);
 
 using Attribute = std::variant<std::int64_t, double, std::vector<std::int64_t>>;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,10 @@ struct Program {
   std::vector<ValueId> inputs = {};   // fed by the pipeline, in order
   std::vector<ValueId> results = {};  // copied to the host after the step: loss first
   ValueId loss = kNoValue;
+  // Weights that are used and not trained here: no gradient is computed for them.
+  std::vector<ValueId> frozen = {};
+  // What traces and ledgers call every op of this Program; unset: the op's own phase.
+  std::optional<Phase> phase = std::nullopt;
   // weight → its gradient; filled by differentiate(), read by optimizer passes.
   std::vector<std::pair<ValueId, ValueId>> gradients = {};
   std::string rules = {};  // set by lower(): "dense", "onednn(2.6.3,avx512_core_bf16,threads=2)"
@@ -50,9 +56,9 @@ class ProgramBuilder {
   Phase phase_;
 };
 
-// forward + loss → forward + backward. Gradients reach every persistent value of role weight;
-// several uses of one value are summed. Throws Error when program.loss is not set or a kind on
-// the path has no backward rule.
+// forward + loss → forward + backward. Gradients reach every persistent value of role weight that
+// is not frozen; several uses of one value are summed. The loss may be a sum of losses (kind add).
+// Throws Error when program.loss is not set or a kind on the path has no backward rule.
 Program differentiate(Program forward);
 
 // After which op each transient value is last used: result[i] lists the values op i frees.
@@ -64,6 +70,8 @@ std::vector<std::vector<ValueId>> last_uses(const Program& program);
 // max over ops of the bytes of live values (persistent included), outputs and workspace of the
 // running op counted: the lower bound no allocator can beat. Needs a lowered Program.
 Bytes peak_live_bytes(const Program& lowered);
+// Of Programs that run one after another and share their persistent values by name.
+Bytes peak_live_bytes(std::span<const Program* const> sharing);
 
 // Floating-point operations of one execution: convolutions and matrix products, as published
 // counts have it; all other kinds count as 0.

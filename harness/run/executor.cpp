@@ -9,11 +9,12 @@ namespace headroom {
 
 Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
                    TraceRecorder& recorder, const PersistentBlocks& persistent,
-                   Injection* injection)
+                   Injection* injection, std::uint32_t first_op)
     : program_(lowered),
       compute_(compute),
       allocator_(allocator),
       recorder_(recorder),
+      first_op_(first_op),
       frees_(last_uses(lowered)),
       blocks_(lowered.values.size()),
       held_(lowered.values.size(), false),
@@ -56,8 +57,10 @@ void Executor::run(const Transfer& feed, const Transfer& read) {
 
 void Executor::run_op(std::size_t index) {
   const Op& op = program_.ops[index];
-  recorder_.enter_op(static_cast<std::uint32_t>(index), op.phase, recorder_.elapsed_ns());
-  hint_ = {.phase = op.phase, .op = static_cast<std::uint32_t>(index)};
+  const Phase phase = program_.phase.value_or(op.phase);
+  const std::uint32_t number = first_op_ + static_cast<std::uint32_t>(index);
+  recorder_.enter_op(number, phase, recorder_.elapsed_ns());
+  hint_ = {.phase = phase, .op = number};
   for (const ValueId id : op.outputs) allocate(id);
   if (op.workspace != kNoValue) allocate(op.workspace);
   if (compute_ != nullptr) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,10 +26,11 @@ using PersistentBlocks = std::map<std::string, Block>;
 class Executor {
  public:
   // `lowered` and `persistent` must outlive the Executor; every persistent value of the Program
-  // must have its block. `compute` is null on devices that compute nothing.
+  // must have its block. `compute` is null on devices that compute nothing. `first_op` is the
+  // number under which traces know the first op.
   Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
            TraceRecorder& recorder, const PersistentBlocks& persistent,
-           Injection* injection = nullptr);
+           Injection* injection = nullptr, std::uint32_t first_op = 0);
 
   // One execution. `feed` is called once the inputs have memory; `read` while results still have.
   // On OutOfMemory every transient block is given back before it propagates.
@@ -45,6 +47,7 @@ class Executor {
   CompiledProgram* compute_;
   Allocator& allocator_;
   TraceRecorder& recorder_;
+  std::uint32_t first_op_;
   std::vector<std::vector<ValueId>> frees_;   // after each op
   std::vector<Block> blocks_;                 // by value id
   std::vector<bool> held_;                    // transient values that have a block now

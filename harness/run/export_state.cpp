@@ -68,28 +68,31 @@ void export_state(const Cell& cell, std::uint64_t seed, int steps,
   RecordingAllocator recorded(*allocator, recorder);
   Trainer trainer(plan, *device, recorded, recorder, workload->open_data(seed), seed);
 
-  Json manifest = {{"workload", cell.workload.to_string()},       {"seed", seed},
-                   {"optimizer", optimizer_of(plan.train, cell)}, {"values", Json::array()},
-                   {"states_after_first_step", Json::array()},    {"steps", Json::array()}};
-  for (const Value& value : plan.train.values) {
-    if (!value.persistent) continue;
+  Json manifest = {{"workload", cell.workload.to_string()},
+                   {"seed", seed},
+                   {"optimizer", optimizer_of(plan.train.front(), cell)},
+                   {"values", Json::array()},
+                   {"states_after_first_step", Json::array()},
+                   {"steps", Json::array()}};
+  const auto values = plan.persistent_values();
+  const auto plan_inputs = plan.inputs();
+  for (const Value* value : values)
     manifest["values"].push_back(
-        write_tensor(directory, value.name + ".bin", value, trainer.read_persistent(value)));
-  }
+        write_tensor(directory, value->name + ".bin", *value, trainer.read_persistent(*value)));
   for (int step = 1; step <= steps; ++step) {
     const double loss = trainer.step().loss;
     Json inputs = Json::array();
-    for (std::size_t i = 0; i < plan.train.inputs.size(); ++i) {
-      const Value& value = plan.train.value(plan.train.inputs[i]);
+    for (std::size_t i = 0; i < plan_inputs.size(); ++i) {
+      const Value& value = *plan_inputs[i];
       inputs.push_back(write_tensor(directory, fmt::format("step{}.{}.bin", step, value.name),
                                     value, trainer.last_batch()[i]));
     }
     manifest["steps"].push_back({{"inputs", inputs}, {"loss", loss}});
     if (step > 1) continue;
-    for (const Value& value : plan.train.values) {
-      if (value.role != Role::optimizer_state) continue;
+    for (const Value* value : values) {
+      if (value->role != Role::optimizer_state) continue;
       manifest["states_after_first_step"].push_back(write_tensor(
-          directory, "step1." + value.name + ".bin", value, trainer.read_persistent(value)));
+          directory, "step1." + value->name + ".bin", *value, trainer.read_persistent(*value)));
     }
   }
   const std::string text = manifest.dump(1) + "\n";

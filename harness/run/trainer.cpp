@@ -1,11 +1,12 @@
 #include "harness/run/trainer.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <numbers>
+#include <set>
+#include <string>
 
 #include "harness/base/error.h"
+#include "harness/base/random.h"
 #include "harness/control/injection.h"
 #include "harness/program/lowering.h"
 
@@ -33,13 +34,6 @@ std::mt19937_64 stream_of(std::uint64_t seed, const std::string& name) {
   return std::mt19937_64(sequence);
 }
 
-// Box–Muller; the same on every standard library up to the last bit of its log and cos.
-double normal(std::mt19937_64& random) {
-  const double u = (static_cast<double>(random() >> 11) + 1) * 0x1p-53;
-  const double v = static_cast<double>(random() >> 11) * 0x1p-53;
-  return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-
 std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) {
   std::vector<std::byte> contents(plain_bytes(value));
   if (value.initializer.parameter == 0) return contents;
@@ -61,11 +55,35 @@ std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) 
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules) {
   TrainingPlan plan;
   PersistentLayouts layouts;
-  plan.train = lower(apply_optimizer(differentiate(workload.training_forward()), cell.optimizer),
-                     rules, layouts);
+  for (Program& forward : workload.training_forwards())
+    plan.train.push_back(
+        lower(apply_optimizer(differentiate(std::move(forward)), cell.optimizer), rules, layouts));
   if (auto evaluation = workload.evaluation())
     plan.evaluate = lower(std::move(*evaluation), rules, layouts);
   return plan;
+}
+
+std::vector<const Program*> TrainingPlan::programs() const {
+  std::vector<const Program*> result;
+  for (const Program& program : train) result.push_back(&program);
+  if (evaluate) result.push_back(&*evaluate);
+  return result;
+}
+
+std::vector<const Value*> TrainingPlan::persistent_values() const {
+  std::vector<const Value*> result;
+  std::set<std::string> seen;
+  for (const Program& program : train)
+    for (const Value& value : program.values)
+      if (value.persistent && seen.insert(value.name).second) result.push_back(&value);
+  return result;
+}
+
+std::vector<const Value*> TrainingPlan::inputs() const {
+  std::vector<const Value*> result;
+  for (const Program& program : train)
+    for (const ValueId id : program.inputs) result.push_back(&program.value(id));
+  return result;
 }
 
 Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
@@ -77,22 +95,25 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
       recorder_(recorder),
       data_(std::move(data)),
       injection_(injection) {
-  if (device.computes()) train_compute_ = device.compile(plan.train);
-  if (device.computes() && plan.evaluate) evaluate_compute_ = device.compile(*plan.evaluate);
-  for (const ValueId id : plan.train.inputs)
-    batch_.emplace_back(data_ ? plain_bytes(plan.train.value(id)) : 0);
+  for (const Program* program : plan.programs())
+    runnables_.push_back(
+        {program, device.computes() ? device.compile(*program) : nullptr, nullptr});
+  for (const Value* value : plan.inputs()) batch_.emplace_back(data_ ? plain_bytes(*value) : 0);
   try {
-    initialise(plan.train, seed);
-    if (plan.evaluate) initialise(*plan.evaluate, seed);
+    for (const Program* program : plan.programs()) initialise(*program, seed);
   } catch (...) {
     for (const auto& [name, block] : persistent_) allocator_.deallocate(block);
     throw;
   }
-  train_ = std::make_unique<Executor>(plan.train, train_compute_.get(), allocator_, recorder_,
-                                      persistent_, injection_);
-  if (plan.evaluate)
-    evaluate_ = std::make_unique<Executor>(*plan.evaluate, evaluate_compute_.get(), allocator_,
-                                           recorder_, persistent_);
+  std::uint32_t first_op = 0;
+  for (std::size_t i = 0; i < runnables_.size(); ++i) {
+    Injection* injected = i < plan.train.size() ? injection_ : nullptr;  // not into evaluation
+    const Program& program = *runnables_[i].program;
+    runnables_[i].executor =
+        std::make_unique<Executor>(program, runnables_[i].compute.get(), allocator_, recorder_,
+                                   persistent_, injected, first_op);
+    first_op += static_cast<std::uint32_t>(program.ops.size());
+  }
 }
 
 Trainer::~Trainer() {
@@ -118,18 +139,20 @@ StepResult Trainer::step() {
     data_->next_training_batch(slots);
     result.stall_ns = elapsed_ns(start);
   }
-  const Program& program = plan_.train;
   std::size_t next_input = 0;
-  train_->run(
-      [&](ValueId id, std::byte* data) {
-        if (data_) device_.write(program.value(id), data, batch_[next_input++]);
-      },
-      [&](ValueId id, std::byte* data) {
-        if (!device_.computes() || id != program.loss) return;
-        float loss = 0;
-        device_.read(program.value(id), data, std::as_writable_bytes(std::span(&loss, 1)));
-        result.loss = loss;
-      });
+  for (std::size_t i = 0; i < plan_.train.size(); ++i) {
+    const Program& program = plan_.train[i];
+    runnables_[i].executor->run(
+        [&](ValueId id, std::byte* data) {
+          if (data_) device_.write(program.value(id), data, batch_[next_input++]);
+        },
+        [&](ValueId id, std::byte* data) {
+          if (!device_.computes() || id != program.loss) return;
+          float loss = 0;
+          device_.read(program.value(id), data, std::as_writable_bytes(std::span(&loss, 1)));
+          if (i == 0) result.loss = loss;
+        });
+  }
   device_.synchronize();
   if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
   allocator_.synchronized();
@@ -138,7 +161,7 @@ StepResult Trainer::step() {
 }
 
 double Trainer::evaluate(int batches) {
-  if (!evaluate_ || !data_) throw Error("this workload has nothing to evaluate");
+  if (!plan_.evaluate || !data_) throw Error("this workload has nothing to evaluate");
   const Program& program = *plan_.evaluate;
   double correct = 0;
   double seen = 0;
@@ -146,7 +169,7 @@ double Trainer::evaluate(int batches) {
   std::vector<std::span<std::byte>> slots(batch_.begin(), batch_.end());
   for (int i = 0; i < batches && data_->next_held_out_batch(slots); ++i) {
     std::size_t next_input = 0;
-    evaluate_->run(
+    runnables_.back().executor->run(
         [&](ValueId id, std::byte* data) {
           device_.write(program.value(id), data, batch_[next_input++]);
         },

@@ -1,5 +1,6 @@
-// Owns what lives across steps (weights, statistics, optimizer states) and chooses which Program
-// each step runs: training steps, then evaluation.
+// Owns what lives across steps (weights, statistics, optimizer states) and chooses which Programs
+// each step runs: the training Programs in their order (several where networks take turns), then
+// evaluation.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,22 @@ namespace headroom {
 
 // The Programs of a cell after every pass, lowered. Needs no device.
 struct TrainingPlan {
-  Program train;
+  std::vector<Program> train;  // of one step, at least one
   std::optional<Program> evaluate;
+
+  // The training Programs, then evaluation.
+  std::vector<const Program*> programs() const;
+  // Of the training Programs, each name once, in the order of first use.
+  std::vector<const Value*> persistent_values() const;
+  // Of the training Programs, in the order in which the BatchSource fills them.
+  std::vector<const Value*> inputs() const;
 };
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules);
 
 struct StepResult {
   std::uint64_t time_ns = 0;
   std::uint64_t stall_ns = 0;  // of that, waiting for the batch
-  double loss = 0;             // 0 on meta
+  double loss = 0;             // of the first Program; 0 on meta
 };
 
 class Trainer {
@@ -56,9 +64,14 @@ class Trainer {
   std::unique_ptr<BatchSource> data_;
   Injection* injection_;
   PersistentBlocks persistent_;
-  std::vector<std::vector<std::byte>> batch_;  // host side, one buffer per Program input
-  std::unique_ptr<CompiledProgram> train_compute_, evaluate_compute_;
-  std::unique_ptr<Executor> train_, evaluate_;
+  struct Runnable {
+    const Program* program;
+    std::unique_ptr<CompiledProgram> compute;
+    std::unique_ptr<Executor> executor;
+  };
+
+  std::vector<std::vector<std::byte>> batch_;  // host side, one buffer per input of the plan
+  std::vector<Runnable> runnables_;            // as TrainingPlan::programs()
 };
 
 }  // namespace headroom

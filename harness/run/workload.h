@@ -17,7 +17,7 @@
 
 namespace headroom {
 
-// Fills host buffers, one per Program input, plain row-major.
+// Fills host buffers, one per input of the training Programs in their order, plain row-major.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -32,6 +32,9 @@ class Workload {
   virtual ~Workload() = default;
   // Forward pass and loss; the Trainer differentiates it.
   virtual Program training_forward() const = 0;
+  // Where networks take turns: the forward passes of one step, in their order. They share
+  // persistent values by name, and each trains those that it does not freeze.
+  virtual std::vector<Program> training_forwards() const { return {training_forward()}; }
   // Inference on the same persistent values: results[0] = number of correct predictions.
   virtual std::optional<Program> evaluation() const = 0;
   virtual std::int64_t batch_size() const = 0;

@@ -117,6 +117,13 @@ TEST(BackwardRule, of_a_strided_unevenly_padded_convolution_is_its_derivative) {
                               {{"strides", Shape{2, 1}}, {"padding", Shape{1, 0, 2, 1}}});
 }
 
+TEST(BackwardRule, of_a_strided_unevenly_padded_transposed_convolution_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("transposed_convolution",
+                              {op.weight("x", {2, 4, 3, 5}), op.weight("w", {4, 3, 3, 2})},
+                              {{"strides", Shape{2, 1}}, {"padding", Shape{1, 0, 0, 1}}});
+}
+
 TEST(BackwardRule, of_batch_norm_is_its_derivative) {
   SingleOp op;
   op.expect_the_rule_to_match(
@@ -214,6 +221,41 @@ TEST(BackwardRule, of_every_batched_matmul_is_its_derivative) {
                                  {"transposed", Shape{bit(0), bit(1)}},
                                  {"merged", Shape{bit(2), bit(3), bit(4)}}});
     if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// Two losses over one weight, and another weight that is frozen on the way.
+TEST(Differentiate, gives_the_derivative_of_a_sum_of_losses_and_leaves_frozen_weights_alone) {
+  Program forward{.name = "turn"};
+  ProgramBuilder build(forward);
+  const auto x = build.input("x", {3, 4}, DType::f32);
+  const auto trained = build.persistent("trained", {4, 4}, Role::weight, {});
+  const auto fixed = build.persistent("fixed", {2, 4}, Role::weight, {});
+  const auto bias = build.persistent("bias", {4}, Role::weight, {});
+  const auto fixed_bias = build.persistent("fixed_bias", {2}, Role::weight, {});
+  const auto y = build.emit_one("linear", "first", {x, trained, bias});
+  const auto z = build.emit_one("linear", "second", {y, fixed, fixed_bias});
+  const auto one = build.emit_one("sigmoid_cross_entropy", "one", {z}, {{"target", 1.0}});
+  const auto other = build.emit_one("sigmoid_cross_entropy", "other", {y}, {{"target", 0.25}});
+  forward.loss = build.emit_one("add", "loss", {one, other});
+  forward.results = {forward.loss};
+  forward.frozen = {fixed, fixed_bias};
+  const Program program = differentiate(forward);
+  ASSERT_EQ(program.gradients.size(), 2U);
+
+  std::mt19937_64 random(testing::test_seed());
+  Tensors tensors(program);
+  testing::fill_randomly(program, tensors, random, 4);
+  testing::reference_run(program, tensors);
+  for (const auto& [weight, gradient] : program.gradients) {
+    EXPECT_TRUE(weight == trained || weight == bias);
+    const Tensor found = tensors[gradient];
+    const auto elements = some_elements(found.size(), 30, random);
+    const Tensor slopes = finite_differences(tensors[weight], elements, [&] {
+      for (const Op& op : forward.ops) testing::reference_run(program, op, tensors);
+      return tensors[program.loss][0];
+    });
+    expect_slopes(found, elements, slopes, program.value(weight).name);
   }
 }
 

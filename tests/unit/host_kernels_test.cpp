@@ -116,6 +116,28 @@ TEST(HostKernel, of_convolution_backward_weights_agrees_with_the_reference) {
   });
 }
 
+TEST(HostKernel, of_transposed_convolution_agrees_with_the_reference) {
+  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+    const Convolution c(shapes);
+    const Shape& strides = std::get<Shape>(c.attributes.at("strides"));
+    Shape w = c.w;
+    for (std::size_t i : {2, 3}) w[i] = std::max(w[i], strides[i - 2]);  // no gaps
+    build.emit("transposed_convolution", "op",
+               {build.input("x", {c.y[0], w[0], c.x[2], c.x[3]}, DType::f32),
+                build.persistent("w", w, Role::weight, {})},
+               {{"strides", strides}, {"padding", Shape{0, 0, 0, 0}}});
+  });
+}
+
+TEST(HostKernel, of_sigmoid_cross_entropy_and_its_backward_agree_with_the_reference) {
+  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+    const Attributes target = {{"target", 0.9}};
+    const auto logits = build.input("logits", shapes.image(), DType::f32);
+    build.emit("sigmoid_cross_entropy", "loss", {logits}, target);
+    build.emit("sigmoid_cross_entropy_backward", "back", {logits}, target);
+  });
+}
+
 TEST(HostKernel, of_batch_norm_and_its_backward_agree_with_the_reference) {
   on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
     Shape image = shapes.image();

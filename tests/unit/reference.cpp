@@ -81,6 +81,16 @@ void convolution_backward_weights(const Run& r) {
                });
 }
 
+// As the sum it is: each input pixel spreads a kernel over the output.
+void transposed_convolution(const Run& r) {
+  Tensor& y = r.out(0);
+  each_product(r.op, r.out_shape(0), r.shape(1), r.shape(0),
+               [&](auto n, auto i, auto o, auto h, auto w, auto kh, auto kw, auto oh, auto ow) {
+                 at(y, r.out_shape(0), n, o, oh, ow) +=
+                     at(r.in(0), r.shape(0), n, i, h, w) * at(r.in(1), r.shape(1), i, o, kh, kw);
+               });
+}
+
 // Channel of each element of an NCHW tensor.
 std::size_t channel(const Shape& s, std::size_t i) {
   return i / static_cast<std::size_t>(s[2] * s[3]) % static_cast<std::size_t>(s[1]);
@@ -271,6 +281,23 @@ void softmax_cross_entropy_backward(const Run& r) {
     const bool hit = label == static_cast<double>(i % classes);
     if (label >= 0) gradient[i] = (r.in(0)[i] - (hit ? 1 : 0)) / counted_rows(r.in(1));
   }
+}
+
+void sigmoid_cross_entropy(const Run& r) {
+  Tensor& loss = r.out(0);
+  const double target = r.op.number("target");
+  for (const double x : r.in(0)) {
+    const double sigmoid = 1 / (1 + std::exp(-x));
+    loss[0] -= (target * std::log(sigmoid) + (1 - target) * std::log(1 - sigmoid)) /
+               static_cast<double>(r.in(0).size());
+  }
+}
+
+void sigmoid_cross_entropy_backward(const Run& r) {
+  Tensor& gradient = r.out(0);
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    gradient[i] = (1 / (1 + std::exp(-r.in(0)[i])) - r.op.number("target")) /
+                  static_cast<double>(gradient.size());
 }
 
 void count_correct(const Run& r) {
@@ -524,10 +551,13 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"relu_backward", relu_backward},
       {"reorder", reorder},
       {"sgd_momentum", sgd_momentum},
+      {"sigmoid_cross_entropy", sigmoid_cross_entropy},
+      {"sigmoid_cross_entropy_backward", sigmoid_cross_entropy_backward},
       {"softmax_cross_entropy", softmax_cross_entropy},
       {"softmax_cross_entropy_backward", softmax_cross_entropy_backward},
       {"tanh", tanh},
       {"tanh_backward", tanh_backward},
+      {"transposed_convolution", transposed_convolution},
       {"update_statistics", update_statistics},
   };
   return kinds;

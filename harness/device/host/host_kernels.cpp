@@ -39,6 +39,8 @@ Maker maker_of(const Op& op) {
       {"relu", host::make_relu},
       {"relu_backward", host::make_relu_backward},
       {"sgd_momentum", host::make_sgd_momentum},
+      {"sigmoid_cross_entropy", host::make_sigmoid_cross_entropy},
+      {"sigmoid_cross_entropy_backward", host::make_sigmoid_cross_entropy_backward},
       {"softmax_cross_entropy", host::make_cross_entropy},
       {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
       {"update_statistics", host::make_update_statistics},

@@ -35,6 +35,7 @@ const std::map<std::string_view, Kind>& kinds() {
       {"gelu_backward", {follows, gelu_backward}},
       {"tanh", {follows, tanh}},
       {"tanh_backward", {follows, tanh_backward}},
+      {"transposed_convolution", {chooses, convolution_backward_data}},
       {"reorder", {follows, reorder}},
   };
   return kinds;

@@ -50,6 +50,37 @@ const bool loss_backward = Registry<OpDefinition>::instance().add(
                 "that count; 0 in rows of label -1",
      .infer = infer_loss_backward});
 
+std::vector<Value> infer_sigmoid(const Op& op, std::span<const Value> inputs) {
+  require(inputs.size() == 1, "takes logits, not {} operands", inputs.size());
+  require_operands(inputs, {{"logits", inputs[0].shape.size()}});
+  require(op.number("target") >= 0 && op.number("target") <= 1, "target must lie in 0 to 1");
+  return {made({1}, Role::result)};
+}
+
+std::vector<Value> infer_sigmoid_backward(const Op& op, std::span<const Value> inputs) {
+  infer_sigmoid(op, inputs);
+  return {made(inputs[0].shape, Role::activation_gradient)};
+}
+
+const bool sigmoid = Registry<OpDefinition>::instance().add(
+    {.name = "sigmoid_cross_entropy",
+     .summary = "logits -> loss[1], the mean of -log of sigmoid(logit) for target 1 and of "
+                "1 - sigmoid(logit) for target 0, mixed in between; target",
+     .infer = infer_sigmoid,
+     .differentiate = [](GradientContext& context) -> std::vector<ValueId> {
+       const Op& op = context.op;
+       require(context.d_outputs[0] == kNoValue,
+               "{} ({}): must be a loss itself, nothing may be computed from it", op.name, op.kind);
+       return {context.builder.emit_one("sigmoid_cross_entropy_backward", op.name + ".backward",
+                                        {op.inputs[0]}, op.attributes)};
+     },
+     .makes_loss = true});
+
+const bool sigmoid_backward = Registry<OpDefinition>::instance().add(
+    {.name = "sigmoid_cross_entropy_backward",
+     .summary = "logits -> dlogits = (sigmoid(logit) - target) / count; target",
+     .infer = infer_sigmoid_backward});
+
 const bool count = Registry<OpDefinition>::instance().add(
     {.name = "count_correct",
      .summary = "logits[N,K], labels s32[N] -> count[1] of rows whose largest logit is the label's",

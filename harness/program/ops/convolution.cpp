@@ -59,6 +59,46 @@ double count(const Shape& y, const Shape& w) {
   return 2.0 * static_cast<double>(element_count(y)) * static_cast<double>(w[1] * w[2] * w[3]);
 }
 
+std::vector<Value> infer_transposed(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"x", 4}, {"w", 4}});
+  const Shape &x = inputs[0].shape, &w = inputs[1].shape;
+  const auto &strides = op.list("strides"), &padding = op.list("padding");
+  require(strides.size() == 2 && padding.size() == 4, "takes strides[2] and padding[4]");
+  Shape y = {x[0], w[1]};
+  for (std::size_t i = 0; i < 2; ++i)
+    y.push_back((x[2 + i] - 1) * strides[i] + w[2 + i] - padding[i] - padding[2 + i]);
+  require_shape(inputs[0], "x", output_shape(op, y, w));
+  return {made(y)};
+}
+
+// The gradients of a transposed convolution are those of a convolution with the sides exchanged.
+std::vector<ValueId> differentiate_transposed(GradientContext& context) {
+  const Op& op = context.op;
+  const ValueId x = op.inputs[0], w = op.inputs[1], dy = context.d_outputs[0];
+  std::vector<ValueId> gradients = {kNoValue, kNoValue};
+  Attributes attributes = op.attributes;
+  if (context.wanted[0]) {
+    gradients[0] =
+        context.builder.emit_one("convolution", op.name + ".backward_data", {dy, w}, attributes);
+    set_role(context.builder, gradients[0], Role::activation_gradient);
+  }
+  attributes["weight_shape"] = context.builder.program().value(w).shape;
+  if (context.wanted[1])
+    gradients[1] = context.builder.emit_one("convolution_backward_weights",
+                                            op.name + ".backward_weights", {dy, x}, attributes);
+  return gradients;
+}
+
+const bool transposed = Registry<OpDefinition>::instance().add(
+    {.name = "transposed_convolution",
+     .summary = "x[N,I,H,W], w[I,O,kh,kw] -> y[N,O,H',W'], H' = (H - 1) stride + kh - padding; "
+                "strides[2], padding[4]",
+     .infer = infer_transposed,
+     .differentiate = differentiate_transposed,
+     .flops = [](const Op&, std::span<const Value> inputs, std::span<const Value>) {
+       return count(inputs[0].shape, inputs[1].shape);
+     }});
+
 const bool forward = Registry<OpDefinition>::instance().add(
     {.name = "convolution",
      .summary = "x[N,C,H,W], w[O,C,kh,kw] -> y[N,O,H',W']; strides[2], padding[4]",

@@ -23,10 +23,11 @@ std::vector<ValueId> differentiate_relu(GradientContext& context) {
                                    {context.op.outputs[0], context.d_outputs[0]})};
 }
 
-// The sum of two gradients is one; any other sum is an activation.
+// The sum of two gradients is one, that of two losses too; any other sum is an activation.
 Role role_of_sum(const Value& a, const Value& b) {
-  const bool gradient = a.role == Role::gradient || a.role == Role::activation_gradient;
-  return gradient && a.role == b.role ? a.role : Role::activation;
+  const bool keeps =
+      a.role == Role::gradient || a.role == Role::activation_gradient || a.role == Role::result;
+  return keeps && a.role == b.role ? a.role : Role::activation;
 }
 
 std::vector<Value> infer_add(const Op&, std::span<const Value> inputs) {

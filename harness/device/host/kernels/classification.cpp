@@ -105,6 +105,33 @@ Kernel make_cross_entropy_backward(const Op& op, const Program& program) {
   };
 }
 
+// One number per image: a plain loop on the calling thread.
+Kernel make_sigmoid_cross_entropy(const Op& op, const Program& program) {
+  const std::int64_t count = element_count(program.value(op.inputs[0]).shape);
+  return [count, target = op.number("target")](const OpBuffers& buffers) {
+    const float* logits = floats(buffers.inputs[0]);
+    double loss = 0;
+    // -log sigmoid(x) = log(1 + e^-x), shifted so that nothing overflows.
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double x = logits[i];
+      loss += std::max(x, 0.0) - x * target + std::log1p(std::exp(-std::abs(x)));
+    }
+    *floats(buffers.outputs[0]) = static_cast<float>(loss / static_cast<double>(count));
+  };
+}
+
+Kernel make_sigmoid_cross_entropy_backward(const Op& op, const Program& program) {
+  const std::int64_t count = element_count(program.value(op.inputs[0]).shape);
+  return [count, target = op.number("target")](const OpBuffers& buffers) {
+    const float* logits = floats(buffers.inputs[0]);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double sigmoid = 1 / (1 + std::exp(-double{logits[i]}));
+      floats(buffers.outputs[0])[i] =
+          static_cast<float>((sigmoid - target) / static_cast<double>(count));
+    }
+  };
+}
+
 Kernel make_count_correct(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {

@@ -37,6 +37,8 @@ Kernel make_average_pool(const Op& op, const Program& program);
 Kernel make_average_pool_backward(const Op& op, const Program& program);
 Kernel make_cross_entropy(const Op& op, const Program& program);
 Kernel make_cross_entropy_backward(const Op& op, const Program& program);
+Kernel make_sigmoid_cross_entropy(const Op& op, const Program& program);
+Kernel make_sigmoid_cross_entropy_backward(const Op& op, const Program& program);
 Kernel make_count_correct(const Op& op, const Program& program);
 
 inline const float* floats(const std::byte* data) { return reinterpret_cast<const float*>(data); }

@@ -1,0 +1,110 @@
+// DCGAN as two Programs that take turns: published size, who trains whom, and that it learns.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numbers>
+
+#include "harness/base/error.h"
+#include "harness/run/sample.h"
+#include "harness/run/workload.h"
+
+namespace headroom {
+namespace {
+
+std::vector<Program> turns(const std::string& spec) {
+  return make_workload(Spec::parse(spec))->training_forwards();
+}
+
+Sample train(const std::string& workload, int steps, std::uint64_t seed,
+             const std::string& device = "host(capacity=1GiB)",
+             const std::string& learning_rate = "0.0002") {
+  const Cell cell{.workload = Spec::parse(workload),
+                  .device = Spec::parse(device),
+                  .rules = device.starts_with("host") ? "onednn" : "dense",
+                  .allocator = Spec::parse("bfc"),
+                  .optimizer = Spec::parse("adam(beta1=0.5,learning_rate=" + learning_rate + ")"),
+                  .warmup_steps = 1,
+                  .measured_steps = steps - 1};
+  return run_cell(cell, seed, "");
+}
+
+// The counts of PyTorch's DCGAN example: 3,576,704 in the generator, 2,765,568 in the
+// discriminator.
+TEST(Gan, has_the_published_number_of_parameters) {
+  std::map<std::string, std::int64_t> weights;
+  for (const Program& turn : turns("gan"))
+    for (const Value& value : turn.values)
+      if (value.role == Role::weight) weights[value.name] = element_count(value.shape);
+  std::int64_t generator = 0, discriminator = 0;
+  for (const auto& [name, count] : weights)
+    (name.starts_with("generator.") ? generator : discriminator) += count;
+  EXPECT_EQ(generator, 3'576'704);
+  EXPECT_EQ(discriminator, 2'765'568);
+}
+
+TEST(Gan, trains_one_network_in_each_turn) {
+  const std::vector<Program> programs = turns("gan(batch=2,width=4)");
+  ASSERT_EQ(programs.size(), 2U);
+  for (const Program& forward : programs) {
+    const Program program = differentiate(forward);
+    EXPECT_FALSE(program.gradients.empty());
+    for (const auto& [weight, gradient] : program.gradients)
+      EXPECT_TRUE(program.value(weight).name.starts_with(program.name + "."))
+          << program.value(weight).name;
+  }
+}
+
+TEST(Gan, keeps_nothing_of_the_generators_pass_in_the_discriminators_turn) {
+  const Program program = differentiate(turns("gan(batch=2,width=4)")[0]);
+  std::map<ValueId, std::string> made_by;
+  for (const Op& op : program.ops) {
+    for (const ValueId id : op.outputs) made_by[id] = op.name;
+    if (op.phase != Phase::backward) continue;
+    for (const ValueId id : op.inputs) {
+      const auto maker = made_by.find(id);
+      // Its image is what the discriminator's first layer saw.
+      if (maker == made_by.end() || maker->second == "generator.tanh") continue;
+      EXPECT_FALSE(maker->second.starts_with("generator.")) << op.name;
+    }
+  }
+}
+
+TEST(Gan, shows_each_turn_as_a_phase_of_the_ledger) {
+  const Sample sample = train("gan(batch=4,width=4)", 2, 1, "meta(capacity=1GiB)");
+  const auto peak = [&](Phase phase) {
+    return sample.ledger.phase_peaks[static_cast<std::size_t>(phase)].requested;
+  };
+  EXPECT_GT(peak(Phase::discriminator), 0U);
+  EXPECT_GT(peak(Phase::generator), 0U);
+  EXPECT_EQ(peak(Phase::forward), 0U);
+  EXPECT_EQ(std::max(peak(Phase::discriminator), peak(Phase::generator)),
+            sample.ledger.requested.overall_peak);
+  EXPECT_EQ(sample.ledger.requested.overall_peak, sample.lower_bound_bytes);
+}
+
+TEST(Gan, repeats_a_run_bit_by_bit_from_its_seed) {
+  const std::string tiny = "gan(batch=4,latent=8,width=4)";
+  EXPECT_EQ(train(tiny, 4, 5).loss, train(tiny, 4, 5).loss);
+  EXPECT_NE(train(tiny, 4, 5).loss, train(tiny, 4, 6).loss);
+}
+
+// One that cannot tell has a loss of 2 ln 2 at best; the median, as the generator hits back at
+// times.
+TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
+  const Sample sample =
+      train("gan(batch=16,latent=16,width=8)", 60, 3, "host(capacity=1GiB)", "0.002");
+  ASSERT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  std::vector<double> last(sample.loss.end() - 20, sample.loss.end());
+  std::nth_element(last.begin(), last.begin() + 10, last.end());
+  EXPECT_LT(last[10], 0.75 * 2 * std::numbers::ln2);
+}
+
+TEST(Gan, refuses_sizes_that_do_not_exist) {
+  for (const char* bad : {"gan(batch=1)", "gan(width=0)", "gan(latent=0)", "gan(depth=3)"})
+    EXPECT_THROW(make_workload(Spec::parse(bad)), InputError) << bad;
+}
+
+}  // namespace
+}  // namespace headroom

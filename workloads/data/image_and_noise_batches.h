@@ -1,0 +1,19 @@
+// What a generative adversarial network is fed: real images, and noise for each of its two turns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "harness/run/workload.h"
+#include "workloads/data/image_dataset.h"
+
+namespace headroom {
+
+// Inputs, all f32: images [batch, 3, size, size] in −1 … 1, noise of the discriminator's turn and
+// of the generator's (normal, any size). Images come in a seeded random order, epochs without a
+// seam.
+std::unique_ptr<BatchSource> make_image_and_noise_batches(ImageDataset dataset, std::int64_t batch,
+                                                          std::int64_t image_size,
+                                                          std::uint64_t seed);
+
+}  // namespace headroom
