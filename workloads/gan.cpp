@@ -50,8 +50,8 @@ class Networks {
     return convolution(run, "discriminator.4", x, 1, 1, 0);
   }
 
-  ValueId noise() {
-    return builder_.input("noise", {options_.batch, options_.latent, 1, 1}, DType::f32);
+  ValueId noise(const std::string& name) {
+    return builder_.input(name, {options_.batch, options_.latent, 1, 1}, DType::f32);
   }
 
   ValueId loss(const std::string& name, ValueId logits, double target) {
@@ -139,7 +139,7 @@ class Gan final : public Workload {
     Networks networks(program, options_);
     const ValueId images =
         networks.builder().input("images", {options_.batch, 3, kImage, kImage}, DType::f32);
-    const ValueId generated = networks.generate("", networks.noise());
+    const ValueId generated = networks.generate("", networks.noise("discriminator_noise"));
     networks.freeze("generator.");  // so that nothing of its pass is kept
     const ValueId real = networks.loss("real_loss", networks.discriminate("real.", images), 1);
     const ValueId fake = networks.loss("fake_loss", networks.discriminate("fake.", generated), 0);
@@ -169,7 +169,7 @@ class Gan final : public Workload {
     program.name = "generator";
     program.phase = Phase::generator;
     Networks networks(program, options_);
-    const ValueId generated = networks.generate("", networks.noise());
+    const ValueId generated = networks.generate("", networks.noise("generator_noise"));
     const ValueId logits = networks.discriminate("", generated);
     networks.freeze("discriminator.");
     program.loss = networks.loss("loss", logits, 1);

@@ -9,6 +9,8 @@
 #include "harness/program/lowering.h"
 #include "harness/run/sample.h"
 #include "harness/run/workload.h"
+#include "tests/unit/host_run.h"
+#include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
@@ -77,6 +79,21 @@ TEST(Bert, keeps_for_the_backward_pass_what_the_closed_form_says) {
     const Program program = differentiate(workload->training_forward());
     const double closed = 1.0 * s * b * h * (34 + 5.0 * a * s / h);
     EXPECT_NEAR(kept_by_layer(program, "encoder.1.") / closed, 1, 0.001);
+  }
+}
+
+// Every op of a step, in the layouts it gets beside the others; there are two segments.
+TEST(Bert, computes_a_step_as_the_reference_does) {
+  for (const char* head : {"gathered", "full"}) {
+    SCOPED_TRACE(head);
+    const auto workload = make_workload(Spec("bert", {{"size", "tiny"},
+                                                      {"batch", "2"},
+                                                      {"sequence", "9"},
+                                                      {"hidden", "20"},
+                                                      {"layers", "1"},
+                                                      {"vocabulary", "50"},
+                                                      {"head", head}}));
+    testing::judge_on_host(testing::with_sgd(differentiate(workload->training_forward())), 2);
   }
 }
 

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <numbers>
+#include <set>
 
 #include "harness/base/error.h"
 #include "harness/run/sample.h"
 #include "harness/run/workload.h"
+#include "tests/unit/host_run.h"
+#include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
@@ -69,6 +72,22 @@ TEST(Gan, keeps_nothing_of_the_generators_pass_in_the_discriminators_turn) {
       EXPECT_FALSE(maker->second.starts_with("generator.")) << op.name;
     }
   }
+}
+
+// Every op of both turns, in the layouts it gets beside the others.
+TEST(Gan, computes_each_turn_as_the_reference_does) {
+  for (const Program& forward : turns("gan(batch=2,latent=3,width=2)")) {
+    SCOPED_TRACE(forward.name);
+    testing::judge_on_host(testing::with_sgd(differentiate(forward)));
+  }
+}
+
+// The batch source fills them and exports name files after them.
+TEST(Gan, takes_inputs_of_different_names) {
+  std::set<std::string> names;
+  for (const Program& turn : turns("gan(batch=2)"))
+    for (const ValueId id : turn.inputs)
+      EXPECT_TRUE(names.insert(turn.value(id).name).second) << turn.value(id).name;
 }
 
 TEST(Gan, shows_each_turn_as_a_phase_of_the_ledger) {
