@@ -1,4 +1,4 @@
-"""python3 -m reports RUN_DIR [--out FILE]: writes the report and prints where it lies."""
+"""python3 -m reports RUN_DIR [--out FILE]: writes the report; the last line says where it lies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reports.read import InputError, read_run
 from reports.render import render
+from reports.view_cost import build_cost
 
 USAGE_ERROR = 2
 
@@ -23,11 +24,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     target = options.out or options.run_directory / "report.html"
     try:
-        page = render(read_run(options.run_directory))
-        _write(target, page)
+        data = read_run(options.run_directory)
+        _write(target, render(data))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
+    if cost := build_cost(data.run):
+        print(f"Cost of measuring: {cost.sentence}")
     print(target.resolve())
     return 0
 

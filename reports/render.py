@@ -17,6 +17,7 @@ from reports.palette import AllocatorLooks, split_spec
 from reports.read import RunData
 from reports.view_cells import build_cells
 from reports.view_claims import build_claims
+from reports.view_cost import build_cost
 from reports.view_matrix import build_matrix
 from reports.view_summary import build_summary
 
@@ -49,6 +50,7 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
+        cost=build_cost(data.run),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
         terms=glossary.terms(),
         words=glossary.verdicts(),

@@ -19,8 +19,9 @@ Judged write_verdicts(const std::filesystem::path& run);
 // Prints the headline, and any distrust on standard error. Not calibrated, where there is some.
 ExitCode tell(const Judged& judged);
 
-// Writes the report and returns where it lies. Throws InputError that says what to install when
-// there is no Python for it; the results stay as they are.
+// Writes the report, prints what it has to say in short, and returns where it lies. Throws
+// InputError that says what to install when there is no Python for it; the results stay as they
+// are.
 std::filesystem::path write_report(const std::filesystem::path& run);
 
 }  // namespace headroom

@@ -35,7 +35,9 @@ std::filesystem::path write_report(const std::filesystem::path& run) {
   if (!said.errors.empty()) fmt::print(stderr, "{}", said.errors);
   std::string path = said.output;
   while (!path.empty() && path.back() == '\n') path.pop_back();
-  return path.substr(path.rfind('\n') + 1);
+  const std::size_t last = path.rfind('\n') + 1;
+  fmt::print("{}", path.substr(0, last));
+  return path.substr(last);
 }
 
 ExitCode report_command(const ReportOptions& options) {

@@ -86,6 +86,7 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
     throw InputError(fmt::format("{}. Every sample before this is kept; then go on with: {}",
                                  error.what(), resume_command(directory)));
   }
+  info.cost.recording = summarize_recording(read_run(directory.path()).samples);
   info.status = outcome.interrupted ? RunStatus::interrupted : RunStatus::finished;
   if (!outcome.interrupted) info.finished = timestamp_now();
   // Only now is it certain that the data is there: a first sample may generate it.
@@ -99,8 +100,8 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
 void tell(const RunOutcome& outcome, const RunDirectory& directory) {
   if (outcome.slow_blocks > 0)
     fmt::print(
-        "Blocks during which the machine fell below {:.0f} % of its best speed, and which "
-        "are not compared: {}; run again in their place: {}.\n",
+        "Blocks during which the machine fell below {:.0f} % of its best speed, or something else "
+        "had its cores, and which are not compared: {}; run again in their place: {}.\n",
         100 * kSlowMachine, outcome.slow_blocks, outcome.repeat_blocks);
   if (outcome.out_of_budget)
     fmt::print("The budget is spent. For the rest: {}\n", resume_command(directory));

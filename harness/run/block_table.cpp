@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/run/evidence.h"
+
 namespace headroom {
 
 BlockTable::BlockTable(const std::vector<Experiment>& experiments)
@@ -15,6 +17,7 @@ void BlockTable::remember(const Sample& sample) {
   State& state = states_[found->second][sample.block];
   state.arms.insert(sample.arm);
   state.comparable = state.comparable && sample.status == SampleStatus::ok;
+  state.was_crowded = state.was_crowded || crowded(sample);
   const auto [slower, faster] = std::minmax(sample.probe_before_gflops, sample.probe_after_gflops);
   if (slower == 0) return;
   best_probe_ = std::max(best_probe_, faster);
@@ -35,8 +38,8 @@ bool BlockTable::is_complete(std::size_t experiment, int block) const {
 }
 
 bool BlockTable::is_slow(const State& state) const {
-  return state.comparable && state.slowest_probe > 0 &&
-         state.slowest_probe < kSlowMachine * best_probe_;
+  const bool slow = state.slowest_probe > 0 && state.slowest_probe < kSlowMachine * best_probe_;
+  return state.comparable && (slow || state.was_crowded);
 }
 
 int BlockTable::slow_blocks() const {

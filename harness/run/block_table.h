@@ -11,7 +11,8 @@
 
 namespace headroom {
 
-// A block during which a machine probe fell below this share of the best is not compared.
+// A block during which a machine probe fell below this share of the best, or something else had
+// the cores, is not compared.
 inline constexpr double kSlowMachine = 0.8;
 // Slow blocks are replaced by fresh ones, at most one for every so many planned.
 inline constexpr int kBlocksPerRepeat = 2;
@@ -38,6 +39,7 @@ class BlockTable {
     std::set<std::string> arms;  // recorded
     double slowest_probe = 0;    // 0: none was taken
     bool comparable = true;      // every arm is ok
+    bool was_crowded = false;    // see evidence.h
   };
   bool is_slow(const State& state) const;
 

@@ -152,6 +152,13 @@ void collect_differences(Finding& finding, const SampleTable& table,
 
 }  // namespace
 
+bool crowded(const Sample& sample) {
+  std::uint64_t steps_ns = 0;
+  for (const std::uint64_t step : sample.step_time_ns) steps_ns += step;
+  return static_cast<double>(sample.cpu_wait_ns.value_or(0)) >
+         kCrowdedAbove * static_cast<double>(steps_ns);
+}
+
 SampleTable::SampleTable(const std::vector<Sample>& samples,
                          const std::vector<Addition>& additions) {
   // Which blocks failed says nothing of how the others compare.
@@ -174,7 +181,7 @@ bool SampleTable::disturbed(const Sample& sample) const {
   const auto slow = [&](double probe) {
     return probe > 0 && probe < kDisturbedBelow * best_probe_;
   };
-  return slow(sample.probe_before_gflops) || slow(sample.probe_after_gflops);
+  return slow(sample.probe_before_gflops) || slow(sample.probe_after_gflops) || crowded(sample);
 }
 
 int SampleTable::looks(const std::string& experiment) const {

@@ -21,6 +21,12 @@ namespace headroom {
 // A machine probe below this share of the run's best marks the samples beside it as disturbed.
 inline constexpr double kDisturbedBelow = 0.8;
 
+// Something else had the cores for more than this share of a sample's steps, its threads' waits
+// added up. The probes around a sample miss that: with one of two cores busy throughout, steps took
+// three to four times as long, threads waited for 73 to 81 % of them, and probes varied by 12 %.
+inline constexpr double kCrowdedAbove = 0.1;
+bool crowded(const Sample& sample);
+
 class SampleTable {
  public:
   using ByBlock = std::map<int, const Sample*>;

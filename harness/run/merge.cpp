@@ -103,7 +103,11 @@ RunInfo merge_runs(const std::vector<RecordedRun>& shards) {
   merged.shard.reset();
   merged.data.clear();
   merged.planned_samples = 0;
+  merged.cost = {};
+  std::vector<Sample> samples;
   for (const RecordedRun& run : shards) {
+    add_run(merged.cost, run.info.cost);
+    samples.insert(samples.end(), run.samples.begin(), run.samples.end());
     merged.shards.push_back(record_of(run));
     add_data(merged.data, run.info.data);
     merged.planned_samples += run.info.planned_samples;
@@ -112,6 +116,7 @@ RunInfo merge_runs(const std::vector<RecordedRun>& shards) {
     if (run.info.status != RunStatus::finished) merged.status = RunStatus::interrupted;
     merged.best_probe_gflops = std::max(merged.best_probe_gflops, run.info.best_probe_gflops);
   }
+  merged.cost.recording = summarize_recording(samples);
   std::sort(merged.shards.begin(), merged.shards.end(),
             [](const auto& a, const auto& b) { return a.shard.number < b.shard.number; });
   if (!missing_shards(merged).empty()) merged.status = RunStatus::interrupted;

@@ -9,6 +9,7 @@
 
 #include "harness/base/units.h"
 #include "harness/run/experiment.h"
+#include "harness/run/run_cost.h"
 #include "harness/run/shard.h"
 
 namespace headroom {
@@ -96,6 +97,7 @@ struct RunInfo {
   std::optional<Shard> shard;       // of these experiments this run does a part
   std::vector<MergedShard> shards;  // what this run was merged from
   std::vector<Addition> additions;
+  RunCost cost;
 };
 
 // JSON as reports/schema.json describes it, indented.

@@ -108,6 +108,35 @@ BuildInfo build_from(const Json& json) {
           .executable_sha256 = json.at("executable_sha256").get<std::string>()};
 }
 
+Json cost_to_json(const RunCost& cost) {
+  Json recording;
+  if (cost.recording)
+    recording = {{"ns_per_event", cost.recording->ns_per_event},
+                 {"bytes_per_event", cost.recording->bytes_per_event},
+                 {"share_of_step", cost.recording->share_of_step},
+                 {"largest_share_of_step", cost.recording->largest_share_of_step}};
+  return {{"wall_s", cost.wall_s},   {"steps_s", cost.steps_s},
+          {"setup_s", cost.setup_s}, {"process_s", cost.process_s},
+          {"probe_s", cost.probe_s}, {"first_touch_s", cost.first_touch_s},
+          {"recording", recording}};
+}
+
+RunCost cost_from(const Json& json) {
+  RunCost cost{.wall_s = json.at("wall_s").get<double>(),
+               .steps_s = json.at("steps_s").get<double>(),
+               .setup_s = json.at("setup_s").get<double>(),
+               .process_s = json.at("process_s").get<double>(),
+               .probe_s = json.at("probe_s").get<double>(),
+               .first_touch_s = json.at("first_touch_s").get<double>(),
+               .recording = std::nullopt};
+  if (const Json& recording = json.at("recording"); !recording.is_null())
+    cost.recording = {.ns_per_event = recording.at("ns_per_event").get<double>(),
+                      .bytes_per_event = recording.at("bytes_per_event").get<double>(),
+                      .share_of_step = recording.at("share_of_step").get<double>(),
+                      .largest_share_of_step = recording.at("largest_share_of_step").get<double>()};
+  return cost;
+}
+
 Json addition_to_json(const Addition& addition) {
   return {{"experiment", addition.experiment},
           {"reason", to_string(addition.reason)},
@@ -198,7 +227,8 @@ std::string to_json(const RunInfo& info) {
                      {"experiments", experiments},
                      {"shard", info.shard ? shard_to_json(*info.shard) : Json()},
                      {"shards", shards},
-                     {"additions", additions}};
+                     {"additions", additions},
+                     {"cost", cost_to_json(info.cost)}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -224,7 +254,9 @@ RunInfo run_info_from_json(const std::string& text) try {
                .experiments = {},
                .shard = std::nullopt,
                .shards = {},
-               .additions = {}};
+               .additions = {},
+               .cost = {}};
+  if (const auto cost = json.find("cost"); cost != json.end()) info.cost = cost_from(*cost);
   if (const Json shard = json.value("shard", Json()); !shard.is_null())
     info.shard = shard_from(shard);
   for (const Json& shard : json.value("shards", Json::array()))

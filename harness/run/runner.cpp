@@ -22,6 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
+
 bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
 
 // Of one sample, where nothing is measured yet.
@@ -70,6 +72,7 @@ class Run {
       }
     } while (!outcome_.interrupted && !outcome_.out_of_budget && add_repeats());
     outcome_.slow_blocks = table_.slow_blocks();
+    info_.cost.wall_s += seconds_since(begin_);
     return outcome_;
   }
 
@@ -108,7 +111,9 @@ class Run {
     for (const std::string& device : devices) {
       if (interrupt_requested()) return;
       progress_.note(fmt::format("Touching the memory of {} once before it is measured", device));
+      const auto begin = Clock::now();
       touch_in_child(Spec::parse(device));
+      info_.cost.first_touch_s += seconds_since(begin);
     }
   }
 
@@ -130,10 +135,17 @@ class Run {
       table_.remember(*sample);
       if (table_.best_probe_gflops() > 0) info_.best_probe_gflops = table_.best_probe_gflops();
       if (sample->status != SampleStatus::unsupported)
-        seconds_[block.experiment].push_back(Seconds(Clock::now() - begin).count());
+        seconds_[block.experiment].push_back(seconds_since(begin));
       report(*sample);
     }
     return true;
+  }
+
+  double probe() {
+    const auto begin = Clock::now();
+    const double gflops = probe_gflops(cores_);
+    info_.cost.probe_s += seconds_since(begin);
+    return gflops;
   }
 
   std::optional<Sample> run_arm(const Experiment& experiment, const Arm& arm, const Block& block) {
@@ -142,15 +154,17 @@ class Run {
     const bool noisy = !is_exact_device(arm.cell.device);
     // One trace per arm: the others are like it, byte for byte where bytes are exact.
     const std::string trace = block.number == 0 ? trace_name(experiment, arm) : "";
-    const double before = noisy ? probe_gflops(cores_) : 0;
+    const double before = noisy ? probe() : 0;
+    const auto begin = Clock::now();
     std::optional<Sample> sample =
         run_in_child({.cell = arm.cell,
                       .seed = block.seed,
                       .trace_path = trace.empty() ? "" : (directory_.path() / trace).string()},
                      std::chrono::seconds{experiment.timeout_s});
     if (!sample) return std::nullopt;
+    add_sample(info_.cost, *sample, seconds_since(begin));
     sample->probe_before_gflops = before;
-    sample->probe_after_gflops = noisy ? probe_gflops(cores_) : 0;
+    sample->probe_after_gflops = noisy ? probe() : 0;
     const bool traced = !trace.empty() && std::filesystem::exists(directory_.path() / trace);
     sample->trace_file = traced ? trace : "";
     return sample;
@@ -191,7 +205,8 @@ class Run {
     }
     if (!queue_.empty())
       progress_.note(fmt::format(
-          "The machine fell below {:.0f} % of its best speed; blocks that are run again: {}",
+          "The machine fell below {:.0f} % of its best speed, or something else had its cores; "
+          "blocks that are run again: {}",
           100 * kSlowMachine, queue_.size()));
     return !queue_.empty();
   }

@@ -30,6 +30,14 @@ struct Witness {
   std::uint64_t heap_allocations_per_step = 0;
 };
 
+// What it takes to record every allocation, as measured in the sample's own process.
+struct RecordingCost {
+  double ns_per_event = 0;          // 0: not measured
+  std::uint64_t events = 0;         // in all
+  std::uint64_t steady_events = 0;  // in the steps after warm-up
+  Bytes bytes = 0;                  // the recorder's own, taken before the first step
+};
+
 struct Sample {
   // Which experiment this answers; filled by the runner.
   std::string experiment;
@@ -63,8 +71,11 @@ struct Sample {
   std::optional<OutOfMemoryReport> oom;
   double probe_before_gflops = 0;  // machine probe around the sample; 0 on meta
   double probe_after_gflops = 0;
-  std::uint64_t recording_ns_per_event = 0;  // kept for the instrument's own cost
-  std::string trace_file;                    // relative to the run directory; "" if none
+  // Of all threads during the steps: ready to run while something else had the core. Absent where
+  // the kernel does not count it and on devices that compute nothing.
+  std::optional<std::uint64_t> cpu_wait_ns;
+  RecordingCost recording;
+  std::string trace_file;  // relative to the run directory; "" if none
 };
 
 // Runs the cell in this process. Never throws OutOfMemory: that becomes status oom.

@@ -153,6 +153,10 @@ Json loss_to_json(const std::vector<double>& loss) {
   return list;
 }
 
+Json recording_ns(const RecordingCost& cost) {
+  return cost.ns_per_event == 0 ? Json() : number_or_null(cost.ns_per_event);
+}
+
 SampleStatus status_from(const std::string& text) {
   for (const auto status : {SampleStatus::ok, SampleStatus::oom, SampleStatus::crash,
                             SampleStatus::timeout, SampleStatus::unsupported})
@@ -234,7 +238,11 @@ std::string to_json(const Sample& sample) {
                {"witness", witness_to_json(sample.witness)},
                {"oom", oom_to_json(sample.oom)},
                {"probe", probe_to_json(sample)},
-               {"recording_ns_per_event", bytes_or_null(sample.recording_ns_per_event)},
+               {"cpu_wait_ns", value_or_null(sample.cpu_wait_ns)},
+               {"recording_ns_per_event", recording_ns(sample.recording)},
+               {"recorded_events", sample.recording.events},
+               {"recorded_steady_events", sample.recording.steady_events},
+               {"recording_bytes", sample.recording.bytes},
                {"trace_file", sample.trace_file.empty() ? Json() : Json(sample.trace_file)}});
 }
 
@@ -274,7 +282,13 @@ Sample sample_from_json(const std::string& text) try {
     probe.at("before_gflops").get_to(sample.probe_before_gflops);
     probe.at("after_gflops").get_to(sample.probe_after_gflops);
   }
-  sample.recording_ns_per_event = bytes_from(json.at("recording_ns_per_event"));
+  if (const auto wait = json.find("cpu_wait_ns"); wait != json.end())
+    sample.cpu_wait_ns = optional_from<std::uint64_t>(*wait);
+  sample.recording = {
+      .ns_per_event = optional_from<double>(json.at("recording_ns_per_event")).value_or(0),
+      .events = json.value("recorded_events", std::uint64_t{0}),
+      .steady_events = json.value("recorded_steady_events", std::uint64_t{0}),
+      .bytes = json.value("recording_bytes", Bytes{0})};
   sample.trace_file = optional_from<std::string>(json.at("trace_file")).value_or("");
   return sample;
 } catch (const Json::exception& error) {

@@ -190,9 +190,12 @@ Json control_json(const Control& control, const CalibrationState& calibration) {
 // Blocks of noisy figures with a sample taken while the machine was slow.
 Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
   std::map<std::pair<std::string, int>, std::set<std::string>> arms;
-  for (const Sample& sample : input.samples)
-    if (sample.status == SampleStatus::ok && table.disturbed(sample))
-      arms[{sample.experiment, sample.block}].insert(sample.arm);
+  std::map<std::pair<std::string, int>, std::set<std::string>> crowded_arms;
+  for (const Sample& sample : input.samples) {
+    if (sample.status != SampleStatus::ok || !table.disturbed(sample)) continue;
+    auto& names = crowded(sample) ? crowded_arms : arms;
+    names[{sample.experiment, sample.block}].insert(sample.arm);
+  }
   Json json = Json::array();
   for (const auto& [place, names] : arms)
     json.push_back({{"experiment", place.first},
@@ -200,6 +203,12 @@ Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
                     {"why", fmt::format("the machine probe beside {} was below {:.0f} % of this "
                                         "run's best; pairs with it do not count for times",
                                         fmt::join(names, " and "), 100 * kDisturbedBelow)}});
+  for (const auto& [place, names] : crowded_arms)
+    json.push_back({{"experiment", place.first},
+                    {"block", place.second},
+                    {"why", fmt::format("something else had the cores for over {:.0f} % of the "
+                                        "steps of {}; pairs with it do not count for times",
+                                        100 * kCrowdedAbove, fmt::join(names, " and "))}});
   return json;
 }
 

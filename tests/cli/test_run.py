@@ -250,7 +250,8 @@ def record_identical_arms(pattern: Path, run: Path) -> None:
         for block in range(8):
             for name in ("once", "again"):
                 times = [random.randint(10**8, 2 * 10**8) for _ in sample["step_time_ns"]]
-                changes = {"arm": name, "block": block, "step_time_ns": times, "probe": probe, "trace_file": None}
+                changes = {"arm": name, "block": block, "step_time_ns": times, "probe": probe, "cpu_wait_ns": 0,
+                           "trace_file": None}
                 file.write(json.dumps(sample | changes) + "\n")
 
 

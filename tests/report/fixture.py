@@ -258,6 +258,20 @@ def run_of(samples: int) -> dict[str, Any]:
         "data": [{"path": "data/synthetic.bin", "sha256": "0" * 64, "bytes": 30_730_000, "origin": "synthetic"}],
         "best_probe_gflops": 501.0,
         "planned_samples": samples,
+        "cost": {
+            "wall_s": 540.0,
+            "steps_s": 300.0,
+            "setup_s": 120.0,
+            "process_s": 60.0,
+            "probe_s": 30.0,
+            "first_touch_s": 6.0,
+            "recording": {
+                "ns_per_event": 9.4,
+                "bytes_per_event": 56.0,
+                "share_of_step": 0.000052,
+                "largest_share_of_step": 0.00031,
+            },
+        },
     }
 
 

@@ -55,6 +55,31 @@ def test_the_same_input_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
     assert render(read_run(here)) == render(read_run(there))
 
 
+def test_the_cost_of_measuring_is_told_in_the_summary_and_in_full(page: Page) -> None:
+    text = " ".join(" ".join(page.text).replace("\u202f", " ").split())
+    assert text.count("4.0 min of 9.0 min went by outside training steps; recording takes 9.40 ns an event and 0.0052 % of a step.") == 2
+    assert "machine probes around samples 30 s, 5.6 %" in text
+    assert "everything else 24 s, 4.4 %" in text
+    assert "at most 0.031 % (aim: at most 0.5 %)" in text
+
+
+def test_a_run_without_costs_still_has_its_page(tmp_path: Path) -> None:
+    run = run_of(0)
+    del run["cost"]
+    write_files(tmp_path, run, [], None)
+    assert "Cost of measuring" not in render(read_run(tmp_path))
+
+
+def test_shards_and_added_blocks_are_told(tmp_path: Path) -> None:
+    shard = {"run_id": "SYNTHETIC-1of2", "shard": {"number": 1, "count": 2}, "status": "finished", "started": "x",
+             "finished": None, "hostname_hash": "h", "environment_id": "e", "best_probe_gflops": None, "samples": 3}
+    addition = {"experiment": "open/times", "reason": "inconclusive", "added": "today", "first_block": 2, "blocks": 4}
+    write_files(tmp_path, run_of(0) | {"shards": [shard], "additions": [addition]}, [], None)
+    page = render(read_run(tmp_path))
+    assert "1 of 2" in page and "SYNTHETIC-1of2" in page
+    assert "open/times: 4 blocks, since it was inconclusive (today)" in page
+
+
 def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
     loading = {"link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
     assert not [tag for tag, _ in page.elements if tag in loading]

@@ -77,6 +77,19 @@ TEST_F(Blocks, with_a_failed_arm_are_not_repeated_for_slowness) {
   EXPECT_EQ(table_.slow_blocks(), 0);
 }
 
+TEST_F(Blocks, whose_threads_waited_for_a_core_are_repeated_whatever_the_probes_say) {
+  Sample sample;
+  sample.experiment = "e";
+  sample.arm = "a";
+  sample.probe_before_gflops = sample.probe_after_gflops = 100;
+  sample.step_time_ns = {1000, 1000};
+  for (const std::uint64_t waited : {200U, 201U}) {  // 10 % and more
+    sample.cpu_wait_ns = waited;
+    table_.remember(sample);
+    EXPECT_EQ(table_.slow_blocks(), waited > 200 ? 1 : 0);
+  }
+}
+
 TEST_F(Blocks, are_judged_by_the_best_speed_of_the_whole_run) {
   for (int block = 0; block < 3; ++block) record(block, 90);
   record(3, 130);

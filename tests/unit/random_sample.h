@@ -59,7 +59,11 @@ class RandomSample {
                       .heap_allocations_per_step = number(100)};
     sample.probe_before_gflops = 100 + fraction();
     sample.probe_after_gflops = 100 + fraction();
-    sample.recording_ns_per_event = 1 + number(30);
+    sample.cpu_wait_ns = number(1000);
+    sample.recording = {.ns_per_event = 1.5 + number(30),
+                        .events = number(1000),
+                        .steady_events = number(500),
+                        .bytes = number(100'000)};
     sample.trace_file = "traces/a.json.gz";
     return sample;
   }
