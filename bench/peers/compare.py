@@ -65,6 +65,7 @@ MODELS = {
         gradient_tolerance=1e-4,
     ),
 }
+
 # glibc keeps freed pages instead of returning them after every tensor.
 RETAIN_PAGES = {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",

@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "harness/base/error.h"
@@ -122,6 +125,48 @@ TEST_F(TokenSet, says_how_to_name_other_text_where_there_is_none) {
   EXPECT_THAT([&] { text_files(directory_); }, ThrowsMessage<InputError>(HasSubstr("data=")));
   EXPECT_THAT([&] { text_files(directory_ / "none"); },
               ThrowsMessage<InputError>(AllOf(HasSubstr("none"), HasSubstr("data="))));
+}
+
+// Keeps generated sets below the test's own directory.
+class TokenCache : public TokenSet {
+ protected:
+  void SetUp() override {
+    TokenSet::SetUp();
+    if (const char* kept = std::getenv("XDG_CACHE_HOME")) kept_ = kept;
+    ::setenv("XDG_CACHE_HOME", (directory_ / "cache").c_str(), 1);
+    write("text", "to be or not to be");
+  }
+  void TearDown() override {
+    if (kept_)
+      ::setenv("XDG_CACHE_HOME", kept_->c_str(), 1);
+    else
+      ::unsetenv("XDG_CACHE_HOME");
+    TokenSet::TearDown();
+  }
+  std::size_t sets() const {
+    const auto root = directory_ / "cache" / "headroom";
+    if (!std::filesystem::exists(root)) return 0;
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(root), {}));
+  }
+
+ private:
+  std::optional<std::string> kept_;
+};
+
+TEST_F(TokenCache, keeps_one_set_for_each_text_and_size) {
+  const auto texts = text_files(directory_ / "text");
+  const auto first = token_set_directory(texts, 20);
+  EXPECT_EQ(token_set_directory(texts, 20), first);
+  EXPECT_EQ(spelled(read_token_set(first)), " to be or not to be[SEP]");
+  EXPECT_NE(token_set_directory(texts, 21), first);
+  write("text", "that is the question");
+  EXPECT_NE(token_set_directory(texts, 20), first);
+  EXPECT_EQ(sets(), 3U);
+}
+
+TEST_F(TokenCache, keeps_nothing_of_a_text_that_does_not_fit_the_vocabulary) {
+  EXPECT_THROW(token_set_directory(text_files(directory_ / "text"), 5), InputError);
+  EXPECT_EQ(sets(), 0U);
 }
 
 // One batch of every input, as numbers.

@@ -34,7 +34,12 @@ fs::path cached_directory(const std::string& name,
         fmt::format("{}: cannot be created ({}); set XDG_CACHE_HOME to a writable "
                     "directory, or name your own data with data=",
                     draft.string(), error.message()));
-  write(draft);
+  try {
+    write(draft);
+  } catch (...) {
+    fs::remove_all(draft, error);
+    throw;
+  }
   fs::rename(draft, directory, error);
   if (error) fs::remove_all(draft);  // another process was first
   return directory;
