@@ -72,6 +72,8 @@ struct AllocatorStrategy {
   std::string summary;                  // what it is, source, cost: one or two sentences
   std::vector<std::string> parameters;  // known keys
   std::vector<std::string> examples;    // specs that conformance tests and lists use
+  // Why the cost of an allocation grows faster than the logarithm of the blocks; "" = it does not.
+  std::string linear_because = {};
   std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
 };
 

@@ -41,17 +41,7 @@ class Bfc final : public ChunkedAllocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    Handle handle = take_back(block);
-    if (is_free(chunk(handle).next)) {
-      remove_from_index(chunk(handle).next);
-      absorb_next(handle);
-    }
-    if (is_free(chunk(handle).previous)) {
-      handle = chunk(handle).previous;
-      remove_from_index(handle);
-      absorb_next(handle);
-    }
-    add_to_index(handle);
+    add_to_index(coalesce(take_back(block), [this](Handle free) { remove_from_index(free); }));
   }
 
   void trim() override {

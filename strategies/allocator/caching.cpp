@@ -43,18 +43,7 @@ class Caching final : public ChunkedAllocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    Handle handle = take_back(block);
-    if (is_free(chunk(handle).previous)) {
-      const Handle previous = chunk(handle).previous;
-      remove_from_pool(previous);
-      absorb_next(previous);
-      handle = previous;
-    }
-    if (is_free(chunk(handle).next)) {
-      remove_from_pool(chunk(handle).next);
-      absorb_next(handle);
-    }
-    add_to_pool(handle);
+    add_to_pool(coalesce(take_back(block), [this](Handle free) { remove_from_pool(free); }));
   }
 
   void trim() override {

@@ -33,7 +33,7 @@ class ChunkedAllocator : public Allocator {
     std::byte* data = nullptr;  // null on meta
     Handle previous = kNone;    // neighbours by address; in the same segment only
     Handle next = kNone;
-    std::uint32_t segment = 0;  // index into segments()
+    std::uint32_t segment = 0;  // the segment it is cut from
     std::uint32_t tag = 0;      // the strategy's own; the rest of a split inherits it
 
     bool in_use() const { return requested > 0; }
@@ -107,6 +107,20 @@ class ChunkedAllocator : public Allocator {
     chunks_[gone].size = 0;
     unused_.push_back(gone);
     ++statistics_.merges;
+  }
+  // Joins the free neighbours to a free chunk; `forget` takes each out of its index before that.
+  template <typename Forget>
+  Handle coalesce(Handle handle, const Forget& forget) {
+    if (const Handle next = chunks_[handle].next; is_free(next)) {
+      forget(next);
+      absorb_next(handle);
+    }
+    if (const Handle previous = chunks_[handle].previous; is_free(previous)) {
+      forget(previous);
+      absorb_next(previous);
+      handle = previous;
+    }
+    return handle;
   }
   bool is_free(Handle handle) const { return handle != kNone && !chunks_[handle].in_use(); }
 

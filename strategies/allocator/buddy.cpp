@@ -1,0 +1,78 @@
+// buddy: the binary buddy system (Knowlton, Commun. ACM 8 (1965), doi 10.1145/365628.365655; Knuth,
+// TAOCP 1, 2.5). Blocks are powers of two at multiples of their size; a freed block merges with its
+// buddy, never with anything else. Cost: at most one split or merge per power of two; memory: up to
+// half of each block is wasted, on tensors of arbitrary size about a quarter.
+#include <bit>
+#include <memory>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/best_fit_index.h"
+#include "strategies/allocator/growing_regions.h"
+
+namespace headroom {
+namespace {
+
+class Buddy final : public GrowingRegions {
+ public:
+  Buddy(const Spec& spec, DeviceMemory& memory) : GrowingRegions(spec, memory) {
+    if (!std::has_single_bit(region()))
+      throw InputError(spec.to_string() + ": region must be a power of two");
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    if (bytes == 0) return {};
+    if (bytes > memory_.capacity()) throw_out_of_memory(bytes);  // too large to be rounded up
+    const Bytes size = std::bit_ceil(std::max(bytes, kBlockAlignment));
+    BestFitIndex::Entry found;
+    Handle handle = kNone;
+    if (free_.take_at_least(size, found)) {
+      handle = found.handle;
+    } else {
+      handle = add_region(size);
+      if (handle == kNone) throw_out_of_memory(bytes);
+    }
+    while (chunk(handle).size > size) add(split(handle, chunk(handle).size / 2));
+    return hand_out(handle, bytes);
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    Handle handle = take_back(block);
+    for (Handle other = buddy(handle); other != kNone; other = buddy(handle)) {
+      forget(other);
+      if (other == chunk(handle).previous) handle = other;
+      absorb_next(handle);
+    }
+    add(handle);
+  }
+
+ private:
+  Bytes largest_free() const override { return free_.largest(); }
+
+  // The other half of the block that this one came from, if it is free and whole.
+  Handle buddy(Handle handle) const {
+    const Chunk& self = chunk(handle);
+    const bool is_low = ((self.address - segment_of(handle).address) & self.size) == 0;
+    const Handle other = is_low ? self.next : self.previous;
+    return is_free(other) && chunk(other).size == self.size ? other : kNone;
+  }
+
+  void add(Handle handle) { free_.insert({chunk(handle).size, chunk(handle).address, handle}); }
+  void forget(Handle handle) override { free_.erase(chunk(handle).size, chunk(handle).address); }
+
+  BestFitIndex free_;
+};
+
+const bool registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "buddy",
+     .summary =
+         "The binary buddy system: powers of two, merged with their other half only; regions "
+         "of 64 MiB (region=), idle ones given back when memory runs short",
+     .parameters = {"region"},
+     .examples = {"buddy", "buddy(region=8MiB)"},
+     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Buddy>(spec, memory);
+     }});
+
+}  // namespace
+}  // namespace headroom

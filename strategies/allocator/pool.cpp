@@ -1,0 +1,82 @@
+// pool: RMM's pool_memory_resource. One pool grown from large segments, best fit, exact splits,
+// nothing ever given back. Rules: include/rmm/mr/device/pool_memory_resource.hpp of rapidsai/rmm at
+// 5d50a37. Where the original scans a list ordered by address for the smallest block that fits, a
+// sorted index finds the same block; and the first segment is taken at the first request, not at
+// construction. Cost: two searches per pair; memory: whatever the largest phase left behind.
+#include <algorithm>
+#include <memory>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/best_fit_index.h"
+#include "strategies/allocator/chunked_allocator.h"
+
+namespace headroom {
+namespace {
+
+class Pool final : public ChunkedAllocator {
+ public:
+  Pool(const Spec& spec, DeviceMemory& memory)
+      : ChunkedAllocator(spec.to_string(), memory),
+        has_maximum_(spec.has("maximum")),
+        maximum_(std::min(spec.bytes("maximum", memory.capacity()), memory.capacity())),
+        initial_(align_up(spec.bytes("initial", maximum_ / 2), kBlockAlignment)) {
+    if (initial_ == 0 || initial_ > maximum_)
+      throw InputError(spec.to_string() + ": initial must be above 0 and at most the maximum of " +
+                       format_bytes(maximum_));
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    if (bytes == 0) return {};
+    if (bytes > maximum_) throw_out_of_memory(bytes);  // too large to be rounded up
+    const Bytes size = align_up(bytes, kBlockAlignment);
+    BestFitIndex::Entry found;
+    if (!free_.take_at_least(size, found)) {
+      grow(size);
+      if (!free_.take_at_least(size, found)) throw_out_of_memory(bytes);
+    }
+    if (found.size > size) add(split(found.handle, size));
+    return hand_out(found.handle, bytes);
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    add(coalesce(take_back(block),
+                 [this](Handle free) { free_.erase(chunk(free).size, chunk(free).address); }));
+  }
+
+ private:
+  Bytes largest_free() const override { return free_.largest(); }
+
+  // Half of what is left up to the maximum or, without one, as much again as there is; less and
+  // less, down to the request, while the device refuses.
+  void grow(Bytes size) {
+    const Bytes left = maximum_ - std::min(maximum_, held());
+    if (size > left) return;
+    Bytes wanted = held() == 0 ? initial_ : has_maximum_ ? left / 2 : held();
+    for (wanted = std::max(size, wanted);; wanted = std::max(size, wanted / 2)) {
+      wanted = align_up(wanted, kBlockAlignment);
+      if (const Handle segment = add_segment(wanted); segment != kNone) return add(segment);
+      if (wanted == size) return;
+    }
+  }
+
+  void add(Handle handle) { free_.insert({chunk(handle).size, chunk(handle).address, handle}); }
+
+  bool has_maximum_;
+  Bytes maximum_;
+  Bytes initial_;
+  BestFitIndex free_;
+};
+
+const bool registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "pool",
+     .summary = "RMM's pool: half of the device at once (initial=), then half of the rest up to "
+                "maximum=, or as much again without one; best fit, exact splits, never shrinks",
+     .parameters = {"initial", "maximum"},
+     .examples = {"pool", "pool(initial=2MiB,maximum=48MiB)"},
+     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Pool>(spec, memory);
+     }});
+
+}  // namespace
+}  // namespace headroom
