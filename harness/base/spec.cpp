@@ -72,12 +72,15 @@ Spec Spec::parse(std::string_view text) {
   return spec;
 }
 
-std::vector<Spec> Spec::parse_chain(std::string_view text) {
+Spec Spec::parse_composition(std::string_view text) {
   static const std::regex bar(R"(\|)");
-  std::vector<Spec> chain;
   const std::string subject(text);
-  for (const std::string& element : split(subject, bar)) chain.push_back(parse(element));
-  return chain;
+  std::vector<Spec> elements;
+  for (const std::string& element : split(subject + (subject.ends_with('|') ? " " : ""), bar))
+    elements.push_back(parse(element));
+  Spec outermost = elements.front();
+  outermost.inner_.assign(elements.begin() + 1, elements.end());
+  return outermost;
 }
 
 bool Spec::flag(const std::string& key, bool otherwise) const {
@@ -119,11 +122,15 @@ void Spec::require_known(const std::vector<std::string>& known) const {
 }
 
 std::string Spec::to_string() const {
-  if (parameters_.empty()) return name_;
-  std::vector<std::string> pairs;
-  for (const auto& [key, value] : parameters_)
-    pairs.push_back(key == "value" ? value : fmt::format("{}={}", key, value));
-  return fmt::format("{}({})", name_, fmt::join(pairs, ","));
+  std::string text = name_;
+  if (!parameters_.empty()) {
+    std::vector<std::string> pairs;
+    for (const auto& [key, value] : parameters_)
+      pairs.push_back(key == "value" ? value : fmt::format("{}={}", key, value));
+    text += fmt::format("({})", fmt::join(pairs, ","));
+  }
+  for (const Spec& element : inner_) text.append("|").append(element.to_string());
+  return text;
 }
 
 }  // namespace headroom

@@ -19,10 +19,14 @@ class Spec {
 
   // One element. Throws InputError that quotes `text` and points at what is wrong.
   static Spec parse(std::string_view text);
-  // A composition, outermost first; at least one element.
-  static std::vector<Spec> parse_chain(std::string_view text);
+  // One element or a composition `a|b|c`: its first element, which holds the others.
+  static Spec parse_composition(std::string_view text);
 
+  // Of the outermost element, like everything below but to_string.
   const std::string& name() const { return name_; }
+  // The elements behind the first, outermost first; empty for a spec of one element.
+  const std::vector<Spec>& inner() const { return inner_; }
+  const Spec& innermost() const { return inner_.empty() ? *this : inner_.back(); }
   const std::map<std::string, std::string>& parameters() const { return parameters_; }
   bool has(const std::string& key) const { return parameters_.contains(key); }
   void set(const std::string& key, std::string value) { parameters_[key] = std::move(value); }
@@ -37,13 +41,15 @@ class Spec {
   // Throws InputError naming the nearest known key when a parameter is not in `known`.
   void require_known(const std::vector<std::string>& known) const;
 
-  // Canonical form: parameters sorted by key, no blanks. parse(to_string()) gives an equal Spec.
+  // Canonical form: parameters sorted by key, no blanks, `|` between elements. Parsing it gives an
+  // equal Spec.
   std::string to_string() const;
   bool operator==(const Spec&) const = default;
 
  private:
   std::string name_;
   std::map<std::string, std::string> parameters_;
+  std::vector<Spec> inner_;
 };
 
 }  // namespace headroom

@@ -69,6 +69,7 @@ const std::vector<std::pair<std::string, Section (*)()>>& sections() {
   static const std::vector<std::pair<std::string, Section (*)()>> list = {
       {"workloads", [] { return section_of<WorkloadKind>("workloads"); }},
       {"allocators", [] { return section_of<AllocatorStrategy>("allocators"); }},
+      {"adaptors", [] { return section_of<AllocatorAdaptor>("adaptors"); }},
       {"optimizers", [] { return section_of<OptimizerStrategy>("optimizers"); }},
       {"injections", [] { return section_of<InjectionKind>("injections"); }},
       {"devices", [] { return section_of<DeviceKind>("devices"); }},

@@ -35,7 +35,7 @@ std::vector<Spec> strategies(const std::vector<std::string>& wanted) {
   std::vector<Spec> specs;
   for (const std::string& text : wanted) {
     if (text != "all") {
-      specs.push_back(Spec::parse(text));
+      specs.push_back(Spec::parse_composition(text));
       continue;
     }
     for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())

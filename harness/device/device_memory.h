@@ -62,6 +62,9 @@ class DeviceMemory {
   Segment allocate(Bytes bytes);
   void free(const Segment& segment);
 
+  // Whether the CPU may read and write at `data`.
+  virtual bool is_host_accessible() const { return false; }
+
   // Virtual memory, on devices that have it (else reserve throws NotSupported). Offsets and bytes
   // are whole pages. Reserved addresses cost nothing, mapped pages are charged; moving keeps what
   // is in the pages and what they are charged. Throws Error for pages that are mapped already, or

@@ -1,13 +1,64 @@
 #include "harness/memory/allocator.h"
 
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 
 namespace headroom {
+namespace {
+
+const Registry<AllocatorStrategy>& strategies() { return Registry<AllocatorStrategy>::instance(); }
+const Registry<AllocatorAdaptor>& adaptors() { return Registry<AllocatorAdaptor>::instance(); }
+
+void check_adaptor(const Spec& composition, const Spec& element) {
+  if (strategies().contains(element.name()))
+    throw InputError(
+        fmt::format("{}: '{}' is a strategy and must come last; what may stand before it: {}",
+                    composition.to_string(), element.name(), fmt::join(adaptors().names(), ", ")));
+  element.require_known(adaptors().find(element.name()).parameters);
+}
+
+void check_strategy(const Spec& composition, const Spec& element) {
+  if (adaptors().contains(element.name()))
+    throw InputError(fmt::format("{}: '{}' needs a strategy behind it, as in {}|{}",
+                                 composition.to_string(), element.name(), composition.to_string(),
+                                 strategies().names().front()));
+  element.require_known(strategies().find(element.name()).parameters);
+}
+
+}  // namespace
+
+void check_allocator(const Spec& spec) {
+  if (spec.inner().empty()) return check_strategy(spec, spec);
+  check_adaptor(spec, spec);
+  for (auto element = spec.inner().begin(); element != spec.inner().end(); ++element) {
+    if (std::next(element) == spec.inner().end())
+      check_strategy(spec, *element);
+    else
+      check_adaptor(spec, *element);
+  }
+}
 
 std::unique_ptr<Allocator> make_allocator(const Spec& spec, DeviceMemory& memory) {
-  const AllocatorStrategy& strategy = Registry<AllocatorStrategy>::instance().find(spec.name());
-  spec.require_known(strategy.parameters);
-  return strategy.create(spec, memory);
+  check_allocator(spec);
+  const Spec& innermost = spec.innermost();
+  auto allocator = strategies().find(innermost.name()).create(innermost, memory);
+  if (spec.inner().empty()) return allocator;
+  for (auto element = spec.inner().rbegin() + 1; element != spec.inner().rend(); ++element)
+    allocator = adaptors().find(element->name()).create(*element, std::move(allocator), memory);
+  return adaptors().find(spec.name()).create(spec, std::move(allocator), memory);
+}
+
+std::vector<std::string> allocator_examples() {
+  std::vector<std::string> examples;
+  for (const auto& [name, strategy] : strategies().all())
+    examples.insert(examples.end(), strategy.examples.begin(), strategy.examples.end());
+  for (const auto& [name, adaptor] : adaptors().all())
+    examples.insert(examples.end(), adaptor.examples.begin(), adaptor.examples.end());
+  return examples;
 }
 
 }  // namespace headroom

@@ -77,7 +77,27 @@ struct AllocatorStrategy {
   std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
 };
 
-// Builds the strategy `spec` names over `memory`. Throws InputError for unknown names or keys.
+// Stands in front of a strategy, as in `limit(4GiB)|caching`: sees every request and every block,
+// and passes them on.
+struct AllocatorAdaptor {
+  static constexpr std::string_view kKind = "allocator adaptor";
+  std::string name;
+  std::string summary;
+  std::vector<std::string> parameters;
+  std::vector<std::string> examples;  // whole compositions, which conformance tests and lists use
+  std::function<std::unique_ptr<Allocator>(const Spec&, std::unique_ptr<Allocator> inner,
+                                           const DeviceMemory&)>
+      create;
+};
+
+// Whether names and parameters are registered and stand in an order that works: adaptors first, one
+// strategy last. Throws InputError that names the place.
+void check_allocator(const Spec& spec);
+
+// Builds the composition `spec` names over `memory`, after checking it.
 std::unique_ptr<Allocator> make_allocator(const Spec& spec, DeviceMemory& memory);
+
+// The examples of every strategy and every adaptor.
+std::vector<std::string> allocator_examples();
 
 }  // namespace headroom

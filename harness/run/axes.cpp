@@ -35,7 +35,7 @@ const std::vector<Axis>& axes() {
       {"device", &Cell::device, check_device},
       {"rules", nullptr,
        [](const Spec& spec) { Registry<LoweringRules>::instance().find(spec.name()); }},
-      {"allocator", &Cell::allocator, check_plugin<AllocatorStrategy>},
+      {"allocator", &Cell::allocator, check_allocator},
       {"execution", &Cell::execution, check_nothing},
       {"pipeline", &Cell::pipeline, check_nothing},
       {"optimizer", &Cell::optimizer, check_plugin<OptimizerStrategy>},
@@ -69,7 +69,8 @@ std::string axis_value(const Cell& cell, std::string_view name) {
 
 void set_axis(Cell& cell, std::string_view name, const std::string& value) {
   const Axis& axis = find_axis(name);
-  const Spec spec = Spec::parse(value);
+  const Spec spec =
+      axis.member == &Cell::allocator ? Spec::parse_composition(value) : Spec::parse(value);
   axis.check(spec);
   if (axis.member == nullptr) {
     cell.rules = spec.to_string();

@@ -35,7 +35,7 @@ Spec known_spec(const TomlSection& section, std::string_view axis) {
   return section.placed(axis, [&] {
     Cell cell;
     set_axis(cell, axis, section.text(axis));
-    return Spec::parse(axis_value(cell, axis));
+    return Spec::parse_composition(axis_value(cell, axis));
   });
 }
 

@@ -22,7 +22,7 @@ bool holds_bytes_of_allocator(const Metric& metric) {
 bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
   const auto& own = claim.subject.allocators;
   const auto follows = [&](const std::string& arm) {
-    const std::string& name = arm_of(evidence.experiment, arm).cell.allocator.name();
+    const std::string& name = arm_of(evidence.experiment, arm).cell.allocator.innermost().name();
     return std::find(own.begin(), own.end(), name) != own.end();
   };
   return holds_bytes_of_allocator(*evidence.metric) && follows(part.treatment) &&

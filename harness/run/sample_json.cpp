@@ -198,7 +198,7 @@ Cell cell_from_json(const Json& json) {
   return {.workload = spec("workload"),
           .device = spec("device"),
           .rules = json.at("rules").get<std::string>(),
-          .allocator = spec("allocator"),
+          .allocator = Spec::parse_composition(json.at("allocator").get<std::string>()),
           .execution = spec("execution"),
           .pipeline = spec("pipeline"),
           .optimizer = spec("optimizer"),

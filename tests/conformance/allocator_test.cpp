@@ -38,7 +38,7 @@ class Bench {
     }
     recorder_.trace().header.capacity_bytes = memory_->capacity();
     memory_->record_into(&recorder_);
-    strategy_ = make_allocator(Spec::parse(spec), *memory_);
+    strategy_ = make_allocator(Spec::parse_composition(spec), *memory_);
     recording_ = std::make_unique<RecordingAllocator>(*strategy_, recorder_);
   }
 
@@ -55,13 +55,6 @@ class Bench {
   std::unique_ptr<Allocator> strategy_;
   std::unique_ptr<RecordingAllocator> recording_;
 };
-
-std::vector<std::string> examples() {
-  std::vector<std::string> specs;
-  for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
-    specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
-  return specs;
-}
 
 std::string test_name(std::string text) {
   std::replace_if(
@@ -82,7 +75,7 @@ class Strategy : public ::testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, Strategy,
-                         ::testing::Combine(::testing::ValuesIn(examples()),
+                         ::testing::Combine(::testing::ValuesIn(allocator_examples()),
                                             ::testing::Values("host", "meta")),
                          [](const auto& info) {
                            return test_name(std::get<0>(info.param) + "_on_" +
@@ -294,7 +287,7 @@ TEST_P(Strategy, survives_random_requests_with_exact_statistics_and_a_sound_trac
 
 class Determinism : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Every, Determinism, ::testing::ValuesIn(examples()),
+INSTANTIATE_TEST_SUITE_P(Every, Determinism, ::testing::ValuesIn(allocator_examples()),
                          [](const auto& info) { return test_name(info.param); });
 
 TEST_P(Determinism, gives_the_same_trace_on_host_and_on_meta) {
@@ -320,7 +313,7 @@ class Poison : public ::testing::TestWithParam<std::string> {
 };
 using PoisonDeathTest = Poison;
 
-INSTANTIATE_TEST_SUITE_P(Every, PoisonDeathTest, ::testing::ValuesIn(examples()),
+INSTANTIATE_TEST_SUITE_P(Every, PoisonDeathTest, ::testing::ValuesIn(allocator_examples()),
                          [](const auto& info) { return test_name(info.param); });
 
 void write_byte(std::byte* data) { *const_cast<volatile std::byte*>(data) = std::byte{1}; }

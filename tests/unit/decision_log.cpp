@@ -26,7 +26,7 @@ void DecisionLog::make(const std::string& allocator, const std::string& device) 
   device_ = Registry<DeviceKind>::instance().find(spec.name()).create(spec);
   device_->memory().record_into(recorder_.get());
   recorder_->trace().header.capacity_bytes = device_->memory().capacity();
-  strategy_ = make_allocator(Spec::parse(allocator), device_->memory());
+  strategy_ = make_allocator(Spec::parse_composition(allocator), device_->memory());
   recording_ = std::make_unique<RecordingAllocator>(*strategy_, *recorder_);
 }
 

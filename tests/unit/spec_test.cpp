@@ -30,17 +30,25 @@ TEST(Spec, writes_the_canonical_form_it_reads_back) {
   EXPECT_EQ(Spec::parse(spec.to_string()), spec);
 }
 
-TEST(Spec, splits_a_composition_outermost_first) {
-  const auto chain = Spec::parse_chain("limit(4GiB)|log|bfc(growth=on)");
-  ASSERT_EQ(chain.size(), 3u);
-  EXPECT_EQ(chain[0].name(), "limit");
-  EXPECT_EQ(chain[2].name(), "bfc");
+TEST(Spec, reads_a_composition_outermost_first_and_writes_it_back) {
+  const Spec spec = Spec::parse_composition("limit( 4GiB )|log |bfc(growth=on)");
+  EXPECT_EQ(spec.name(), "limit");
+  ASSERT_EQ(spec.inner().size(), 2u);
+  EXPECT_EQ(spec.inner()[0].name(), "log");
+  EXPECT_EQ(spec.innermost().name(), "bfc");
+  EXPECT_EQ(spec.to_string(), "limit(4GiB)|log|bfc(growth=on)");
+  EXPECT_EQ(Spec::parse_composition(spec.to_string()), spec);
+  EXPECT_NE(Spec::parse_composition("limit(4GiB)|bfc(growth=on)"), spec);
+}
+
+TEST(Spec, takes_a_composition_only_where_one_may_stand) {
+  EXPECT_THROW(Spec::parse("log|bfc"), InputError);
 }
 
 TEST(Spec, refuses_what_is_not_a_spec_and_quotes_it) {
   for (const char* bad : {"", "bfc(", "bfc)", "bfc(growth=)", "bfc(a=1,,b=2)", "bfc(a=1,)", "1bfc",
-                          "bfc(a=1,a=2)", "a||b"}) {
-    EXPECT_THROW(Spec::parse_chain(bad), InputError) << bad;
+                          "bfc(a=1,a=2)", "a||b", "a|", "|a"}) {
+    EXPECT_THROW(Spec::parse_composition(bad), InputError) << bad;
   }
 }
 

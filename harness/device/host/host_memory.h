@@ -14,6 +14,7 @@ class HostMemory final : public DeviceMemory {
  public:
   explicit HostMemory(Bytes capacity) : DeviceMemory(capacity, kHostGranule) {}
 
+  bool is_host_accessible() const override { return true; }
   bool has_virtual_memory() const override { return true; }
 
  private:

@@ -1,0 +1,49 @@
+// What adaptors are made of: everything goes on to the allocator behind, until an adaptor says
+// otherwise.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "harness/base/error.h"
+#include "harness/memory/allocator.h"
+
+namespace headroom {
+
+class ForwardingAllocator : public Allocator {
+ public:
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    return inner_->allocate(bytes, hint);
+  }
+  void deallocate(const Block& block) override { inner_->deallocate(block); }
+  AllocatorStatistics statistics() const override { return inner_->statistics(); }
+  void trim() override { inner_->trim(); }
+  void synchronized() override { inner_->synchronized(); }
+  std::string why_not_engaged() const override { return inner_->why_not_engaged(); }
+
+ protected:
+  ForwardingAllocator(std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
+      : inner_(std::move(inner)), memory_(memory) {}
+
+  Allocator& inner() { return *inner_; }
+  const Allocator& inner() const { return *inner_; }
+  const DeviceMemory& memory() const { return memory_; }
+
+  // Out of memory by this adaptor's word, with the figures of what is behind it.
+  [[noreturn]] void refuse(Bytes bytes, const std::string& who) const {
+    const AllocatorStatistics now = statistics();
+    throw OutOfMemory({.requested_bytes = bytes,
+                       .capacity_bytes = memory_.capacity(),
+                       .reserved_bytes = now.reserved,
+                       .allocated_bytes = now.allocated,
+                       .free_bytes = now.reserved - now.allocated,
+                       .largest_free_bytes = now.largest_free,
+                       .allocator = who});
+  }
+
+ private:
+  std::unique_ptr<Allocator> inner_;
+  const DeviceMemory& memory_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,286 @@
+// planned: profile a step, plan its offsets offline, and serve every further step that repeats it
+// from one segment at constant cost. What STAlloc (doi 10.1145/3767295.3769335) and the static
+// plans of TensorFlow Lite and XLA do, for whatever program runs. A step ends when the last block
+// that is not persistent has been freed. A step is served from its plan as long as each request and
+// each free is the planned one, which makes the placement safe without a check of addresses; from
+// the first difference on, requests go to the fallback, and the step is planned anew at its end.
+// Plans are told apart by their first request (the batch's shape).
+//
+// Cost: the first step of a shape pays the fallback's memory and a plan in milliseconds; then a
+// comparison per request. A step that leaves its plan half way holds both, plan and fallback.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/planning/greedy.h"
+#include "harness/memory/poison.h"
+
+namespace headroom {
+namespace {
+
+struct Event {
+  std::uint32_t index = 0;  // of the request within its step
+  Bytes bytes = 0;          // 0 = freed
+
+  bool operator==(const Event&) const = default;
+};
+
+struct StepPlan {
+  std::vector<Event> events;
+  Offsets offsets;  // by request
+  Bytes size = 0;
+};
+
+StepPlan plan_step(const std::vector<Event>& events) {
+  std::vector<PlanBuffer> blocks;
+  for (std::size_t now = 0; now < events.size(); ++now) {
+    const auto time = static_cast<std::int64_t>(now);
+    const Event& event = events[now];
+    if (event.bytes > 0)
+      blocks.push_back({.lower = time,
+                        .upper = time,
+                        .size = align_up(event.bytes, kBlockAlignment),
+                        .alignment = kBlockAlignment});
+    else
+      blocks[event.index].upper = time;
+  }
+  Offsets offsets = plan_greedily(blocks);
+  const Bytes size = makespan(blocks, offsets);
+  return {events, std::move(offsets), size};
+}
+
+class Planned final : public Allocator {
+ public:
+  Planned(const Spec& spec, DeviceMemory& memory)
+      : name_(spec.to_string()),
+        memory_(memory),
+        fallback_(make_allocator(fallback_of(spec, memory), memory)) {}
+
+  ~Planned() override { release_region(); }
+
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    if (bytes == 0) return {};
+    if (hint.persistent) return serve_online(bytes, hint);
+    if (live_ == 0) begin_step(bytes);
+    const auto index = static_cast<std::uint32_t>(requests_);
+    const Event event{index, bytes};
+    Block block;
+    if (is_as_planned(event)) {
+      block = serve_planned(index, bytes);
+    } else {
+      plan_ = nullptr;
+      block = serve_online(bytes, hint);
+      online_[block.address] = index;
+    }
+    ++requests_;
+    ++live_;
+    happened_.push_back(event);
+    return block;
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    std::uint32_t index = 0;
+    if (region_ && block.address - region_->address < region_->size) {
+      index = block.handle;
+      take_back(block);
+    } else {
+      const auto found = online_.find(block.address);
+      fallback_->deallocate(block);
+      if (found == online_.end()) return;  // persistent
+      index = found->second;
+      online_.erase(found);
+    }
+    const Event event{index, 0};
+    if (!is_as_planned(event)) plan_ = nullptr;
+    happened_.push_back(event);
+    if (--live_ == 0) end_step();
+  }
+
+  AllocatorStatistics statistics() const override {
+    AllocatorStatistics result = fallback_->statistics();
+    result.requested += planned_requested_;
+    result.allocated += planned_allocated_;
+    result.live_blocks += planned_.size() - planned_free_;
+    if (region_) {
+      result.reserved += region_->charged;
+      ++result.segments;
+      result.largest_free = std::max(result.largest_free, largest_hole());
+    }
+    return result;
+  }
+
+  void trim() override {
+    if (planned_allocated_ == 0) release_region();
+    fallback_->trim();
+  }
+  void synchronized() override { fallback_->synchronized(); }
+
+  std::string why_not_engaged() const override {
+    return steps_ > 1 && served_ == 0 ? name_ + ": no step repeated an earlier one" : "";
+  }
+
+ private:
+  // As tight as the device allows: what the fallback holds beside the plan is lost to it.
+  static Spec fallback_of(const Spec& spec, const DeviceMemory& memory) {
+    if (spec.has("fallback")) return Spec(spec.text("fallback", ""));
+    if (!memory.has_virtual_memory()) return Spec("caching");
+    return Spec("expandable", {{"page", std::to_string(memory.page())}});
+  }
+
+  void begin_step(Bytes first) {
+    happened_.clear();
+    requests_ = 0;
+    planned_.clear();
+    planned_free_ = 0;
+    const auto found = plans_.find(first);
+    plan_ = found == plans_.end() ? nullptr : &found->second;
+    if (plan_ != nullptr && !provide(plan_->size)) plan_ = nullptr;
+  }
+
+  void end_step() {
+    ++steps_;
+    if (plan_ != nullptr && happened_.size() == plan_->events.size()) {
+      ++served_;
+      return;
+    }
+    const Bytes first = happened_.front().bytes;
+    if (plans_.size() == kMostPlans && !plans_.contains(first)) plans_.clear();
+    plans_[first] = plan_step(happened_);
+    plan_ = nullptr;
+    fallback_->trim();  // its cache would stand beside the plan
+  }
+
+  bool is_as_planned(const Event& event) const {
+    return plan_ != nullptr && happened_.size() < plan_->events.size() &&
+           plan_->events[happened_.size()] == event;
+  }
+
+  // The segment that plans lie in; nothing is in it between steps.
+  bool provide(Bytes bytes) {
+    if (region_ && region_->size >= bytes) return true;
+    release_region();
+    try {
+      region_ = memory_.allocate(bytes);
+    } catch (const OutOfMemory&) {
+      return false;
+    }
+    poison(region_->data, region_->size);
+    return true;
+  }
+
+  void release_region() {
+    if (region_) memory_.free(*region_);
+    region_.reset();
+  }
+
+  Block serve_planned(std::uint32_t index, Bytes bytes) {
+    const Bytes offset = plan_->offsets[index];
+    Block block{.address = region_->address + offset,
+                .requested = bytes,
+                .size = align_up(bytes, kBlockAlignment),
+                .data = region_->data == nullptr ? nullptr : region_->data + offset,
+                .handle = index};
+    unpoison(block.data, bytes);
+    planned_.push_back({block.address, block.size});
+    planned_requested_ += bytes;
+    planned_allocated_ += block.size;
+    return block;
+  }
+
+  void take_back(const Block& block) {
+    if (block.handle >= planned_.size() || planned_[block.handle].address != block.address ||
+        planned_[block.handle].size == 0)
+      throw Error(name_ + ": a block was freed that is not live");
+    planned_[block.handle].size = 0;
+    ++planned_free_;
+    planned_requested_ -= block.requested;
+    planned_allocated_ -= block.size;
+    poison(block.data, block.size);
+  }
+
+  // The plan's segment gives way before a request is refused, unless the step uses it.
+  Block serve_online(Bytes bytes, const AllocationHint& hint) {
+    try {
+      return fallback_->allocate(bytes, hint);
+    } catch (const OutOfMemory&) {
+      if (!region_ || planned_allocated_ > 0) throw_out_of_memory(bytes);
+    }
+    plan_ = nullptr;
+    release_region();
+    try {
+      return fallback_->allocate(bytes, hint);
+    } catch (const OutOfMemory&) {
+      throw_out_of_memory(bytes);
+    }
+  }
+
+  Bytes largest_hole() const {
+    std::vector<std::pair<Address, Bytes>> live;
+    for (const PlannedBlock& block : planned_) {
+      if (block.size > 0) live.emplace_back(block.address, block.size);
+    }
+    std::sort(live.begin(), live.end());
+    Bytes largest = 0;
+    Address free_from = region_->address;
+    for (const auto& [address, size] : live) {
+      largest = std::max(largest, address - free_from);
+      free_from = address + size;
+    }
+    return std::max(largest, region_->address + region_->size - free_from);
+  }
+
+  [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
+    const AllocatorStatistics now = statistics();
+    throw OutOfMemory({.requested_bytes = bytes,
+                       .capacity_bytes = memory_.capacity(),
+                       .reserved_bytes = now.reserved,
+                       .allocated_bytes = now.allocated,
+                       .free_bytes = now.reserved - now.allocated,
+                       .largest_free_bytes = now.largest_free,
+                       .allocator = name_});
+  }
+
+  static constexpr std::size_t kMostPlans = 64;
+  struct PlannedBlock {
+    Address address = 0;
+    Bytes size = 0;  // 0 = freed
+  };
+
+  std::string name_;
+  DeviceMemory& memory_;
+  std::unique_ptr<Allocator> fallback_;
+  std::unordered_map<Bytes, StepPlan> plans_;  // by the bytes of the first request
+  const StepPlan* plan_ = nullptr;             // what this step has kept to so far
+  std::optional<Segment> region_;
+  std::vector<Event> happened_;                        // in this step
+  std::size_t requests_ = 0;                           // in this step
+  std::size_t live_ = 0;                               // not persistent
+  std::unordered_map<Address, std::uint32_t> online_;  // this step's blocks from the fallback
+  std::vector<PlannedBlock> planned_;                  // this step's blocks from the plan
+  std::size_t planned_free_ = 0;
+  Bytes planned_requested_ = 0;
+  Bytes planned_allocated_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t served_ = 0;  // steps that kept to their plan
+};
+
+const bool registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "planned",
+     .summary =
+         "Profiles a step, plans its offsets offline, serves repetitions from one segment at "
+         "constant cost; other steps by fallback= (expandable, or caching where there is no "
+         "virtual memory)",
+     .parameters = {"fallback"},
+     .examples = {"planned", "planned(fallback=caching)"},
+     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Planned>(spec, memory);
+     }});
+
+}  // namespace
+}  // namespace headroom
