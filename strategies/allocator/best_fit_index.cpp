@@ -15,7 +15,38 @@ bool before(const A& a, const B& b) {
       (static_cast<int>(a.size == b.size) & static_cast<int>(a.address < b.address)));
 }
 
+// Makes room at `position` among `count` items, or closes it.
+template <typename Item>
+void shift_up(Item* items, std::size_t count, std::size_t position) {
+  std::copy_backward(items + position, items + count, items + count + 1);
+}
+template <typename Item>
+void shift_down(Item* items, std::size_t count, std::size_t position) {
+  std::copy(items + position + 1, items + count, items + position);
+}
+
+template <typename Item>
+void insert_at(std::vector<Item>& items, std::size_t position, const Item& item) {
+  items.insert(items.begin() + static_cast<std::ptrdiff_t>(position), item);
+}
+template <typename Item>
+void erase_at(std::vector<Item>& items, std::size_t position) {
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(position));
+}
+
 }  // namespace
+
+template <typename Node>
+Node* BestFitIndex::Nodes<Node>::take() {
+  if (spare.empty()) {
+    all.push_back(std::make_unique<Node>());
+    spare.push_back(all.back().get());
+  }
+  Node* node = spare.back();
+  spare.pop_back();
+  node->count = 0;
+  return node;
+}
 
 // First position whose item is not before `key`.
 template <typename Item>
@@ -30,155 +61,181 @@ std::size_t BestFitIndex::lower_bound(const Item* items, std::size_t count, cons
   return static_cast<std::size_t>(base - items) + (before(*base, key) ? 1 : 0);
 }
 
-// The leaf whose range covers `key`: the last one that does not start after it.
-std::size_t BestFitIndex::leaf_for(const Key& key) const {
-  const std::size_t after = lower_bound(firsts_.data(), firsts_.size(), key);
-  const bool starts_here = after < firsts_.size() && !before(key, firsts_[after]);
+std::size_t BestFitIndex::last_not_after(const Key* firsts, std::size_t count, const Key& key) {
+  if (count == 1) return 0;
+  const std::size_t after = lower_bound(firsts, count, key);
+  const bool starts_here = after < count && !before(key, firsts[after]);
   return starts_here || after == 0 ? after : after - 1;
 }
 
-void BestFitIndex::split(std::size_t leaf) {
-  std::unique_ptr<Leaf> upper;
-  if (spare_.empty()) {
-    upper = std::make_unique<Leaf>();
-  } else {
-    upper = std::move(spare_.back());
-    spare_.pop_back();
+BestFitIndex::Place BestFitIndex::place_of(const Key& key) const {
+  Place place;
+  place.branch = last_not_after(firsts_.data(), firsts_.size(), key);
+  const Branch& branch = *branches_[place.branch];
+  place.leaf = last_not_after(branch.firsts.data(), branch.count, key);
+  const Leaf& leaf = *branch.leaves[place.leaf];
+  place.entry = lower_bound(leaf.entries.data(), leaf.count, key);
+  return place;
+}
+
+bool BestFitIndex::find(const Key& key, Place& place) const {
+  if (branches_.empty()) return false;
+  place = place_of(key);
+  if (place.entry < leaf_at(place).count) return true;
+  // Everything in this leaf is before the key: the next one begins with the answer.
+  place.entry = 0;
+  if (++place.leaf < branches_[place.branch]->count) return true;
+  place.leaf = 0;
+  return ++place.branch < branches_.size();
+}
+
+void BestFitIndex::split_branch(std::size_t branch) {
+  constexpr std::size_t kHalf = kBranchLeaves / 2;
+  Branch& lower = *branches_[branch];
+  Branch* upper = branch_nodes_.take();
+  std::copy(lower.firsts.begin() + kHalf, lower.firsts.end(), upper->firsts.begin());
+  std::copy(lower.leaves.begin() + kHalf, lower.leaves.end(), upper->leaves.begin());
+  upper->count = kBranchLeaves - kHalf;
+  lower.count = kHalf;
+  insert_at(firsts_, branch + 1, upper->firsts[0]);
+  insert_at(branches_, branch + 1, upper);
+}
+
+// Halves the leaf, and the branch if need be; `place` is then where the key goes.
+void BestFitIndex::make_room(Place& place, const Key& key) {
+  if (branches_[place.branch]->count == kBranchLeaves) {
+    split_branch(place.branch);
+    place = place_of(key);
   }
-  Leaf& lower = *leaves_[leaf];
   constexpr std::size_t kHalf = kLeafEntries / 2;
+  Branch& branch = *branches_[place.branch];
+  Leaf& lower = *branch.leaves[place.leaf];
+  Leaf* upper = leaf_nodes_.take();
   std::copy(lower.entries.begin() + kHalf, lower.entries.end(), upper->entries.begin());
   upper->count = kLeafEntries - kHalf;
   lower.count = kHalf;
-  const auto next = static_cast<std::ptrdiff_t>(leaf) + 1;
-  firsts_.insert(firsts_.begin() + next, Key{upper->entries[0].size, upper->entries[0].address});
-  leaves_.insert(leaves_.begin() + next, std::move(upper));
+  shift_up(branch.firsts.data(), branch.count, place.leaf + 1);
+  shift_up(branch.leaves.data(), branch.count, place.leaf + 1);
+  branch.firsts[place.leaf + 1] = {upper->entries[0].size, upper->entries[0].address};
+  branch.leaves[place.leaf + 1] = upper;
+  ++branch.count;
+  place = place_of(key);
 }
 
 void BestFitIndex::insert(const Entry& entry) {
   const Key key{entry.size, entry.address};
-  if (leaves_.empty()) {
-    if (spare_.empty()) spare_.push_back(std::make_unique<Leaf>());
-    leaves_.push_back(std::move(spare_.back()));
-    spare_.pop_back();
-    leaves_[0]->entries[0] = entry;
-    leaves_[0]->count = 1;
+  if (branches_.empty()) {
+    Branch* branch = branch_nodes_.take();
+    branch->leaves[0] = leaf_nodes_.take();
+    branch->firsts[0] = key;
+    branch->count = 1;
+    branches_.push_back(branch);
     firsts_.push_back(key);
-    return;
   }
-  std::size_t index = leaf_for(key);
-  if (leaves_[index]->count == kLeafEntries) {
-    split(index);
-    if (!before(key, firsts_[index + 1])) ++index;
-  }
-  Leaf& leaf = *leaves_[index];
-  const std::size_t position = lower_bound(leaf.entries.data(), leaf.count, key);
-  Entry* const slot = leaf.entries.data() + position;
-  std::copy_backward(slot, leaf.entries.data() + leaf.count, leaf.entries.data() + leaf.count + 1);
-  *slot = entry;
+  Place place = place_of(key);
+  if (leaf_at(place).count == kLeafEntries) make_room(place, key);
+  Leaf& leaf = leaf_at(place);
+  shift_up(leaf.entries.data(), leaf.count, place.entry);
+  leaf.entries[place.entry] = entry;
   ++leaf.count;
-  if (position == 0) firsts_[index] = key;
+  if (place.entry > 0) return;
+  branches_[place.branch]->firsts[place.leaf] = key;
+  if (place.leaf == 0) firsts_[place.branch] = key;
 }
 
-void BestFitIndex::remove(std::size_t index, std::size_t position) {
-  Leaf& leaf = *leaves_[index];
-  Entry* const slot = leaf.entries.data() + position;
-  std::copy(slot + 1, leaf.entries.data() + leaf.count, slot);
-  --leaf.count;
-  const auto at = static_cast<std::ptrdiff_t>(index);
-  if (leaf.count == 0) {
-    spare_.push_back(std::move(leaves_[index]));
-    leaves_.erase(leaves_.begin() + at);
-    firsts_.erase(firsts_.begin() + at);
-    return;
-  }
+void BestFitIndex::drop_leaf(std::size_t index, std::size_t leaf) {
+  Branch& branch = *branches_[index];
+  leaf_nodes_.spare.push_back(branch.leaves[leaf]);
+  shift_down(branch.firsts.data(), branch.count, leaf);
+  shift_down(branch.leaves.data(), branch.count, leaf);
+  if (--branch.count > 0) return;
+  branch_nodes_.spare.push_back(&branch);
+  erase_at(branches_, index);
+  erase_at(firsts_, index);
+}
+
+void BestFitIndex::remove(const Place& place) {
+  Leaf& leaf = leaf_at(place);
+  shift_down(leaf.entries.data(), leaf.count, place.entry);
+  if (--leaf.count == 0) return drop_leaf(place.branch, place.leaf);
   // A leaf that has become thin is filled from its successor, so that many erasures do not leave
   // a long row of nearly empty leaves.
-  if (leaf.count >= kLeafEntries / 4 || index + 1 == leaves_.size()) return;
-  Leaf& next = *leaves_[index + 1];
+  const Branch& branch = *branches_[place.branch];
+  if (leaf.count >= kLeafEntries / 4 || place.leaf + 1 == branch.count) return;
+  const Leaf& next = *branch.leaves[place.leaf + 1];
   if (leaf.count + next.count > kLeafEntries * 3 / 4) return;
   std::copy(next.entries.begin(), next.entries.begin() + static_cast<std::ptrdiff_t>(next.count),
             leaf.entries.data() + leaf.count);
   leaf.count += next.count;
-  spare_.push_back(std::move(leaves_[index + 1]));
-  leaves_.erase(leaves_.begin() + at + 1);
-  firsts_.erase(firsts_.begin() + at + 1);
+  drop_leaf(place.branch, place.leaf + 1);
 }
 
 void BestFitIndex::erase(Bytes size, Address address) {
-  const Key key{size, address};
-  const std::size_t index = leaf_for(key);
-  if (index < leaves_.size()) {
-    const Leaf& leaf = *leaves_[index];
-    const std::size_t position = lower_bound(leaf.entries.data(), leaf.count, key);
-    if (position < leaf.count && leaf.entries[position].address == address &&
-        leaf.entries[position].size == size) {
-      remove(index, position);
-      return;
-    }
+  if (!branches_.empty()) {
+    const Place place = place_of({size, address});
+    const Leaf& leaf = leaf_at(place);
+    if (place.entry < leaf.count && leaf.entries[place.entry].address == address &&
+        leaf.entries[place.entry].size == size)
+      return remove(place);
   }
   throw Error("best-fit index: a block to be taken out is not there");
 }
 
 bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
-  if (leaves_.empty()) return false;
-  const Key key{size, 0};
-  std::size_t index = leaf_for(key);
-  std::size_t position = lower_bound(leaves_[index]->entries.data(), leaves_[index]->count, key);
-  if (position == leaves_[index]->count) {
-    // Everything in this leaf is smaller: the next one begins with the answer.
-    if (++index == leaves_.size()) return false;
-    position = 0;
-  }
-  taken = leaves_[index]->entries[position];
-  remove(index, position);
+  Place place;
+  if (!find({size, 0}, place)) return false;
+  taken = leaf_at(place).entries[place.entry];
+  remove(place);
   return true;
 }
 
 bool BestFitIndex::find_from(Bytes size, Address address, Entry& found) const {
-  if (leaves_.empty()) return false;
-  const Key key{size, address};
-  std::size_t index = leaf_for(key);
-  std::size_t position = lower_bound(leaves_[index]->entries.data(), leaves_[index]->count, key);
-  if (position == leaves_[index]->count) {
-    if (++index == leaves_.size()) return false;
-    position = 0;
-  }
-  found = leaves_[index]->entries[position];
+  Place place;
+  if (!find({size, address}, place)) return false;
+  found = leaf_at(place).entries[place.entry];
   return true;
 }
 
 std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
   std::vector<Entry> all;
-  for (const auto& leaf : leaves_)
-    all.insert(all.end(), leaf->entries.begin(),
-               leaf->entries.begin() + static_cast<std::ptrdiff_t>(leaf->count));
+  for (const Branch* branch : branches_) {
+    for (std::size_t i = 0; i < branch->count; ++i) {
+      const Leaf& leaf = *branch->leaves[i];
+      all.insert(all.end(), leaf.entries.begin(),
+                 leaf.entries.begin() + static_cast<std::ptrdiff_t>(leaf.count));
+    }
+  }
   return all;
 }
 
 std::vector<BestFitIndex::Entry> BestFitIndex::largest_entries(std::size_t count) const {
   std::vector<Entry> largest;
-  for (std::size_t leaf = leaves_.size(); leaf > 0; --leaf) {
-    for (std::size_t i = leaves_[leaf - 1]->count; i > 0; --i) {
-      if (largest.size() == count) return largest;
-      largest.push_back(leaves_[leaf - 1]->entries[i - 1]);
+  for (std::size_t branch = branches_.size(); branch > 0; --branch) {
+    for (std::size_t i = branches_[branch - 1]->count; i > 0; --i) {
+      const Leaf& leaf = *branches_[branch - 1]->leaves[i - 1];
+      for (std::size_t entry = leaf.count; entry > 0; --entry) {
+        if (largest.size() == count) return largest;
+        largest.push_back(leaf.entries[entry - 1]);
+      }
     }
   }
   return largest;
 }
 
 bool BestFitIndex::take_largest(Entry& taken) {
-  if (leaves_.empty()) return false;
-  const Leaf& last = *leaves_.back();
-  taken = last.entries[last.count - 1];
-  remove(leaves_.size() - 1, last.count - 1);
+  if (branches_.empty()) return false;
+  const Branch& branch = *branches_.back();
+  const Leaf& leaf = *branch.leaves[branch.count - 1];
+  taken = leaf.entries[leaf.count - 1];
+  remove({branches_.size() - 1, branch.count - 1, leaf.count - 1});
   return true;
 }
 
 Bytes BestFitIndex::largest() const {
-  if (leaves_.empty()) return 0;
-  const Leaf& last = *leaves_.back();
-  return last.entries[last.count - 1].size;
+  if (branches_.empty()) return 0;
+  const Branch& branch = *branches_.back();
+  const Leaf& leaf = *branch.leaves[branch.count - 1];
+  return leaf.entries[leaf.count - 1].size;
 }
 
 }  // namespace headroom

@@ -1,7 +1,7 @@
 // Free blocks ordered by (size, address): the order in which best-fit allocators search. Sorted
-// leaves of a few dozen entries under one sorted row of leaf keys: every operation is two binary
-// searches and a short move inside one leaf, in a few nanoseconds while there are few entries and
-// with logarithmically many comparisons when there are many.
+// leaves of a few dozen entries, in branches of a few dozen leaves, under one row of branches:
+// every operation is three binary searches and short moves, in a few nanoseconds while there are
+// few entries and with logarithmically many comparisons when there are millions.
 #pragma once
 
 #include <array>
@@ -28,7 +28,6 @@ class BestFitIndex {
   // Takes out the smallest entry of at least `size`, at the lowest address among equals.
   // False when there is none.
   bool take_at_least(Bytes size, Entry& taken);
-
   // Takes out the largest entry, at the highest address among equals. False when there is none.
   bool take_largest(Entry& taken);
 
@@ -38,11 +37,12 @@ class BestFitIndex {
   std::vector<Entry> entries() const;
   std::vector<Entry> largest_entries(std::size_t count) const;
 
-  bool empty() const { return leaves_.empty(); }
+  bool empty() const { return branches_.empty(); }
   Bytes largest() const;
 
  private:
   static constexpr std::size_t kLeafEntries = 32;
+  static constexpr std::size_t kBranchLeaves = 64;
   struct Key {
     Bytes size = 0;
     Address address = 0;
@@ -51,18 +51,45 @@ class BestFitIndex {
     std::size_t count = 0;
     std::array<Entry, kLeafEntries> entries;
   };
+  struct Branch {
+    std::size_t count = 0;
+    std::array<Key, kBranchLeaves> firsts;  // no key of leaves[i] is before firsts[i]
+    std::array<Leaf*, kBranchLeaves> leaves;
+  };
+  struct Place {
+    std::size_t branch = 0;
+    std::size_t leaf = 0;
+    std::size_t entry = 0;
+  };
 
   // Without branches to predict: one add per halving.
   template <typename Item>
   static std::size_t lower_bound(const Item* items, std::size_t count, const Key& key);
+  static std::size_t last_not_after(const Key* firsts, std::size_t count, const Key& key);
 
-  std::size_t leaf_for(const Key& key) const;
-  void split(std::size_t leaf);
-  void remove(std::size_t leaf, std::size_t position);
+  Leaf& leaf_at(const Place& place) const { return *branches_[place.branch]->leaves[place.leaf]; }
+  // Where the key is or would be put: in the leaf whose range covers it.
+  Place place_of(const Key& key) const;
+  // Of the first entry not before the key; false when there is none.
+  bool find(const Key& key, Place& place) const;
+  void make_room(Place& place, const Key& key);
+  void split_branch(std::size_t branch);
+  void remove(const Place& place);
+  void drop_leaf(std::size_t branch, std::size_t leaf);
 
-  std::vector<std::unique_ptr<Leaf>> leaves_;  // none is empty
-  std::vector<Key> firsts_;                    // no key of leaves_[i] is before firsts_[i]
-  std::vector<std::unique_ptr<Leaf>> spare_;   // emptied leaves, kept: no heap traffic per step
+  // Emptied nodes are kept: no heap traffic per step.
+  template <typename Node>
+  struct Nodes {
+    std::vector<std::unique_ptr<Node>> all;
+    std::vector<Node*> spare;
+
+    Node* take();
+  };
+
+  std::vector<Branch*> branches_;  // none is empty, and neither is a leaf
+  std::vector<Key> firsts_;        // no key of branches_[i] is before firsts_[i]
+  Nodes<Leaf> leaf_nodes_;
+  Nodes<Branch> branch_nodes_;
 };
 
 }  // namespace headroom
