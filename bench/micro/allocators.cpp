@@ -1,10 +1,12 @@
 // What one allocation and its release cost under each strategy, on meta: book-keeping only, no
-// memory is touched. Every registered example takes part by name.
+// memory is touched. Every registered example takes part by name, and beside them the process's own
+// malloc, which LD_PRELOAD may replace by tcmalloc, jemalloc or mimalloc.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -27,6 +29,25 @@ std::unique_ptr<Device> make_device() {
       Spec("meta", {{"capacity", "64GiB"}}));
 }
 
+constexpr const char* kPeer = "process_malloc";
+
+// malloc and free as the process has them, below the same loads.
+class ProcessMalloc final : public Allocator {
+ public:
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    auto* data = static_cast<std::byte*>(std::malloc(bytes));
+    benchmark::DoNotOptimize(data);
+    return {.requested = bytes, .size = bytes, .data = data};
+  }
+  void deallocate(const Block& block) override { std::free(block.data); }
+  AllocatorStatistics statistics() const override { return {}; }
+};
+
+std::unique_ptr<Allocator> make(const std::string& spec, DeviceMemory& memory) {
+  if (spec == kPeer) return std::make_unique<ProcessMalloc>();
+  return make_allocator(Spec::parse_composition(spec), memory);
+}
+
 constexpr std::uint64_t kSeed = 20240607;
 
 // The figure to compare between the three benchmarks and with other allocators.
@@ -39,7 +60,7 @@ void report_pairs(benchmark::State& state, std::size_t pairs_per_iteration) {
 // The cache's best case: the block just given back is taken again.
 void lifo(benchmark::State& state, const std::string& spec) {
   const auto device = make_device();
-  const auto allocator = make_allocator(Spec::parse(spec), device->memory());
+  const auto allocator = make(spec, device->memory());
   for (auto _ : state) {
     const Block block = allocator->allocate(kKiB, {});
     benchmark::DoNotOptimize(block.address);
@@ -64,7 +85,7 @@ void random_500_live(benchmark::State& state, const std::string& spec) {
     request = {slot(random), static_cast<Bytes>(std::exp2(exponent(random)))};
 
   const auto device = make_device();
-  const auto allocator = make_allocator(Spec::parse(spec), device->memory());
+  const auto allocator = make(spec, device->memory());
   std::vector<Block> live(kLive);
   for (std::size_t i = 0; i < kLive; ++i) live[i] = allocator->allocate(requests[i].bytes, {});
   std::size_t next = 0;
@@ -131,9 +152,10 @@ StepSequence read_step(const Trace& trace) {
 void training_step(benchmark::State& state, const std::string& spec) {
   static const StepSequence step = read_step(record_run());
   const auto device = make_device();
-  const auto allocator = make_allocator(Spec::parse(spec), device->memory());
+  const auto allocator = make(spec, device->memory());
   std::vector<Block> persistent;
-  for (const Bytes bytes : step.persistent) persistent.push_back(allocator->allocate(bytes, {}));
+  for (const Bytes bytes : step.persistent)
+    persistent.push_back(allocator->allocate(bytes, {.persistent = true}));
   std::vector<Block> live(step.slots);
   for (auto _ : state) {
     for (const StepEvent& event : step.events) {
@@ -150,14 +172,14 @@ void training_step(benchmark::State& state, const std::string& spec) {
 }  // namespace
 
 void register_allocator_benchmarks() {
-  for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all()) {
-    for (const std::string& spec : strategy.examples) {
-      benchmark::RegisterBenchmark(("allocators/lifo_1KiB/" + spec).c_str(), lifo, spec);
-      benchmark::RegisterBenchmark(("allocators/random_500_live/" + spec).c_str(), random_500_live,
-                                   spec);
-      benchmark::RegisterBenchmark(("allocators/training_step/" + spec).c_str(), training_step,
-                                   spec);
-    }
+  std::vector<std::string> specs = {kPeer};
+  for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
+    specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
+  for (const std::string& spec : specs) {
+    benchmark::RegisterBenchmark(("allocators/lifo_1KiB/" + spec).c_str(), lifo, spec);
+    benchmark::RegisterBenchmark(("allocators/random_500_live/" + spec).c_str(), random_500_live,
+                                 spec);
+    benchmark::RegisterBenchmark(("allocators/training_step/" + spec).c_str(), training_step, spec);
   }
 }
 
