@@ -18,6 +18,7 @@ from reports.read import RunData
 from reports.view_cells import build_cells
 from reports.view_claims import build_claims
 from reports.view_cost import build_cost
+from reports.view_instrument import build_instrument, control_experiments
 from reports.view_matrix import build_matrix
 from reports.view_summary import build_summary
 
@@ -30,7 +31,9 @@ def render(data: RunData) -> str:
     matrix_entries: list[dict[str, Any]] = data.verdicts["matrix"] if data.verdicts else []
     looks = AllocatorLooks({record["cell"]["allocator"] for record in (*data.samples, *matrix_entries)})
     arms = ArmIndex(data.samples, matrix_entries)
-    cells = build_cells(data.directory, data.samples, matrix_entries, looks)
+    controls = control_experiments(data.run)
+    measured = [sample for sample in data.samples if sample["experiment"] not in controls]
+    cells = build_cells(data.directory, measured, matrix_entries, looks)
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
     script = _asset("report.js")
     environment = jinja2.Environment(
@@ -51,6 +54,7 @@ def render(data: RunData) -> str:
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
         cost=build_cost(data.run),
+        instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
         terms=glossary.terms(),
         words=glossary.verdicts(),

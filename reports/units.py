@@ -99,7 +99,7 @@ def canonical(unit: str, metric: str) -> str:
 def unit_of(metric: str) -> str:
     """Units live in metric names: reserved_bytes.initial → bytes."""
     for field in reversed(metric.split(".")):
-        if field.endswith("_bytes") or field == "bytes":
+        if field.endswith("_bytes") or field == "bytes" or "_bytes_per_" in field:
             return "bytes"
         if field.endswith("_ns"):
             return "ns"

@@ -15,6 +15,7 @@ ExitCode doctor_command(const DoctorOptions& options);
 ExitCode compare_command(const CompareOptions& options);
 ExitCode merge_command(const MergeOptions& options);
 ExitCode export_state_command(const ExportStateOptions& options);
+ExitCode selftest_command(const SelftestOptions& options);
 ExitCode sample_command(const SampleOptions& options);
 ExitCode touch_command(const TouchOptions& options);
 

@@ -2,11 +2,17 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "harness/base/error.h"
+#include "harness/cli/options.h"
 
 namespace headroom {
+
+// Measures and records what is asked for; returns where. Nothing when it was interrupted, which
+// has been told.
+std::optional<std::filesystem::path> record_run(const RunOptions& options);
 
 struct Judged {
   std::string headline;

@@ -25,6 +25,7 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const ExportStateOptions& options) const {
       return export_state_command(options);
     }
+    ExitCode operator()(const SelftestOptions& options) const { return selftest_command(options); }
     ExitCode operator()(const SampleOptions& options) const { return sample_command(options); }
     ExitCode operator()(const TouchOptions& options) const { return touch_command(options); }
     ExitCode operator()(const PrintText& text) const {

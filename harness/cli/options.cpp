@@ -17,6 +17,7 @@ namespace headroom {
 namespace {
 
 constexpr const char* kExamples = R"(Examples
+  headroom selftest                     is this machine quiet enough to compare times on?
   headroom doctor                       what this machine can run, and what the rest would need
   headroom list                         workloads, allocators, devices, suites and claims by name
   headroom run quick                    a few minutes: measure, judge the claims, write the report
@@ -45,6 +46,11 @@ constexpr const char* kRunExamples = R"(Examples
   headroom run my-suite.toml --seed 7 --out /data/runs
 
 The last line on standard output is the path of the report.)";
+
+constexpr const char* kSelftestNotes = R"(
+About a minute. Identical arms must not look different, and a slowdown, a leak and a fragmentation
+put in on purpose must be seen; what identical arms say counts towards this machine's calibration.
+Exit status 12 when something that is there was not seen, or identical arms differ too often.)";
 
 // "axis=value" as -a takes it; the value may hold '=' itself.
 void add_override(AxisOverrides& axes, const std::string& text) {
@@ -197,6 +203,32 @@ class VerifyArguments {
   std::vector<std::string> arguments_;
 };
 
+// headroom selftest: as RunArguments.
+class SelftestArguments {
+ public:
+  explicit SelftestArguments(CLI::App& app)
+      : command_(*app.add_subcommand("selftest", "Does the instrument see what is known?")) {
+    command_.footer(kSelftestNotes);
+    command_.add_option("--seed", selftest_.seed, "Of every random order (default: drawn)");
+    command_.add_option("--out", selftest_.out, "Where its run goes")->capture_default_str();
+    command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
+    command_.add_flag("--json", selftest_.json, "For programs");
+  }
+
+  bool parsed() const { return command_.parsed(); }
+
+  SelftestOptions options() const {
+    SelftestOptions selftest = selftest_;
+    selftest.progress = parse_progress_style(progress_);
+    return selftest;
+  }
+
+ private:
+  CLI::App& command_;
+  SelftestOptions selftest_;
+  std::string progress_ = "auto";
+};
+
 CLI::App& add_merge(CLI::App& app, MergeOptions& merge) {
   CLI::App* command = app.add_subcommand("merge", "Make one run of the shards of a run");
   command->add_option("shards", merge.shards, "Run directories that --shard made")->required();
@@ -289,6 +321,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   app.require_subcommand(0, 1);
 
   const RunArguments run(app);
+  const SelftestArguments selftest(app);
   ListOptions list;
   ReplayOptions replay;
   std::string plan_time = "2s";
@@ -331,6 +364,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   }
 
   if (run.parsed()) return run.options(argv);
+  if (selftest.parsed()) return selftest.options();
   if (list_command.parsed()) return list;
   if (verify.parsed()) return verify.options();
   if (replay_command.parsed()) {

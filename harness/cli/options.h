@@ -80,6 +80,13 @@ struct ExportStateOptions {
   std::filesystem::path out;
 };
 
+struct SelftestOptions {
+  std::optional<std::uint64_t> seed;
+  std::filesystem::path out = "runs";
+  ProgressStyle progress = ProgressStyle::automatic;
+  bool json = false;
+};
+
 // Hidden: what the runner starts for each sample.
 struct SampleOptions {
   std::string request;
@@ -98,7 +105,7 @@ struct PrintText {
 
 using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ReportOptions,
                              DoctorOptions, CompareOptions, MergeOptions, ExportStateOptions,
-                             SampleOptions, TouchOptions, PrintText>;
+                             SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

@@ -107,13 +107,16 @@ void tell(const RunOutcome& outcome, const RunDirectory& directory) {
     fmt::print("The budget is spent. For the rest: {}\n", resume_command(directory));
 }
 
+void tell_interrupted(std::size_t samples, const RunDirectory& directory) {
+  fmt::print(stderr, "Interrupted; {} samples are kept. Go on with: {}\n", samples,
+             resume_command(directory));
+}
+
 ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
                 const RunOptions& options) {
   const RunOutcome outcome = measure(info, recorded, directory, options);
   if (outcome.interrupted) {
-    fmt::print(stderr, "Interrupted; {} samples are kept. Go on with: {}\n",
-               recorded.size() + static_cast<std::size_t>(outcome.recorded),
-               resume_command(directory));
+    tell_interrupted(recorded.size() + static_cast<std::size_t>(outcome.recorded), directory);
     return ExitCode::interrupted;
   }
   tell(outcome, directory);
@@ -166,6 +169,16 @@ ExitCode resume(const RunOptions& options) {
 }
 
 }  // namespace
+
+std::optional<std::filesystem::path> record_run(const RunOptions& options) {
+  const Plan plan = make_plan(options);
+  RunDirectory directory = RunDirectory::create(options.out, plan.suite);
+  RunInfo info = new_run(options, plan, directory);
+  const RunOutcome outcome = measure(info, {}, directory, options);
+  if (!outcome.interrupted) return directory.path();
+  tell_interrupted(static_cast<std::size_t>(outcome.recorded), directory);
+  return std::nullopt;
+}
 
 ExitCode run_command(const RunOptions& options) {
   if (!options.resume.empty()) return resume(options);

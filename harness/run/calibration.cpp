@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "harness/run/wording.h"
 #include "harness/stats/distributions.h"
 
 namespace headroom {
@@ -12,10 +13,25 @@ namespace {
 constexpr double kNominalRate = 0.05;
 constexpr double kUnbelievable = 0.01;
 
+std::string sentence_of(const IdenticalArms& arms, const Metric& metric) {
+  const Comparison& comparison = arms.finding.comparison;
+  const auto effect = [&](double theta) {
+    return effect_text(theta, arms.finding.scale, metric.unit);
+  };
+  return fmt::format(
+      "{}, twice the same cell: {} of the second against the first {} (interval {} "
+      "… {}, {} pairs): {}.",
+      arms.experiment->id, metric.text, effect(comparison.theta), effect(comparison.ci95.low),
+      effect(comparison.ci95.high), comparison.pairs,
+      arms.alarm ? "looks different, as chance has it in 1 of 20 cases"
+                 : "no difference, as it must be");
+}
+
 }  // namespace
 
-Calibration count_alarms(const std::vector<Experiment>& experiments, const SampleTable& table) {
-  Calibration counted;
+std::vector<IdenticalArms> compare_identical_arms(const std::vector<Experiment>& experiments,
+                                                  const SampleTable& table) {
+  std::vector<IdenticalArms> comparisons;
   const Metric& metric = find_metric("steady_step_time_ns");
   for (const Experiment& experiment : experiments) {
     for (std::size_t a = 0; a < experiment.arms.size(); ++a) {
@@ -25,10 +41,25 @@ Calibration count_alarms(const std::vector<Experiment>& experiments, const Sampl
                                      experiment.arms[b].name, metric, Scale::log_ratio);
         const Interval& interval = finding.comparison.ci95;
         if (!finding.compared || finding.comparison.exact || std::isinf(interval.low)) continue;
-        ++counted.aa_comparisons;
-        if (interval.low > 0 || interval.high < 0) ++counted.false_alarms;
+        IdenticalArms arms{.experiment = &experiment,
+                           .first = experiment.arms[a].name,
+                           .second = experiment.arms[b].name,
+                           .finding = finding,
+                           .alarm = interval.low > 0 || interval.high < 0,
+                           .why = ""};
+        arms.why = sentence_of(arms, metric);
+        comparisons.push_back(std::move(arms));
       }
     }
+  }
+  return comparisons;
+}
+
+Calibration count_alarms(const std::vector<IdenticalArms>& comparisons) {
+  Calibration counted;
+  for (const IdenticalArms& arms : comparisons) {
+    ++counted.aa_comparisons;
+    if (arms.alarm) ++counted.false_alarms;
   }
   return counted;
 }

@@ -14,9 +14,20 @@ namespace headroom {
 
 inline constexpr int kComparisonsToCalibrate = 40;
 
-// A/A comparisons of these experiments: step time of two arms that are the same cell, with pairs
-// enough for an interval.
-Calibration count_alarms(const std::vector<Experiment>& experiments, const SampleTable& table);
+// Two arms that are the same cell, compared by step time.
+struct IdenticalArms {
+  const Experiment* experiment = nullptr;
+  std::string first;
+  std::string second;
+  Finding finding;
+  bool alarm = false;  // they look different: the 95 % interval leaves 0 out
+  std::string why;     // one sentence
+};
+
+// Those with pairs enough for an interval. Keeps pointers into `experiments`.
+std::vector<IdenticalArms> compare_identical_arms(const std::vector<Experiment>& experiments,
+                                                  const SampleTable& table);
+Calibration count_alarms(const std::vector<IdenticalArms>& comparisons);
 
 struct CalibrationState {
   Calibration counted;

@@ -51,14 +51,14 @@ void put_baseline_first(const TomlSection& section, std::vector<std::string>& ar
   std::rotate(arms.begin(), found, found + 1);
 }
 
-// The clean arm, the same again if it stands there twice, then the injections.
+// The clean arm, then what is compared with it: the same again, or an injection.
 void check_control(const TomlSection& section, const Matrix& matrix) {
   const auto found = matrix.values.find("inject");
   const bool clean_first = found != matrix.values.end() && found->second.front() == kNoInjection;
-  if (!clean_first || found->second.back() == kNoInjection)
+  if (!clean_first || found->second.size() < 2)
     section.fail(section.table(),
                  fmt::format("control '{}' needs inject = [\"{}\", …]: the clean cell first, then "
-                             "what is injected",
+                             "itself again or what is injected",
                              matrix.id, kNoInjection));
 }
 

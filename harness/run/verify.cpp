@@ -171,6 +171,15 @@ Json matrix_json(const MatrixEntry& entry, const CalibrationState& calibration) 
   return json;
 }
 
+Json identical_json(const IdenticalArms& arms, const CalibrationState& calibration) {
+  return {{"experiment", arms.experiment->id},
+          {"arms", {arms.first, arms.second}},
+          {"comparison", comparison_json(arms.finding, std::log1p(kNoisyMargin), std::nullopt,
+                                         arms.alarm ? "DIFFERENT" : "NO-DIFFERENCE", calibration)},
+          {"alarm", arms.alarm},
+          {"why", arms.why}};
+}
+
 Json control_json(const Control& control, const CalibrationState& calibration) {
   const Finding& finding = control.finding;
   const std::string_view outcome = to_string(control.sight);
@@ -233,12 +242,14 @@ Json failures_json(const VerifyInput& input) {
 }  // namespace
 
 Calibration calibration_of(const VerifyInput& input) {
-  return count_alarms(input.experiments, SampleTable(input.samples, input.additions));
+  return count_alarms(
+      compare_identical_arms(input.experiments, SampleTable(input.samples, input.additions)));
 }
 
 std::string verdicts_json(const VerifyInput& input) {
   const SampleTable table(input.samples, input.additions);
-  Calibration counted = count_alarms(input.experiments, table);
+  const auto identical = compare_identical_arms(input.experiments, table);
+  Calibration counted = count_alarms(identical);
   counted.aa_comparisons += input.calibration.aa_comparisons;
   counted.false_alarms += input.calibration.false_alarms;
   const CalibrationState calibration = state_of(counted);
@@ -267,7 +278,10 @@ std::string verdicts_json(const VerifyInput& input) {
   json["calibration"] = {{"status", calibration.status},
                          {"aa_comparisons", counted.aa_comparisons},
                          {"false_alarms", counted.false_alarms},
-                         {"why", calibration.why}};
+                         {"why", calibration.why},
+                         {"comparisons", Json::array()}};
+  for (const IdenticalArms& arms : identical)
+    json["calibration"]["comparisons"].push_back(identical_json(arms, calibration));
   json["sensitivity"] = {{"status", sensitivity.status}, {"why", sensitivity.why}};
   json["controls"] = Json::array();
   for (const Control& control : controls)

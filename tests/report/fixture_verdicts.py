@@ -15,7 +15,7 @@ def comparison_of(theta: float, spread: float, word: str = "") -> dict[str, Any]
         "estimator": "exact" if exact else "hodges_lehmann",
         "scale": "log_ratio",
         "theta": theta,
-        "effect": math.expm1(theta),
+        "effect": math.expm1(theta) if theta < 10 else None,
         "ci90": None if exact else [theta - spread, theta + spread],
         "ci95": None if exact else [theta - 1.3 * spread, theta + 1.3 * spread],
         "n_pairs": 1 if exact else 10,
@@ -131,6 +131,27 @@ def claim_of(identity: str, title: str, statement: str, word: str, parts: list[d
     }
 
 
+def control_of(arm: str, injected: str, metric: str, unit: str, theta: float, spread: float) -> dict[str, Any]:
+    """An effect put in on purpose: a slowdown where it is noisy, else a difference known exactly."""
+    outcome = "seen" if theta > 1.3 * spread else "missed"
+    comparison = comparison_of(theta, spread, outcome)
+    if spread == 0:
+        comparison = {**comparison, "scale": "difference", "effect": None, "ci95": [theta, theta]}
+    return {
+        "experiment": "synthetic/control",
+        "arm": arm,
+        "device": "host(capacity=256MiB)" if spread else "meta(capacity=256MiB)",
+        "injected": injected,
+        "metric": metric,
+        "unit": unit,
+        "baseline_value": None,
+        "treatment_value": None,
+        "comparison": comparison,
+        "outcome": outcome,
+        "why": f"SYNTHETIC. Put in: {injected}.",
+    }
+
+
 def verdicts_of(matrix: list[dict[str, Any]]) -> dict[str, Any]:
     figures = {(entry["experiment"], entry["arm"]): entry["values"] for entry in matrix}
     swept = [experiment for experiment, arm in figures if experiment.startswith("S02/") and arm == "growth"]
@@ -233,7 +254,39 @@ def verdicts_of(matrix: list[dict[str, Any]]) -> dict[str, Any]:
             "aa_comparisons": 12,
             "false_alarms": 1,
             "why": "12 of at least 40 A/A comparisons so far.",
+            "comparisons": [
+                {
+                    "experiment": f"synthetic/{name}",
+                    "arms": ["none", "none#2"],
+                    "comparison": comparison_of(theta, 0.008),
+                    "alarm": theta > 0.02,
+                    "why": "SYNTHETIC. Twice the same cell.",
+                }
+                for name, theta in (("control", 0.003), ("identical", 0.021))
+            ],
         },
+        "sensitivity": {"status": "sensitive", "why": "SYNTHETIC. All 3 effects put in on purpose were seen."},
+        "controls": [
+            control_of(
+                "slowdown", "a wait of 6.1 % of the step's own time", "steady_step_time_ns", "ns", 0.058, 0.011
+            ),
+            control_of(
+                "leak",
+                "a block of 64.0 KiB that each step keeps",
+                "steady_allocated_growth_bytes_per_step",
+                "B",
+                65536,
+                0,
+            ),
+            control_of(
+                "fragmentation",
+                "a block of 256 B left behind after every op of the first step",
+                "external_fragmentation",
+                "1",
+                0.268,
+                0,
+            ),
+        ],
         "exclusions": [{"experiment": "S03/host", "block": 4, "why": "machine probe at 71 % of the best"}],
         "failures": [
             {
