@@ -113,7 +113,10 @@ class RunArguments {
         ->take_all()
         ->expected(1);
     command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)");
-    command_.add_option("--max-pairs", run_.max_pairs, "At most so many blocks per experiment")
+    command_
+        .add_option("--max-pairs", run_.max_pairs,
+                    "At most so many pairs (blocks) per experiment: fewer than the suite asks for, "
+                    "or as many as the noise of a pilot of ten makes it want")
         ->check(CLI::PositiveNumber);
     command_
         .add_option("--shard", shard_,

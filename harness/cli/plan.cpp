@@ -10,6 +10,7 @@
 #include "harness/run/filter.h"
 #include "harness/run/provenance.h"
 #include "harness/run/sample_process.h"
+#include "harness/run/sample_size.h"
 #include "harness/run/schedule.h"
 
 namespace headroom {
@@ -70,6 +71,10 @@ Plan make_plan(const RunOptions& options) {
       return std::none_of(plan.experiments.begin(), plan.experiments.end(),
                           [&](const Experiment& experiment) { return experiment.origin == id; });
     });
+  if (const int cap = options.max_pairs.value_or(suite.max_pairs); cap > 0) {
+    const auto claims = plan.claims.empty() ? std::vector<Claim>{} : find_claims(plan.claims);
+    plan_stages(plan.experiments, planned_comparisons(plan.experiments, claims).size(), cap);
+  }
   if (plan.experiments.empty())
     throw NothingSelected(
         fmt::format("--filter '{}' leaves nothing of suite {}; see what there is "

@@ -25,7 +25,11 @@ using Seconds = std::chrono::seconds;
 
 void print_plan(const Plan& plan) {
   for (const Experiment& experiment : plan.experiments) {
-    fmt::print("{}\n", experiment.id);
+    fmt::print("{}{}\n", experiment.id,
+               experiment.max_blocks > experiment.blocks
+                   ? fmt::format(" (a pilot of {} pairs; up to {} where its noise asks for more)",
+                                 experiment.blocks, experiment.max_blocks)
+                   : "");
     for (const Arm& arm : experiment.arms) {
       const auto unsupported = unsupported_sample(arm.cell);
       fmt::print("  {} x {}{}\n", experiment.blocks, arm.cell.id(),
@@ -75,8 +79,13 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
   Progress progress(options.progress);
   RunOutcome outcome;
   try {
-    outcome = run_experiments(info, recorded, directory, progress,
-                              {.budget = options.budget, .max_pairs = options.max_pairs});
+    outcome =
+        run_experiments(info, recorded, directory, progress,
+                        {.budget = options.budget,
+                         .max_pairs = options.max_pairs,
+                         .comparisons = planned_comparisons(
+                             info.experiments, info.claims.empty() ? std::vector<Claim>{}
+                                                                   : find_claims(info.claims))});
   } catch (const InputError& error) {
     info.status = RunStatus::interrupted;
     try {
@@ -103,6 +112,9 @@ void tell(const RunOutcome& outcome, const RunDirectory& directory) {
         "Blocks during which the machine fell below {:.0f} % of its best speed, or something else "
         "had its cores, and which are not compared: {}; run again in their place: {}.\n",
         100 * kSlowMachine, outcome.slow_blocks, outcome.repeat_blocks);
+  if (outcome.stage_blocks > 0)
+    fmt::print("Blocks added because the noise of the pilots asked for more pairs: {}.\n",
+               outcome.stage_blocks);
   if (outcome.out_of_budget)
     fmt::print("The budget is spent. For the rest: {}\n", resume_command(directory));
 }

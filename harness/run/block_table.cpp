@@ -49,6 +49,12 @@ int BlockTable::slow_blocks() const {
   return count;
 }
 
+int BlockTable::next_number(std::size_t experiment) const {
+  const auto& recorded = states_[experiment];
+  const int last = recorded.empty() ? 0 : recorded.rbegin()->first + 1;
+  return std::max(experiments_[experiment].blocks, last);
+}
+
 std::vector<int> BlockTable::repeats_due(std::size_t experiment, int max_blocks, int added) const {
   const int planned = experiments_[experiment].blocks + added;
   int most = planned + (planned + kBlocksPerRepeat - 1) / kBlocksPerRepeat;

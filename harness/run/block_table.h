@@ -29,6 +29,7 @@ class BlockTable {
   bool is_complete(std::size_t experiment, int block) const;
   int slow_blocks() const;
   double best_probe_gflops() const { return best_probe_; }
+  int next_number(std::size_t experiment) const;  // above all planned and recorded
   // Numbers of the blocks to run in place of slow ones; none where metrics are exact. `max_blocks`
   // bounds an experiment's blocks, these included; 0 = no bound of its own. `added` blocks were
   // asked for beyond those planned.

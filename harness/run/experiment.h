@@ -24,6 +24,7 @@ struct Experiment {
   std::string point;      // value of the sweep parameter, "" without a sweep
   std::vector<Arm> arms;  // the first is the baseline unless a claim part says otherwise
   int blocks = 1;         // each block runs every arm once, in random order, in fresh processes
+  int max_blocks = 0;     // to which the noise of the first ones may raise that; 0: it may not
   int timeout_s = 300;    // per sample
   // Of one sample, for the time still to go; an estimate, 0 where nobody has one.
   double estimated_seconds = 0;

@@ -95,13 +95,13 @@ std::string more_pairs(const ClaimPart& part, const PartVerdict& verdict) {
   }
   if (hardest == nullptr) return "";
   const Comparison& comparison = hardest->finding.comparison;
-  const std::string number = needed > kManyPairs
-                                 ? fmt::format("More than {}", kManyPairs)
-                                 : fmt::format("About {}", std::max(needed, comparison.pairs + 1));
+  const std::size_t pairs = std::max(needed, comparison.pairs + 1);
+  const std::string number = needed > kManyPairs ? fmt::format("More than {}", kManyPairs)
+                                                 : fmt::format("About {}", pairs);
+  const std::string how = needed > kManyPairs ? "" : fmt::format(" (--max-pairs {})", pairs);
   return fmt::format(
-      "{} pairs instead of {}, which could have seen an effect of {}, or a quieter "
-      "machine.",
-      number, comparison.pairs,
+      "{} pairs instead of {}{}, which could have seen an effect of {}, or a quieter machine.",
+      number, comparison.pairs, how,
       effect_text(comparison.mde, hardest->finding.scale, hardest->metric->unit));
 }
 

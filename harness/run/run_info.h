@@ -63,8 +63,9 @@ struct MergedShard {
   int samples = 0;
 };
 
-// Blocks that were added to an experiment after its results had been looked at.
-enum class AddedFor { inconclusive, failed };
+// Why blocks were added to an experiment: after a look at its results, or by plan as a second
+// stage, sized by the dispersion of the first and by nothing else.
+enum class AddedFor { inconclusive, failed, dispersion };
 std::string to_string(AddedFor reason);
 
 struct Addition {

@@ -2,6 +2,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "harness/base/error.h"
@@ -41,6 +42,7 @@ Json experiment_to_json(const Experiment& experiment) {
           {"point", experiment.point},
           {"kind", experiment.kind == ExperimentKind::control ? kControl : kComparison},
           {"blocks", experiment.blocks},
+          {"max_blocks", std::max(experiment.blocks, experiment.max_blocks)},
           {"timeout_s", experiment.timeout_s},
           {"arms", arms}};
 }
@@ -52,6 +54,7 @@ Experiment experiment_from(const Json& json) {
                         .arms = {},
                         .blocks = json.at("blocks").get<int>(),
                         .timeout_s = json.at("timeout_s").get<int>()};
+  experiment.max_blocks = json.value("max_blocks", 0);
   if (json.value("kind", kComparison) == kControl) experiment.kind = ExperimentKind::control;
   for (const Json& arm : json.at("arms"))
     experiment.arms.push_back({arm.at("name").get<std::string>(), cell_from_json(arm.at("cell"))});
@@ -137,6 +140,12 @@ RunCost cost_from(const Json& json) {
   return cost;
 }
 
+AddedFor added_for(const std::string& text) {
+  for (const AddedFor reason : {AddedFor::failed, AddedFor::dispersion})
+    if (text == to_string(reason)) return reason;
+  return AddedFor::inconclusive;
+}
+
 Json addition_to_json(const Addition& addition) {
   return {{"experiment", addition.experiment},
           {"reason", to_string(addition.reason)},
@@ -147,7 +156,7 @@ Json addition_to_json(const Addition& addition) {
 
 Addition addition_from(const Json& json) {
   return {.experiment = json.at("experiment").get<std::string>(),
-          .reason = json.at("reason") == "failed" ? AddedFor::failed : AddedFor::inconclusive,
+          .reason = added_for(json.at("reason").get<std::string>()),
           .added = json.at("added").get<std::string>(),
           .first_block = json.at("first_block").get<int>(),
           .blocks = json.at("blocks").get<int>()};
@@ -188,6 +197,7 @@ MergedShard merged_shard_from(const Json& json) {
 }  // namespace
 
 std::string to_string(AddedFor reason) {
+  if (reason == AddedFor::dispersion) return "dispersion";
   return reason == AddedFor::failed ? "failed" : "inconclusive";
 }
 

@@ -52,6 +52,7 @@ class Run {
         table_(info.experiments),
         seconds_(info.experiments.size()) {
     for (const Sample& sample : recorded) table_.remember(sample);
+    if (may_grow()) samples_ = recorded;
   }
 
   RunOutcome operator()() {
@@ -70,7 +71,8 @@ class Run {
         outcome_.interrupted = !run_block(queue_.front());
         if (!outcome_.interrupted) queue_.pop_front();
       }
-    } while (!outcome_.interrupted && !outcome_.out_of_budget && add_repeats());
+    } while (!outcome_.interrupted && !outcome_.out_of_budget &&
+             (add_repeats() || add_second_stage()));
     outcome_.slow_blocks = table_.slow_blocks();
     info_.cost.wall_s += seconds_since(begin_);
     return outcome_;
@@ -84,6 +86,15 @@ class Run {
         if (addition.experiment == info_.experiments[experiment].id)
           numbers.push_back(addition.first_block + i);
     return numbers;
+  }
+
+  int stage_blocks(std::size_t experiment) const {
+    int blocks = 0;
+    for (const Addition& addition : info_.additions)
+      if (addition.experiment == info_.experiments[experiment].id &&
+          addition.reason == AddedFor::dispersion)
+        blocks += addition.blocks;
+    return blocks;
   }
 
   void enqueue(Block block) {
@@ -133,6 +144,7 @@ class Run {
       directory_.append(*sample);
       ++outcome_.recorded;
       table_.remember(*sample);
+      if (may_grow()) samples_.push_back(*sample);
       if (table_.best_probe_gflops() > 0) info_.best_probe_gflops = table_.best_probe_gflops();
       if (sample->status != SampleStatus::unsupported)
         seconds_[block.experiment].push_back(seconds_since(begin));
@@ -196,8 +208,10 @@ class Run {
     if (info_.shard) return false;
     for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
       const auto arms = static_cast<int>(info_.experiments[i].arms.size());
-      for (const int number : table_.repeats_due(i, options_.max_pairs.value_or(0),
-                                                 static_cast<int>(added_blocks(i).size()))) {
+      const auto added = static_cast<int>(added_blocks(i).size());
+      // A second stage lies within the bound; blocks asked for after a look lie beyond it.
+      const int bound = options_.max_pairs ? std::max(1, *options_.max_pairs - stage_blocks(i)) : 0;
+      for (const int number : table_.repeats_due(i, bound, added)) {
         enqueue(make_block(info_.experiments[i], i, number, info_.seed));
         ++outcome_.repeat_blocks;
         info_.planned_samples += arms;
@@ -211,6 +225,37 @@ class Run {
     return !queue_.empty();
   }
 
+  bool may_grow() const {
+    return std::any_of(info_.experiments.begin(), info_.experiments.end(),
+                       [](const Experiment& e) { return e.max_blocks > e.blocks; });
+  }
+
+  // Once, when the pilots are whole; false when their dispersion asks for nothing.
+  bool add_second_stage() {
+    // Shards see parts of a pilot; the merged run adds the stage when it is gone on with.
+    if (info_.shard || !may_grow()) return false;
+    for (const auto& [i, wanted, blocks] :
+         second_stages(info_.experiments, options_.comparisons, samples_)) {
+      const Experiment& experiment = info_.experiments[i];
+      if (stage_blocks(i) > 0) continue;
+      progress_.note(fmt::format(
+          "{}: the pilot of {} pairs varies so much that {} are wanted; the cap is {}: {} more",
+          experiment.id, experiment.blocks, wanted, experiment.max_blocks, blocks));
+      info_.additions.push_back({.experiment = experiment.id,
+                                 .reason = AddedFor::dispersion,
+                                 .added = timestamp_now(),
+                                 .first_block = table_.next_number(i),
+                                 .blocks = blocks});
+      info_.planned_samples += blocks * static_cast<int>(experiment.arms.size());
+      outcome_.stage_blocks += blocks;
+      for (int n = 0; n < blocks; ++n)
+        enqueue(make_block(experiment, i, info_.additions.back().first_block + n, info_.seed));
+    }
+    // Before they run: a run that is killed goes on with the same stage.
+    if (!queue_.empty()) directory_.write(info_);
+    return !queue_.empty();
+  }
+
   RunInfo& info_;
   RunDirectory& directory_;
   Progress& progress_;
@@ -219,6 +264,7 @@ class Run {
   const Clock::time_point begin_ = Clock::now();
   std::deque<Block> queue_;
   BlockTable table_;
+  std::vector<Sample> samples_;               // for sizing a second stage
   std::vector<std::vector<double>> seconds_;  // per experiment, of every sample
   RunOutcome outcome_;
 };

@@ -8,12 +8,14 @@
 
 #include "harness/run/progress.h"
 #include "harness/run/run_directory.h"
+#include "harness/run/sample_size.h"
 
 namespace headroom {
 
 struct RunnerOptions {
   std::optional<std::chrono::seconds> budget;  // no block but the first is begun after this
   std::optional<int> max_pairs;                // of an experiment, repeated blocks included
+  std::vector<PlannedComparison> comparisons;  // what a second stage is sized for
 };
 
 struct RunOutcome {
@@ -22,6 +24,7 @@ struct RunOutcome {
   int recorded = 0;       // samples this call added
   int slow_blocks = 0;    // during which the machine was slow, see block_table.h
   int repeat_blocks = 0;  // added to replace them
+  int stage_blocks = 0;   // added because the pilots' dispersion asked for more pairs
 };
 
 // Runs what `info.experiments` asks for and `recorded` does not answer yet. Keeps

@@ -139,11 +139,12 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
 Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrides) {
   const toml::table table = parse_toml_file(file.string());
   const TomlSection section(table, file.string(), "the suite");
-  section.allow({"name", "description", "claims", "experiment"});
+  section.allow({"name", "description", "claims", "max_pairs", "experiment"});
   Suite suite{
       .name = section.text("name"),
       .description = section.text("description"),
       .claims = section.has("claims") ? section.texts("claims") : std::vector<std::string>{},
+      .max_pairs = section.whole("max_pairs", 0, 1),
       .experiments = {}};
   if (!section.has("experiment")) return suite;
   std::set<std::string> ids;

@@ -18,6 +18,7 @@ struct Suite {
   std::string name;
   std::string description;
   std::vector<std::string> claims;  // ids
+  int max_pairs = 0;                // to which the noise of a pilot may raise it; 0: no further
   // One per combination of workload, device and the other axes; the allocators are its arms.
   std::vector<Experiment> experiments;
 };

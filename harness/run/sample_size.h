@@ -1,0 +1,44 @@
+// How many pairs a run takes: a pilot that is able to decide at all, then once as many more as its
+// dispersion asks for. The estimate is never looked at, so that nobody goes on until something is
+// significant.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "harness/run/claim.h"
+#include "harness/run/evidence.h"
+#include "harness/run/experiment.h"
+
+namespace headroom {
+
+// A noisy verdict that a run is to give.
+struct PlannedComparison {
+  std::string experiment;
+  std::string baseline;
+  std::string treatment;
+  const Metric* metric = nullptr;
+  Scale scale = Scale::log_ratio;
+  double delta = 0;
+};
+
+// Of the parts of these claims, and of the step times in the matrix.
+std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>& experiments,
+                                                   const std::vector<Claim>& claims);
+
+// Sets max_blocks of the experiments that take a second stage: noisy ones with a whole pilot, which
+// is raised to what so many verdicts need. `cap` bounds both; absent: the suite's own.
+void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts, int cap);
+
+struct SecondStage {
+  std::size_t experiment = 0;
+  int wanted = 0;  // pairs, pilot included, before the cap
+  int blocks = 0;  // to add
+};
+// For experiments whose pilot is whole. The same for the same pilot, whatever came after it.
+std::vector<SecondStage> second_stages(const std::vector<Experiment>& experiments,
+                                       const std::vector<PlannedComparison>& comparisons,
+                                       const std::vector<Sample>& samples);
+
+}  // namespace headroom

@@ -1,0 +1,71 @@
+"""The second stage of a sample size: by plan, once, and from the noise of the pilot alone."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from conftest import Headroom, run_info, samples
+
+SUITE = """
+name = "staged"
+description = "for tests"
+[[experiment]]
+id = "steps"
+workload = "resnet(batch=2,depth=18,width=8)"
+device = "host(capacity=256MiB)"
+allocator = ["malloc", "bfc(growth=on)"]
+warmup_steps = 1
+measured_steps = 1
+blocks = 10
+timeout_s = 120
+"""
+
+
+@pytest.fixture
+def pilot(headroom: Headroom) -> Path:
+    """A run of ten pairs that may have eleven."""
+    outcome = headroom("run", headroom.write("staged.toml", SUITE), "--samples-only", "--max-pairs", "11")
+    assert outcome.code == 0, outcome.errors
+    return headroom.only_run()
+
+
+def put_times(run: Path, spread: float, effect: float) -> None:
+    """The pilot alone, with these step times and no machine probes."""
+    recorded = [sample for sample in samples(run) if sample["block"] < 10]
+    with (run / "samples.jsonl").open("w") as file:
+        for sample in recorded:
+            factor = random.uniform(1 - spread, 1 + spread) * (effect if sample["arm"] == "malloc" else 1)
+            sample["step_time_ns"] = [int(1e8 * factor)] * len(sample["step_time_ns"])
+            file.write(json.dumps(sample | {"probe": None}) + "\n")
+    info = run_info(run)
+    info["additions"] = []
+    (run / "run.json").write_text(json.dumps(info))
+
+
+def test_a_noisy_pilot_gets_more_pairs_once_up_to_the_cap(headroom: Headroom, pilot: Path) -> None:
+    put_times(pilot, spread=0.3, effect=1)
+    outcome = headroom("run", "--resume", str(pilot), "--samples-only")
+    assert outcome.code == 0, outcome.errors
+    assert "the pilot of 10 pairs" in outcome.errors
+    assert "the cap is 11: 1 more" in outcome.errors
+    assert {sample["block"] for sample in samples(pilot)} == set(range(11))
+    (addition,) = run_info(pilot)["additions"]
+    assert (addition["reason"], addition["first_block"], addition["blocks"]) == ("dispersion", 10, 1)
+    assert headroom("run", "--resume", str(pilot), "--samples-only").code == 0
+    assert len(samples(pilot)) == 22
+
+
+def test_a_quiet_pilot_gets_none_however_large_the_effect(headroom: Headroom, pilot: Path) -> None:
+    put_times(pilot, spread=0.001, effect=3)
+    outcome = headroom("run", "--resume", str(pilot), "--samples-only")
+    assert outcome.code == 0, outcome.errors
+    assert len(samples(pilot)) == 20
+    assert run_info(pilot)["additions"] == []
+
+
+def test_a_dry_run_tells_pilot_and_cap(headroom: Headroom) -> None:
+    outcome = headroom("run", headroom.write("staged.toml", SUITE), "--dry-run", "--max-pairs", "30")
+    assert "a pilot of 10 pairs; up to 30 where its noise asks for more" in outcome.output

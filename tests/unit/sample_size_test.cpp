@@ -1,0 +1,123 @@
+#include "harness/run/sample_size.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/synthetic_samples.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int kPilot = 10;
+
+std::vector<Experiment> staged(int cap, const std::string& device = "host") {
+  std::vector<Experiment> experiments = {synthetic::experiment(device, "suite/x")};
+  experiments[0].origin = "suite";
+  experiments[0].blocks = kPilot;
+  plan_stages(experiments, 1, cap);
+  return experiments;
+}
+
+std::vector<SecondStage> stages_of(const std::vector<Experiment>& experiments,
+                                   const std::vector<Sample>& samples) {
+  return second_stages(experiments, planned_comparisons(experiments, {}), samples);
+}
+
+TEST(SecondStage, is_asked_for_where_the_pilot_varies_and_only_there) {
+  const auto experiments = staged(60);
+  EXPECT_THAT(stages_of(experiments, synthetic::timed_blocks(experiments[0], kPilot, 0, 0.004)),
+              IsEmpty());
+  const auto stages =
+      stages_of(experiments, synthetic::timed_blocks(experiments[0], kPilot, 0, 0.02));
+  ASSERT_THAT(stages, SizeIs(1));
+  EXPECT_EQ(stages[0].blocks, stages[0].wanted - kPilot);
+}
+
+TEST(SecondStage, does_not_look_at_the_estimate) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 generator(seed);
+  const double spread = std::uniform_real_distribution<double>(0.01, 0.05)(generator);
+  const auto experiments = staged(1'000'000);
+  const auto wanted = [&](double effect) {
+    const auto stages =
+        stages_of(experiments, synthetic::timed_blocks(experiments[0], kPilot, effect, spread));
+    return stages.empty() ? 0 : stages[0].wanted;
+  };
+  // Step times are whole nanoseconds: what is rounded may move the number by one.
+  for (const double effect : {0.03, -0.1, 0.7, -2.0})
+    EXPECT_NEAR(wanted(effect), wanted(0), 1) << "seed " << seed;
+  EXPECT_GT(wanted(0), 0) << "seed " << seed;
+}
+
+TEST(SecondStage, does_not_look_at_what_came_after_the_pilot) {
+  const auto experiments = staged(60);
+  auto samples = synthetic::timed_blocks(experiments[0], kPilot + 5, 0, 0.02);
+  const auto before = stages_of(experiments, samples);
+  for (Sample& sample : samples)
+    if (sample.block >= kPilot && sample.arm == "new") synthetic::set_step_time(sample, 9e9);
+  const auto after = stages_of(experiments, samples);
+  ASSERT_THAT(after, SizeIs(1));
+  EXPECT_EQ(after[0].wanted, before[0].wanted);
+}
+
+TEST(SecondStage, stops_at_the_cap_and_still_says_what_is_wanted) {
+  const auto experiments = staged(12);
+  const auto stages =
+      stages_of(experiments, synthetic::timed_blocks(experiments[0], kPilot, 0, 0.1));
+  ASSERT_THAT(stages, SizeIs(1));
+  EXPECT_EQ(stages[0].blocks, 2);
+  EXPECT_GT(stages[0].wanted, 100);
+}
+
+TEST(SecondStage, waits_for_the_pilot) {
+  const auto experiments = staged(60);
+  EXPECT_THAT(stages_of(experiments, synthetic::timed_blocks(experiments[0], 4, 0, 0.1)),
+              IsEmpty());
+}
+
+TEST(SecondStage, is_for_noisy_comparisons_alone) {
+  const auto exact = staged(60, "meta");
+  EXPECT_THAT(stages_of(exact, synthetic::timed_blocks(exact[0], kPilot, 0, 0.1)), IsEmpty());
+  std::vector<Experiment> control = {synthetic::experiment()};
+  control[0].blocks = kPilot;
+  control[0].kind = ExperimentKind::control;
+  plan_stages(control, 1, 60);
+  EXPECT_THAT(stages_of(control, synthetic::timed_blocks(control[0], kPilot, 0, 0.1)), IsEmpty());
+}
+
+TEST(SecondStage, of_a_claim_goes_by_the_margin_of_its_parts) {
+  Claim claim = synthetic::claim();
+  claim.parts = {synthetic::direction("steady_step_time_ns", 1)};
+  claim.parts[0].claimed.delta = 0.5;
+  auto experiments = experiments_of(claim);
+  experiments[0].blocks = kPilot;
+  plan_stages(experiments, 1, 60);
+  const auto samples = synthetic::timed_blocks(experiments[0], kPilot, 0, 0.05);
+  EXPECT_THAT(second_stages(experiments, planned_comparisons(experiments, {claim}), samples),
+              IsEmpty());
+  claim.parts[0].claimed.delta = 0.01;
+  EXPECT_THAT(second_stages(experiments, planned_comparisons(experiments, {claim}), samples),
+              SizeIs(1));
+}
+
+TEST(Pilot, is_raised_to_what_many_verdicts_need) {
+  const auto pilot = [](std::size_t verdicts, int blocks, int cap) {
+    std::vector<Experiment> experiments = {synthetic::experiment()};
+    experiments[0].blocks = blocks;
+    plan_stages(experiments, verdicts, cap);
+    return experiments[0].blocks;
+  };
+  EXPECT_EQ(pilot(1, 10, 60), 10);
+  EXPECT_EQ(pilot(100, 10, 60), 12) << "1 + log2(100 / 0.05), rounded up";
+  EXPECT_EQ(pilot(100, 10, 11), 11) << "never beyond the cap";
+  EXPECT_EQ(pilot(100, 20, 60), 20);
+  EXPECT_EQ(pilot(100, 2, 60), 2) << "who asks for two wants to see that it runs";
+}
+
+}  // namespace
+}  // namespace headroom
