@@ -23,6 +23,8 @@ class Injection {
   virtual void after_op() {}
   // The step has done all of its own work, in the time given. What passes here belongs to the step.
   virtual void end_step(std::chrono::nanoseconds own_time) { static_cast<void>(own_time); }
+  // Why nothing was put in after all; "" = it was.
+  virtual std::string why_not_engaged() const = 0;
 };
 
 struct InjectionKind {

@@ -27,6 +27,10 @@ class Leak final : public Injection {
     kept_.push_back(allocator_.allocate(bytes_, {.role = Role::workspace, .phase = Phase::update}));
   }
 
+  std::string why_not_engaged() const override {
+    return kept_.empty() ? "leak: no step kept a block" : "";
+  }
+
  private:
   Bytes bytes_;
   Allocator& allocator_;

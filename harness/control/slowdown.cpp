@@ -33,10 +33,16 @@ class Slowdown final : public Injection {
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(share_ * own_time);
     while (Clock::now() < end) {
     }
+    waited_ = waited_ || own_time.count() > 0;
+  }
+
+  std::string why_not_engaged() const override {
+    return waited_ ? "" : "slowdown: no step took time of which to wait a share";
   }
 
  private:
   double share_;
+  bool waited_ = false;
 };
 
 const bool registered = Registry<InjectionKind>::instance().add(

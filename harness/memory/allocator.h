@@ -66,6 +66,8 @@ class Allocator {
 
 inline constexpr Bytes kBlockAlignment = 256;
 
+struct Trace;
+
 struct AllocatorStrategy {
   static constexpr std::string_view kKind = "allocator";
   std::string name;
@@ -75,6 +77,9 @@ struct AllocatorStrategy {
   // Why the cost of an allocation grows faster than the logarithm of the blocks; "" = it does not.
   std::string linear_because = {};
   std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
+  // What the recorded run itself must show for a result under this name to count ("" = engaged):
+  // asked beside the strategy, which speaks for itself in Allocator::why_not_engaged().
+  std::function<std::string(const Spec&, const Trace&)> why_not_engaged = {};
 };
 
 // Stands in front of a strategy, as in `limit(4GiB)|caching`: sees every request and every block,

@@ -143,6 +143,19 @@ void check(const Cell& cell) {
                     cell.id(), cell.warmup_steps, cell.measured_steps));
 }
 
+// Of what does not do what its name says, the first: asked after the run. "" when all do.
+std::string why_not_engaged(const Cell& cell, const Allocator& allocator, const Trace& trace,
+                            const BatchSource* batches, const Injection* injection) {
+  const auto& strategies = Registry<AllocatorStrategy>::instance();
+  std::string why = allocator.why_not_engaged();
+  if (why.empty() && strategies.contains(cell.allocator.name()))
+    if (const auto& shows = strategies.find(cell.allocator.name()).why_not_engaged)
+      why = shows(cell.allocator, trace);
+  if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
+  if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
+  return why;
+}
+
 // Everything after the cell is known to be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
            Clock::time_point start, Sample& sample) {
@@ -175,6 +188,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     RecordingAllocator recorded(*allocator, recorder);
     auto data = device->computes() ? workload->open_data(sample.seed) : nullptr;
     const auto injection = make_injection(cell.inject, recorded);
+    const BatchSource* batches = data.get();
     Trainer trainer(plan, *device, recorded, recorder, std::move(data), sample.seed,
                     injection.get());
     sample.device_setup_ns = device->memory().counters().allocation_ns;
@@ -185,7 +199,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }
-    sample.reason = allocator->why_not_engaged();
+    sample.reason = why_not_engaged(cell, *allocator, recorder.trace(), batches, injection.get());
     if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
   } catch (const OutOfMemory& error) {
     sample.status = SampleStatus::oom;

@@ -42,6 +42,8 @@ Json comparison_json(const Finding& finding, double delta, std::optional<double>
   json["excluded_pairs"] = finding.excluded;
   json["delta"] = delta;
   json["mde"] = noisy ? number_or_null(comparison.mde) : Json();
+  json["wanted_pairs"] =
+      noisy && delta > 0 ? Json(pairs_needed(finding.differences, delta, finding.alpha)) : Json();
   json["p"] = noisy ? Json(comparison.p) : Json();
   json["p_adj"] = value_or_null(p_adjusted);
   json["looks"] = finding.looks;

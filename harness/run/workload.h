@@ -25,6 +25,9 @@ class BatchSource {
   // Whole batches of the held-out part, in order; false when there are none left.
   virtual bool next_held_out_batch(std::span<const std::span<std::byte>> inputs) = 0;
   virtual void restart_held_out() = 0;
+  // Why these are not the batches the workload's parameters name ("" = they are): labels that were
+  // to be shuffled and stayed in place, and the like.
+  virtual std::string why_not_engaged() const { return ""; }
 };
 
 class Workload {

@@ -55,6 +55,10 @@ class Bfc final : public ChunkedAllocator {
     if (!options_.growth && figures().segments != 1)
       return name() + ": preallocation must hold exactly one region, but holds " +
              std::to_string(figures().segments);
+    if (!options_.growth && first_region_ != options_.limit)
+      return name() + ": preallocation must hold its whole budget of " +
+             format_bytes(options_.limit) + " from the start, but got " +
+             format_bytes(first_region_);
     return "";
   }
 

@@ -2,13 +2,16 @@
 // cudaMalloc and cudaFree under every tensor (TF_GPU_ALLOCATOR=cuda_malloc, PyTorch's
 // PYTORCH_NO_CUDA_MEMORY_CACHING=1), and the zero of the scale on which caching is judged: nothing
 // idle is held, every allocation pays the system.
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/memory/allocator.h"
 #include "harness/memory/poison.h"
+#include "harness/memory/trace.h"
 
 namespace headroom {
 namespace {
@@ -88,6 +91,19 @@ class Malloc final : public Allocator {
   std::vector<std::uint32_t> free_handles_;
 };
 
+// A device allocation for every tensor is what the name says.
+std::string why_not_engaged(const Spec&, const Trace& trace) {
+  const auto count = [&](EventKind kind) {
+    return std::count_if(trace.events.begin(), trace.events.end(),
+                         [&](const TraceEvent& event) { return event.kind == kind; });
+  };
+  const auto blocks = count(EventKind::alloc);
+  const auto segments = count(EventKind::segment_alloc);
+  if (blocks == segments) return "";
+  return "malloc: " + std::to_string(blocks) + " blocks came from " + std::to_string(segments) +
+         " device allocations";
+}
+
 const bool registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "malloc",
      .summary = "One device segment per block, nothing kept: the memory floor of eager freeing at "
@@ -96,7 +112,8 @@ const bool registered = Registry<AllocatorStrategy>::instance().add(
      .examples = {"malloc"},
      .create = [](const Spec&, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Malloc>(memory);
-     }});
+     },
+     .why_not_engaged = why_not_engaged});
 
 }  // namespace
 }  // namespace headroom

@@ -307,6 +307,13 @@ TEST_F(Bfc, counts_as_preallocation_only_with_exactly_one_region) {
   EXPECT_THAT(allocator_->why_not_engaged(), HasSubstr("exactly one region, but holds 2"));
 }
 
+TEST_F(Bfc, counts_as_preallocation_only_with_the_whole_budget_from_the_start) {
+  make("bfc", "meta(capacity=10MiB)");
+  device_->memory().allocate(2 * kMiB);
+  take(6 * kMiB);
+  EXPECT_THAT(allocator_->why_not_engaged(), HasSubstr("whole budget of 10.00 MiB"));
+}
+
 TEST_F(Bfc, refuses_a_block_freed_twice) {
   make("bfc");
   const Block block = take(1);

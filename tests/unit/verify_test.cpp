@@ -76,6 +76,14 @@ TEST(Verdicts, keep_to_the_schema_with_too_few_pairs_for_an_interval) {
   EXPECT_EQ(comparison["verdict"], "INCONCLUSIVE");
 }
 
+TEST(Verdicts, state_how_many_pairs_a_noisy_comparison_wants) {
+  VerifyInput input = timed_input();
+  input.samples = synthetic::timed_blocks(synthetic::experiment("host"), 12, 0, 0.1);
+  const auto comparisons = verdicts_of(input)["matrix"][1]["comparisons"];
+  EXPECT_GT(comparisons[kTime]["wanted_pairs"], 100);
+  EXPECT_TRUE(comparisons["reserved_bytes.overall_peak"]["wanted_pairs"].is_null());
+}
+
 TEST(Verdicts, say_of_an_analogue_that_the_claim_is_not_tested) {
   const auto claim = verdicts_of(timed_input("host"))["claims"][0];
   EXPECT_EQ(claim["verdict"], "NOT-TESTABLE-HERE");

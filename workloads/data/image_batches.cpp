@@ -27,7 +27,7 @@ class ImageBatches : public BatchSource {
         throw InputError(fmt::format("{}: {} images do not fill one batch of {}", dataset_.origin,
                                      set->count(), options_.batch));
     }
-    if (options_.labels == Labels::shuffled) shuffle(dataset_.training.labels, random_);
+    if (options_.labels == Labels::shuffled) shuffle_labels();
     order_.resize(static_cast<std::size_t>(dataset_.training.count()));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     shuffle(order_, random_);
@@ -52,7 +52,21 @@ class ImageBatches : public BatchSource {
 
   void restart_held_out() override { next_held_out_ = 0; }
 
+  std::string why_not_engaged() const override {
+    if (options_.labels == Labels::as_read || 2 * moved_labels_ > dataset_.training.count())
+      return "";
+    return fmt::format("labels=shuffled: only {} of {} training labels changed", moved_labels_,
+                       dataset_.training.count());
+  }
+
  private:
+  void shuffle_labels() {
+    const std::vector<std::uint8_t> before = dataset_.training.labels;
+    shuffle(dataset_.training.labels, random_);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      moved_labels_ += before[i] != dataset_.training.labels[i] ? 1 : 0;
+  }
+
   void copy(const ImageSet& set, std::int64_t image, std::int64_t slot,
             std::span<const std::span<std::byte>> inputs) const {
     const std::int64_t floats = 3 * options_.image_size * options_.image_size;
@@ -69,6 +83,7 @@ class ImageBatches : public BatchSource {
   std::vector<std::int64_t> order_;
   std::size_t next_ = 0;
   std::int64_t next_held_out_ = 0;
+  std::int64_t moved_labels_ = 0;
 };
 
 }  // namespace
