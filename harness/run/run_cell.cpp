@@ -148,9 +148,10 @@ std::string why_not_engaged(const Cell& cell, const Allocator& allocator, const 
                             const BatchSource* batches, const Injection* injection) {
   const auto& strategies = Registry<AllocatorStrategy>::instance();
   std::string why = allocator.why_not_engaged();
-  if (why.empty() && strategies.contains(cell.allocator.name()))
-    if (const auto& shows = strategies.find(cell.allocator.name()).why_not_engaged)
-      why = shows(cell.allocator, trace);
+  const Spec& strategy = cell.allocator.innermost();
+  if (why.empty() && strategies.contains(strategy.name()))
+    if (const auto& shows = strategies.find(strategy.name()).why_not_engaged)
+      why = shows(strategy, trace);
   if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
   if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
   return why;
