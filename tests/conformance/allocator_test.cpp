@@ -183,7 +183,7 @@ TEST_P(Strategy, is_engaged_once_it_has_served_ordinary_requests) {
   take(1000);
   take(2 * kMiB);
   EXPECT_EQ(allocator().why_not_engaged(), "");
-  const Spec whole = Spec::parse(std::get<0>(GetParam()));
+  const Spec whole = Spec::parse_composition(std::get<0>(GetParam()));
   const Spec& spec = whole.innermost();
   const auto& strategies = Registry<AllocatorStrategy>::instance();
   ASSERT_TRUE(strategies.contains(spec.name()));
