@@ -93,7 +93,7 @@ int sample_count(const std::vector<Experiment>& experiments) {
 int sample_count(const std::vector<Experiment>& experiments, std::uint64_t seed,
                  const Shard& shard) {
   int count = 0;
-  for (const Block& block : schedule(experiments, seed, shard))
+  for (const SampleBlock& block : schedule(experiments, seed, shard))
     count += static_cast<int>(block.arms.size());
   return count;
 }

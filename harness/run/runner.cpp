@@ -56,7 +56,8 @@ class Run {
   }
 
   RunOutcome operator()() {
-    for (Block& block : schedule(info_.experiments, info_.seed, info_.shard.value_or(Shard{})))
+    for (SampleBlock& block :
+         schedule(info_.experiments, info_.seed, info_.shard.value_or(Shard{})))
       if (!table_.is_complete(block.experiment, block.number)) enqueue(std::move(block));
     for (std::size_t i = 0; i < info_.experiments.size(); ++i)
       for (const int number : added_blocks(i))
@@ -97,7 +98,7 @@ class Run {
     return blocks;
   }
 
-  void enqueue(Block block) {
+  void enqueue(SampleBlock block) {
     // Arms are compared because they ran back to back: half a noisy block is run anew.
     if (!is_exact(info_.experiments[block.experiment]))
       table_.forget(block.experiment, block.number);
@@ -105,7 +106,7 @@ class Run {
     queue_.push_back(std::move(block));
   }
 
-  int samples_left(const Block& block) const {
+  int samples_left(const SampleBlock& block) const {
     const auto& arms = info_.experiments[block.experiment].arms;
     return static_cast<int>(std::count_if(arms.begin(), arms.end(), [&](const Arm& arm) {
       return !table_.is_recorded(block.experiment, block.number, arm.name);
@@ -116,7 +117,7 @@ class Run {
   // process of its own pays for it, so that no sample does.
   void touch_host_memory() {
     std::set<std::string> devices;
-    for (const Block& block : queue_)
+    for (const SampleBlock& block : queue_)
       for (const Arm& arm : info_.experiments[block.experiment].arms)
         if (arm.cell.device.name() == "host") devices.insert(arm.cell.device.to_string());
     for (const std::string& device : devices) {
@@ -129,7 +130,7 @@ class Run {
   }
 
   // False when an interrupt ended it.
-  bool run_block(const Block& block) {
+  bool run_block(const SampleBlock& block) {
     const Experiment& experiment = info_.experiments[block.experiment];
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
       const Arm& arm = experiment.arms[block.arms[i]];
@@ -160,7 +161,8 @@ class Run {
     return gflops;
   }
 
-  std::optional<Sample> run_arm(const Experiment& experiment, const Arm& arm, const Block& block) {
+  std::optional<Sample> run_arm(const Experiment& experiment, const Arm& arm,
+                                const SampleBlock& block) {
     if (interrupt_requested()) return std::nullopt;
     if (std::optional<Sample> sample = unsupported_sample(arm.cell)) return sample;
     const bool noisy = !is_exact_device(arm.cell.device);
@@ -187,7 +189,7 @@ class Run {
       progress_.note(fmt::format("{} [{}]: {}: {}", sample.experiment, sample.arm,
                                  to_string(sample.status), sample.reason));
     double left = 0;
-    for (const Block& block : queue_)
+    for (const SampleBlock& block : queue_)
       left += seconds_a_sample(block.experiment) * samples_left(block);
     progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
                      fmt::format("{} [{}]", sample.experiment, sample.arm));
@@ -262,7 +264,7 @@ class Run {
   const RunnerOptions& options_;
   const int cores_ = usable_cores();
   const Clock::time_point begin_ = Clock::now();
-  std::deque<Block> queue_;
+  std::deque<SampleBlock> queue_;
   BlockTable table_;
   std::vector<Sample> samples_;               // for sizing a second stage
   std::vector<std::vector<double>> seconds_;  // per experiment, of every sample

@@ -11,9 +11,10 @@
 
 namespace headroom {
 
-Block make_block(const Experiment& experiment, std::size_t index, int number, std::uint64_t seed) {
+SampleBlock make_block(const Experiment& experiment, std::size_t index, int number,
+                       std::uint64_t seed) {
   const std::string name = fmt::format("{}\n{}\n{}", seed, experiment.id, number);
-  Block block{.experiment = index, .number = number, .seed = hashed_number(name), .arms = {}};
+  SampleBlock block{.experiment = index, .number = number, .seed = hashed_number(name), .arms = {}};
   block.arms.resize(experiment.arms.size());
   std::iota(block.arms.begin(), block.arms.end(), std::size_t{0});
   std::vector<std::uint64_t> rank;
@@ -23,11 +24,11 @@ Block make_block(const Experiment& experiment, std::size_t index, int number, st
   return block;
 }
 
-std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed,
-                            const Shard& shard) {
+std::vector<SampleBlock> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed,
+                                  const Shard& shard) {
   int rounds = 0;
   for (const Experiment& experiment : experiments) rounds = std::max(rounds, experiment.blocks);
-  std::vector<Block> blocks;
+  std::vector<SampleBlock> blocks;
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < experiments.size(); ++i)
       if (round < experiments[i].blocks)
@@ -43,7 +44,7 @@ std::vector<Block> schedule(const std::vector<Experiment>& experiments, std::uin
   std::vector<bool> mine(blocks.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     mine[order[i]] = static_cast<int>(i) % shard.count == shard.number - 1;
-  std::vector<Block> dealt;
+  std::vector<SampleBlock> dealt;
   for (std::size_t i = 0; i < blocks.size(); ++i)
     if (mine[i]) dealt.push_back(std::move(blocks[i]));
   return dealt;

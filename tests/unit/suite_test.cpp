@@ -151,18 +151,18 @@ TEST_F(SuiteFile, is_filtered_by_globs_on_names_and_whole_values) {
 
 TEST_F(SuiteFile, is_scheduled_in_rounds_with_every_arm_once_a_block) {
   const auto experiments = read(std::string(kHead) + kMatrix).experiments;
-  const std::vector<Block> blocks = schedule(experiments, 7);
+  const std::vector<SampleBlock> blocks = schedule(experiments, 7);
   ASSERT_EQ(blocks.size(), 6u + 2u + 6u + 2u);
   EXPECT_EQ(blocks[3].number, 0);
   EXPECT_EQ(blocks[4].number, 1);
-  for (const Block& block : blocks)
+  for (const SampleBlock& block : blocks)
     EXPECT_THAT(block.arms, ::testing::UnorderedElementsAre(0, 1, 2));
 }
 
 TEST_F(SuiteFile, keeps_the_order_of_a_block_when_others_are_filtered_away) {
   const auto experiments = read(std::string(kHead) + kMatrix).experiments;
-  const Block whole = make_block(experiments[2], 2, 5, 7);
-  const Block alone = make_block(experiments[2], 0, 5, 7);
+  const SampleBlock whole = make_block(experiments[2], 2, 5, 7);
+  const SampleBlock alone = make_block(experiments[2], 0, 5, 7);
   EXPECT_EQ(whole.arms, alone.arms);
   EXPECT_EQ(whole.seed, alone.seed);
 }
