@@ -63,7 +63,7 @@ double measure_recording_ns() {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {
     NoAllocator nothing;
-    TraceRecorder recorder(2 * kPairs);
+    TraceRecorder recorder(std::size_t{2} * kPairs);
     RecordingAllocator recorded(nothing, recorder);
     const auto with = static_cast<double>(time_pairs(recorded, &recorder, kPairs));
     const auto without = static_cast<double>(time_pairs(nothing, nullptr, kPairs));
