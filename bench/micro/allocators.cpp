@@ -1,12 +1,11 @@
 // What one allocation and its release cost under each strategy, on meta: book-keeping only, no
-// memory is touched. Every registered example takes part by name, and beside them the process's own
-// malloc, which LD_PRELOAD may replace by tcmalloc, jemalloc or mimalloc.
+// memory is touched. Every registered example takes part by name, and beside them the mallocs this
+// machine has.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "bench/micro/benchmarks.h"
+#include "bench/micro/peers.h"
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
@@ -26,25 +26,28 @@ namespace {
 
 std::unique_ptr<Device> make_device() {
   return Registry<DeviceKind>::instance().find("meta").create(
-      Spec("meta", {{"capacity", "64GiB"}}));
+      Spec("meta", {{"capacity", "1TiB"}}));
 }
 
-constexpr const char* kPeer = "process_malloc";
-
-// malloc and free as the process has them, below the same loads.
-class ProcessMalloc final : public Allocator {
+// malloc and free of a peer, below the same loads.
+class PeerAllocator final : public Allocator {
  public:
+  explicit PeerAllocator(const PeerMalloc& peer) : peer_(peer) {}
   Block allocate(Bytes bytes, const AllocationHint&) override {
-    auto* data = static_cast<std::byte*>(std::malloc(bytes));
+    auto* data = static_cast<std::byte*>(peer_.malloc(bytes));
     benchmark::DoNotOptimize(data);
     return {.requested = bytes, .size = bytes, .data = data};
   }
-  void deallocate(const Block& block) override { std::free(block.data); }
+  void deallocate(const Block& block) override { peer_.free(block.data); }
   AllocatorStatistics statistics() const override { return {}; }
+
+ private:
+  const PeerMalloc& peer_;
 };
 
 std::unique_ptr<Allocator> make(const std::string& spec, DeviceMemory& memory) {
-  if (spec == kPeer) return std::make_unique<ProcessMalloc>();
+  for (const PeerMalloc& peer : peer_mallocs())
+    if (spec == peer.name) return std::make_unique<PeerAllocator>(peer);
   return make_allocator(Spec::parse_composition(spec), memory);
 }
 
@@ -69,28 +72,27 @@ void lifo(benchmark::State& state, const std::string& spec) {
   report_pairs(state, 1);
 }
 
-// 500 live blocks of log-uniform size, one of them replaced at a time.
-void random_500_live(benchmark::State& state, const std::string& spec) {
-  constexpr std::size_t kLive = 500;
-  constexpr std::size_t kRequests = 1 << 14;
+// So many live blocks of log-uniform size, one of them replaced at a time.
+void random_live(benchmark::State& state, const std::string& spec, std::size_t count) {
+  const std::size_t requests_count = std::max<std::size_t>(1 << 14, 4 * count);
   std::mt19937_64 random(kSeed);
   std::uniform_real_distribution<double> exponent(8, 26);  // 256 B … 64 MiB
-  std::uniform_int_distribution<std::size_t> slot(0, kLive - 1);
+  std::uniform_int_distribution<std::size_t> slot(0, count - 1);
   struct Request {
     std::size_t slot;
     Bytes bytes;
   };
-  std::vector<Request> requests(kRequests);
+  std::vector<Request> requests(requests_count);
   for (Request& request : requests)
     request = {slot(random), static_cast<Bytes>(std::exp2(exponent(random)))};
 
   const auto device = make_device();
   const auto allocator = make(spec, device->memory());
-  std::vector<Block> live(kLive);
-  for (std::size_t i = 0; i < kLive; ++i) live[i] = allocator->allocate(requests[i].bytes, {});
+  std::vector<Block> live(count);
+  for (std::size_t i = 0; i < count; ++i) live[i] = allocator->allocate(requests[i].bytes, {});
   std::size_t next = 0;
   for (auto _ : state) {
-    const Request& request = requests[next++ % kRequests];
+    const Request& request = requests[next++ % requests.size()];
     allocator->deallocate(live[request.slot]);
     live[request.slot] = allocator->allocate(request.bytes, {});
   }
@@ -172,13 +174,15 @@ void training_step(benchmark::State& state, const std::string& spec) {
 }  // namespace
 
 void register_allocator_benchmarks() {
-  std::vector<std::string> specs = {kPeer};
+  std::vector<std::string> specs;
+  for (const PeerMalloc& peer : peer_mallocs()) specs.push_back(peer.name);
   for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
     specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
   for (const std::string& spec : specs) {
     benchmark::RegisterBenchmark(("allocators/lifo_1KiB/" + spec).c_str(), lifo, spec);
-    benchmark::RegisterBenchmark(("allocators/random_500_live/" + spec).c_str(), random_500_live,
-                                 spec);
+    for (const std::size_t live : {500, 50'000})
+      benchmark::RegisterBenchmark(fmt::format("allocators/random_{}_live/{}", live, spec).c_str(),
+                                   random_live, spec, live);
     benchmark::RegisterBenchmark(("allocators/training_step/" + spec).c_str(), training_step, spec);
   }
 }

@@ -3,8 +3,10 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/benchmarks.h"
+#include "bench/micro/peers.h"
 
 int main(int argc, char** argv) {
+  headroom::make_room_for_peers(argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   headroom::register_allocator_benchmarks();

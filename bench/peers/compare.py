@@ -34,6 +34,7 @@ class Model:
     batch: int
     learning_rate: float
     gradient_tolerance: float  # relative, per weight
+    image: int | None = None  # pixels, where they can be chosen
     layouts: tuple[str, ...] = ()  # flags of pytorch_steps.py, an arm each
 
 
@@ -42,10 +43,28 @@ MODELS = {
     # half of PyTorch's own gradients in single precision are 2 % off those in double. With damped
     # residual branches it is 0.2 to 0.6 %, and 1.4 % was the worst of 5 seeds × 161 weights.
     "resnet50": Model(
-        module="resnet50",
+        module="resnet",
         workload="resnet(batch={batch},classes=10,depth=50,image={image},stem=imagenet,"
         "residual_scale=0.2)",
         batch=8,
+        learning_rate=0.0001,
+        gradient_tolerance=0.03,
+        image=224,
+        layouts=("--channels-last",),
+    ),
+    "resnet18-cifar": Model(
+        module="resnet",
+        workload="resnet(batch={batch},depth=18,image={image},residual_scale=0.2,stem=cifar)",
+        batch=64,
+        learning_rate=0.0001,
+        gradient_tolerance=0.03,
+        image=32,
+        layouts=("--channels-last",),
+    ),
+    "dcgan": Model(
+        module="dcgan",
+        workload="gan(batch={batch})",
+        batch=64,
         learning_rate=0.0001,
         gradient_tolerance=0.03,
         layouts=("--channels-last",),
@@ -182,8 +201,8 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/peer", description=__doc__.splitlines()[0])
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5)")
-    parser.add_argument("--batch", type=int, help="default: 8 for resnet50, 16 bert-mini, 4 bert-base")
-    parser.add_argument("--image", type=int, default=224, help="pixels of resnet50 (default 224)")
+    parser.add_argument("--batch", type=int, help="default: the model's")
+    parser.add_argument("--image", type=int, help="pixels of a ResNet (default: the model's)")
     parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")
     parser.add_argument("--steps", type=int, default=6, help="steps that count (default 6)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
@@ -194,7 +213,7 @@ def main():
     print(f"seed {options.seed}", file=sys.stderr)
 
     cell = {
-        "workload": model.workload.format(batch=batch, image=options.image),
+        "workload": model.workload.format(batch=batch, image=options.image or model.image),
         "device": "host",
         "rules": "onednn",
         "allocator": "bfc(growth=on)",

@@ -20,13 +20,14 @@ SMALLEST_SHARE = 1e-4
 
 def gradients(exported, dtype):
     """{parameter: gradient plus decayed weight} of the first exported batch, in double."""
-    model = exported.model().to(dtype)
-    exported.loss(model, exported.batch(0)).backward()
     decay = exported.manifest["optimizer"]["weight_decay"]
-    return {
-        name: parameter.grad.double() + decay * parameter.detach().double()
-        for name, parameter in model.named_parameters()
-    }
+    decayed = {}
+    for turn in exported.training(exported.model().to(dtype)):
+        turn.backward(exported.batch(0))
+        for name, parameter in turn.learning.items():
+            decayed[name] = parameter.grad.double() + decay * parameter.detach().double()
+        turn.optimizer.step()
+    return decayed
 
 
 def main():

@@ -2,6 +2,8 @@
 
 A model is a module with `build(values)`, the network whose values (name → manifest entry) were
 exported, parameters called as there, and `loss(model, batch)` of a batch (input's name → tensor).
+Where networks take turns within a step, it has `TURNS` instead: (prefix of the parameters that
+learn, their loss), in order.
 """
 
 import importlib
@@ -54,5 +56,38 @@ class Exported:
         inputs = self.manifest["steps"][step]["inputs"]
         return {value["name"]: read_array(self.folder, value) for value in inputs}
 
-    def loss(self, model, batch):
-        return self.module.loss(model, batch)
+    def training(self, model):
+        """The turns of a training step, each with the exported optimizer."""
+        turns = getattr(self.module, "TURNS", None) or (("", self.module.loss),)
+        return [Turn(model, prefix, loss, self.manifest["optimizer"]) for prefix, loss in turns]
+
+
+class Turn:
+    """Part of a training step: some parameters learn, the others are frozen meanwhile."""
+
+    def __init__(self, model, prefix, loss, rule):
+        self.model = model
+        self.learning = {
+            name: each for name, each in model.named_parameters() if name.startswith(prefix)
+        }
+        self.frozen = [
+            each for name, each in model.named_parameters() if not name.startswith(prefix)
+        ]
+        self.loss = loss
+        self.optimizer = torch.optim.SGD(
+            self.learning.values(),
+            lr=rule["learning_rate"],
+            momentum=rule["momentum"],
+            weight_decay=rule["weight_decay"],
+        )
+
+    def backward(self, batch):
+        """The loss, its gradients left in the learning parameters."""
+        for each in self.frozen:
+            each.requires_grad_(False)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(self.model, batch)
+        loss.backward()
+        for each in self.frozen:
+            each.requires_grad_(True)
+        return loss

@@ -14,9 +14,10 @@ import torch
 from peer_model import Exported
 
 
-def train(exported, model, batches, optimizer, steps, memory_format):
-    """Seconds and loss of each step; step i takes batch i modulo their number. As in Headroom,
-    a step lasts from a batch in host memory to updated weights and a loss the host has read."""
+def train(turns, batches, steps, memory_format):
+    """Seconds and the first turn's loss of each step; step i takes batch i modulo their number. As
+    in Headroom, a step lasts from a batch in host memory to updated weights and a loss the host has
+    read."""
     seconds, losses = [], []
     for step in range(steps):
         start = time.perf_counter()
@@ -24,11 +25,11 @@ def train(exported, model, batches, optimizer, steps, memory_format):
             name: array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
             for name, array in batches[step % len(batches)].items()
         }
-        optimizer.zero_grad(set_to_none=True)
-        loss = exported.loss(model, batch)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+        of_turns = []
+        for turn in turns:
+            of_turns.append(turn.backward(batch).item())
+            turn.optimizer.step()
+        losses.append(of_turns[0])
         seconds.append(time.perf_counter() - start)
     return seconds, losses
 
@@ -46,16 +47,10 @@ def main():
 
     exported = Exported(arguments.state, arguments.model)
     model = exported.model().to(memory_format=memory_format)
-    rule = exported.manifest["optimizer"]
-    optimizer = torch.optim.SGD(
-        model.parameters(),
-        lr=rule["learning_rate"],
-        momentum=rule["momentum"],
-        weight_decay=rule["weight_decay"],
-    )
+    turns = exported.training(model)
     batches = [exported.batch(step) for step in range(len(exported.manifest["steps"]))]
     steps = arguments.steps or len(batches)
-    seconds, losses = train(exported, model, batches, optimizer, steps, memory_format)
+    seconds, losses = train(turns, batches, steps, memory_format)
     print(json.dumps({"torch": torch.__version__, "step_seconds": seconds, "loss": losses}))
 
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/cli/commands.h"
+#include "harness/run/contention.h"
 
 namespace headroom {
 namespace {
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
   using headroom::ExitCode;
   // A file-size limit is an error to report, not a reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
+  headroom::bound_spinning();
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     return static_cast<int>(headroom::execute(headroom::parse_command_line(arguments)));

@@ -107,9 +107,10 @@ Sensitivity sensitivity_of(const std::vector<Control>& controls) {
       return control.sight == Sight::missed;
     });
     return {.status = "insensitive",
-            .why = fmt::format("{} of {} effects put in on purpose were not seen, such as {}; no "
-                               "verdict rests on times.",
-                               missed, tested, first->injected),
+            .why = fmt::format("{} of {} effects put in on purpose {} not seen{} {}; no verdict "
+                               "rests on times.",
+                               missed, tested, missed == 1 ? "was" : "were",
+                               missed == 1 ? ":" : ", such as", first->injected),
             .trust = Trust::insensitive};
   }
   const bool timed = std::any_of(controls.begin(), controls.end(), [](const Control& control) {

@@ -1,5 +1,6 @@
 #include "harness/run/contention.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -20,6 +21,10 @@ std::optional<std::uint64_t> cpu_wait_ns() {
   }
   if (!counted) return std::nullopt;
   return total;
+}
+
+void bound_spinning() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "10000", 0);
 }
 
 }  // namespace headroom

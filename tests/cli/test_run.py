@@ -61,7 +61,7 @@ def test_an_effect_that_was_put_in_and_not_seen_ends_in_exit_code_12(
             file.write(json.dumps(sample) + "\n")
     outcome = headroom("verify", "blind")
     assert outcome.code == 12
-    assert "1 of 2 effects put in on purpose were not seen" in outcome.errors
+    assert "1 of 2 effects put in on purpose was not seen: a block of 64.00 KiB" in outcome.errors
     assert "headroom selftest" in outcome.errors
     assert (run / "verdicts.json").exists()
 
