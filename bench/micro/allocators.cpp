@@ -25,8 +25,7 @@ namespace headroom {
 namespace {
 
 std::unique_ptr<Device> make_device() {
-  return Registry<DeviceKind>::instance().find("meta").create(
-      Spec("meta", {{"capacity", "1TiB"}}));
+  return Registry<DeviceKind>::instance().find("meta").create(Spec("meta", {{"capacity", "1TiB"}}));
 }
 
 // malloc and free of a peer, below the same loads.

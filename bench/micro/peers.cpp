@@ -11,9 +11,9 @@ namespace {
 
 std::vector<PeerMalloc> load() {
   std::vector<PeerMalloc> peers = {{"glibc", std::malloc, std::free}};
-  for (const auto& [name, library] : {std::pair("tcmalloc", "libtcmalloc_minimal.so.4"),
-                                      std::pair("jemalloc", "libjemalloc.so.2"),
-                                      std::pair("mimalloc", "libmimalloc.so.2.0")}) {
+  for (const auto& [name, library] :
+       {std::pair("tcmalloc", "libtcmalloc_minimal.so.4"),
+        std::pair("jemalloc", "libjemalloc.so.2"), std::pair("mimalloc", "libmimalloc.so.2.0")}) {
     void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (handle == nullptr) continue;
     peers.push_back({name, reinterpret_cast<void* (*)(std::size_t)>(::dlsym(handle, "malloc")),

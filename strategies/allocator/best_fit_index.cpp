@@ -7,202 +7,138 @@
 namespace headroom {
 namespace {
 
-template <typename A, typename B>
-bool before(const A& a, const B& b) {
-  // Bitwise, so that the compiler needs no jump.
-  return static_cast<bool>(
-      static_cast<int>(a.size < b.size) |
-      (static_cast<int>(a.size == b.size) & static_cast<int>(a.address < b.address)));
-}
-
-// Makes room at `position` among `count` items, or closes it.
-template <typename Item>
-void shift_up(Item* items, std::size_t count, std::size_t position) {
-  std::copy_backward(items + position, items + count, items + count + 1);
-}
-template <typename Item>
-void shift_down(Item* items, std::size_t count, std::size_t position) {
-  std::copy(items + position + 1, items + count, items + position);
-}
-
-template <typename Item>
-void insert_at(std::vector<Item>& items, std::size_t position, const Item& item) {
-  items.insert(items.begin() + static_cast<std::ptrdiff_t>(position), item);
-}
-template <typename Item>
-void erase_at(std::vector<Item>& items, std::size_t position) {
-  items.erase(items.begin() + static_cast<std::ptrdiff_t>(position));
+bool before(const BestFitIndex::Entry& entry, Bytes size, Address address) {
+  return entry.size != size ? entry.size < size : entry.address < address;
 }
 
 }  // namespace
 
-template <typename Node>
-Node* BestFitIndex::Nodes<Node>::take() {
-  if (spare.empty()) {
-    all.push_back(std::make_unique<Node>());
-    spare.push_back(all.back().get());
+std::size_t BestFitIndex::next_range(std::size_t from) const {
+  if (from >= kRanges) return kNone;
+  std::size_t word = from / 64;
+  std::uint64_t bits = occupied_[word] >> (from % 64) << (from % 64);
+  while (bits == 0) {
+    if (++word == kWords) return kNone;
+    bits = occupied_[word];
   }
-  Node* node = spare.back();
-  spare.pop_back();
-  node->count = 0;
-  return node;
+  return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
 }
 
-// First position whose item is not before `key`.
-template <typename Item>
-std::size_t BestFitIndex::lower_bound(const Item* items, std::size_t count, const Key& key) {
-  if (count == 0) return 0;
-  const Item* base = items;
-  while (count > 1) {
-    const std::size_t half = count / 2;
-    base += before(base[half - 1], key) ? half : 0;
-    count -= half;
-  }
-  return static_cast<std::size_t>(base - items) + (before(*base, key) ? 1 : 0);
+std::size_t BestFitIndex::last_range() const {
+  for (std::size_t word = kWords; word > 0; --word)
+    if (const std::uint64_t bits = occupied_[word - 1]; bits != 0)
+      return word * 64 - 1 - static_cast<std::size_t>(std::countl_zero(bits));
+  return kNone;
 }
 
-std::size_t BestFitIndex::last_not_after(const Key* firsts, std::size_t count, const Key& key) {
-  if (count == 1) return 0;
-  const std::size_t after = lower_bound(firsts, count, key);
-  const bool starts_here = after < count && !before(key, firsts[after]);
-  return starts_here || after == 0 ? after : after - 1;
-}
-
-BestFitIndex::Place BestFitIndex::place_of(const Key& key) const {
-  Place place;
-  place.branch = last_not_after(firsts_.data(), firsts_.size(), key);
-  const Branch& branch = *branches_[place.branch];
-  place.leaf = last_not_after(branch.firsts.data(), branch.count, key);
-  const Leaf& leaf = *branch.leaves[place.leaf];
-  place.entry = lower_bound(leaf.entries.data(), leaf.count, key);
-  return place;
-}
-
-bool BestFitIndex::find(const Key& key, Place& place) const {
-  if (branches_.empty()) return false;
-  place = place_of(key);
-  if (place.entry < leaf_at(place).count) return true;
-  // Everything in this leaf is before the key: the next one begins with the answer.
-  place.entry = 0;
-  if (++place.leaf < branches_[place.branch]->count) return true;
-  place.leaf = 0;
-  return ++place.branch < branches_.size();
-}
-
-void BestFitIndex::split_branch(std::size_t branch) {
-  constexpr std::size_t kHalf = kBranchLeaves / 2;
-  Branch& lower = *branches_[branch];
-  Branch* upper = branch_nodes_.take();
-  std::copy(lower.firsts.begin() + kHalf, lower.firsts.end(), upper->firsts.begin());
-  std::copy(lower.leaves.begin() + kHalf, lower.leaves.end(), upper->leaves.begin());
-  upper->count = kBranchLeaves - kHalf;
-  lower.count = kHalf;
-  insert_at(firsts_, branch + 1, upper->firsts[0]);
-  insert_at(branches_, branch + 1, upper);
-}
-
-// Halves the leaf, and the branch if need be; `place` is then where the key goes.
-void BestFitIndex::make_room(Place& place, const Key& key) {
-  if (branches_[place.branch]->count == kBranchLeaves) {
-    split_branch(place.branch);
-    place = place_of(key);
-  }
-  constexpr std::size_t kHalf = kLeafEntries / 2;
-  Branch& branch = *branches_[place.branch];
-  Leaf& lower = *branch.leaves[place.leaf];
-  Leaf* upper = leaf_nodes_.take();
-  std::copy(lower.entries.begin() + kHalf, lower.entries.end(), upper->entries.begin());
-  upper->count = kLeafEntries - kHalf;
-  lower.count = kHalf;
-  shift_up(branch.firsts.data(), branch.count, place.leaf + 1);
-  shift_up(branch.leaves.data(), branch.count, place.leaf + 1);
-  branch.firsts[place.leaf + 1] = {upper->entries[0].size, upper->entries[0].address};
-  branch.leaves[place.leaf + 1] = upper;
-  ++branch.count;
-  place = place_of(key);
+void BestFitIndex::update_mark(std::size_t range) {
+  if (ranges_[range].count == 0 && !ranges_[range].uses_tree())
+    occupied_[range / 64] &= ~(std::uint64_t{1} << (range % 64));
 }
 
 void BestFitIndex::insert(const Entry& entry) {
-  const Key key{entry.size, entry.address};
-  if (branches_.empty()) {
-    Branch* branch = branch_nodes_.take();
-    branch->leaves[0] = leaf_nodes_.take();
-    branch->firsts[0] = key;
-    branch->count = 1;
-    branches_.push_back(branch);
-    firsts_.push_back(key);
+  const std::size_t index = range_of(entry.size);
+  Range& range = ranges_[index];
+  mark(index);
+  if (range.uses_tree()) return range.tree->insert(entry);
+  if (range.count == kRowEntries) {
+    if (!range.tree) range.tree = std::make_unique<SortedEntries>();
+    for (const Entry& each : range.row) range.tree->insert(each);
+    range.count = 0;
+    return range.tree->insert(entry);
   }
-  Place place = place_of(key);
-  if (leaf_at(place).count == kLeafEntries) make_room(place, key);
-  Leaf& leaf = leaf_at(place);
-  shift_up(leaf.entries.data(), leaf.count, place.entry);
-  leaf.entries[place.entry] = entry;
-  ++leaf.count;
-  if (place.entry > 0) return;
-  branches_[place.branch]->firsts[place.leaf] = key;
-  if (place.leaf == 0) firsts_[place.branch] = key;
+  std::size_t position = range.count++;
+  for (; position > 0 && !before(range.row[position - 1], entry.size, entry.address); --position)
+    range.row[position] = range.row[position - 1];
+  range.row[position] = entry;
 }
 
-void BestFitIndex::drop_leaf(std::size_t index, std::size_t leaf) {
-  Branch& branch = *branches_[index];
-  leaf_nodes_.spare.push_back(branch.leaves[leaf]);
-  shift_down(branch.firsts.data(), branch.count, leaf);
-  shift_down(branch.leaves.data(), branch.count, leaf);
-  if (--branch.count > 0) return;
-  branch_nodes_.spare.push_back(&branch);
-  erase_at(branches_, index);
-  erase_at(firsts_, index);
+void BestFitIndex::remove_from_row(std::size_t index, std::size_t position) {
+  Range& range = ranges_[index];
+  --range.count;
+  for (; position < range.count; ++position) range.row[position] = range.row[position + 1];
+  if (range.count == 0) update_mark(index);
 }
 
-void BestFitIndex::remove(const Place& place) {
-  Leaf& leaf = leaf_at(place);
-  shift_down(leaf.entries.data(), leaf.count, place.entry);
-  if (--leaf.count == 0) return drop_leaf(place.branch, place.leaf);
-  // A leaf that has become thin is filled from its successor, so that many erasures do not leave
-  // a long row of nearly empty leaves.
-  const Branch& branch = *branches_[place.branch];
-  if (leaf.count >= kLeafEntries / 4 || place.leaf + 1 == branch.count) return;
-  const Leaf& next = *branch.leaves[place.leaf + 1];
-  if (leaf.count + next.count > kLeafEntries * 3 / 4) return;
-  std::copy(next.entries.begin(), next.entries.begin() + static_cast<std::ptrdiff_t>(next.count),
-            leaf.entries.data() + leaf.count);
-  leaf.count += next.count;
-  drop_leaf(place.branch, place.leaf + 1);
+void BestFitIndex::after_removal_from_tree(std::size_t index) {
+  Range& range = ranges_[index];
+  if (range.tree->size() > kFewEnoughForRow) return;
+  while (range.tree->take_at_least(0, range.row[range.count])) ++range.count;
 }
 
 void BestFitIndex::erase(Bytes size, Address address) {
-  if (!branches_.empty()) {
-    const Place place = place_of({size, address});
-    const Leaf& leaf = leaf_at(place);
-    if (place.entry < leaf.count && leaf.entries[place.entry].address == address &&
-        leaf.entries[place.entry].size == size)
-      return remove(place);
+  const std::size_t index = range_of(size);
+  Range& range = ranges_[index];
+  if (range.uses_tree()) {
+    range.tree->erase(size, address);
+    return after_removal_from_tree(index);
   }
+  for (std::size_t i = 0; i < range.count; ++i)
+    if (range.row[i].address == address && range.row[i].size == size)
+      return remove_from_row(index, i);
   throw Error("best-fit index: a block to be taken out is not there");
 }
 
 bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
-  Place place;
-  if (!find({size, 0}, place)) return false;
-  taken = leaf_at(place).entries[place.entry];
-  remove(place);
+  for (std::size_t index = next_range(range_of(size)); index != kNone;
+       index = next_range(index + 1)) {
+    Range& range = ranges_[index];
+    if (range.uses_tree()) {
+      if (!range.tree->take_at_least(size, taken)) continue;
+      after_removal_from_tree(index);
+      return true;
+    }
+    for (std::size_t i = 0; i < range.count; ++i) {
+      if (range.row[i].size < size) continue;
+      taken = range.row[i];
+      remove_from_row(index, i);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool BestFitIndex::take_largest(Entry& taken) {
+  const std::size_t index = last_range();
+  if (index == kNone) return false;
+  Range& range = ranges_[index];
+  if (range.uses_tree()) {
+    range.tree->take_largest(taken);
+    after_removal_from_tree(index);
+  } else {
+    taken = range.row[range.count - 1];
+    remove_from_row(index, range.count - 1);
+  }
   return true;
 }
 
 bool BestFitIndex::find_from(Bytes size, Address address, Entry& found) const {
-  Place place;
-  if (!find({size, address}, place)) return false;
-  found = leaf_at(place).entries[place.entry];
-  return true;
+  for (std::size_t index = next_range(range_of(size)); index != kNone;
+       index = next_range(index + 1)) {
+    const Range& range = ranges_[index];
+    if (range.uses_tree()) {
+      if (range.tree->find_from(size, address, found)) return true;
+      continue;
+    }
+    for (std::size_t i = 0; i < range.count; ++i) {
+      if (before(range.row[i], size, address)) continue;
+      found = range.row[i];
+      return true;
+    }
+  }
+  return false;
 }
 
 std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
   std::vector<Entry> all;
-  for (const Branch* branch : branches_) {
-    for (std::size_t i = 0; i < branch->count; ++i) {
-      const Leaf& leaf = *branch->leaves[i];
-      all.insert(all.end(), leaf.entries.begin(),
-                 leaf.entries.begin() + static_cast<std::ptrdiff_t>(leaf.count));
+  for (std::size_t index = next_range(0); index != kNone; index = next_range(index + 1)) {
+    const Range& range = ranges_[index];
+    if (range.uses_tree()) {
+      const std::vector<Entry> some = range.tree->entries();
+      all.insert(all.end(), some.begin(), some.end());
+    } else {
+      all.insert(all.end(), range.row.begin(),
+                 range.row.begin() + static_cast<std::ptrdiff_t>(range.count));
     }
   }
   return all;
@@ -210,32 +146,23 @@ std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
 
 std::vector<BestFitIndex::Entry> BestFitIndex::largest_entries(std::size_t count) const {
   std::vector<Entry> largest;
-  for (std::size_t branch = branches_.size(); branch > 0; --branch) {
-    for (std::size_t i = branches_[branch - 1]->count; i > 0; --i) {
-      const Leaf& leaf = *branches_[branch - 1]->leaves[i - 1];
-      for (std::size_t entry = leaf.count; entry > 0; --entry) {
-        if (largest.size() == count) return largest;
-        largest.push_back(leaf.entries[entry - 1]);
-      }
+  for (std::size_t index = kRanges; index > 0 && largest.size() < count; --index) {
+    const Range& range = ranges_[index - 1];
+    if (range.uses_tree()) {
+      const std::vector<Entry> some = range.tree->largest_entries(count - largest.size());
+      largest.insert(largest.end(), some.begin(), some.end());
     }
+    for (std::size_t i = range.count; i > 0 && largest.size() < count; --i)
+      largest.push_back(range.row[i - 1]);
   }
   return largest;
 }
 
-bool BestFitIndex::take_largest(Entry& taken) {
-  if (branches_.empty()) return false;
-  const Branch& branch = *branches_.back();
-  const Leaf& leaf = *branch.leaves[branch.count - 1];
-  taken = leaf.entries[leaf.count - 1];
-  remove({branches_.size() - 1, branch.count - 1, leaf.count - 1});
-  return true;
-}
-
 Bytes BestFitIndex::largest() const {
-  if (branches_.empty()) return 0;
-  const Branch& branch = *branches_.back();
-  const Leaf& leaf = *branch.leaves[branch.count - 1];
-  return leaf.entries[leaf.count - 1].size;
+  const std::size_t index = last_range();
+  if (index == kNone) return 0;
+  const Range& range = ranges_[index];
+  return range.uses_tree() ? range.tree->largest() : range.row[range.count - 1].size;
 }
 
 }  // namespace headroom

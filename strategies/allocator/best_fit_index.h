@@ -1,26 +1,23 @@
-// Free blocks ordered by (size, address): the order in which best-fit allocators search. Sorted
-// leaves of a few dozen entries, in branches of a few dozen leaves, under one row of branches:
-// every operation is three binary searches and short moves, in a few nanoseconds while there are
-// few entries and with logarithmically many comparisons when there are millions.
+// Free blocks ordered by (size, address): the order in which best-fit allocators search. Four
+// ranges of size a power of two, each a short sorted row and, where it grows long, a tree; a bitmap
+// finds the next range that is not empty. A few nanoseconds while rows are short, logarithmically
+// many comparisons when there are millions.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "harness/device/device_memory.h"
+#include "strategies/allocator/sorted_entries.h"
 
 namespace headroom {
 
 class BestFitIndex {
  public:
-  struct Entry {
-    Bytes size = 0;
-    Address address = 0;
-    std::uint32_t handle = 0;  // the owner's name for the block
-  };
+  using Entry = SortedEntries::Entry;
 
   void insert(const Entry& entry);
   // The entry must be there.
@@ -37,59 +34,42 @@ class BestFitIndex {
   std::vector<Entry> entries() const;
   std::vector<Entry> largest_entries(std::size_t count) const;
 
-  bool empty() const { return branches_.empty(); }
+  bool empty() const { return last_range() == kNone; }
   Bytes largest() const;
 
  private:
-  static constexpr std::size_t kLeafEntries = 32;
-  static constexpr std::size_t kBranchLeaves = 64;
-  struct Key {
-    Bytes size = 0;
-    Address address = 0;
-  };
-  struct Leaf {
-    std::size_t count = 0;
-    std::array<Entry, kLeafEntries> entries;
-  };
-  struct Branch {
-    std::size_t count = 0;
-    std::array<Key, kBranchLeaves> firsts;  // no key of leaves[i] is before firsts[i]
-    std::array<Leaf*, kBranchLeaves> leaves;
-  };
-  struct Place {
-    std::size_t branch = 0;
-    std::size_t leaf = 0;
-    std::size_t entry = 0;
+  static constexpr std::size_t kRowEntries = 16;
+  static constexpr std::size_t kFewEnoughForRow = 8;
+  static constexpr unsigned kRangeBits = 3;  // ranges per power of two, as a power of two
+  static constexpr std::size_t kRanges = std::size_t{64} << kRangeBits;
+  static constexpr std::size_t kWords = kRanges / 64;
+  static constexpr std::size_t kNone = kRanges;
+
+  struct Range {
+    std::size_t count = 0;  // in the row
+    std::array<Entry, kRowEntries> row;
+    std::unique_ptr<SortedEntries> tree;  // holds all, and the row none, where there are too many
+
+    bool uses_tree() const { return tree && !tree->empty(); }
   };
 
-  // Without branches to predict: one add per halving.
-  template <typename Item>
-  static std::size_t lower_bound(const Item* items, std::size_t count, const Key& key);
-  static std::size_t last_not_after(const Key* firsts, std::size_t count, const Key& key);
+  // Ranges grow with the sizes in them.
+  static std::size_t range_of(Bytes size) {
+    if (size < (Bytes{1} << kRangeBits)) return size;
+    const auto power = static_cast<unsigned>(std::bit_width(size)) - 1;
+    const Bytes part = (size >> (power - kRangeBits)) & ((Bytes{1} << kRangeBits) - 1);
+    return (std::size_t{power} << kRangeBits) + part;
+  }
+  // The first range from `from` on that is not empty, and the last; kNone when there is none.
+  std::size_t next_range(std::size_t from) const;
+  std::size_t last_range() const;
+  void mark(std::size_t range) { occupied_[range / 64] |= std::uint64_t{1} << (range % 64); }
+  void update_mark(std::size_t range);
+  void remove_from_row(std::size_t range, std::size_t position);
+  void after_removal_from_tree(std::size_t range);
 
-  Leaf& leaf_at(const Place& place) const { return *branches_[place.branch]->leaves[place.leaf]; }
-  // Where the key is or would be put: in the leaf whose range covers it.
-  Place place_of(const Key& key) const;
-  // Of the first entry not before the key; false when there is none.
-  bool find(const Key& key, Place& place) const;
-  void make_room(Place& place, const Key& key);
-  void split_branch(std::size_t branch);
-  void remove(const Place& place);
-  void drop_leaf(std::size_t branch, std::size_t leaf);
-
-  // Emptied nodes are kept: no heap traffic per step.
-  template <typename Node>
-  struct Nodes {
-    std::vector<std::unique_ptr<Node>> all;
-    std::vector<Node*> spare;
-
-    Node* take();
-  };
-
-  std::vector<Branch*> branches_;  // none is empty, and neither is a leaf
-  std::vector<Key> firsts_;        // no key of branches_[i] is before firsts_[i]
-  Nodes<Leaf> leaf_nodes_;
-  Nodes<Branch> branch_nodes_;
+  std::array<std::uint64_t, kWords> occupied_{};
+  std::vector<Range> ranges_ = std::vector<Range>(kRanges);
 };
 
 }  // namespace headroom

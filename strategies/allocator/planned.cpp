@@ -7,7 +7,8 @@
 // Plans are told apart by their first request (the batch's shape).
 //
 // Cost: the first step of a shape pays the fallback's memory and a plan in milliseconds; then a
-// comparison per request. A step that leaves its plan half way holds both, plan and fallback.
+// comparison per request. A step that leaves its plan half way holds both, plan and fallback. A
+// step of over 100,000 events is not planned: where some block always lives, no step ever ends.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -79,7 +80,7 @@ class Planned final : public Allocator {
     }
     ++requests_;
     ++live_;
-    happened_.push_back(event);
+    remember(event);
     return block;
   }
 
@@ -98,7 +99,7 @@ class Planned final : public Allocator {
     }
     const Event event{index, 0};
     if (!is_as_planned(event)) plan_ = nullptr;
-    happened_.push_back(event);
+    remember(event);
     if (--live_ == 0) end_step();
   }
 
@@ -149,11 +150,16 @@ class Planned final : public Allocator {
       ++served_;
       return;
     }
+    if (happened_.size() == kMostEvents) return;
     const Bytes first = happened_.front().bytes;
     if (plans_.size() == kMostPlans && !plans_.contains(first)) plans_.clear();
     plans_[first] = plan_step(happened_);
     plan_ = nullptr;
     fallback_->trim();  // its cache would stand beside the plan
+  }
+
+  void remember(const Event& event) {
+    if (happened_.size() < kMostEvents) happened_.push_back(event);
   }
 
   bool is_as_planned(const Event& event) const {
@@ -247,6 +253,7 @@ class Planned final : public Allocator {
   }
 
   static constexpr std::size_t kMostPlans = 64;
+  static constexpr std::size_t kMostEvents = 100'000;
   struct PlannedBlock {
     Address address = 0;
     Bytes size = 0;  // 0 = freed

@@ -65,6 +65,21 @@ TEST_F(Planned, leaves_its_plan_when_a_block_lives_longer_than_planned) {
   EXPECT_THAT(violations(trace()), IsEmpty());
 }
 
+TEST_F(Planned, does_not_plan_a_step_of_more_than_100000_events) {
+  make("planned");
+  const auto long_step = [&] {
+    const Block stays = take(kMiB);
+    for (int i = 0; i < 50'000; ++i) give(take(2 * kMiB));
+    give(stays);
+  };
+  long_step();
+  long_step();
+  EXPECT_THAT(allocator().why_not_engaged(), HasSubstr("no step repeated"));
+  step();
+  step();
+  EXPECT_EQ(allocator().why_not_engaged(), "");
+}
+
 TEST_F(Planned, keeps_a_plan_for_each_shape) {
   make("planned");
   for (int round = 0; round < 2; ++round) {
