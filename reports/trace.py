@@ -6,18 +6,15 @@ A trace is material from a file: whatever does not fit ends in TraceError, never
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy
 
-from reports.read import SCHEMA_MAJOR
+from harness.memory import trace_file
 
-MAXIMUM_BYTES = 256 * 2**20  # decompressed; beyond that the report says so instead of drawing
+MAXIMUM_EVENTS = 4_000_000  # beyond that the report says so instead of drawing
 _COLUMNS = ("kind", "role", "phase", "id", "op", "step", "requested_bytes", "size_bytes", "time_ns")
 
 
@@ -56,35 +53,25 @@ def load(run_directory: Path, name: str) -> Timeline:
     if not file.is_relative_to(root):
         raise TraceError(f"the trace {name} lies outside the run directory")
     try:
-        with gzip.open(file) as stream:
-            text = stream.read(MAXIMUM_BYTES + 1)
+        recorded = trace_file.read_trace(file, MAXIMUM_EVENTS)
     except FileNotFoundError:
         raise TraceError(f"the trace {name} is missing") from None
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise TraceError(f"the trace {name} cannot be read ({error})") from None
-    if len(text) > MAXIMUM_BYTES:
-        raise TraceError(f"the trace {name} is larger than {MAXIMUM_BYTES >> 20} MiB")
-    try:
-        content = json.loads(text)
-        version = str(content["schema_version"])
-        if version.split(".")[0] != str(SCHEMA_MAJOR):
-            raise TraceError(f"the trace {name} is of schema version {version}; this report reads {SCHEMA_MAJOR}.x")
-        return follow(content)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise TraceError(f"the trace {name} is malformed ({type(error).__name__}: {error})") from None
+    except trace_file.TraceFileError as error:
+        raise TraceError(f"the trace {name} {error}") from None
+    if len(recorded.columns["kind"]) == 0:
+        raise TraceError(f"the trace {name} has no events")
+    columns = {column: values.tolist() for column, values in recorded.columns.items()}
+    return follow(recorded.header, recorded.op_names, columns)
 
 
-def follow(trace: dict[str, Any]) -> Timeline:
-    columns = trace["columns"]
+def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[int]]) -> Timeline:
+    """Of a trace of at least one event: what `harness.memory.trace_file` reads, columns as lists."""
     arrays = {key: numpy.asarray(columns[key], dtype=numpy.int64) for key in _COLUMNS}
     count = len(arrays["kind"])
-    if count == 0:
-        raise ValueError("it has no events")
-    if any(len(array) != count for array in arrays.values()):
-        raise ValueError("its columns differ in length")
-    kinds = [trace["kinds"][index] for index in columns["kind"]]
-    roles = [trace["roles"][index] for index in columns["role"]]
-    op_names = [str(name) for name in trace["op_names"]]
+    kinds = [header["kinds"][index] for index in columns["kind"]]
+    roles = [header["roles"][index] for index in columns["role"]]
 
     change = {rung: numpy.zeros(count, dtype=numpy.int64) for rung in ("requested", "allocated", "reserved")}
     by_role: dict[str, numpy.ndarray] = {}
@@ -118,16 +105,16 @@ def follow(trace: dict[str, Any]) -> Timeline:
     totals = {rung: numpy.cumsum(array) for rung, array in change.items()}
     peak = int(numpy.argmax(totals["allocated"]))
     return Timeline(
-        header=trace["header"],
+        header=header,
         op_names=op_names,
-        phases=[str(name) for name in trace["phases"]],
+        phases=header["phases"],
         step=arrays["step"],
         phase=arrays["phase"],
         time_ns=arrays["time_ns"],
         by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
         live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
         out_of_memory=out_of_memory,
-        broken=broken[:3] + check(totals, int(trace["header"].get("capacity_bytes") or 0)),
+        broken=broken[:3] + check(totals, header["capacity_bytes"]),
         **totals,
     )
 

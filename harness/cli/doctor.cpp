@@ -103,7 +103,8 @@ void describe_reports() {
   fmt::print("Reports\n");
   const std::string python = find_python(report_modules());
   say("python", python.empty() ? "missing: apt install python3-jinja2 python3-jsonschema "
-                                 "python3-matplotlib; runs work, their reports can be written later"
+                                 "python3-matplotlib python3-zstandard; runs work, their reports "
+                                 "can be written later"
                                : python);
   const std::string interpreter = python.empty() ? "/usr/bin/python3" : python;
   for (const char* framework : {"torch", "tensorflow", "jax"})

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 
-#include <fstream>
-
 #include "harness/base/error.h"
 #include "harness/base/home.h"
 #include "harness/base/subprocess.h"
@@ -15,11 +13,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_gzip(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return stream.get() == 0x1f && stream.get() == 0x8b;
-}
 
 // Goes with its contents when the last user is done.
 class TemporaryDirectory {
@@ -45,25 +38,35 @@ class TemporaryDirectory {
   fs::path path_;
 };
 
-}  // namespace
-
-Trace read_history(const fs::path& file) {
+void check_is_file(const fs::path& file) {
   if (!fs::is_regular_file(file))
     throw InputError(
         fmt::format("{}: is no file; name a Headroom trace, a PyTorch memory "
                     "snapshot, an RMM log, a MiniMalloc CSV or an STAlloc text",
                     file.string()));
-  if (is_gzip(file)) return read_trace(file.string());
-  const std::string python = find_python({"gzip", "json", "pickle"});
+}
+
+}  // namespace
+
+const std::vector<std::string>& history_formats() {
+  static const std::vector<std::string> formats = {"headroom", "pytorch", "rmm", "minimalloc",
+                                                   "stalloc"};
+  return formats;
+}
+
+void convert_history(const fs::path& file, const fs::path& out, const std::string& format) {
+  check_is_file(file);
+  const std::string python = find_python(trace_modules());
   if (python.empty())
     throw InputError(
-        fmt::format("{}: reading what other programs wrote needs /usr/bin/python3", file.string()));
-  const TemporaryDirectory directory;
-  const std::string converted = (directory.path() / "trace.json.gz").string();
-  const SubprocessResult said = run_subprocess(
-      {.argv = {python, "-m", "harness.memory.foreign", fs::absolute(file).string(), converted},
-       .timeout = std::chrono::minutes{10},
-       .environment = {"PYTHONPATH=" + headroom_home().string()}});
+        fmt::format("{}: other programs' formats need /usr/bin/python3 with {} (Debian: apt "
+                    "install python3-numpy python3-zstandard)",
+                    file.string(), fmt::join(trace_modules(), " and ")));
+  const SubprocessResult said =
+      run_subprocess({.argv = {python, "-m", "harness.memory.foreign", fs::absolute(file).string(),
+                               fs::absolute(out).string(), "--to", format},
+                      .timeout = std::chrono::minutes{10},
+                      .environment = {"PYTHONPATH=" + headroom_home().string()}});
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted");
   std::string why = said.errors;
   while (!why.empty() && why.back() == '\n') why.pop_back();
@@ -71,7 +74,15 @@ Trace read_history(const fs::path& file) {
     throw InputError(why);
   if (said.ending != Ending::exited || said.code != 0)
     throw Error(fmt::format("{} -m harness.memory.foreign failed:\n{}", python, why));
-  return read_trace(converted);
+}
+
+Trace read_history(const fs::path& file) {
+  check_is_file(file);
+  if (is_trace(file.string())) return read_trace(file.string());
+  const TemporaryDirectory directory;
+  const fs::path converted = directory.path() / (std::string("converted") + kTraceExtension);
+  convert_history(file, converted, "headroom");
+  return read_trace(converted.string());
 }
 
 }  // namespace headroom

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "harness/memory/trace.h"
 
@@ -10,5 +12,12 @@ namespace headroom {
 // Reads a Headroom trace, a PyTorch memory snapshot, an RMM log, a MiniMalloc CSV or an STAlloc
 // text, told apart by their first bytes. Throws InputError naming file and place.
 Trace read_history(const std::filesystem::path& file);
+
+// What a history can be written as: "headroom", "pytorch", "rmm", "minimalloc", "stalloc".
+const std::vector<std::string>& history_formats();
+
+// Writes any of these as another. Throws as read_history.
+void convert_history(const std::filesystem::path& file, const std::filesystem::path& out,
+                     const std::string& format);
 
 }  // namespace headroom

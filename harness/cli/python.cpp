@@ -9,7 +9,13 @@
 namespace headroom {
 
 const std::vector<std::string>& report_modules() {
-  static const std::vector<std::string> modules = {"jinja2", "jsonschema", "matplotlib"};
+  static const std::vector<std::string> modules = {"jinja2", "jsonschema", "matplotlib",
+                                                   "zstandard"};
+  return modules;
+}
+
+const std::vector<std::string>& trace_modules() {
+  static const std::vector<std::string> modules = {"numpy", "zstandard"};
   return modules;
 }
 

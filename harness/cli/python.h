@@ -8,6 +8,8 @@ namespace headroom {
 
 // Modules the report is made with.
 const std::vector<std::string>& report_modules();
+// Modules that reading and writing traces takes.
+const std::vector<std::string>& trace_modules();
 
 // An interpreter with all of `modules`: the one the build found, else Debian's. "" when there is
 // none.

@@ -21,7 +21,7 @@ std::filesystem::path write_report(const std::filesystem::path& run) {
     throw InputError(
         fmt::format("no Python with {} was found, so there is no report. Install them "
                     "(Debian: apt install python3-jinja2 python3-jsonschema "
-                    "python3-matplotlib); {}",
+                    "python3-matplotlib python3-zstandard); {}",
                     fmt::join(report_modules(), ", "), again));
   const SubprocessResult said =
       run_subprocess({.argv = {python, "-m", "reports", std::filesystem::absolute(run).string()},

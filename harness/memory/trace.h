@@ -23,6 +23,7 @@ enum class EventKind : std::uint8_t {
   segment_map,
   segment_unmap
 };
+inline constexpr int kEventKindCount = 7;
 std::string_view to_string(EventKind kind);
 
 struct TraceEvent {

@@ -5,7 +5,7 @@
 #include <openssl/crypto.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <zstd.h>
 #include <dnnl.hpp>
 
 #include <array>
@@ -110,7 +110,7 @@ std::map<std::string, std::string> library_versions() {
       {"openmp", fmt::format("{}", _OPENMP)},
       {"fmt",
        fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-      {"zlib", zlibVersion()}};
+      {"zstd", ZSTD_versionString()}};
 }
 
 MachineInfo machine_info() {

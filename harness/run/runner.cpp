@@ -11,6 +11,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/sha256.h"
+#include "harness/memory/trace_io.h"
 #include "harness/run/block_table.h"
 #include "harness/run/probe.h"
 #include "harness/run/sample_process.h"
@@ -38,7 +39,7 @@ std::string trace_name(const Experiment& experiment, const Arm& arm) {
   std::string slug = name.substr(0, 100);
   for (char& c : slug)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '=' && c != '.') c = '-';
-  return fmt::format("traces/{}-{}.json.gz", slug, sha256(name).substr(0, 8));
+  return fmt::format("traces/{}-{}{}", slug, sha256(name).substr(0, 8), kTraceExtension);
 }
 
 class Run {

@@ -97,7 +97,7 @@ def changed(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
         (lambda info: info.update(seed=12), "the seed is 11 in one and 12 in the other. Run every shard with the same --seed"),
         (lambda info: info["headroom"].update(executable_sha256="0"), "the program is another one"),
         (lambda info: info["machine"].update(cpu="abacus"), "and 'abacus' in the other. Run every shard on machines of one kind"),
-        (lambda info: info["libraries"].update(zlib="0"), "the library zlib is"),
+        (lambda info: info["libraries"].update(zstd="0"), "the library zstd is"),
         (lambda info: info["experiments"][0].update(blocks=7), "their experiments differ (counting/small/"),
         (lambda info: info["shard"].update(count=3), "one is a shard of 2, the other of 3"),
         (lambda info: info["shard"].update(number=1), "both are shard 1 of 2"),

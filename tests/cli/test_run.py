@@ -112,7 +112,7 @@ def test_run_json_says_what_a_result_depends_on(headroom: Headroom, counting: st
     assert info["planned_samples"] == len(samples(headroom.only_run())) == 24
     assert info["environment"]["OMP_NUM_THREADS"] == "1"
     assert "SECRET_TOKEN" not in info["environment"]
-    assert {"onednn", "glibc", "zlib"} <= info["libraries"].keys()
+    assert {"onednn", "glibc", "zstd"} <= info["libraries"].keys()
     assert [file["path"] for file in info["data"]] == [counting]  # meta reads no training data
 
 

@@ -35,7 +35,7 @@ std::string dense_trace() {
                      .warmup_steps = 1,
                      .measured_steps = 1};
   const auto path = std::filesystem::temp_directory_path() /
-                    fmt::format("headroom-golden-{}.json.gz", ::getpid());
+                    fmt::format("headroom-golden-{}.hrtrace", ::getpid());
   run_cell(cell, 1, path.string());
   const std::string text = describe(read_trace(path.string()));
   std::filesystem::remove(path);

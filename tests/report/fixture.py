@@ -1,11 +1,10 @@
 """A made-up run directory that fits the schema: for tests of the report only, marked SYNTHETIC.
 
-Usable by hand: python3 tests/report/fixture.py DIRECTORY
+Usable by hand: PYTHONPATH=. python3 tests/report/fixture.py DIRECTORY
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import random
@@ -13,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fixture_recording import GIB, MEASURED, MIB, WARMUP, Recording, memory_of, record, trace_of
+from fixture_recording import GIB, MEASURED, MIB, WARMUP, Recording, memory_of, record, trace_of, write_trace
 from fixture_verdicts import MOMENTS, comparison_of, verdicts_of
 
 BATCHES = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128)
@@ -92,9 +91,8 @@ class Fixture:
         (directory / "traces").mkdir(parents=True, exist_ok=True)
 
     def trace(self, run: Recording, cell: dict[str, Any]) -> str:
-        name = f"traces/{len(self.samples):04d}.json.gz"
-        text = json.dumps(trace_of(run, cell)).encode()
-        (self.directory / name).write_bytes(gzip.compress(text, mtime=0))
+        name = f"traces/{len(self.samples):04d}.hrtrace"
+        write_trace(trace_of(run, cell), self.directory / name)
         return name
 
     def meta(self, experiment: str, arm: str, cell: dict[str, Any], growth: bool, capacity: int) -> Recording:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from harness.memory.trace_file import Trace, TraceWriter
 
 MIB = 2**20
 GIB = 2**30
@@ -133,24 +136,29 @@ def record(batch: int, capacity: int, growth: bool, clock_ns: int | None, layers
     return run
 
 
-def trace_of(run: Recording, cell: dict[str, Any], layers: int = 12) -> dict[str, Any]:
+def trace_of(run: Recording, cell: dict[str, Any], layers: int = 12) -> Trace:
     names = [f"layer{n // 3 + 1}.{n % 3}.conv" for n in range(layers)]
     backward = [f"{name}.backward" for name in reversed(names)]
-    return {
-        "schema_version": "1.0",
-        "header": {
-            "device": cell["device"],
-            "rules": cell["rules"],
-            "allocator": cell["allocator"],
-            "workload": cell["workload"],
-            "capacity_bytes": run.capacity,
-        },
-        "op_names": names + backward + [f"{name}.update" for name in reversed(names)],
+    header = {
+        "device": cell["device"],
+        "rules": cell["rules"],
+        "allocator": cell["allocator"],
+        "workload": cell["workload"],
+        "capacity_bytes": run.capacity,
         "kinds": KINDS,
         "roles": ROLES,
         "phases": PHASES,
-        "columns": run.columns,
     }
+    return Trace(header, names + backward + [f"{name}.update" for name in reversed(names)], run.columns)
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    tables = {key: trace.header[key] for key in ("kinds", "roles", "phases")}
+    with path.open("wb") as stream:
+        writer = TraceWriter(stream, trace.header, **tables)
+        writer.add_op_names(trace.op_names)
+        writer.add(trace.columns)
+        writer.finish()
 
 
 def moments(run: Recording, rung: int) -> dict[str, int]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,9 +11,12 @@ from typing import Any
 
 import pytest
 from fixture import BATCHES, run_of, write_files, write_fixture
+from fixture_recording import write_trace
 
+from harness.memory.trace_file import Trace, read_trace
 from reports.read import read_run
 from reports.render import render
+from reports.trace import MAXIMUM_EVENTS
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'${}{{7*7}}'
 
@@ -154,10 +155,9 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     data = read_run(directory)
     write_files(directory, hostile(data.run), [hostile(sample) for sample in data.samples], hostile(data.verdicts))
     for file in (directory / "traces").iterdir():
-        trace = json.loads(gzip.decompress(file.read_bytes()))
-        trace["op_names"] = [name + HOSTILE for name in trace["op_names"]]
-        trace["phases"] = [name + HOSTILE for name in trace["phases"]]
-        file.write_bytes(gzip.compress(json.dumps(trace).encode()))
+        trace = read_trace(file, MAXIMUM_EVENTS)
+        header = {**trace.header, "phases": [name + HOSTILE for name in trace.header["phases"]]}
+        write_trace(Trace(header, [name + HOSTILE for name in trace.op_names], trace.columns), file)
     text = render(read_run(directory))
     page = Page(text)
     assert not [tag for tag, _ in page.elements if tag == "img"]

@@ -75,7 +75,7 @@ TEST(Injection, changes_nothing_in_what_is_learnt) {
 TEST(Injection, gives_every_block_back_when_training_ends) {
   const TemporaryDirectory place;
   for (const char* inject : {"leak", "fragmentation"}) {
-    const std::string file = (place.path() / "trace.json.gz").string();
+    const std::string file = (place.path() / "t.hrtrace").string();
     run_cell(cell(inject), 7, file);
     const Trace trace = read_trace(file);
     EXPECT_THAT(violations(trace), ::testing::IsEmpty());

@@ -64,7 +64,7 @@ class RandomSample {
                         .events = number(1000),
                         .steady_events = number(500),
                         .bytes = number(100'000)};
-    sample.trace_file = "traces/a.json.gz";
+    sample.trace_file = "traces/a.hrtrace";
     return sample;
   }
 

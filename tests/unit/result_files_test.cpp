@@ -96,7 +96,7 @@ TEST_F(ResultFiles, compute_throughput_from_steady_steps_only) {
 
 TEST_F(ResultFiles, give_back_the_request_a_sample_process_gets) {
   const SampleRequest request{
-      .cell = samples_().cell, .seed = (1ULL << 53) - 1, .trace_path = "/tmp/x.json.gz"};
+      .cell = samples_().cell, .seed = (1ULL << 53) - 1, .trace_path = "/tmp/x.hrtrace"};
   const SampleRequest read = sample_request_from_json(to_json(request));
   EXPECT_EQ(read.cell.id(), request.cell.id());
   EXPECT_EQ(read.seed, request.seed);

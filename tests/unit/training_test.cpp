@@ -57,14 +57,14 @@ std::vector<std::string> every_allocator() {
 class EveryAllocator : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryAllocator, leaves_the_same_trace_on_host_and_on_meta_event_by_event) {
-  const Trace host = trace_of(cell("host(capacity=1GiB)", "onednn", GetParam()), "host.json.gz");
-  const Trace meta = trace_of(cell("meta(capacity=1GiB)", "onednn", GetParam()), "meta.json.gz");
+  const Trace host = trace_of(cell("host(capacity=1GiB)", "onednn", GetParam()), "host.hrtrace");
+  const Trace meta = trace_of(cell("meta(capacity=1GiB)", "onednn", GetParam()), "meta.hrtrace");
   ASSERT_GT(host.events.size(), 1000u);
   EXPECT_EQ(first_difference(host, meta), "");
 }
 
 TEST_P(EveryAllocator, places_every_block_soundly_and_gives_everything_back) {
-  const Trace trace = trace_of(cell("meta(capacity=1GiB)", "dense", GetParam()), "sound.json.gz");
+  const Trace trace = trace_of(cell("meta(capacity=1GiB)", "dense", GetParam()), "sound.hrtrace");
   EXPECT_THAT(violations(trace), ::testing::IsEmpty());
   std::int64_t live = 0;
   for (const TraceEvent& event : trace.events) {
@@ -103,8 +103,8 @@ TEST_P(EveryWorkload, leaves_the_same_trace_on_host_and_on_meta_event_by_event) 
   const auto trace = [&](const std::string& device, const std::string& name) {
     return trace_of(cell(device, "onednn", "bfc(growth=on)", GetParam()), name);
   };
-  const Trace host = trace("host(capacity=1GiB)", "host.json.gz");
-  const Trace meta = trace("meta(capacity=1GiB)", "meta.json.gz");
+  const Trace host = trace("host(capacity=1GiB)", "host.hrtrace");
+  const Trace meta = trace("meta(capacity=1GiB)", "meta.hrtrace");
   ASSERT_GT(host.events.size(), 100u);
   EXPECT_EQ(first_difference(host, meta), "");
 }

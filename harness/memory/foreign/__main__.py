@@ -1,15 +1,22 @@
-"""python3 -m harness.memory.foreign FILE OUT: turns an allocation history of another program into
-a Headroom trace. `headroom replay` calls it."""
+"""python3 -m harness.memory.foreign FILE OUT [--to FORMAT]: an allocation history of any format as
+one of another, Headroom's own unless told otherwise. `headroom replay` and `headroom export` call
+it."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import resource
 import sys
+import tempfile
 from pathlib import Path
+from typing import BinaryIO
+
+from harness.memory.trace_file import MAGIC, TraceFileError
 
 from . import minimalloc, pytorch, rmm, stalloc
 from .builder import FormatError, TraceBuilder
+from .history import History
 
 FORMATS = {
     "PyTorch memory snapshot": pytorch,
@@ -17,54 +24,86 @@ FORMATS = {
     "MiniMalloc CSV": minimalloc,
     "STAlloc text": stalloc,
 }
+WRITERS = {module.__name__.rpartition(".")[2]: module.write for module in FORMATS.values()}
+OWN = "headroom"
 USAGE_ERROR = 2
 HEAD_BYTES = 4096
+NOT_SOUND = (FormatError, TraceFileError, csv.Error)
 
 
-def bound_memory(path: Path):
-    """A file may ask for what it likes; it gets at most what files of its length can need."""
-    limit = 512 * 2**20 + 200 * path.stat().st_size
+def bound_memory(path: Path, own: bool):
+    """A file may ask for what it likes; it gets at most what files of its length can need. A trace
+    of Headroom's own is compressed: a byte of it stands for events."""
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    size = path.stat().st_size
+    limit = in_use + (4 * 2**30 + 4000 * size if own else 512 * 2**20 + 200 * size)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def convert(path: Path, out: Path):
-    with path.open("rb") as stream:
-        head = stream.read(HEAD_BYTES)
+def import_history(path: Path, head: bytes, out: BinaryIO):
+    """Writes a Headroom trace. Raises FormatError."""
     for name, module in FORMATS.items():
         if module.matches(head):
-            builder = TraceBuilder(allocator=name)
+            builder = TraceBuilder(out, allocator=name)
             module.read(path, builder)
-            if len(builder) == 0:
+            if builder.events == 0:
                 raise FormatError(f"is a {name} without a single allocation")
-            builder.write(out)
+            builder.finish()
             return
     raise FormatError(f"is none of these: Headroom trace, {', '.join(FORMATS)}")
+
+
+def convert(path: Path, out: Path, target: str):
+    """`out` gets its name when it is complete."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    own = head.startswith(MAGIC)
+    bound_memory(path, own)
+    unfinished = out.with_name(out.name + ".unfinished")
+    try:
+        with unfinished.open("wb") as stream:
+            if own:
+                with path.open("rb") as trace:
+                    _export(trace, stream, target)
+            elif target == OWN:
+                import_history(path, head, stream)
+            else:
+                with tempfile.TemporaryFile() as trace:
+                    import_history(path, head, trace)
+                    _export(trace, stream, target)
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _export(trace: BinaryIO, out: BinaryIO, target: str):
+    if target == OWN:
+        raise FormatError("is a Headroom trace already")
+    WRITERS[target](History(trace), out)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--to", choices=(OWN, *WRITERS), default=OWN)
     options = parser.parse_args()
     try:
-        bound_memory(options.file)
-        convert(options.file, options.out)
-    except FormatError as error:
+        convert(options.file, options.out, options.to)
+    except NOT_SOUND as error:
         print(f"{options.file}: {error}", file=sys.stderr)
-        return USAGE_ERROR
     except UnicodeDecodeError as error:
         print(f"{options.file}: is no text in UTF-8 (byte {error.start})", file=sys.stderr)
-        return USAGE_ERROR
     except MemoryError:
         print(f"{options.file}: asks for more memory than a file of its length can need", file=sys.stderr)
-        return USAGE_ERROR
     except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return USAGE_ERROR
-    return 0
+        print(f"{error.filename or options.out}: {error.strerror}", file=sys.stderr)
+    else:
+        return 0
+    return USAGE_ERROR
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import BinaryIO
 
-from .builder import FormatError, TraceBuilder
+from .builder import FormatError, TraceBuilder, check_number
+from .history import History
 
 IDS = ("id", "buffer", "buffer_id")
 LOWERS = ("lower", "start", "begin")
@@ -47,7 +49,31 @@ def _number(row: dict, names: tuple[str, ...], where: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise FormatError(f"{where}: {names[0]} '{text}' is no whole number") from None
+        raise FormatError(f"{where}: {names[0]} '{text[:40]}' is no whole number") from None
     if number < 0:
         raise FormatError(f"{where}: {names[0]} {number} is negative")
-    return number
+    return check_number(number, where)
+
+
+def write(history: History, stream: BinaryIO):
+    """Time is the number of the allocation or free, so that order comes back as it was. What is
+    never freed ends after the last."""
+    stream.write(b"id,lower,upper,size\n")
+    live: dict[int, tuple[int, int]] = {}  # id → lower, size
+    buffers = time = 0
+
+    def end(lower: int, size: int):
+        nonlocal buffers
+        buffers += 1
+        stream.write(b"%d,%d,%d,%d\n" % (buffers, lower, time, size))
+
+    for event in history.blocks():
+        if event.kind == "alloc":
+            live[event.id] = (time, event.requested)
+        elif event.kind == "free":
+            end(*live.pop(event.id))
+        else:
+            continue
+        time += 1
+    for lower, size in live.values():
+        end(lower, size)

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from .builder import FormatError, TraceBuilder
+from .builder import MAXIMUM_BYTES, PHASES, ROLES, FormatError, TraceBuilder
+from .pytorch_export import write
+
+__all__ = ["matches", "read", "write"]
 
 LIVE_STATES = ("active_allocated", "active_pending_free", "active_awaiting_free")
+SEGMENT_ACTIONS = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
+ACTIONS = ("alloc", "free_completed", "oom", *SEGMENT_ACTIONS)
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -20,6 +26,16 @@ class _PlainUnpickler(pickle.Unpickler):
 
     def persistent_load(self, pid):
         raise FormatError("refers to objects outside itself: this is no memory snapshot")
+
+
+class _Event(NamedTuple):
+    action: str
+    address: int
+    size: int
+    stream: int
+    time_ns: int
+    frames: list
+    where: str
 
 
 def matches(head: bytes) -> bool:
@@ -33,14 +49,18 @@ def read(path: Path, builder: TraceBuilder):
     traces = snapshot.get("device_traces") or []
     _expect(isinstance(traces, list) and all(isinstance(t, list) for t in traces), "device_traces is no list of lists")
     device = max(range(len(traces)), key=lambda i: len(traces[i]), default=0)
-    history = traces[device] if traces else []
-    builder.workload = f"device {device} of a PyTorch memory snapshot"
-    alive_at_end = _live_blocks(snapshot, device)
-
-    for key, size in _alive_before(history, alive_at_end):
-        builder.alloc(key, size, "segments")
-    for number, event in enumerate(history):
-        _add(builder, event, f"device_traces[{device}][{number}]")
+    history = [
+        event
+        for number, record in enumerate(traces[device] if traces else [])
+        if (event := _event(record, f"device_traces[{device}][{number}]")) is not None
+    ]
+    builder.header["workload"] = f"device {device} of a PyTorch memory snapshot"
+    for address, size in _alive_before(history, _live_blocks(snapshot, device)):
+        builder.alloc(address, size, "segments", address=address)
+    places = _Places()
+    numbers: dict[int, int] = {}  # of segments, by address
+    for event in history:
+        _add(builder, event, places, numbers)
 
 
 def _load(path: Path) -> dict:
@@ -58,79 +78,133 @@ def _load(path: Path) -> dict:
     return snapshot
 
 
+def _event(record: Any, where: str) -> _Event | None:
+    _expect(isinstance(record, dict), f"{where} is no dictionary")
+    action = record.get("action")
+    if not isinstance(action, str) or action not in ACTIONS:
+        return None
+    frames = record.get("frames") or []
+    _expect(isinstance(frames, list), f"{where}: frames is no list")
+    return _Event(
+        action,
+        0 if action == "oom" else _whole(record, "addr", where),
+        _whole(record, "size", where),
+        _whole(record, "stream", where, default=0),
+        _whole(record, "time_us", where, default=0) * 1000 % MAXIMUM_BYTES,
+        frames,
+        where,
+    )
+
+
 def _live_blocks(snapshot: dict, device: int) -> dict[int, int]:
     """{address: requested bytes} of the blocks in use when the snapshot was taken."""
     blocks = {}
-    for index, segment in enumerate(snapshot.get("segments") or []):
+    segments = snapshot.get("segments") or []
+    _expect(isinstance(segments, list), "segments is no list")
+    for index, segment in enumerate(segments):
         where = f"segments[{index}]"
         _expect(isinstance(segment, dict), f"{where} is no dictionary")
-        if segment.get("device", 0) != device:
+        if _whole(segment, "device", where, default=0) != device:
             continue
         address = _whole(segment, "address", where)
-        for block in segment.get("blocks") or []:
+        records = segment.get("blocks") or []
+        _expect(isinstance(records, list), f"{where}: blocks is no list")
+        for block in records:
             _expect(isinstance(block, dict), f"{where}: a block is no dictionary")
             size = _whole(block, "size", where)
             # Older files leave a block's address to be the end of the one before.
-            at = block.get("address", address)
+            at = _whole(block, "address", where, default=address)
             address = at + size
             if block.get("state") in LIVE_STATES:
-                blocks[at] = block.get("requested_size") or size
+                blocks[at] = _whole(block, "requested_size", where, default=0) or size
     return blocks
 
 
-def _alive_before(history: list, alive_at_end: dict[int, int]):
+def _alive_before(history: list[_Event], alive_at_end: dict[int, int]) -> list[tuple[int, int]]:
     """Blocks the history did not allocate: freed in it, or still there at its end."""
     allocated: set[int] = set()
     before = {}
     for event in history:
-        _expect(isinstance(event, dict), "device_traces holds something else than dictionaries")
-        address, action = event.get("addr"), event.get("action")
-        if action == "alloc":
-            allocated.add(address)
-        elif action == "free_completed":
-            if address not in allocated:
-                before[address] = event.get("size", 0)
-            allocated.discard(address)
+        if event.action == "alloc":
+            allocated.add(event.address)
+        elif event.action == "free_completed":
+            if event.address not in allocated:
+                before[event.address] = event.size
+            allocated.discard(event.address)
     for address, size in alive_at_end.items():
         if address not in allocated:
             before.setdefault(address, size)
     return sorted(before.items())
 
 
-def _add(builder: TraceBuilder, event: dict, where: str):
-    action = event.get("action")
-    if action not in ("alloc", "free_completed", "oom"):
-        return
-    size = _whole(event, "size", where)
-    context = {
-        "op": _place(event.get("frames") or []),
-        "stream": event.get("stream", 0),
-        "time_ns": max(0, int(event.get("time_us", 0))) * 1000,
-    }
-    if action == "oom":
-        builder.oom(size, where, **context)
-        return
-    address = _whole(event, "addr", where)
-    if action == "alloc":
-        builder.alloc(address, size, where, **context)
-    elif builder.is_live(address):
-        builder.free(address, where, **context)
+def _add(builder: TraceBuilder, event: _Event, places: _Places, numbers: dict[int, int]):
+    context = {**places.of(event.frames), "stream": event.stream, "time_ns": event.time_ns}
+    if event.action == "alloc":
+        builder.alloc(event.address, event.size, event.where, address=event.address, **context)
+    elif event.action == "free_completed":
+        if builder.is_live(event.address):
+            builder.free(event.address, event.where, **context)
+    elif event.action == "oom":
+        builder.oom(event.size, event.where, **context)
+    else:
+        # Pages are mapped into reservations, of which a snapshot names one per stream.
+        key = event.address if event.action in ("segment_alloc", "segment_free") else -1 - event.stream
+        number = numbers.setdefault(key, len(numbers) + 1)
+        if event.action == "segment_free":
+            del numbers[key]
+        builder.segment(event.action, number, event.address, event.size, event.where, **context)
 
 
-def _place(frames: list) -> str:
-    """The innermost frame of the user's own Python: "model.py:42 forward"; "" when there is none."""
-    for frame in frames:
-        if not isinstance(frame, dict):
-            return ""
-        name = str(frame.get("filename", ""))
-        if name.endswith(".py") and "/torch/" not in name:
-            return f"{name.rsplit('/', 1)[-1]}:{frame.get('line', 0)} {frame.get('name', '')}"
-    return ""
+class _Places:
+    """What frames tell: the innermost one of the user's own Python, "model.py:42 forward", or what
+    Headroom's own export wrote there."""
+
+    def __init__(self):
+        self._known: dict[int, dict] = {}  # by identity: a snapshot's events share their frames
+
+    def of(self, frames: list) -> dict:
+        if id(frames) not in self._known:
+            self._known[id(frames)] = self._read(frames)
+        return dict(self._known[id(frames)])
+
+    def _read(self, frames: list) -> dict:
+        texts = [(_text(f, "filename"), _line(f), _text(f, "name")) for f in frames if isinstance(f, dict)]
+        if texts and texts[-1][0] == "headroom":
+            return _own_context(texts)
+        for filename, line, name in texts:
+            if filename.endswith(".py") and "/torch/" not in filename:
+                return {"op": f"{filename.rsplit('/', 1)[-1]}:{line} {name}"}
+        return {}
 
 
-def _whole(record: dict, key: str, where: str) -> int:
-    value = record.get(key)
-    _expect(isinstance(value, int) and value >= 0, f"{where}: {key} is {value!r}, not a whole number")
+def _own_context(frames: list[tuple[str, int, str]]) -> dict:
+    context = {}
+    for filename, line, name in frames:
+        if filename == "op":
+            context["op"] = name
+        elif filename == "step" and abs(line) < 1 << 31:
+            context["step"] = line
+        elif filename == "phase" and name in PHASES:
+            context["phase"] = name
+        elif filename == "role" and name in ROLES:
+            context["role"] = name
+    return context
+
+
+def _text(frame: dict, key: str) -> str:
+    value = frame.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _line(frame: dict) -> int:
+    value = frame.get("line")
+    return value if isinstance(value, int) and abs(value) <= MAXIMUM_BYTES else 0
+
+
+def _whole(record: dict, key: str, where: str, default: int | None = None) -> int:
+    value = record.get(key, default)
+    sound = isinstance(value, int) and 0 <= value <= MAXIMUM_BYTES
+    _expect(sound, f"{where}: {key} is missing, or no whole number of a sound size")
     return value
 
 

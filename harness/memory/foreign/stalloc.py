@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
-from .builder import FormatError, TraceBuilder
+from .builder import FormatError, TraceBuilder, pointer
+from .history import History
+
+LONGEST_NUMBER = 20
 
 
 def matches(head: bytes) -> bool:
@@ -20,9 +24,19 @@ def read(path: Path, builder: TraceBuilder):
             fields = line.split()
             if not fields:
                 continue
-            if len(fields) != 4 or fields[0] not in ("0", "1") or not fields[2].isdecimal():
+            if len(fields) != 4 or fields[0] not in ("0", "1") or not _is_number(fields[2]):
                 raise FormatError(f"{where}: is not '1|0 pointer size stream'")
             if fields[0] == "1":
-                builder.alloc(fields[1], int(fields[2]), where, stream=fields[3])
+                builder.alloc(fields[1], int(fields[2]), where, address=pointer(fields[1]), stream=fields[3])
             else:
                 builder.free(fields[1], where, stream=fields[3])
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER
+
+
+def write(history: History, stream: BinaryIO):
+    for event in history.blocks():
+        if event.kind != "oom":
+            stream.write(b"%d %d %d %d\n" % (event.kind == "alloc", event.address, event.requested, event.stream))
