@@ -10,6 +10,7 @@
 #include "harness/base/build_info.h"
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/cli/history.h"
 #include "harness/run/axes.h"
 #include "harness/run/rerun.h"
 
@@ -33,6 +34,8 @@ constexpr const char* kExamples = R"(Examples
   headroom merge runs/FIRST runs/SECOND          one run of both
   headroom replay snapshot.pickle --capacity 24GiB
                                         your own out-of-memory under every strategy
+  headroom export runs/RUN/traces/CELL.hrtrace --to pytorch -o snapshot.pickle
+                                        a run in PyTorch's viewer
 
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
@@ -246,7 +249,7 @@ CLI::App& add_replay(CLI::App& app, ReplayOptions& replay, std::string& plan_tim
   command->footer(R"(Examples
   headroom replay snapshot.pickle --capacity 24GiB       a PyTorch memory snapshot
   headroom replay rmm_log.csv --capacity 80GiB --allocator 'bfc(growth=on)' --allocator malloc
-  headroom replay runs/RUN/traces/CELL.json.gz --json    a Headroom trace
+  headroom replay runs/RUN/traces/CELL.hrtrace --json     a Headroom trace
 
 Reads Headroom traces, PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), RMM logs,
 MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exactly.)");
@@ -264,6 +267,25 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
                    "How long to look for a plan made with all of it known ahead")
       ->capture_default_str();
   command->add_flag("--json", replay.json, "For programs");
+  return *command;
+}
+
+CLI::App& add_export(CLI::App& app, ExportOptions& exported) {
+  CLI::App* command =
+      app.add_subcommand("export", "An allocation history as another program reads it");
+  command->footer(R"(Examples
+  headroom export runs/RUN/traces/CELL.hrtrace --to pytorch -o snapshot.pickle
+                                        for PyTorch's viewer, pytorch.org/memory_viz
+  headroom export rmm_log.csv --to minimalloc -o buffers.csv
+  headroom export snapshot.pickle --to headroom -o snapshot.hrtrace
+
+Reads whatever headroom replay reads. harness/memory/foreign/README.md says what each format
+carries and what is lost.)");
+  command->add_option("file", exported.file, "The history")->required();
+  command->add_option("--to", exported.format, "The format")
+      ->required()
+      ->check(CLI::IsMember(history_formats()));
+  command->add_option("-o,--output", exported.out, "The file to write")->required();
   return *command;
 }
 
@@ -327,6 +349,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const SelftestArguments selftest(app);
   ListOptions list;
   ReplayOptions replay;
+  ExportOptions exported;
   std::string plan_time = "2s";
   ReportOptions report;
   CompareOptions compare;
@@ -337,6 +360,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const CLI::App& list_command = add_list(app, list);
   const VerifyArguments verify(app);
   const CLI::App& replay_command = add_replay(app, replay, plan_time);
+  const CLI::App& export_command = add_export(app, exported);
   const CLI::App& report_command =
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
@@ -374,6 +398,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
     replay.plan_time = parse_duration(plan_time, "--plan-time");
     return replay;
   }
+  if (export_command.parsed()) return exported;
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
   if (compare_command.parsed()) return compare;

@@ -56,6 +56,12 @@ struct ReplayOptions {
   bool json = false;
 };
 
+struct ExportOptions {
+  std::filesystem::path file;
+  std::filesystem::path out;
+  std::string format;  // one of history_formats()
+};
+
 struct DoctorOptions {};
 
 struct CompareOptions {
@@ -103,9 +109,10 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ReportOptions,
-                             DoctorOptions, CompareOptions, MergeOptions, ExportStateOptions,
-                             SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+using Command =
+    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
+                 ReportOptions, DoctorOptions, CompareOptions, MergeOptions, ExportStateOptions,
+                 SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
