@@ -3,10 +3,8 @@
 // machine has.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
@@ -14,12 +12,10 @@
 
 #include "bench/micro/benchmarks.h"
 #include "bench/micro/peers.h"
-#include "harness/base/error.h"
+#include "bench/micro/recorded_run.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
-#include "harness/memory/trace_io.h"
-#include "harness/run/sample.h"
 
 namespace headroom {
 namespace {
@@ -113,23 +109,6 @@ struct StepSequence {
   std::size_t pairs = 0;
 };
 
-Trace record_run() {
-  const Cell cell{.workload = Spec::parse("resnet(batch=8,depth=50,image=224,stem=imagenet)"),
-                  .device = Spec::parse("meta(capacity=64GiB)"),
-                  .rules = "dense",
-                  .allocator = Spec("malloc"),
-                  .warmup_steps = 1,
-                  .measured_steps = 1};
-  const auto path = std::filesystem::temp_directory_path() /
-                    fmt::format("headroom-micro-{}.trace.json.gz", getpid());
-  const Sample sample = run_cell(cell, kSeed, path);
-  if (sample.status != SampleStatus::ok)
-    throw Error("the step to be replayed could not be recorded: " + sample.reason);
-  Trace trace = read_trace(path);
-  std::filesystem::remove(path);
-  return trace;
-}
-
 StepSequence read_step(const Trace& trace) {
   constexpr std::int32_t kStep = 2;  // the steady one
   StepSequence step;
@@ -151,7 +130,7 @@ StepSequence read_step(const Trace& trace) {
 }
 
 void training_step(benchmark::State& state, const std::string& spec) {
-  static const StepSequence step = read_step(record_run());
+  static const StepSequence step = read_step(record_resnet50(1, kSeed));
   const auto device = make_device();
   const auto allocator = make(spec, device->memory());
   std::vector<Block> persistent;

@@ -1,0 +1,13 @@
+// A run recorded on meta, for benchmarks over traces.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/memory/trace.h"
+
+namespace headroom {
+
+// ResNet-50 at batch 8: one step of warm-up, then `steps` of them. There are no times on meta.
+Trace record_resnet50(int steps, std::uint64_t seed);
+
+}  // namespace headroom
