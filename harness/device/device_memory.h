@@ -59,8 +59,8 @@ class DeviceMemory {
 
   // Throws OutOfMemory when the capacity would be passed, DeviceError when the system refuses; a
   // failed request changes nothing. Bytes between size and charged are poisoned.
-  Segment allocate(Bytes bytes);
-  void free(const Segment& segment);
+  virtual Segment allocate(Bytes bytes);
+  virtual void free(const Segment& segment);
 
   // Whether the CPU may read and write at `data`.
   virtual bool is_host_accessible() const { return false; }
@@ -71,26 +71,26 @@ class DeviceMemory {
   // not mapped, and on unreserve for any that still are.
   virtual bool has_virtual_memory() const { return false; }
   Bytes page() const { return align_up(kSegmentAlignment, granule_); }
-  Reservation reserve(Bytes bytes);
-  void map(const Reservation& place, Bytes offset, Bytes bytes);  // throws as allocate does
-  void unmap(const Reservation& place, Bytes offset, Bytes bytes);
-  void move(const Reservation& from, Bytes from_offset, const Reservation& to, Bytes to_offset,
-            Bytes bytes);
-  void unreserve(const Reservation& place);
+  virtual Reservation reserve(Bytes bytes);
+  virtual void map(const Reservation& place, Bytes offset, Bytes bytes);  // throws as allocate does
+  virtual void unmap(const Reservation& place, Bytes offset, Bytes bytes);
+  virtual void move(const Reservation& from, Bytes from_offset, const Reservation& to,
+                    Bytes to_offset, Bytes bytes);
+  virtual void unreserve(const Reservation& place);
 
   Bytes capacity() const { return capacity_; }
   Bytes granule() const { return granule_; }
   Bytes reserved() const { return reserved_; }  // charged now
-  Bytes available() const { return capacity_ - reserved_; }
+  virtual Bytes available() const { return capacity_ - reserved_; }
   const DeviceCounters& counters() const { return counters_; }
 
   // Segment events go to this recorder from now on (null: nowhere).
   void record_into(TraceRecorder* recorder) { recorder_ = recorder; }
 
  protected:
-  // Pages committed and populated; null on devices without memory.
-  virtual std::byte* commit(Bytes bytes) = 0;
-  virtual void release(std::byte* data, Bytes bytes) = 0;
+  // Pages committed and populated; null on devices without memory of their own.
+  virtual std::byte* commit(Bytes) { return nullptr; }
+  virtual void release(std::byte*, Bytes) {}
 
   // Behind virtual memory; what is passed has been checked.
   virtual std::byte* reserve_addresses(Bytes bytes);
@@ -99,18 +99,20 @@ class DeviceMemory {
   virtual void move_pages(std::byte* /*from*/, std::byte* /*to*/, Bytes) {}
   virtual void release_addresses(std::byte*, Bytes) {}
 
- private:
   // Throws OutOfMemory when that much more cannot be charged.
   void require_available(Bytes bytes);
+
+  Bytes reserved_ = 0;
+  DeviceCounters counters_;
+
+ private:
   void set_mapped(const Reservation& place, Bytes offset, Bytes bytes, bool mapped);
   void record_pages(EventKind kind, const Reservation& place, Bytes offset, Bytes bytes) const;
 
   Bytes capacity_;
   Bytes granule_;
-  Bytes reserved_ = 0;
   Address next_address_;
   std::uint32_t next_segment_ = 1;
-  DeviceCounters counters_;
   TraceRecorder* recorder_ = nullptr;
   std::map<std::uint32_t, std::vector<bool>> mapped_;  // pages of each reservation
 };

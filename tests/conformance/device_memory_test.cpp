@@ -1,14 +1,16 @@
-// What the memory of every device promises to the strategies, asked of host and meta: segments,
-// and virtual memory.
+// What the memory of every device promises to the strategies, asked of host and meta and of a share
+// of each: segments, and virtual memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
+#include "harness/device/memory_share.h"
 #include "harness/memory/ledger.h"
 #include "harness/memory/recorder.h"
 #include "harness/memory/validator.h"
@@ -21,14 +23,21 @@ using ::testing::IsEmpty;
 constexpr Bytes kPage = 2 * kMiB;
 constexpr Bytes kCapacity = 16 * kPage;
 
-class Memory : public ::testing::TestWithParam<std::string> {
+struct Place {
+  const char* device;
+  enum { whole, share } part;
+};
+
+class Memory : public ::testing::TestWithParam<Place> {
  protected:
   Memory() {
     recorder_.trace().header.capacity_bytes = kCapacity;
-    memory().record_into(&recorder_);
+    device_->memory().record_into(&recorder_);
+    if (GetParam().part == Place::share)
+      share_ = std::make_unique<MemoryShare>(device_->memory(), kCapacity);
   }
 
-  DeviceMemory& memory() { return device_->memory(); }
+  DeviceMemory& memory() { return share_ ? *share_ : device_->memory(); }
   static void fill(std::byte* data, Bytes bytes, int value) {
     if (data != nullptr) std::memset(data, value, bytes);
   }
@@ -40,13 +49,21 @@ class Memory : public ::testing::TestWithParam<std::string> {
 
   std::unique_ptr<Device> device_ =
       Registry<DeviceKind>::instance()
-          .find(GetParam())
-          .create(Spec(GetParam(), {{"capacity", std::to_string(kCapacity)}}));
+          .find(GetParam().device)
+          .create(Spec(GetParam().device,
+                       {{"capacity", std::to_string(kCapacity*(GetParam().part + 1))}}));
+  std::unique_ptr<MemoryShare> share_;
   TraceRecorder recorder_{64};
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Memory, ::testing::Values("host", "meta"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Every, Memory,
+                         ::testing::Values(Place{"host", Place::whole}, Place{"meta", Place::whole},
+                                           Place{"host", Place::share},
+                                           Place{"meta", Place::share}),
+                         [](const auto& info) {
+                           const bool is_share = info.param.part == Place::share;
+                           return std::string(is_share ? "share_of_" : "") + info.param.device;
+                         });
 
 TEST_P(Memory, charges_nothing_for_reserved_addresses) {
   const Reservation place = memory().reserve(100 * kCapacity);
@@ -158,10 +175,6 @@ TEST_P(Memory, records_pages_so_that_validator_and_ledger_see_one_segment) {
 class SegmentsOnly final : public DeviceMemory {
  public:
   SegmentsOnly() : DeviceMemory(kCapacity, kPage) {}
-
- private:
-  std::byte* commit(Bytes) override { return nullptr; }
-  void release(std::byte*, Bytes) override {}
 };
 
 TEST(DeviceWithoutVirtualMemory, refuses_to_reserve_addresses) {

@@ -20,8 +20,6 @@ class MetaMemory final : public DeviceMemory {
   bool has_virtual_memory() const override { return true; }
 
  private:
-  std::byte* commit(Bytes) override { return nullptr; }
-  void release(std::byte*, Bytes) override {}
   std::byte* reserve_addresses(Bytes) override { return nullptr; }
 };
 
