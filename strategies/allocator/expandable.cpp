@@ -4,9 +4,11 @@
 // memory runs short. Decisions follow c10/cuda/CUDACachingAllocator.cpp of pytorch/pytorch at
 // eb42ad6. Cost: mapping is dearer than taking a segment, and needs a device with virtual memory.
 //
-// stitch=on goes beyond PyTorch: before new pages are taken, wholly idle ones move to where they
-// are needed, largest run first. GMLake's idea (doi 10.1145/3620665.3640423) without its aliases:
-// a page has one address at a time. Only while memory is fragmented does it cost anything.
+// stitching: the same, but before new pages are taken, wholly idle ones move to where they are
+// needed, largest run first, as GMLake puts idle pages together (doi 10.1145/3620665.3640423).
+// Moved, not aliased: GMLake maps a page at several addresses at once and keeps them for the next
+// time; here a page has one address, because the host's anonymous pages can be moved (mremap) but
+// not mapped twice. Only while memory is fragmented does it cost anything.
 //
 // There is one stream. Not modelled: max_split_size, garbage collection (it skips these segments).
 #include <algorithm>
@@ -22,10 +24,13 @@
 namespace headroom {
 namespace {
 
+enum class NewPages { first, when_none_are_idle };
+
 class Expandable final : public ChunkedAllocator {
  public:
-  Expandable(const Spec& spec, DeviceMemory& memory)
-      : ChunkedAllocator(spec.to_string(), memory), stitch_(spec.flag("stitch", false)) {
+  Expandable(const Spec& spec, DeviceMemory& memory, NewPages new_pages)
+      : ChunkedAllocator(spec.to_string(), memory),
+        stitch_(new_pages == NewPages::when_none_are_idle) {
     if (!memory.has_virtual_memory())
       throw NotSupported(spec.to_string() +
                          ": this device has no virtual memory; host and meta do");
@@ -298,11 +303,21 @@ const bool registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "expandable",
      .summary = "PyTorch's expandable segments: one growing range of addresses per pool, pages of "
                 "2 MiB (small pool) and 20 MiB (page=) mapped as needed and unmapped when memory "
-                "runs short; stitch=on moves idle pages instead of taking new ones",
-     .parameters = {"page", "stitch"},
-     .examples = {"expandable", "expandable(page=2MiB)", "expandable(stitch=on)"},
+                "runs short",
+     .parameters = {"page"},
+     .examples = {"expandable", "expandable(page=2MiB)"},
      .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Expandable>(spec, memory);
+       return std::make_unique<Expandable>(spec, memory, NewPages::first);
+     }});
+
+const bool stitching_registered = Registry<AllocatorStrategy>::instance().add(
+    {.name = "stitching",
+     .summary = "Expandable segments that put idle pages together before they take new ones, as "
+                "GMLake does; pages of 2 MiB (page=) are moved, not mapped at several addresses",
+     .parameters = {"page"},
+     .examples = {"stitching"},
+     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Expandable>(spec, memory, NewPages::when_none_are_idle);
      }});
 
 }  // namespace

@@ -74,8 +74,8 @@ TEST_F(Expandable, unmaps_idle_pages_before_it_gives_up_and_maps_them_elsewhere)
                                        "30MiB at 2+0"));
 }
 
-TEST_F(Expandable, moves_idle_pages_instead_of_taking_new_ones_when_it_may_stitch) {
-  make("expandable(stitch=on)");
+TEST_F(Expandable, moves_idle_pages_instead_of_taking_new_ones_when_stitching) {
+  make("stitching");
   const Block a = take(10 * kMiB);
   take(2 * kMiB);
   const Block c = take(8 * kMiB);
@@ -92,7 +92,7 @@ TEST_F(Expandable, moves_idle_pages_instead_of_taking_new_ones_when_it_may_stitc
 
 // What tells virtual memory from physical regions, where 508 of 512 MiB are free.
 TEST_F(Expandable, serves_508_of_512_mebibytes_whichever_block_stays) {
-  for (const char* spec : {"expandable(page=2MiB)", "expandable(stitch=on)"}) {
+  for (const char* spec : {"expandable(page=2MiB)", "stitching"}) {
     for (const std::size_t stays : {0u, 63u, 127u}) {
       make(spec, "meta(capacity=512MiB)");
       std::vector<Block> blocks;
