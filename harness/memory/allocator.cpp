@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <span>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -29,6 +30,15 @@ void check_strategy(const Spec& composition, const Spec& element) {
   element.require_known(strategies().find(element.name()).parameters);
 }
 
+std::unique_ptr<Allocator> make_element(const Spec& element, std::span<const Spec> behind,
+                                        DeviceMemory& memory) {
+  if (behind.empty()) return strategies().find(element.name()).create(element, memory);
+  const auto make_inner = [behind](DeviceMemory& its_memory) {
+    return make_element(behind.front(), behind.subspan(1), its_memory);
+  };
+  return adaptors().find(element.name()).create(element, make_inner, memory);
+}
+
 }  // namespace
 
 void check_allocator(const Spec& spec) {
@@ -44,12 +54,7 @@ void check_allocator(const Spec& spec) {
 
 std::unique_ptr<Allocator> make_allocator(const Spec& spec, DeviceMemory& memory) {
   check_allocator(spec);
-  const Spec& innermost = spec.innermost();
-  auto allocator = strategies().find(innermost.name()).create(innermost, memory);
-  if (spec.inner().empty()) return allocator;
-  for (auto element = spec.inner().rbegin() + 1; element != spec.inner().rend(); ++element)
-    allocator = adaptors().find(element->name()).create(*element, std::move(allocator), memory);
-  return adaptors().find(spec.name()).create(spec, std::move(allocator), memory);
+  return make_element(spec, spec.inner(), memory);
 }
 
 std::vector<std::string> allocator_examples() {

@@ -32,6 +32,9 @@ struct AllocationHint {
   Phase phase = Phase::initialize;
   std::uint32_t op = ~std::uint32_t{0};
   bool persistent = false;
+  // Of the op, or of the value where no op runs: "layer1.0.conv1.backward_data". Its dotted parts
+  // are modules. "" = unknown; valid during the call.
+  std::string_view name = {};
 };
 
 struct AllocatorStatistics {
@@ -86,13 +89,13 @@ struct AllocatorStrategy {
 // and passes them on.
 struct AllocatorAdaptor {
   static constexpr std::string_view kKind = "allocator adaptor";
+  // Builds what stands behind the adaptor over `memory`, anew with every call.
+  using MakeInner = std::function<std::unique_ptr<Allocator>(DeviceMemory& memory)>;
   std::string name;
   std::string summary;
   std::vector<std::string> parameters;
   std::vector<std::string> examples;  // whole compositions, which conformance tests and lists use
-  std::function<std::unique_ptr<Allocator>(const Spec&, std::unique_ptr<Allocator> inner,
-                                           const DeviceMemory&)>
-      create;
+  std::function<std::unique_ptr<Allocator>(const Spec&, const MakeInner&, DeviceMemory&)> create;
 };
 
 // Whether names and parameters are registered and stand in an order that works: adaptors first, one

@@ -42,6 +42,7 @@ void Executor::run(const Transfer& feed, const Transfer& read) {
     recorder_.enter_op(kNoOp, Phase::load, recorder_.elapsed_ns());
     hint_ = {.phase = Phase::load};
     for (const ValueId id : program_.inputs) {
+      hint_.name = program_.value(id).name;
       allocate(id);
       feed(id, blocks_[id].data);
     }
@@ -60,7 +61,7 @@ void Executor::run_op(std::size_t index) {
   const Phase phase = program_.phase.value_or(op.phase);
   const std::uint32_t number = first_op_ + static_cast<std::uint32_t>(index);
   recorder_.enter_op(number, phase, recorder_.elapsed_ns());
-  hint_ = {.phase = phase, .op = number};
+  hint_ = {.phase = phase, .op = number, .name = op.name};
   for (const ValueId id : op.outputs) allocate(id);
   if (op.workspace != kNoValue) allocate(op.workspace);
   if (compute_ != nullptr) {

@@ -23,11 +23,13 @@ std::unique_ptr<Device> make_device(const ReplayDevice& device) {
                     {"granule", std::to_string(device.granule)}}));
 }
 
-AllocationHint hint_of(const Request& request) {
-  return {.role = request.role,
-          .phase = request.phase,
-          .op = request.op,
-          .persistent = request.phase == Phase::initialize};
+AllocationHint hint_of(const RequestList& list, const Request& request) {
+  AllocationHint hint{.role = request.role,
+                      .phase = request.phase,
+                      .op = request.op,
+                      .persistent = request.phase == Phase::initialize};
+  if (request.op < list.op_names.size()) hint.name = list.op_names[request.op];
+  return hint;
 }
 
 // Serves requests in their order. What is still live at the end is given back by the destructor.
@@ -49,7 +51,7 @@ class Player {
       const Request& request = list_.requests[served_];
       before(request);
       if (request.kind == Request::Kind::alloc) {
-        blocks_[request.block] = allocator_.allocate(request.bytes, hint_of(request));
+        blocks_[request.block] = allocator_.allocate(request.bytes, hint_of(list_, request));
       } else {
         allocator_.deallocate(blocks_[request.block]);
       }

@@ -125,7 +125,8 @@ void Trainer::initialise(const Program& program, std::uint64_t seed) {
   for (const Value& value : program.values) {
     if (!value.persistent || persistent_.contains(value.name)) continue;
     const Block block = allocator_.allocate(
-        value.bytes, {.role = value.role, .phase = Phase::initialize, .persistent = true});
+        value.bytes,
+        {.role = value.role, .phase = Phase::initialize, .persistent = true, .name = value.name});
     persistent_[value.name] = block;
     if (device_.computes()) device_.write(value, block.data, initial_contents(value, seed));
   }

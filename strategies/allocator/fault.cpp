@@ -44,9 +44,9 @@ const bool registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Refuses the nth= request, or each with probability= (by seed=), on purpose",
      .parameters = {"nth", "probability", "seed"},
      .examples = {"fault(probability=0,seed=7)|caching"},
-     .create = [](const Spec& spec, std::unique_ptr<Allocator> inner,
-                  const DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Fault>(spec, std::move(inner), memory);
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Fault>(spec, make_inner(memory), memory);
      }});
 
 }  // namespace

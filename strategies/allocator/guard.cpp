@@ -100,9 +100,9 @@ const bool registered = Registry<AllocatorAdaptor>::instance().add(
          "of memory and names the scope",
      .parameters = scopes(),
      .examples = {"guard(activation=1GiB,backward=2GiB)|bfc(growth=on)"},
-     .create = [](const Spec& spec, std::unique_ptr<Allocator> inner,
-                  const DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Guard>(spec, std::move(inner), memory);
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Guard>(spec, make_inner(memory), memory);
      }});
 
 }  // namespace

@@ -40,9 +40,9 @@ const bool registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Refuses what would put more than so many bytes in use (RMM's rules)",
      .parameters = {"value"},
      .examples = {"limit(64MiB)|caching"},
-     .create = [](const Spec& spec, std::unique_ptr<Allocator> inner,
-                  const DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Limit>(spec, std::move(inner), memory);
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Limit>(spec, make_inner(memory), memory);
      }});
 
 }  // namespace

@@ -68,9 +68,9 @@ const bool registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Writes every request to file= in the CSV format of RMM's logging adaptor",
      .parameters = {"file"},
      .examples = {"log(file=/dev/null)|bfc"},
-     .create = [](const Spec& spec, std::unique_ptr<Allocator> inner,
-                  const DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Log>(spec, std::move(inner), memory);
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Log>(spec, make_inner(memory), memory);
      }});
 
 }  // namespace

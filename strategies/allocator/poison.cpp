@@ -148,9 +148,9 @@ const bool registered = Registry<AllocatorAdaptor>::instance().add(
                 "1MiB): finds writes out of bounds and after free on host",
      .parameters = {"quarantine"},
      .examples = {"poison|caching", "poison(quarantine=0)|bfc"},
-     .create = [](const Spec& spec, std::unique_ptr<Allocator> inner,
-                  const DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Poison>(spec, std::move(inner), memory);
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Poison>(spec, make_inner(memory), memory);
      }});
 
 }  // namespace

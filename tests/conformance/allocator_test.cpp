@@ -43,6 +43,11 @@ class Bench {
   }
 
   Allocator& allocator() { return *recording_; }
+  // Two modules ask in turn.
+  Block take(Bytes bytes) {
+    const char* module = ++requests_ % 2 == 0 ? "generator.1" : "discriminator.1";
+    return recording_->allocate(bytes, {.name = module});
+  }
   DeviceMemory& memory() { return *memory_; }
   const Trace& trace() const { return recorder_.trace(); }
   void destroy_strategy() { strategy_.reset(); }
@@ -54,6 +59,7 @@ class Bench {
   DeviceMemory* memory_ = nullptr;
   std::unique_ptr<Allocator> strategy_;
   std::unique_ptr<RecordingAllocator> recording_;
+  std::uint64_t requests_ = 0;
 };
 
 std::string test_name(std::string text) {
@@ -68,7 +74,7 @@ class Strategy : public ::testing::TestWithParam<Case> {
  protected:
   bool on_host() const { return std::get<1>(GetParam()) == "host"; }
   Allocator& allocator() { return bench_.allocator(); }
-  Block take(Bytes bytes) { return allocator().allocate(bytes, {}); }
+  Block take(Bytes bytes) { return bench_.take(bytes); }
   void give(const Block& block) { allocator().deallocate(block); }
 
   Bench bench_{std::get<0>(GetParam()), on_host()};
@@ -182,6 +188,7 @@ TEST_P(Strategy, holds_no_more_after_a_thousand_equal_rounds_than_after_two) {
 TEST_P(Strategy, is_engaged_once_it_has_served_ordinary_requests) {
   take(1000);
   take(2 * kMiB);
+  allocator().synchronized();
   EXPECT_EQ(allocator().why_not_engaged(), "");
   const Spec whole = Spec::parse_composition(std::get<0>(GetParam()));
   const Spec& spec = whole.innermost();
@@ -238,7 +245,7 @@ class RandomRequests {
     const double exponent = std::uniform_real_distribution<double>(0, 21)(random_);
     const auto bytes = static_cast<Bytes>(std::exp2(exponent));
     try {
-      const Block block = bench_.allocator().allocate(bytes, {});
+      const Block block = bench_.take(bytes);
       if (block.data != nullptr) std::memset(block.data, tag(block), bytes);
       requested_ += bytes;
       allocated_ += block.size;

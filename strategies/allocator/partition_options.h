@@ -1,0 +1,34 @@
+// What `partition(…)` may be told: which modules share the device, and how.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/base/spec.h"
+
+namespace headroom {
+
+struct PartitionOptions {
+  struct Part {
+    std::string name;  // as written: "layer3+layer4+rest"
+    Bytes share = 0;
+    Bytes then = 0;  // after so many steps
+  };
+  std::vector<Part> parts;
+  std::vector<std::pair<std::string, std::size_t>> modules;  // and their parts, longest name first
+  std::size_t rest = 0;                                      // the part of everything else
+  std::int64_t after = 0;                                    // steps; 0: shares stay as they are
+
+  // Index of the part that serves what is called `name` (AllocationHint::name): of those that name
+  // one of its modules, the one with the longest name.
+  std::size_t part_of(std::string_view name) const;
+};
+
+// Throws InputError.
+PartitionOptions read_partition_options(const Spec& spec, Bytes capacity);
+
+}  // namespace headroom
