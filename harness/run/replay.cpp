@@ -44,11 +44,14 @@ class Player {
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // Throws OutOfMemory; served() then tells how far it came. `before` sees each request.
+  // Throws OutOfMemory; served() then tells how far it came. `before` sees each request. A step
+  // ends where the next one begins, as far as the trace tells steps apart.
   template <typename Before>
   void run(const Before& before) {
     for (; served_ < list_.requests.size(); ++served_) {
       const Request& request = list_.requests[served_];
+      if (request.step > step_ && step_ > 0) allocator_.synchronized();
+      step_ = request.step;
       before(request);
       if (request.kind == Request::Kind::alloc) {
         blocks_[request.block] = allocator_.allocate(request.bytes, hint_of(list_, request));
@@ -66,6 +69,7 @@ class Player {
   Allocator& allocator_;
   std::vector<Block> blocks_;
   std::vector<bool> live_;
+  std::int32_t step_ = 0;
   std::size_t served_ = 0;
 };
 

@@ -35,6 +35,15 @@ TEST(Replay, stops_at_the_first_request_without_room_and_says_which) {
   EXPECT_FALSE(outcome.ns_per_operation);
 }
 
+TEST(Replay, tells_the_strategy_where_a_step_ends) {
+  TraceBuilder build;
+  for (std::uint32_t step = 1; step <= 3; ++step)
+    build.step(static_cast<std::int32_t>(step)).alloc(step, 0, 8 * kMiB).free(step);
+  const ReplayOutcome outcome =
+      replay(requests_of(build.trace()), Spec("async"), {.capacity = kGiB});
+  EXPECT_EQ(outcome.device_allocations, 3U);  // async gives everything back at the end of each
+}
+
 TEST(Replay, finds_the_smallest_capacity_that_serves) {
   const ViableCapacity in_a_row = find_viable_capacity(checkerboard(), Spec("bfc"), 2 * kMiB, 17);
   EXPECT_EQ(in_a_row.smallest, 48 * kMiB);  // the fourth quarter parts what is free
