@@ -202,8 +202,23 @@ TEST_P(Strategy, refuses_a_block_that_is_not_live) {
   const Block block = take(1000);
   const Block other = take(1000);
   give(block);
+  const AllocatorStatistics before = allocator().statistics();
   EXPECT_THROW(give(block), Error);
+  Block strange = other;
+  strange.address += kBlockAlignment;
+  EXPECT_THROW(give(strange), Error);
+  EXPECT_EQ(allocator().statistics().requested, before.requested);
+  EXPECT_EQ(allocator().statistics().allocated, before.allocated);
+  EXPECT_EQ(allocator().statistics().live_blocks, before.live_blocks);
   give(other);
+}
+
+TEST_P(Strategy, gives_up_where_the_device_gives_nothing_and_serves_once_it_does) {
+  const Segment taken = bench_.memory().allocate(kCapacity);
+  for (const Bytes bytes : {Bytes{1}, kMiB, 20 * kMiB}) EXPECT_THROW(take(bytes), OutOfMemory);
+  EXPECT_EQ(allocator().statistics().live_blocks, 0u);
+  bench_.memory().free(taken);
+  give(take(kMiB));
 }
 
 TEST_P(Strategy, gives_every_segment_back_when_it_ends) {

@@ -219,6 +219,35 @@ TEST_F(Caching, takes_nothing_from_the_device_in_a_repeated_step) {
   EXPECT_EQ(memory().counters().segment_allocations, taken);
 }
 
+// Every rule once, in the order in which a program would meet them.
+TEST_F(Caching, decides_a_sequence_as_the_documented_rules_have_it) {
+  make("caching", "meta(capacity=64MiB)");
+  const Block a = take(1);              // small: of 2 MiB, the rest stays in the pool
+  const Block b = take(kMiB - 512);     // small, behind it
+  const Block c = take(3 * kMiB);       // large: of 20 MiB
+  const Block d = take(16 * kMiB);      // 17 are left and only 1 would remain: given whole
+  const Block e = take(10 * kMiB + 1);  // a segment of its own, 12 MiB; 2 MiB are split off
+  EXPECT_THAT(decisions(), ElementsAre("segment 1: 2MiB", "512B at 1+0", "1048064B at 1+512B",
+                                       "segment 2: 20MiB", "3MiB at 2+0", "17MiB at 2+3MiB",
+                                       "segment 3: 12MiB", "10486272B at 3+0"));
+  give(d);
+  take(5 * kMiB);  // the best fit is 17 MiB: split
+  give(c);
+  give(a);
+  take(2 * kMiB);  // of the 3 that c left; exactly 1 MiB would remain: given whole
+  take(2);         // where a was
+  EXPECT_THAT(decisions(), ElementsAre("free 2+3MiB", "5MiB at 2+3MiB", "free 2+0", "free 1+0",
+                                       "3MiB at 2+0", "512B at 1+0"));
+  give(e);
+  give(b);
+  // 30 of 64 MiB are left: a segment of 32 is refused until the idle one of 12 goes.
+  take(32 * kMiB);
+  EXPECT_THAT(decisions(), ElementsAre("free 3+0", "free 1+512B", "segment 3 back",
+                                       "segment 4: 32MiB", "32MiB at 4+0"));
+  EXPECT_THROW(take(13 * kMiB), OutOfMemory);  // 12 are idle in segment 2 and 10 on the device
+  EXPECT_THAT(decisions(), ElementsAre("refused 13MiB"));
+}
+
 TEST_F(Caching, names_what_is_wrong_with_its_parameters) {
   EXPECT_THAT([&] { make("caching(max_split_size=20MiB)"); },
               ThrowsMessage<InputError>(HasSubstr("above 20MiB")));
@@ -228,6 +257,8 @@ TEST_F(Caching, names_what_is_wrong_with_its_parameters) {
               ThrowsMessage<InputError>(HasSubstr("add fraction=1.0")));
   EXPECT_THAT([&] { make("caching(fraction=1.0,garbage_collection_threshold=1)"); },
               ThrowsMessage<InputError>(HasSubstr("between 0 and 1")));
+  EXPECT_THAT([&] { make("caching(max_split_siz=32MiB)"); },
+              ThrowsMessage<InputError>(HasSubstr("did you mean 'max_split_size'")));
   EXPECT_THAT([&] { make("caching(fraction=1.1)"); },
               ThrowsMessage<InputError>(HasSubstr("at most 1")));
 }

@@ -39,6 +39,30 @@ TEST_F(Pool, splits_exactly_and_never_shrinks) {
   EXPECT_THAT(decisions(), IsEmpty());
 }
 
+TEST_F(Pool, serves_nine_tenths_of_the_device_at_once) {
+  make("pool", "meta(capacity=100MiB)");
+  give(take(90 * kMiB));
+  EXPECT_THAT(decisions(), ElementsAre("segment 1: 90MiB", "90MiB at 1+0", "free 1+0"));
+}
+
+TEST_F(Pool, serves_two_large_buffers_and_serves_them_again) {
+  make("pool", "meta(capacity=100MiB)");
+  for (int round = 0; round < 2; ++round) {
+    const Block a = take(40 * kMiB);
+    const Block b = take(40 * kMiB);
+    give(a);
+    give(b);
+  }
+  EXPECT_THAT(decisions(), ElementsAre("segment 1: 50MiB", "40MiB at 1+0", "segment 2: 50MiB",
+                                       "40MiB at 2+0", "free 1+0", "free 2+0", "40MiB at 1+0",
+                                       "40MiB at 2+0", "free 1+0", "free 2+0"));
+}
+
+TEST_F(Pool, wants_a_maximum_that_holds_what_it_begins_with) {
+  EXPECT_THAT([&] { make("pool(initial=40MiB,maximum=20MiB)", "meta(capacity=100MiB)"); },
+              ThrowsMessage<InputError>(HasSubstr("at most the maximum of 20.00 MiB")));
+}
+
 using Arena = DecisionLog;
 
 TEST_F(Arena, cuts_blocks_from_superblocks_that_join_where_they_meet) {
