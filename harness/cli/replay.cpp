@@ -112,7 +112,11 @@ void print_failure(const Row& row) {
              format_bytes(why.reserved_bytes), format_bytes(why.live_bytes),
              format_bytes(why.free_bytes), format_bytes(why.largest_hole_bytes));
   if (why.pins.empty()) {
-    fmt::print("  No segment is as large as the request.\n");
+    if (why.largest_hole_bytes < why.requested_bytes)
+      fmt::print("  No segment is as large as the request.\n");
+    else
+      fmt::print("  The largest hole would have held it, but was not for this request: {}.\n",
+                 failure.message);
     return;
   }
   std::vector<std::string> named;

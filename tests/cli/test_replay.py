@@ -86,6 +86,12 @@ def test_a_refused_request_is_explained_by_what_lies_in_its_way(headroom: Headro
     assert failed["smallest_capacity_bytes"] == 48 * MIB
 
 
+def test_a_request_refused_beside_a_hole_is_explained_in_the_strategys_own_words(headroom: Headroom) -> None:
+    history = headroom.write("history.txt", f"1 a {8 * MIB} 0\n1 b {8 * MIB} 0\n1 c {8 * MIB} 0\n")
+    outcome = headroom("replay", history, "--capacity", "32MiB", "--allocator", "limit(20MiB)|bfc")
+    assert "was not for this request: out of memory: no room for 8.00 MiB under limit(20MiB)" in outcome.output
+
+
 def test_the_place_in_the_users_code_is_named(headroom: Headroom) -> None:
     frames = [{"filename": "/lib/torch/nn/linear.py", "line": 1, "name": "forward"},
               {"filename": "/home/me/model.py", "line": 42, "name": "attend"}]
