@@ -3,14 +3,17 @@
 // output weights are the token embeddings. No next-sentence head and no pooler.
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <map>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/workload.h"
+#include "workloads/choice.h"
 #include "workloads/data/masked_text_batches.h"
 #include "workloads/data/text_dataset.h"
+#include "workloads/preset.h"
+#include "workloads/transformer.h"
 
 namespace headroom {
 namespace {
@@ -28,129 +31,61 @@ const std::map<std::string, Size>& sizes() {
   return table;
 }
 
+// paper: Devlin et al. 2019, appendix A.2.
+const Presets& presets() {
+  static const Presets table = {
+      {"tiny", {{"size", "tiny"}, {"batch", "4"}, {"sequence", "32"}, {"vocabulary", "500"}}},
+      {"small", {{"size", "mini"}, {"batch", "8"}, {"sequence", "128"}, {"vocabulary", "8000"}}},
+      {"paper", {{"size", "large"}, {"batch", "256"}, {"sequence", "512"}}}};
+  return table;
+}
+
 struct Options {
   std::int64_t batch, sequence, layers, hidden, heads, vocabulary;
   double dropout;
   Head head;
 };
 
-// Token-major throughout: activations are [batch·sequence, hidden], and attention strides through
-// them head by head, so that no tensor is reshaped or transposed.
-class Network {
- public:
-  Network(Program& program, const Options& options) : builder_(program), options_(options) {}
+ValueId build_loss(Program& program, const Options& options) {
+  Transformer net(program, {.batch = options.batch,
+                            .sequence = options.sequence,
+                            .hidden = options.hidden,
+                            .heads = options.heads,
+                            .dropout = options.dropout,
+                            .epsilon = 1e-12});
+  ProgramBuilder& builder = net.builder();
+  const ValueId tokens = net.token_input("tokens");
+  const ValueId positions = net.token_input("positions");
+  const ValueId segments = net.token_input("segments");
+  net.attend_where(builder.input("mask", {options.batch, options.sequence}, DType::s32));
+  const bool gathered = options.head == Head::gathered;
+  const std::int64_t guesses =
+      gathered ? options.batch * predictions_of(options.sequence) : net.tokens();
+  const ValueId rows = gathered ? builder.input("guessed", {guesses}, DType::s32) : kNoValue;
+  const ValueId labels = builder.input("labels", {guesses}, DType::s32);
+  net.take_key();
 
-  ValueId loss() {
-    const std::int64_t count = options_.batch * options_.sequence;
-    const ValueId tokens = builder_.input("tokens", {count}, DType::s32);
-    const ValueId positions = builder_.input("positions", {count}, DType::s32);
-    const ValueId segments = builder_.input("segments", {count}, DType::s32);
-    mask_ = builder_.input("mask", {options_.batch, options_.sequence}, DType::s32);
-    const bool gathered = options_.head == Head::gathered;
-    const std::int64_t guesses =
-        gathered ? options_.batch * predictions_of(options_.sequence) : count;
-    const ValueId rows = gathered ? builder_.input("guessed", {guesses}, DType::s32) : kNoValue;
-    const ValueId labels = builder_.input("labels", {guesses}, DType::s32);
-    if (options_.dropout > 0) key_ = builder_.input("dropout_key", {2}, DType::s32);
-
-    const ValueId table = embedding("embeddings.tokens", options_.vocabulary);
-    ValueId x = builder_.emit_one("gather_rows", "embeddings.tokens", {table, tokens});
-    x = embed("embeddings.positions", x, std::max<std::int64_t>(512, options_.sequence), positions);
-    x = embed("embeddings.segments", x, 2, segments);
-    x = dropout("embeddings.dropout", norm("embeddings.norm", x));
-    for (std::int64_t i = 0; i < options_.layers; ++i) x = layer(fmt::format("encoder.{}", i), x);
-    if (gathered) x = builder_.emit_one("gather_rows", "head.guessed", {x, rows});
-    x = linear("head.transform", x, options_.hidden);
-    x = norm("head.norm", builder_.emit_one("gelu", "head.gelu", {x}));
-    const ValueId bias = zeros("head.bias", options_.vocabulary);
-    const ValueId logits = builder_.emit_one("linear", "head.logits", {x, table, bias});
-    return builder_.emit("softmax_cross_entropy", "loss", {logits, labels})[0];
+  const ValueId table = net.table("embeddings.tokens", options.vocabulary);
+  ValueId x = net.look_up("embeddings.tokens", table, tokens);
+  const auto embed = [&](const std::string& name, std::int64_t count, ValueId numbers) {
+    x = net.add(name + ".add", x, net.look_up(name, net.table(name, count), numbers));
+  };
+  embed("embeddings.positions", std::max<std::int64_t>(512, options.sequence), positions);
+  embed("embeddings.segments", 2, segments);
+  x = net.dropout("embeddings.dropout", net.norm("embeddings.norm", x));
+  for (std::int64_t i = 0; i < options.layers; ++i) {
+    const std::string attention = fmt::format("encoder.{}.attention", i);
+    const std::string feed_forward = fmt::format("encoder.{}.feed_forward", i);
+    x = net.norm(attention + ".norm", net.add(attention + ".add", net.attention(attention, x), x));
+    x = net.norm(feed_forward + ".norm",
+                 net.add(feed_forward + ".add", net.feed_forward(feed_forward, x), x));
   }
-
- private:
-  ValueId embedding(const std::string& name, std::int64_t rows) {
-    return builder_.persistent(name + ".weight", {rows, options_.hidden}, Role::weight,
-                               {Fill::normal, kDeviation});
-  }
-  ValueId zeros(const std::string& name, std::int64_t size) {
-    return builder_.persistent(name, {size}, Role::weight, {Fill::constant, 0});
-  }
-
-  ValueId embed(const std::string& name, ValueId x, std::int64_t rows, ValueId numbers) {
-    const ValueId found = builder_.emit_one("gather_rows", name, {embedding(name, rows), numbers});
-    return builder_.emit_one("add", name + ".add", {x, found});
-  }
-
-  ValueId linear(const std::string& name, ValueId x, std::int64_t outputs) {
-    const std::int64_t inputs = builder_.program().value(x).shape[1];
-    const ValueId weight = builder_.persistent(name + ".weight", {outputs, inputs}, Role::weight,
-                                               {Fill::normal, kDeviation});
-    return builder_.emit_one("linear", name, {x, weight, zeros(name + ".bias", outputs)});
-  }
-
-  ValueId norm(const std::string& name, ValueId x) {
-    const ValueId scale =
-        builder_.persistent(name + ".scale", {options_.hidden}, Role::weight, {Fill::constant, 1});
-    return builder_.emit("layer_norm", name, {x, scale, zeros(name + ".shift", options_.hidden)},
-                         {{"epsilon", 1e-12}})[0];
-  }
-
-  // Each dropout draws from a stream of its own.
-  ValueId dropout(const std::string& name, ValueId x) {
-    if (options_.dropout == 0) return x;
-    return builder_.emit("dropout", name, {x, key_},
-                         {{"rate", options_.dropout}, {"stream", next_stream_++}})[0];
-  }
-
-  ValueId layer(const std::string& name, ValueId x) {
-    ValueId y = attention(name + ".attention", x);
-    y = dropout(name + ".attention.dropout",
-                linear(name + ".attention.output", y, options_.hidden));
-    x = norm(name + ".attention.norm", builder_.emit_one("add", name + ".attention.add", {y, x}));
-    y = linear(name + ".feed_forward.inner", x, 4 * options_.hidden);
-    y = builder_.emit_one("gelu", name + ".feed_forward.gelu", {y});
-    y = dropout(name + ".feed_forward.dropout",
-                linear(name + ".feed_forward.output", y, options_.hidden));
-    return norm(name + ".feed_forward.norm",
-                builder_.emit_one("add", name + ".feed_forward.add", {y, x}));
-  }
-
-  ValueId attention(const std::string& name, ValueId x) {
-    const ValueId query = linear(name + ".query", x, options_.hidden);
-    const ValueId key = linear(name + ".key", x, options_.hidden);
-    const ValueId value = linear(name + ".value", x, options_.hidden);
-    const Shape batch = {options_.batch, options_.heads};
-    const ValueId scores = builder_.emit_one(
-        "batched_matmul", name + ".scores", {query, key},
-        {{"batch", batch}, {"transposed", Shape{0, 1}}, {"merged", Shape{1, 1, 0}}});
-    const std::int64_t width = options_.hidden / options_.heads;
-    const ValueId weights =
-        builder_.emit_one("masked_softmax", name + ".softmax", {scores, mask_},
-                          {{"scale", 1 / std::sqrt(static_cast<double>(width))}});
-    return builder_.emit_one(
-        "batched_matmul", name + ".context", {dropout(name + ".softmax.dropout", weights), value},
-        {{"batch", batch}, {"transposed", Shape{0, 0}}, {"merged", Shape{0, 1, 1}}});
-  }
-
-  static constexpr double kDeviation = 0.02;  // the paper's code
-
-  ProgramBuilder builder_;
-  const Options& options_;
-  ValueId mask_ = kNoValue;
-  ValueId key_ = kNoValue;
-  std::int64_t next_stream_ = 0;
-};
-
-template <typename Choice>
-Choice chosen(const Spec& spec, const std::string& key, const std::string& otherwise,
-              const std::map<std::string, Choice>& choices) {
-  const std::string value = spec.text(key, otherwise);
-  const auto found = choices.find(value);
-  if (found != choices.end()) return found->second;
-  std::string known;
-  for (const auto& [name, choice] : choices) known += (known.empty() ? "" : ", ") + name;
-  throw InputError(fmt::format("{}: {} '{}' does not exist; take one of {}", spec.to_string(), key,
-                               value, known));
+  if (gathered) x = builder.emit_one("gather_rows", "head.guessed", {x, rows});
+  x = net.linear("head.transform", x, options.hidden);
+  x = net.norm("head.norm", builder.emit_one("gelu", "head.gelu", {x}));
+  const ValueId bias = net.zeros("head.bias", options.vocabulary);
+  const ValueId logits = builder.emit_one("linear", "head.logits", {x, table, bias});
+  return builder.emit("softmax_cross_entropy", "loss", {logits, labels})[0];
 }
 
 Options read_options(const Spec& spec) {
@@ -164,16 +99,12 @@ Options read_options(const Spec& spec) {
                      .dropout = spec.number("dropout", 0.1),
                      .head = chosen<Head>(spec, "head", "gathered",
                                           {{"gathered", Head::gathered}, {"full", Head::full}})};
-  for (const auto& [key, value, least] :
-       {std::tuple("batch", options.batch, std::int64_t{1}),
-        std::tuple("sequence", options.sequence, kShortestSequence),
-        std::tuple("layers", options.layers, std::int64_t{1}),
-        std::tuple("hidden", options.hidden, std::int64_t{2}),
-        std::tuple("heads", options.heads, std::int64_t{1}),
-        std::tuple("vocabulary", options.vocabulary, std::int64_t{kFirstTextToken} + 1)})
-    if (value < least)
-      throw InputError(fmt::format("{}: {} is {}, but must be at least {}", spec.to_string(), key,
-                                   value, least));
+  require_at_least(spec, {{"batch", options.batch, 1},
+                          {"sequence", options.sequence, kShortestSequence},
+                          {"layers", options.layers, 1},
+                          {"hidden", options.hidden, 2},
+                          {"heads", options.heads, 1},
+                          {"vocabulary", options.vocabulary, kFirstTextToken + 1}});
   if (options.hidden % options.heads != 0)
     throw InputError(fmt::format("{}: hidden {} is not a multiple of heads {}", spec.to_string(),
                                  options.hidden, options.heads));
@@ -194,7 +125,7 @@ class Bert final : public Workload {
   Program training_forward() const override {
     Program program;
     program.name = "train";
-    program.loss = Network(program, options_).loss();
+    program.loss = build_loss(program, options_);
     program.results = {program.loss};
     return program;
   }
@@ -221,13 +152,17 @@ class Bert final : public Workload {
 
 const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "bert",
-     .summary = "Masked language model: size tiny, mini, base or large, head gathered or full",
+     .summary =
+         "Masked language model: size tiny, mini, base or large, head gathered or full; preset "
+         "tiny, small or paper",
      .parameters = {"batch", "data", "dropout", "head", "heads", "hidden", "labels", "layers",
-                    "sequence", "size", "vocabulary"},
+                    "preset", "sequence", "size", "vocabulary"},
      .examples = {"bert(batch=2,sequence=16,size=tiny,vocabulary=500)",
                   "bert(batch=1,dropout=0,head=full,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
-     .create = [](const Spec& spec) { return std::make_unique<Bert>(spec); }});
+     .create = [](const Spec& spec) {
+       return std::make_unique<Bert>(with_preset(spec, presets()));
+     }});
 
 }  // namespace
 }  // namespace headroom

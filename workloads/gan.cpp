@@ -9,7 +9,9 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/workload.h"
+#include "workloads/choice.h"
 #include "workloads/data/image_and_noise_batches.h"
+#include "workloads/preset.h"
 
 namespace headroom {
 namespace {
@@ -17,6 +19,15 @@ namespace {
 struct Options {
   std::int64_t batch, width, latent;
 };
+
+// paper: section 4 and figure 1, where the generator begins with 1024 channels, eight times the
+// width; PyTorch's example and the default begin with 512.
+const Presets& presets() {
+  static const Presets table = {{"tiny", {{"batch", "4"}, {"width", "4"}, {"latent", "8"}}},
+                                {"small", {{"batch", "16"}, {"width", "16"}}},
+                                {"paper", {{"batch", "128"}, {"width", "128"}}}};
+  return table;
+}
 
 constexpr std::int64_t kImage = 64;
 constexpr double kDeviation = 0.02;  // the paper's, as are the slope and the kernels
@@ -123,12 +134,9 @@ class Gan final : public Workload {
                  .width = spec.integer("width", 64),
                  .latent = spec.integer("latent", 100)},
         data_(spec.text("data", "")) {
-    for (const auto& [key, value, least] :
-         {std::tuple("batch", options_.batch, 2), std::tuple("width", options_.width, 1),
-          std::tuple("latent", options_.latent, 1)})
-      if (value < least)
-        throw InputError(fmt::format("{}: {} is {}, but must be at least {}", spec.to_string(), key,
-                                     value, least));
+    require_at_least(spec, {{"batch", options_.batch, 2},
+                            {"width", options_.width, 1},
+                            {"latent", options_.latent, 1}});
   }
 
   // The discriminator's turn.
@@ -187,10 +195,13 @@ class Gan final : public Workload {
 
 const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "gan",
-     .summary = "DCGAN on 64×64 images: discriminator and generator take turns in each step",
-     .parameters = {"batch", "data", "latent", "width"},
+     .summary = "DCGAN on 64×64 images: discriminator and generator take turns in each step; "
+                "preset tiny, small or paper",
+     .parameters = {"batch", "data", "latent", "preset", "width"},
      .examples = {"gan(batch=4,latent=8,width=4)"},
-     .create = [](const Spec& spec) { return std::make_unique<Gan>(spec); }});
+     .create = [](const Spec& spec) {
+       return std::make_unique<Gan>(with_preset(spec, presets()));
+     }});
 
 }  // namespace
 }  // namespace headroom

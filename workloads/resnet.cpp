@@ -11,7 +11,9 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/workload.h"
+#include "workloads/choice.h"
 #include "workloads/data/image_batches.h"
+#include "workloads/preset.h"
 
 namespace headroom {
 namespace {
@@ -39,6 +41,19 @@ struct Options {
   std::string stem;
   double residual_scale;
 };
+
+// paper: section 3.4, with the depth that is trained most.
+const Presets& presets() {
+  static const Presets table = {{"tiny", {{"depth", "18"}, {"width", "8"}, {"batch", "4"}}},
+                                {"small", {{"depth", "18"}, {"batch", "32"}}},
+                                {"paper",
+                                 {{"depth", "50"},
+                                  {"stem", "imagenet"},
+                                  {"image", "224"},
+                                  {"classes", "1000"},
+                                  {"batch", "256"}}}};
+  return table;
+}
 
 // Builds one forward pass; training and evaluation differ in how BatchNorm works.
 class Network {
@@ -178,15 +193,9 @@ class ResNet : public Workload {
     if (labels_ != "as_read" && labels_ != "shuffled")
       throw InputError(fmt::format("{}: labels '{}' does not exist; take as_read or shuffled",
                                    spec.to_string(), labels_));
-    for (const auto& [key, value] :
-         std::map<std::string, std::int64_t>{{"image", options_.image},
-                                             {"width", options_.width},
-                                             {"batch", options_.batch},
-                                             {"classes", options_.classes}}) {
-      if (value < 1)
-        throw InputError(
-            fmt::format("{}: {} is {}, but must be at least 1", spec.to_string(), key, value));
-    }
+    require_at_least(spec, {{"width", options_.width, 1},
+                            {"batch", options_.batch, 1},
+                            {"classes", options_.classes, 1}});
     if (options_.image < 32)
       throw InputError(fmt::format("{}: image {} is too small for five halvings; take 32 or more",
                                    spec.to_string(), options_.image));
@@ -248,12 +257,15 @@ class ResNet : public Workload {
 
 const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "resnet",
-     .summary = "Residual network on images: depth 18, 34, 50, 101 or 152, stem cifar or imagenet",
+     .summary = "Residual network on images: depth 18, 34, 50, 101 or 152, stem cifar or imagenet; "
+                "preset tiny, small or paper",
      .parameters = {"batch", "classes", "data", "depth", "held_out_batches", "image", "labels",
-                    "residual_scale", "stem", "width"},
+                    "preset", "residual_scale", "stem", "width"},
      .examples = {"resnet(depth=18,width=8,batch=4)",
                   "resnet(batch=2,classes=256,depth=50,image=64,stem=imagenet,width=8)"},
-     .create = [](const Spec& spec) { return std::make_unique<ResNet>(spec); }});
+     .create = [](const Spec& spec) {
+       return std::make_unique<ResNet>(with_preset(spec, presets()));
+     }});
 
 }  // namespace
 }  // namespace headroom

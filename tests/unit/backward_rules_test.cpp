@@ -195,6 +195,11 @@ TEST(BackwardRule, of_masked_softmax_is_its_derivative) {
       {{"scale", 0.7}});
 }
 
+TEST(BackwardRule, of_causal_softmax_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("causal_softmax", {op.weight("x", {2, 3, 5, 5})}, {{"scale", 0.7}});
+}
+
 TEST(BackwardRule, of_dropout_is_its_derivative) {
   SingleOp op;
   op.expect_the_rule_to_match("dropout",

@@ -10,6 +10,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/kept_bytes.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -42,27 +43,6 @@ TEST(Bert, does_the_arithmetic_of_its_matrix_products) {
   EXPECT_NEAR(total_flops(workload->training_forward()), 128 * 2 * (products + attention), 1);
 }
 
-// Bytes per element that a 16-bit layer keeps: masks stay one byte, everything else takes two.
-double bytes_in_16_bit(const Value& value) {
-  const auto count = static_cast<double>(element_count(value.shape));
-  return value.dtype == DType::u8 ? count : 2 * count;
-}
-
-// What the ops of one layer make in the forward pass and the backward pass reads.
-double kept_by_layer(const Program& program, const std::string& layer) {
-  std::vector<bool> made(program.values.size()), kept(program.values.size());
-  for (const Op& op : program.ops) {
-    if (op.phase == Phase::forward && op.name.starts_with(layer))
-      for (const ValueId id : op.outputs) made[id] = true;
-    if (op.phase == Phase::backward)
-      for (const ValueId id : op.inputs) kept[id] = kept[id] || made[id];
-  }
-  double bytes = 0;
-  for (ValueId id = 0; id < program.values.size(); ++id)
-    if (kept[id]) bytes += bytes_in_16_bit(program.value(id));
-  return bytes;
-}
-
 // Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models",
 // equation 2: s b h (34 + 5 a s / h) bytes. Theirs counts the input of a layer and not its output,
 // here it is the other way round, which is the same in the middle of a stack. On top come the mean
@@ -78,7 +58,7 @@ TEST(Bert, keeps_for_the_backward_pass_what_the_closed_form_says) {
                                                       {"heads", std::to_string(a)}}));
     const Program program = differentiate(workload->training_forward());
     const double closed = 1.0 * s * b * h * (34 + 5.0 * a * s / h);
-    EXPECT_NEAR(kept_by_layer(program, "encoder.1.") / closed, 1, 0.001);
+    EXPECT_NEAR(testing::kept_by_layer(program, "encoder.1.") / closed, 1, 0.001);
   }
 }
 

@@ -482,6 +482,18 @@ void masked_softmax(const Run& r) {
   }
 }
 
+void causal_softmax(const Run& r) {
+  Tensor& y = r.out(0);
+  const auto width = static_cast<std::size_t>(r.shape(0)[3]);
+  for (std::size_t n = 0; n < y.size() / width; ++n) {
+    double sum = 0;
+    for (std::size_t k = 0; k <= n % width; ++k)
+      sum += std::exp(r.op.number("scale") * r.in(0)[n * width + k]);
+    for (std::size_t k = 0; k <= n % width; ++k)
+      y[n * width + k] = std::exp(r.op.number("scale") * r.in(0)[n * width + k]) / sum;
+  }
+}
+
 // The whole Jacobian of each row.
 void masked_softmax_backward(const Run& r) {
   Tensor& dx = r.out(0);
@@ -543,6 +555,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"linear", linear},
       {"linear_backward_data", linear_backward_data},
       {"linear_backward_weights", linear_backward_weights},
+      {"causal_softmax", causal_softmax},
       {"masked_softmax", masked_softmax},
       {"masked_softmax_backward", masked_softmax_backward},
       {"max_pool", max_pool},

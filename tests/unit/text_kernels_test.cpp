@@ -87,6 +87,26 @@ TEST(HostKernel, of_masked_softmax_and_its_backward_agree_with_the_reference) {
   });
 }
 
+TEST(HostKernel, of_causal_softmax_agrees_with_the_reference) {
+  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+    const std::int64_t tokens = sizes(1, 70);
+    const auto x = build.input("x", {sizes(1, 4), sizes(1, 4), tokens, tokens}, DType::f32);
+    build.emit_one("causal_softmax", "op", {x}, {{"scale", 0.125}});
+  });
+}
+
+TEST(HostKernel, of_causal_softmax_lets_no_token_see_a_later_one) {
+  Program program{.name = "softmax"};
+  ProgramBuilder build(program);
+  const auto x = build.input("x", {1, 1, 3, 3}, DType::f32);
+  const auto y = build.emit_one("causal_softmax", "op", {x}, {{"scale", 1.0}});
+  PersistentLayouts layouts;
+  testing::HostRun host(lower(program, "onednn", layouts));
+  host.write(x, {5, 2000, 3000, -7, -7, 3000, -1000, 0, -1000});
+  host.run();
+  EXPECT_EQ(host.read(y), (testing::Tensor{1, 0, 0, 0.5, 0.5, 0, 0, 1, 0}));
+}
+
 TEST(HostKernel, of_masked_softmax_stays_finite_and_leaves_no_weight_on_padding) {
   Program program{.name = "softmax"};
   ProgramBuilder build(program);

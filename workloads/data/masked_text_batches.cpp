@@ -7,23 +7,15 @@
 #include <utility>
 
 #include "harness/base/error.h"
+#include "workloads/data/numbers.h"
 
 namespace headroom {
 namespace {
 
-using Numbers = std::span<std::int32_t>;
-
-Numbers numbers(std::span<std::byte> bytes) {
-  return {reinterpret_cast<std::int32_t*>(bytes.data()), bytes.size() / sizeof(std::int32_t)};
-}
-
 class MaskedTextBatches final : public BatchSource {
  public:
   MaskedTextBatches(EncodedText text, MaskedTextOptions options)
-      : text_(std::move(text)),
-        options_(options),
-        random_(options.seed),
-        keys_(options.seed ^ 0x6B65797300000000ULL) {
+      : text_(std::move(text)), options_(options), random_(options.seed), keys_(options.seed) {
     if (static_cast<std::int64_t>(text_.tokens.size()) < options_.sequence)
       throw InputError(fmt::format(
           "the text has {} tokens, but one sequence takes {}; name more text with data= or take a "
@@ -53,9 +45,7 @@ class MaskedTextBatches final : public BatchSource {
       hide(tokens, rows, labels, sample, length);
     }
     if (options_.labels == TextLabels::shuffled) permute(labels);
-    if (next == inputs.size()) return;
-    for (std::int32_t& word : numbers(inputs[next]))
-      word = static_cast<std::int32_t>(keys_() >> 32U);
+    if (next < inputs.size()) keys_.write_next(numbers(inputs[next]));
   }
 
   bool next_held_out_batch(std::span<const std::span<std::byte>>) override { return false; }
@@ -116,7 +106,7 @@ class MaskedTextBatches final : public BatchSource {
   EncodedText text_;
   MaskedTextOptions options_;
   std::mt19937_64 random_;
-  std::mt19937_64 keys_;  // of their own, so that batches do not depend on whether there is dropout
+  DropoutKeys keys_;
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ Maker maker_of(const Op& op) {
   static const std::map<std::string_view, Maker> own_loops = {
       {"adam", host::make_adam},
       {"add", host::make_add},
+      {"causal_softmax", host::make_causal_softmax},
       {"count_correct", host::make_count_correct},
       {"count_step", host::make_count_step},
       {"dropout", host::make_dropout},

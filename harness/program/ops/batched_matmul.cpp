@@ -57,23 +57,24 @@ std::vector<ValueId> differentiate_product(GradientContext& context) {
   const std::int64_t ta = op.list("transposed")[0], tb = op.list("transposed")[1];
   const std::int64_t ma = op.list("merged")[0], mb = op.list("merged")[1],
                      my = op.list("merged")[2];
-  const auto emit = [&](const char* suffix, std::vector<ValueId> operands, Shape transposed,
-                        Shape merged) {
+  const auto emit = [&](const char* suffix, ValueId of, std::vector<ValueId> operands,
+                        Shape transposed, Shape merged) {
     const ValueId made =
         context.builder.emit_one("batched_matmul", op.name + suffix, std::move(operands),
                                  {{"batch", op.list("batch")},
                                   {"transposed", std::move(transposed)},
                                   {"merged", std::move(merged)}});
-    set_role(context.builder, made, Role::activation_gradient);
+    const bool weight = context.builder.program().value(of).role == Role::weight;
+    set_role(context.builder, made, weight ? Role::gradient : Role::activation_gradient);
     return made;
   };
   std::vector<ValueId> gradients = {kNoValue, kNoValue};
   if (context.wanted[0])
-    gradients[0] = ta == 0 ? emit(".backward_a", {dy, b}, {0, 1 - tb}, {my, mb, ma})
-                           : emit(".backward_a", {b, dy}, {tb, 1}, {mb, my, ma});
+    gradients[0] = ta == 0 ? emit(".backward_a", a, {dy, b}, {0, 1 - tb}, {my, mb, ma})
+                           : emit(".backward_a", a, {b, dy}, {tb, 1}, {mb, my, ma});
   if (context.wanted[1])
-    gradients[1] = tb == 0 ? emit(".backward_b", {a, dy}, {1 - ta, 0}, {ma, my, mb})
-                           : emit(".backward_b", {dy, a}, {1, ta}, {my, ma, mb});
+    gradients[1] = tb == 0 ? emit(".backward_b", b, {a, dy}, {1 - ta, 0}, {ma, my, mb})
+                           : emit(".backward_b", b, {dy, a}, {1, ta}, {my, ma, mb});
   return gradients;
 }
 

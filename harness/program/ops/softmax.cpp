@@ -1,4 +1,4 @@
-// The softmax of attention: over scaled scores, padding left out.
+// The softmax of attention: over scaled scores, padding or later tokens left out.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {
@@ -12,6 +12,14 @@ std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
   require_operands(inputs, {{"x", 4}, {"mask", 2, DType::s32}});
   const Shape& x = inputs[0].shape;
   require_shape(inputs[1], "mask", {x[0], x[3]});
+  require_scale(op);
+  return {made(x)};
+}
+
+std::vector<Value> infer_causal(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"x", 4}});
+  const Shape& x = inputs[0].shape;
+  require(x[2] == x[3], "queries and keys must be the same tokens, but x is {}", to_string(x));
   require_scale(op);
   return {made(x)};
 }
@@ -33,6 +41,17 @@ const bool forward = Registry<OpDefinition>::instance().add(
        return {context.builder.emit_one("masked_softmax_backward", op.name + ".backward",
                                         {op.outputs[0], context.d_outputs[0]}, op.attributes),
                kNoValue};
+     }});
+
+// What no weight lies on gets none of the gradient, so that the backward kind needs no mask.
+const bool causal = Registry<OpDefinition>::instance().add(
+    {.name = "causal_softmax",
+     .summary = "x[B,A,S,S] -> y, over row q: exp(scale x) / sum in columns 0 to q, else 0",
+     .infer = infer_causal,
+     .differentiate = [](GradientContext& context) -> std::vector<ValueId> {
+       const Op& op = context.op;
+       return {context.builder.emit_one("masked_softmax_backward", op.name + ".backward",
+                                        {op.outputs[0], context.d_outputs[0]}, op.attributes)};
      }});
 
 const bool backward = Registry<OpDefinition>::instance().add(

@@ -30,6 +30,7 @@ Kernel make_gather_rows(const Op& op, const Program& program);
 Kernel make_gather_rows_backward(const Op& op, const Program& program);
 Kernel make_layer_norm(const Op& op, const Program& program);
 Kernel make_layer_norm_backward(const Op& op, const Program& program);
+Kernel make_causal_softmax(const Op& op, const Program& program);
 Kernel make_masked_softmax(const Op& op, const Program& program);
 Kernel make_masked_softmax_backward(const Op& op, const Program& program);
 Kernel make_update_statistics(const Op& op, const Program& program);

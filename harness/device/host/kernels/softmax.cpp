@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
@@ -56,6 +58,21 @@ Kernel make_masked_softmax(const Op& op, const Program& program) {
       for (std::size_t n = begin; n < end; ++n)
         row(floats(buffers.inputs[0]) + n * scores.width,
             whole_numbers(buffers.inputs[1]) + n / scores.rows_per_sample * scores.width,
+            floats(buffers.outputs[0]) + n * scores.width, scores.scale, scores.width);
+    });
+  };
+}
+
+Kernel make_causal_softmax(const Op& op, const Program& program) {
+  const Scores scores = scores_of(op, program.value(op.inputs[0]));
+  // Ones, then zeros: row q looks at it from where q + 1 ones are left.
+  std::vector<std::int32_t> mask(2 * scores.width - 1);
+  std::fill_n(mask.begin(), scores.width, 1);
+  return [scores, mask = std::move(mask)](const OpBuffers& buffers) {
+    in_parallel(scores.rows, row_grain(scores.width), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t n = begin; n < end; ++n)
+        row(floats(buffers.inputs[0]) + n * scores.width,
+            mask.data() + (scores.width - 1 - n % scores.width),
             floats(buffers.outputs[0]) + n * scores.width, scores.scale, scores.width);
     });
   };

@@ -1,0 +1,43 @@
+// Parameters of workloads that have a few known values, or a least one.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+
+#include "harness/base/error.h"
+#include "harness/base/spec.h"
+
+namespace headroom {
+
+// What stands under the name the spec gives to `key`. Throws InputError that lists the names.
+template <typename Choice>
+Choice chosen(const Spec& spec, const std::string& key, const std::string& otherwise,
+              const std::map<std::string, Choice>& choices) {
+  const std::string value = spec.text(key, otherwise);
+  const auto found = choices.find(value);
+  if (found != choices.end()) return found->second;
+  std::string known;
+  for (const auto& [name, choice] : choices) known += (known.empty() ? "" : ", ") + name;
+  throw InputError(fmt::format("{}: {} '{}' does not exist; take one of {}", spec.to_string(), key,
+                               value, known));
+}
+
+struct LeastValue {
+  const char* key;
+  std::int64_t value;
+  std::int64_t least;
+};
+
+// Throws InputError for the first that is below its least value.
+inline void require_at_least(const Spec& spec, std::initializer_list<LeastValue> values) {
+  for (const auto& [key, value, least] : values)
+    if (value < least)
+      throw InputError(fmt::format("{}: {} is {}, but must be at least {}", spec.to_string(), key,
+                                   value, least));
+}
+
+}  // namespace headroom
