@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "harness/memory/recording_allocator.h"
+#include "harness/memory/unlimited_allocator.h"
 
 namespace headroom {
 namespace {
@@ -19,24 +20,11 @@ void recorder_record(benchmark::State& state) {
 }
 BENCHMARK(recorder_record)->Name("recorder/event");
 
-// Serves nothing, so that what is left is the wrapper around a strategy.
-class NoAllocator final : public Allocator {
- public:
-  Block allocate(Bytes bytes, const AllocationHint&) override {
-    return {.address = next_ += bytes, .requested = bytes, .size = bytes};
-  }
-  void deallocate(const Block&) override {}
-  AllocatorStatistics statistics() const override { return {}; }
-
- private:
-  Address next_ = 0;
-};
-
 // Two events per iteration, with the virtual calls that recording adds. Compare with
 // recorder/unrecorded_pair: half of the difference is the price of an event.
 void recorded_pair(benchmark::State& state) {
   TraceRecorder recorder(kEvents);
-  NoAllocator strategy;
+  UnlimitedAllocator strategy;
   RecordingAllocator recording(strategy, recorder);
   Allocator* allocator = &recording;
   benchmark::DoNotOptimize(allocator);
@@ -48,7 +36,7 @@ void recorded_pair(benchmark::State& state) {
 BENCHMARK(recorded_pair)->Name("recorder/recorded_pair");
 
 void unrecorded_pair(benchmark::State& state) {
-  NoAllocator strategy;
+  UnlimitedAllocator strategy;
   Allocator* allocator = &strategy;
   benchmark::DoNotOptimize(allocator);
   for (auto _ : state) allocator->deallocate(allocator->allocate(kKiB, {}));

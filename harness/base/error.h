@@ -11,6 +11,7 @@ namespace headroom {
 enum class ExitCode : int {
   ok = 0,
   usage = 2,             // bad flag, bad file, bad value
+  does_not_fit = 3,      // plan: under no allocator
   nothing_selected = 4,  // filters left no cell
   regression = 10,
   verdict_changed = 11,

@@ -9,7 +9,7 @@
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/plan.h"
+#include "harness/cli/run_plan.h"
 #include "harness/control/injection.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"

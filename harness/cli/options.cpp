@@ -36,9 +36,12 @@ constexpr const char* kExamples = R"(Examples
                                         your own out-of-memory under every strategy
   headroom export runs/RUN/traces/CELL.hrtrace --to pytorch -o snapshot.pickle
                                         a run in PyTorch's viewer
+  headroom plan 'bert(size=large,sequence=512)' --device a100-80gb
+                                        will it fit, and in how large a batch?
 
 Exit status
-  0 fine (a refuted claim is a result), 2 something to mend in what was asked, 4 nothing selected,
+  0 fine (a refuted claim is a result), 2 something to mend in what was asked, 3 the training run
+  that plan was asked about fits under no allocator, 4 nothing selected,
   10 worse than before (compare --fail-on), 12 the instrument is not to be trusted with times:
   identical arms differ too often, or an effect put in on purpose was not seen, 70 a fault of this
   program, 130 interrupted (the run can be resumed))";
@@ -49,6 +52,16 @@ constexpr const char* kRunExamples = R"(Examples
   headroom run my-suite.toml --seed 7 --out /data/runs
 
 The last line on standard output is the path of the report.)";
+
+constexpr const char* kPlanNotes = R"(Examples
+  headroom plan 'resnet(depth=152,batch=256,image=224,stem=imagenet,classes=1000)' --device v100-16gb
+  headroom plan 'bert(size=large,batch=32,sequence=512)' --device meta:a100-80gb \
+    -a optimizer=sgd -a optimizer=adam
+  headroom plan 'gpt(size=175b,batch=1)' --device 4TiB -a allocator=caching --json
+
+Bytes are simulated, exactly, by the allocators' own code on a capacity that exists on paper; nothing
+is computed and nothing is timed. Exit status 0 when the batch fits under one of the allocators at
+least, 3 when it fits under none.)";
 
 constexpr const char* kSelftestNotes = R"(
 About a minute. Identical arms must not look different, and a slowdown, a leak and a fragmentation
@@ -289,6 +302,46 @@ carries and what is lost.)");
   return *command;
 }
 
+// headroom plan: as RunArguments.
+class PlanArguments {
+ public:
+  explicit PlanArguments(CLI::App& app)
+      : command_(*app.add_subcommand("plan", "Will it fit, and in how large a batch? Simulated")) {
+    command_.footer(kPlanNotes);
+    command_.add_option("workload", plan_.workload, "As in 'resnet(depth=50,batch=64)'")
+        ->required();
+    command_
+        .add_option("--device", plan_.device,
+                    "A card or a capacity: meta:a100-80gb, a100-80gb, 24GiB, meta(card=v100-16gb)")
+        ->required();
+    command_
+        .add_option("-a,--axis", axes_,
+                    "axis=value, as in allocator=caching or optimizer=adam; may be repeated, also "
+                    "for one axis (default: every allocator as it comes)")
+        ->take_all()
+        ->expected(1);
+    command_.add_option("--steps", plan_.steps, "Training steps to simulate")
+        ->capture_default_str()
+        ->check(CLI::Range(1, kMostSteps));
+    command_.add_flag("--json", plan_.json, "For programs");
+  }
+
+  bool parsed() const { return command_.parsed(); }
+
+  PlanOptions options() const {
+    PlanOptions plan = plan_;
+    for (const std::string& text : axes_) add_override(plan.axes, text);
+    return plan;
+  }
+
+ private:
+  static constexpr int kMostSteps = 1000;
+
+  CLI::App& command_;
+  PlanOptions plan_;
+  std::vector<std::string> axes_;
+};
+
 CLI::App& add_export_state(CLI::App& app, ExportStateOptions& state) {
   CLI::App* command = app.add_subcommand(
       "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
@@ -361,6 +414,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const VerifyArguments verify(app);
   const CLI::App& replay_command = add_replay(app, replay, plan_time);
   const CLI::App& export_command = add_export(app, exported);
+  const PlanArguments plan(app);
   const CLI::App& report_command =
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
@@ -399,6 +453,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
     return replay;
   }
   if (export_command.parsed()) return exported;
+  if (plan.parsed()) return plan.options();
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
   if (compare_command.parsed()) return compare;

@@ -62,6 +62,14 @@ struct ExportOptions {
   std::string format;  // one of history_formats()
 };
 
+struct PlanOptions {
+  std::string workload;
+  std::string device;  // a device, or for short meta:CARD, CARD or a capacity
+  AxisOverrides axes;
+  int steps = 3;
+  bool json = false;
+};
+
 struct DoctorOptions {};
 
 struct CompareOptions {
@@ -110,7 +118,7 @@ struct PrintText {
 };
 
 using Command =
-    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
+    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
                  ReportOptions, DoctorOptions, CompareOptions, MergeOptions, ExportStateOptions,
                  SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 

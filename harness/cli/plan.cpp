@@ -1,101 +1,96 @@
-#include "harness/cli/plan.h"
-
+// headroom plan: will it fit, in how large a batch, and which allocator buys how much?
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
-#include "harness/base/home.h"
 #include "harness/base/registry.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/plan_text.h"
+#include "harness/device/device.h"
+#include "harness/device/meta/cards.h"
+#include "harness/memory/allocator.h"
 #include "harness/run/axes.h"
-#include "harness/run/filter.h"
-#include "harness/run/provenance.h"
-#include "harness/run/sample_process.h"
-#include "harness/run/sample_size.h"
-#include "harness/run/schedule.h"
 
 namespace headroom {
 namespace {
 
-namespace fs = std::filesystem;
+// meta(…) as everywhere; for short meta:CARD or CARD, and meta:CAPACITY or CAPACITY for a card of
+// that size, granules of 2 MiB as CUDA has them.
+Spec read_device(const std::string& text) {
+  constexpr std::string_view kPrefix = "meta:";
+  const std::string rest = text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+  if (!rest.empty() && std::isdigit(static_cast<unsigned char>(rest.front())) != 0) {
+    parse_bytes(rest, "--device");
+    return Spec("meta", {{"capacity", rest}, {"granule", "2MiB"}});
+  }
+  const bool card =
+      text.starts_with(kPrefix) || std::any_of(cards().begin(), cards().end(),
+                                               [&](const Card& known) { return known.id == text; });
+  if (card) return Spec("meta", {{"card", find_card(rest).id}});
+  const Spec spec = Spec::parse(text);
+  if (Registry<DeviceKind>::instance().contains(spec.name())) return spec;
+  std::vector<std::string> known = Registry<DeviceKind>::instance().names();
+  for (const Card& one : cards()) known.push_back(one.id);
+  throw_unknown_name("device or card", spec.name(), known);
+}
 
-fs::path suite_file(const std::string& name) {
-  if (fs::is_regular_file(name)) return name;
-  const fs::path directory = headroom_home() / "bench" / "suites";
-  const fs::path file = directory / (name + ".toml");
-  if (fs::is_regular_file(file)) return file;
-  throw_unknown_name("suite", name, suite_names(directory));
+std::vector<Spec> read_allocators(const AxisOverrides& axes) {
+  std::vector<Spec> result;
+  if (const auto named = axes.find("allocator"); named != axes.end()) {
+    for (const std::string& text : named->second) result.push_back(Spec::parse_composition(text));
+  } else {
+    for (const std::string& name : Registry<AllocatorStrategy>::instance().names())
+      result.emplace_back(name);
+  }
+  return result;
+}
+
+// Every combination of what else is asked for.
+std::vector<Cell> combinations(const Cell& cell, const AxisOverrides& axes) {
+  std::vector<Cell> cells = {cell};
+  for (const auto& [axis, values] : axes) {
+    if (axis == "workload" || axis == "device")
+      throw InputError(fmt::format("-a {0}=…: a plan is about one {0}, {1}", axis,
+                                   axis == "device" ? "named by --device" : "the first argument"));
+    if (axis == "allocator") continue;
+    std::vector<Cell> combined;
+    for (const Cell& one : cells) {
+      for (const std::string& value : values) {
+        combined.push_back(one);
+        set_axis(combined.back(), axis, value);
+      }
+    }
+    cells = std::move(combined);
+  }
+  return cells;
+}
+
+bool serves_somewhere(const Fit& fit) {
+  return std::any_of(fit.allocators.begin(), fit.allocators.end(), [](const AllocatorFit& row) {
+    return row.refused.empty() && !row.outcome.failure;
+  });
 }
 
 }  // namespace
 
-std::vector<Claim> find_claims(const std::vector<std::string>& ids) {
-  const fs::path directory = headroom_home() / "bench" / "claims";
-  std::vector<Claim> all = read_claims(directory.string());
-  if (ids.empty()) return all;
-  std::vector<std::string> known;
-  for (const Claim& claim : all) known.push_back(claim.id);
-  std::vector<Claim> chosen;
-  for (const std::string& id : ids) {
-    const auto found = std::find(known.begin(), known.end(), id);
-    if (found == known.end()) throw_unknown_name("claim", id, known);
-    chosen.push_back(all[static_cast<std::size_t>(found - known.begin())]);
-  }
-  return chosen;
-}
-
-Plan make_plan(const RunOptions& options) {
-  const fs::path file = suite_file(options.suite);
-  const Suite suite = read_suite(file, options.axes);
-  Plan plan{.suite = suite.name,
-            .claims = suite.claims,
-            .experiments = suite.experiments,
-            .files = {describe_data_file(file, "suite")}};
-  if (!suite.claims.empty())
-    for (const Claim& claim : find_claims(suite.claims))
-      for (Experiment& experiment : experiments_of(claim))
-        plan.experiments.push_back(std::move(experiment));
-  for (Experiment& experiment : plan.experiments) {
-    if (options.max_pairs) experiment.blocks = std::min(experiment.blocks, *options.max_pairs);
-    for (Arm& arm : experiment.arms) resolve_rules(arm.cell);
-    // Once is enough to say why this machine cannot.
-    if (std::all_of(experiment.arms.begin(), experiment.arms.end(),
-                    [](const Arm& arm) { return unsupported_sample(arm.cell).has_value(); }))
-      experiment.blocks = 1;
-  }
-  Filter filter;
-  for (const std::string& text : options.filters) filter.add(Filter::parse(text));
-  plan.experiments = filter.select(plan.experiments);
-  // Nothing is said of a claim that was not to be tested this time.
-  if (!options.filters.empty())
-    std::erase_if(plan.claims, [&](const std::string& id) {
-      return std::none_of(plan.experiments.begin(), plan.experiments.end(),
-                          [&](const Experiment& experiment) { return experiment.origin == id; });
-    });
-  if (const int cap = options.max_pairs.value_or(suite.max_pairs); cap > 0) {
-    const auto claims = plan.claims.empty() ? std::vector<Claim>{} : find_claims(plan.claims);
-    plan_stages(plan.experiments, planned_comparisons(plan.experiments, claims).size(), cap);
-  }
-  if (plan.experiments.empty())
-    throw NothingSelected(
-        fmt::format("--filter '{}' leaves nothing of suite {}; see what there is "
-                    "with: headroom run {} --dry-run",
-                    fmt::join(options.filters, "' --filter '"), suite.name, options.suite));
-  return plan;
-}
-
-int sample_count(const std::vector<Experiment>& experiments) {
-  int count = 0;
-  for (const Experiment& experiment : experiments)
-    count += experiment.blocks * static_cast<int>(experiment.arms.size());
-  return count;
-}
-
-int sample_count(const std::vector<Experiment>& experiments, std::uint64_t seed,
-                 const Shard& shard) {
-  int count = 0;
-  for (const SampleBlock& block : schedule(experiments, seed, shard))
-    count += static_cast<int>(block.arms.size());
-  return count;
+ExitCode plan_command(const PlanOptions& options) {
+  Cell cell;
+  cell.device = read_device(options.device);
+  cell.warmup_steps = 0;
+  cell.measured_steps = options.steps;
+  set_axis(cell, "workload", options.workload);
+  resolve_rules(cell);
+  const std::vector<Spec> allocators = read_allocators(options.axes);
+  std::vector<Fit> fits;
+  for (const Cell& one : combinations(cell, options.axes))
+    fits.push_back(find_fit(one, allocators));
+  if (options.json)
+    fmt::print("{}\n", to_json(fits));
+  else
+    print_fits(fits);
+  return std::any_of(fits.begin(), fits.end(), serves_somewhere) ? ExitCode::ok
+                                                                 : ExitCode::does_not_fit;
 }
 
 }  // namespace headroom

@@ -28,6 +28,7 @@ struct Row {
   Spec spec;
   std::string refused;  // why the strategy cannot be built on this capacity; or ""
   ReplayOutcome outcome;
+  std::optional<double> ns_per_operation;  // of allocations and frees; none after a failure
   ViableCapacity viable;
 };
 
@@ -45,9 +46,11 @@ std::vector<Spec> strategies(const std::vector<std::string>& wanted) {
 }
 
 Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, int points) {
-  Row row{.spec = spec, .refused = "", .outcome = {}, .viable = {}};
+  Row row{
+      .spec = spec, .refused = "", .outcome = {}, .ns_per_operation = std::nullopt, .viable = {}};
   try {
     row.outcome = replay(list, spec, device);
+    if (!row.outcome.failure) row.ns_per_operation = nanoseconds_per_operation(list, spec, device);
     row.viable = find_viable_capacity(list, spec, device.granule, points);
   } catch (const NotSupported& error) {
     row.refused = error.what();
@@ -91,7 +94,7 @@ void print(const Row& row, std::size_t width) {
              format_bytes(ledger.reserved.overall_peak), percent(ledger.utilisation),
              percent(ledger.internal_fragmentation), percent(ledger.external_fragmentation),
              size_or_dash(row.viable.smallest), outcome.device_allocations,
-             outcome.ns_per_operation ? fmt::format("{:.0f}", *outcome.ns_per_operation) : "-");
+             row.ns_per_operation ? fmt::format("{:.0f}", *row.ns_per_operation) : "-");
 }
 
 std::string describe(const PinningBlock& pin) {
@@ -190,7 +193,7 @@ Json to_json(const Row& row) {
   json["device_frees"] = outcome.device_frees;
   json["splits"] = outcome.splits;
   json["merges"] = outcome.merges;
-  json["ns_per_operation"] = outcome.ns_per_operation ? Json(*outcome.ns_per_operation) : Json();
+  json["ns_per_operation"] = row.ns_per_operation ? Json(*row.ns_per_operation) : Json();
   json["failure"] = outcome.failure ? to_json(*outcome.failure) : Json();
   return json;
 }

@@ -20,7 +20,7 @@ RunOptions original_options(const RunInfo& info, const std::filesystem::path& ru
   return original;
 }
 
-void require_same_run(const RunInfo& info, const Plan& plan_now) {
+void require_same_run(const RunInfo& info, const RunPlan& plan_now) {
   RunInfo now;
   add_provenance(now);
   std::vector<std::string> changes;

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "harness/cli/plan.h"
+#include "harness/cli/run_plan.h"
 #include "harness/run/run_info.h"
 
 namespace headroom {
@@ -12,6 +12,6 @@ namespace headroom {
 RunOptions original_options(const RunInfo& info, const std::filesystem::path& run);
 
 // Throws InputError that says what has changed since.
-void require_same_run(const RunInfo& info, const Plan& plan_now);
+void require_same_run(const RunInfo& info, const RunPlan& plan_now);
 
 }  // namespace headroom

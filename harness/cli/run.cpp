@@ -10,8 +10,8 @@
 #include "harness/base/interrupt.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
-#include "harness/cli/plan.h"
 #include "harness/cli/resume.h"
+#include "harness/cli/run_plan.h"
 #include "harness/run/block_table.h"
 #include "harness/run/provenance.h"
 #include "harness/run/rerun.h"
@@ -23,7 +23,7 @@ namespace {
 
 using Seconds = std::chrono::seconds;
 
-void print_plan(const Plan& plan) {
+void print_plan(const RunPlan& plan) {
   for (const Experiment& experiment : plan.experiments) {
     fmt::print("{}{}\n", experiment.id,
                experiment.max_blocks > experiment.blocks
@@ -47,7 +47,7 @@ void print_plan(const Plan& plan) {
       format_duration(estimate(plan.experiments)));
 }
 
-RunInfo new_run(const RunOptions& options, const Plan& plan, const RunDirectory& directory) {
+RunInfo new_run(const RunOptions& options, const RunPlan& plan, const RunDirectory& directory) {
   RunInfo info;
   info.run_id = directory.path().filename().string();
   info.suite = plan.suite;
@@ -172,7 +172,7 @@ ExitCode resume(const RunOptions& options) {
   RunDirectory directory = RunDirectory::reopen(options.resume);
   RecordedRun run = read_run(options.resume);
   RunOptions original = original_options(run.info, options.resume);
-  require_same_run(run.info, make_plan(original));
+  require_same_run(run.info, make_run_plan(original));
   if (options.rerun) add_blocks(run, *options.rerun, directory.path());
   original.budget = options.budget;
   original.progress = options.progress;
@@ -183,7 +183,7 @@ ExitCode resume(const RunOptions& options) {
 }  // namespace
 
 std::optional<std::filesystem::path> record_run(const RunOptions& options) {
-  const Plan plan = make_plan(options);
+  const RunPlan plan = make_run_plan(options);
   RunDirectory directory = RunDirectory::create(options.out, plan.suite);
   RunInfo info = new_run(options, plan, directory);
   const RunOutcome outcome = measure(info, {}, directory, options);
@@ -194,7 +194,7 @@ std::optional<std::filesystem::path> record_run(const RunOptions& options) {
 
 ExitCode run_command(const RunOptions& options) {
   if (!options.resume.empty()) return resume(options);
-  const Plan plan = make_plan(options);
+  const RunPlan plan = make_run_plan(options);
   if (options.dry_run) {
     print_plan(plan);
     return ExitCode::ok;

@@ -4,7 +4,7 @@
 #include "harness/base/file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
-#include "harness/cli/plan.h"
+#include "harness/cli/run_plan.h"
 #include "harness/run/calibration_store.h"
 #include "harness/run/explain.h"
 #include "harness/run/run_directory.h"

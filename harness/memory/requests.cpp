@@ -52,4 +52,22 @@ RequestList requests_of(const Trace& trace) {
   return list;
 }
 
+std::array<Bytes, kRoleCount> live_bytes_at_peak(const RequestList& list) {
+  std::array<Bytes, kRoleCount> by_role{};
+  std::vector<Bytes> bytes(list.blocks);
+  Bytes live = 0;
+  for (const Request& request : list.requests) {
+    if (live == list.peak_live_bytes) break;
+    if (request.kind == Request::Kind::alloc) {
+      bytes[request.block] = request.bytes;
+      by_role.at(static_cast<std::size_t>(request.role)) += request.bytes;
+      live += request.bytes;
+    } else {
+      by_role.at(static_cast<std::size_t>(request.role)) -= bytes[request.block];
+      live -= bytes[request.block];
+    }
+  }
+  return by_role;
+}
+
 }  // namespace headroom

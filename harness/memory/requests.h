@@ -1,6 +1,7 @@
 // What a Trace asked for, without how it was served: the input of replay and of planning.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,5 +31,8 @@ struct RequestList {
 // A request that was refused is asked for again and given back at once: the trace cannot say how
 // long it would have lived. Throws InputError for a block that is freed but not live.
 RequestList requests_of(const Trace& trace);
+
+// peak_live_bytes by role, at the moment they were first that high.
+std::array<Bytes, kRoleCount> live_bytes_at_peak(const RequestList& list);
 
 }  // namespace headroom

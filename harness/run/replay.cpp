@@ -60,6 +60,7 @@ class Player {
       }
       live_[request.block] = request.kind == Request::Kind::alloc;
     }
+    if (step_ > 0) allocator_.synchronized();
   }
 
   std::size_t served() const { return served_; }
@@ -84,19 +85,6 @@ std::chrono::nanoseconds time_of(const RequestList& list, const Spec& spec,
   return Clock::now() - start;
 }
 
-// The fastest of several passes, at most a fifth of a second in all after the first.
-double nanoseconds_per_operation(const RequestList& list, const Spec& spec,
-                                 const ReplayDevice& device) {
-  constexpr int kPasses = 20;
-  constexpr std::chrono::milliseconds kEnough{200};
-  const auto begin = Clock::now();
-  auto best = time_of(list, spec, device);
-  for (int pass = 1; pass < kPasses && Clock::now() - begin < kEnough; ++pass)
-    best = std::min(best, time_of(list, spec, device));
-  return static_cast<double>(best.count()) /
-         static_cast<double>(std::max<std::size_t>(1, list.requests.size()));
-}
-
 ReplayFailure failure_of(const RequestList& list, std::size_t index, const Trace& trace,
                          const OutOfMemory& error) {
   const Request& request = list.requests[index];
@@ -106,15 +94,6 @@ ReplayFailure failure_of(const RequestList& list, std::size_t index, const Trace
           .op = request.op < list.op_names.size() ? list.op_names[request.op] : "",
           .message = error.what(),
           .explanation = explain_oom(trace)};
-}
-
-bool serves(const RequestList& list, const Spec& spec, const ReplayDevice& device) {
-  try {
-    static_cast<void>(time_of(list, spec, device));
-    return true;
-  } catch (const OutOfMemory&) {
-    return false;
-  }
 }
 
 }  // namespace
@@ -146,9 +125,28 @@ ReplayOutcome replay(const RequestList& list, const Spec& allocator, const Repla
   outcome.splits = strategy->statistics().splits;
   outcome.merges = strategy->statistics().merges;
   memory->memory().record_into(nullptr);
-  if (!outcome.failure)
-    outcome.ns_per_operation = nanoseconds_per_operation(list, allocator, device);
   return outcome;
+}
+
+bool serves(const RequestList& list, const Spec& allocator, const ReplayDevice& device) {
+  try {
+    static_cast<void>(time_of(list, allocator, device));
+    return true;
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+}
+
+double nanoseconds_per_operation(const RequestList& list, const Spec& allocator,
+                                 const ReplayDevice& device) {
+  constexpr int kPasses = 20;
+  constexpr std::chrono::milliseconds kEnough{200};
+  const auto begin = Clock::now();
+  auto best = time_of(list, allocator, device);
+  for (int pass = 1; pass < kPasses && Clock::now() - begin < kEnough; ++pass)
+    best = std::min(best, time_of(list, allocator, device));
+  return static_cast<double>(best.count()) /
+         static_cast<double>(std::max<std::size_t>(1, list.requests.size()));
 }
 
 ViableCapacity find_viable_capacity(const RequestList& list, const Spec& allocator, Bytes granule,

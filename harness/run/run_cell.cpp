@@ -12,6 +12,7 @@
 #include "harness/memory/recorder.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
+#include "harness/memory/unlimited_allocator.h"
 #include "harness/run/contention.h"
 #include "harness/run/process_memory.h"
 #include "harness/run/run_info.h"
@@ -38,16 +39,6 @@ std::size_t expected_events(const TrainingPlan& plan, int steps) {
 // What recording one event costs here and now: the same blocks from the cheapest allocator there
 // can be, with the recorder between and without. Recording is more than the append: a second call
 // through the interface, and a look at the clock for every op, here one for two events.
-class NoAllocator final : public Allocator {
- public:
-  Block allocate(Bytes bytes, const AllocationHint&) override { return {++address_, bytes, bytes}; }
-  void deallocate(const Block&) override {}
-  AllocatorStatistics statistics() const override { return {}; }
-
- private:
-  Address address_ = 0;
-};
-
 std::uint64_t time_pairs(Allocator& allocator, TraceRecorder* recorder, std::uint32_t pairs) {
   const auto start = Clock::now();
   for (std::uint32_t i = 0; i < pairs; ++i) {
@@ -62,7 +53,7 @@ double measure_recording_ns() {
   constexpr int kTries = 3;  // the quickest: a hiccup is no cost of recording
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {
-    NoAllocator nothing;
+    UnlimitedAllocator nothing;
     TraceRecorder recorder(std::size_t{2} * kPairs);
     RecordingAllocator recorded(nothing, recorder);
     const auto with = static_cast<double>(time_pairs(recorded, &recorder, kPairs));

@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-struct Plan {
+struct RunPlan {
   std::string suite;
   std::vector<std::string> claims;      // ids
   std::vector<Experiment> experiments;  // the suite's own, then the claims'
@@ -21,7 +21,7 @@ struct Plan {
 };
 
 // Throws InputError for unknown names and broken files, NothingSelected when no cell is left.
-Plan make_plan(const RunOptions& options);
+RunPlan make_run_plan(const RunOptions& options);
 
 class NothingSelected : public Error {
  public:

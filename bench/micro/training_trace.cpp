@@ -1,0 +1,60 @@
+// How fast a training run becomes a trace on meta, whoever serves it: what a plan at paper scale
+// waits for.
+#include <benchmark/benchmark.h>
+
+#include "harness/base/registry.h"
+#include "harness/memory/recording_allocator.h"
+#include "harness/memory/unlimited_allocator.h"
+#include "harness/run/training_requests.h"
+
+namespace headroom {
+namespace {
+
+Cell paper_scale() {
+  Cell cell;
+  cell.workload = Spec::parse("bert(batch=32,sequence=512,size=large)");
+  cell.rules = "dense";
+  return cell;
+}
+
+void lowering(benchmark::State& state) {
+  const Cell cell = paper_scale();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(plan_training(*make_workload(cell.workload), cell, cell.rules));
+}
+BENCHMARK(lowering)->Name("training_trace/lowering")->Unit(benchmark::kMillisecond);
+
+// Items are events.
+void events(benchmark::State& state) {
+  const Cell cell = paper_scale();
+  const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, cell.rules);
+  const auto meta =
+      Registry<DeviceKind>::instance().find("meta").create(Spec("meta", {{"capacity", "1GiB"}}));
+  TraceRecorder recorder(1 << 16);
+  UnlimitedAllocator unlimited;
+  RecordingAllocator recorded(unlimited, recorder);
+  Trainer trainer(plan, *meta, recorded, recorder, nullptr, 0);
+  std::int64_t count = 0;
+  for (auto _ : state) {
+    recorder.trace().events.clear();
+    trainer.step();
+    count += static_cast<std::int64_t>(recorder.trace().events.size());
+  }
+  state.SetItemsProcessed(count);
+}
+BENCHMARK(events)->Name("training_trace/events");
+
+// The same, and made into requests for replay.
+void requests(benchmark::State& state) {
+  const Cell cell = paper_scale();
+  const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, cell.rules);
+  constexpr int kSteps = 3;
+  std::int64_t count = 0;
+  for (auto _ : state)
+    count += static_cast<std::int64_t>(training_requests(plan, kSteps).requests.size());
+  state.SetItemsProcessed(count);
+}
+BENCHMARK(requests)->Name("training_trace/requests")->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace headroom

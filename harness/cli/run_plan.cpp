@@ -1,0 +1,101 @@
+#include "harness/cli/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/home.h"
+#include "harness/base/registry.h"
+#include "harness/run/axes.h"
+#include "harness/run/filter.h"
+#include "harness/run/provenance.h"
+#include "harness/run/sample_process.h"
+#include "harness/run/sample_size.h"
+#include "harness/run/schedule.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path suite_file(const std::string& name) {
+  if (fs::is_regular_file(name)) return name;
+  const fs::path directory = headroom_home() / "bench" / "suites";
+  const fs::path file = directory / (name + ".toml");
+  if (fs::is_regular_file(file)) return file;
+  throw_unknown_name("suite", name, suite_names(directory));
+}
+
+}  // namespace
+
+std::vector<Claim> find_claims(const std::vector<std::string>& ids) {
+  const fs::path directory = headroom_home() / "bench" / "claims";
+  std::vector<Claim> all = read_claims(directory.string());
+  if (ids.empty()) return all;
+  std::vector<std::string> known;
+  for (const Claim& claim : all) known.push_back(claim.id);
+  std::vector<Claim> chosen;
+  for (const std::string& id : ids) {
+    const auto found = std::find(known.begin(), known.end(), id);
+    if (found == known.end()) throw_unknown_name("claim", id, known);
+    chosen.push_back(all[static_cast<std::size_t>(found - known.begin())]);
+  }
+  return chosen;
+}
+
+RunPlan make_run_plan(const RunOptions& options) {
+  const fs::path file = suite_file(options.suite);
+  const Suite suite = read_suite(file, options.axes);
+  RunPlan plan{.suite = suite.name,
+               .claims = suite.claims,
+               .experiments = suite.experiments,
+               .files = {describe_data_file(file, "suite")}};
+  if (!suite.claims.empty())
+    for (const Claim& claim : find_claims(suite.claims))
+      for (Experiment& experiment : experiments_of(claim))
+        plan.experiments.push_back(std::move(experiment));
+  for (Experiment& experiment : plan.experiments) {
+    if (options.max_pairs) experiment.blocks = std::min(experiment.blocks, *options.max_pairs);
+    for (Arm& arm : experiment.arms) resolve_rules(arm.cell);
+    // Once is enough to say why this machine cannot.
+    if (std::all_of(experiment.arms.begin(), experiment.arms.end(),
+                    [](const Arm& arm) { return unsupported_sample(arm.cell).has_value(); }))
+      experiment.blocks = 1;
+  }
+  Filter filter;
+  for (const std::string& text : options.filters) filter.add(Filter::parse(text));
+  plan.experiments = filter.select(plan.experiments);
+  // Nothing is said of a claim that was not to be tested this time.
+  if (!options.filters.empty())
+    std::erase_if(plan.claims, [&](const std::string& id) {
+      return std::none_of(plan.experiments.begin(), plan.experiments.end(),
+                          [&](const Experiment& experiment) { return experiment.origin == id; });
+    });
+  if (const int cap = options.max_pairs.value_or(suite.max_pairs); cap > 0) {
+    const auto claims = plan.claims.empty() ? std::vector<Claim>{} : find_claims(plan.claims);
+    plan_stages(plan.experiments, planned_comparisons(plan.experiments, claims).size(), cap);
+  }
+  if (plan.experiments.empty())
+    throw NothingSelected(
+        fmt::format("--filter '{}' leaves nothing of suite {}; see what there is "
+                    "with: headroom run {} --dry-run",
+                    fmt::join(options.filters, "' --filter '"), suite.name, options.suite));
+  return plan;
+}
+
+int sample_count(const std::vector<Experiment>& experiments) {
+  int count = 0;
+  for (const Experiment& experiment : experiments)
+    count += experiment.blocks * static_cast<int>(experiment.arms.size());
+  return count;
+}
+
+int sample_count(const std::vector<Experiment>& experiments, std::uint64_t seed,
+                 const Shard& shard) {
+  int count = 0;
+  for (const SampleBlock& block : schedule(experiments, seed, shard))
+    count += static_cast<int>(block.arms.size());
+  return count;
+}
+
+}  // namespace headroom

@@ -1,0 +1,121 @@
+"""headroom plan: what it answers agrees with what a run shows, and what it cannot answer it says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Headroom, Outcome, samples
+
+TINY = "resnet(depth=18,width=8)"
+
+
+def planned(headroom: Headroom, *arguments: str, code: int = 0) -> dict[str, Any]:
+    outcome = headroom("plan", *arguments, "--json")
+    assert outcome.code == code, outcome.errors
+    return json.loads(outcome.output)
+
+
+def only_plan(result: dict[str, Any]) -> dict[str, Any]:
+    (plan,) = result["plans"]
+    return plan
+
+
+def test_the_peaks_are_those_of_a_run_of_the_same_cells(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only", "--max-pairs", "1").code == 0
+    checked = 0
+    for sample in samples(headroom.only_run()):
+        cell = sample["cell"]
+        result = planned(headroom, cell["workload"], "--device", cell["device"],
+                         "-a", f"allocator={cell['allocator']}")
+        (row,) = only_plan(result)["allocators"]
+        for rung in ("requested", "allocated", "reserved"):
+            assert row[f"{rung}_bytes_peak"] == sample["memory"][f"{rung}_bytes"]["overall_peak"]
+        assert only_plan(result)["peak_live_bytes"] == sample["memory"]["lower_bound_bytes"]
+        checked += 1
+    assert checked == 12
+
+
+def test_every_allocator_is_asked_when_none_is_named(headroom: Headroom) -> None:
+    plan = only_plan(planned(headroom, TINY, "--device", "256MiB"))
+    listed = json.loads(headroom("list", "allocators", "--json").output)["allocators"]
+    assert {row["allocator"] for row in plan["allocators"]} == {entry["name"] for entry in listed}
+    assert sum(plan["live_bytes_at_peak"].values()) == plan["peak_live_bytes"]
+
+
+def test_the_largest_batch_fits_and_one_more_does_not(headroom: Headroom) -> None:
+    for row in only_plan(planned(headroom, TINY, "--device", "1GiB"))["allocators"]:
+        allocator, batch = f"allocator={row['allocator']}", row["largest_batch"]["batch"]
+        for more, code in ((0, 0), (1, 3)):
+            planned(headroom, f"resnet(depth=18,width=8,batch={batch + more})", "--device", "1GiB",
+                    "-a", allocator, code=code)
+
+
+def test_nothing_that_fits_has_an_exit_status_of_its_own_and_is_an_answer(headroom: Headroom) -> None:
+    outcome = headroom("plan", TINY, "--device", "4MiB")
+    assert outcome.code == 3
+    assert "no room for the weights and states" in outcome.output
+    assert outcome.errors == ""
+
+
+@pytest.mark.parametrize("device", ["a100-80gb", "meta:a100-80gb", "meta(card=a100-80gb)"])
+def test_a_card_may_be_named_for_short(headroom: Headroom, device: str) -> None:
+    result = planned(headroom, TINY, "--device", device, "-a", "allocator=malloc")
+    assert result["capacity_bytes"] == 84987740160 // 2**21 * 2**21
+    assert result["device"] == "meta(card=a100-80gb)"
+
+
+@pytest.mark.parametrize("device", ["4TiB", "meta:4TiB", "meta(capacity=4TiB)"])
+def test_a_capacity_may_be_named_for_short_and_beyond_any_card(headroom: Headroom, device: str) -> None:
+    result = planned(headroom, TINY, "--device", device, "-a", "allocator=malloc")
+    assert result["capacity_bytes"] == 4 * 2**40
+
+
+def test_optimizers_are_planned_side_by_side(headroom: Headroom) -> None:
+    result = planned(headroom, TINY, "--device", "256MiB", "-a", "optimizer=sgd", "-a", "optimizer=adam",
+                     "-a", "allocator=caching")
+    sgd, adam = result["plans"]
+    assert sgd["axes"]["optimizer"] == "sgd"
+    states = [plan["live_bytes_at_peak"]["optimizer_state"] for plan in (sgd, adam)]
+    assert states[1] == 2 * states[0] + 4  # two states a weight, and the count of steps
+
+
+def test_text_and_programs_are_told_the_same(headroom: Headroom) -> None:
+    arguments = ["bert(preset=tiny)", "--device", "64MiB", "-a", "allocator=bfc(growth=on)"]
+    row = only_plan(planned(headroom, *arguments))["allocators"][0]
+    text = headroom("plan", *arguments).output
+    assert "Simulated" in text
+    assert str(row["largest_batch"]["batch"]) in text
+    assert "not measured" in text
+
+
+def test_weights_of_hundreds_of_gigabytes_are_counted(headroom: Headroom) -> None:
+    result = planned(headroom, "gpt(preset=paper)", "--device", "4TiB", "-a", "allocator=caching")
+    assert only_plan(result)["parameters"] == 174_604_259_328
+    planned(headroom, "gpt(preset=paper)", "--device", "h200-141gb", code=3)
+
+
+def refused(outcome: Outcome, *words: str) -> None:
+    assert outcome.code == 2
+    assert all(word in outcome.errors for word in words), outcome.errors
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["resnte", "--device", "a100-80gb"], ["did you mean 'resnet'?"]),
+    (["resnet(bach=3)", "--device", "a100-80gb"], ["did you mean 'batch'?"]),
+    (["resnet(depth=20)", "--device", "a100-80gb"], ["depth 20"]),
+    (["resnet", "--device", "a100-80g"], ["unknown device or card", "did you mean 'a100-80gb'?"]),
+    (["resnet", "--device", "meta:a100-81gb"], ["a100-80gb"]),
+    (["resnet", "--device", "host"], ["real device", "meta(card=a100-80gb)"]),
+    (["resnet", "--device", "meta"], ["meta(card="]),
+    (["resnet", "--device", "80XiB"], ["--device", "80XiB"]),
+    (["resnet"], ["--device is required"]),
+    (["resnet", "--device", "1GiB", "-a", "allocator=bcf"], ["did you mean 'bfc'?"]),
+    (["resnet", "--device", "1GiB", "-a", "device=host"], ["--device"]),
+    (["resnet", "--device", "1GiB", "-a", "optimiser=adam"], ["did you mean 'optimizer'?"]),
+    (["resnet", "--device", "1GiB", "--steps", "0"], ["--steps"]),
+])
+def test_a_question_that_cannot_be_answered_is_told_what_is_right(
+        headroom: Headroom, arguments: list[str], words: list[str]) -> None:
+    refused(headroom("plan", *arguments), *words)

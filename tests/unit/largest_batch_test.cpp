@@ -1,0 +1,58 @@
+// The search for the largest batch, against trying every batch.
+#include "harness/run/largest_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "tests/unit/reference.h"
+
+namespace headroom {
+namespace {
+
+TEST(LargestBatch, of_something_monotone_is_the_one_before_the_first_that_does_not_fit) {
+  std::mt19937_64 random(testing::test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const auto last = static_cast<std::int64_t>(random() % 300);
+    const auto start = 1 + static_cast<std::int64_t>(random() % 300);
+    const BatchFits fits = [&](std::int64_t batch) { return batch <= last; };
+    EXPECT_EQ(find_last_batch(start, fits), last) << "from " << start;
+    EXPECT_EQ(find_largest_batch(last + static_cast<std::int64_t>(random() % 100), fits).batch,
+              last);
+  }
+}
+
+TEST(LargestBatch, fits_and_the_next_one_does_not_where_feasibility_comes_and_goes) {
+  std::mt19937_64 random(testing::test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const auto bound = static_cast<std::int64_t>(random() % 60);
+    std::vector<bool> fit(static_cast<std::size_t>(bound) + 2, false);
+    for (std::int64_t batch = 1; batch <= bound; ++batch)
+      fit[static_cast<std::size_t>(batch)] = random() % 3 > 0;
+    const auto fits = [&](std::int64_t batch) { return fit.at(static_cast<std::size_t>(batch)); };
+    const LargestBatch found = find_largest_batch(bound, fits);
+    if (found.batch == 0) {
+      EXPECT_FALSE(bound >= 1 && fits(1) && fits(bound));
+      continue;
+    }
+    EXPECT_TRUE(fits(found.batch));
+    EXPECT_FALSE(fits(found.batch + 1));
+  }
+}
+
+TEST(LargestBatch, near_the_bound_is_found_in_a_few_attempts) {
+  const auto found = find_largest_batch(1'000'000, [](std::int64_t b) { return b <= 999'990; });
+  EXPECT_EQ(found.batch, 999'990);
+  EXPECT_LE(found.tried, 10);
+}
+
+TEST(LargestBatch, is_none_where_not_even_one_sample_fits) {
+  const BatchFits never = [](std::int64_t) { return false; };
+  EXPECT_EQ(find_last_batch(32, never), 0);
+  EXPECT_EQ(find_largest_batch(7, never).batch, 0);
+  EXPECT_EQ(find_largest_batch(0, never).tried, 0);
+}
+
+}  // namespace
+}  // namespace headroom
