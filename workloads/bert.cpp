@@ -12,6 +12,7 @@
 #include "workloads/choice.h"
 #include "workloads/data/masked_text_batches.h"
 #include "workloads/data/text_dataset.h"
+#include "workloads/lengths.h"
 #include "workloads/preset.h"
 #include "workloads/transformer.h"
 
@@ -44,6 +45,7 @@ struct Options {
   std::int64_t batch, sequence, layers, hidden, heads, vocabulary;
   double dropout;
   Head head;
+  std::int64_t positions;  // that the table has
 };
 
 ValueId build_loss(Program& program, const Options& options) {
@@ -70,7 +72,7 @@ ValueId build_loss(Program& program, const Options& options) {
   const auto embed = [&](const std::string& name, std::int64_t count, ValueId numbers) {
     x = net.add(name + ".add", x, net.look_up(name, net.table(name, count), numbers));
   };
-  embed("embeddings.positions", std::max<std::int64_t>(512, options.sequence), positions);
+  embed("embeddings.positions", options.positions, positions);
   embed("embeddings.segments", 2, segments);
   x = net.dropout("embeddings.dropout", net.norm("embeddings.norm", x));
   for (std::int64_t i = 0; i < options.layers; ++i) {
@@ -98,7 +100,9 @@ Options read_options(const Spec& spec) {
                      .vocabulary = spec.integer("vocabulary", 30522),
                      .dropout = spec.number("dropout", 0.1),
                      .head = chosen<Head>(spec, "head", "gathered",
-                                          {{"gathered", Head::gathered}, {"full", Head::full}})};
+                                          {{"gathered", Head::gathered}, {"full", Head::full}}),
+                     .positions = 0};
+  options.positions = std::max<std::int64_t>(512, options.sequence);
   require_at_least(spec, {{"batch", options.batch, 1},
                           {"sequence", options.sequence, kShortestSequence},
                           {"layers", options.layers, 1},
@@ -120,15 +124,17 @@ class Bert final : public Workload {
         data_(spec.text("data", "")),
         labels_(chosen<TextLabels>(
             spec, "labels", "as_read",
-            {{"as_read", TextLabels::as_read}, {"shuffled", TextLabels::shuffled}})) {}
+            {{"as_read", TextLabels::as_read}, {"shuffled", TextLabels::shuffled}})),
+        lengths_(read_lengths(spec, options_.sequence, kShortestSequence)) {}
 
-  Program training_forward() const override {
-    Program program;
-    program.name = "train";
-    program.loss = build_loss(program, options_);
-    program.results = {program.loss};
-    return program;
+  Program training_forward() const override { return training_forward(options_.sequence); }
+
+  std::vector<std::vector<Program>> training_shapes() const override {
+    std::vector<std::vector<Program>> shapes;
+    for (const std::int64_t length : lengths_) shapes.push_back({training_forward(length)});
+    return shapes;
   }
+  std::vector<std::size_t> shape_cycle() const override { return length_cycle(lengths_.size()); }
 
   std::optional<Program> evaluation() const override { return std::nullopt; }
   std::int64_t batch_size() const override { return options_.batch; }
@@ -145,9 +151,20 @@ class Bert final : public Workload {
   }
 
  private:
+  Program training_forward(std::int64_t length) const {
+    Options options = options_;
+    options.sequence = length;
+    Program program;
+    program.name = "train";
+    program.loss = build_loss(program, options);
+    program.results = {program.loss};
+    return program;
+  }
+
   Options options_;
   std::string data_;
   TextLabels labels_;
+  std::vector<std::int64_t> lengths_;  // of the sequences of a batch, the longest first
 };
 
 const bool registered = Registry<WorkloadKind>::instance().add(
@@ -156,8 +173,9 @@ const bool registered = Registry<WorkloadKind>::instance().add(
          "Masked language model: size tiny, mini, base or large, head gathered or full; preset "
          "tiny, small or paper",
      .parameters = {"batch", "data", "dropout", "head", "heads", "hidden", "labels", "layers",
-                    "preset", "sequence", "size", "vocabulary"},
+                    "lengths", "preset", "sequence", "size", "vocabulary"},
      .examples = {"bert(batch=2,sequence=16,size=tiny,vocabulary=500)",
+                  "bert(lengths=bucketed,preset=tiny,vocabulary=500)",
                   "bert(batch=1,dropout=0,head=full,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
      .create = [](const Spec& spec) {

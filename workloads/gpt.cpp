@@ -15,6 +15,7 @@
 #include "workloads/choice.h"
 #include "workloads/data/next_token_batches.h"
 #include "workloads/data/text_dataset.h"
+#include "workloads/lengths.h"
 #include "workloads/preset.h"
 #include "workloads/transformer.h"
 
@@ -111,15 +112,19 @@ Options read_options(const Spec& spec) {
 
 class Gpt final : public Workload {
  public:
-  explicit Gpt(const Spec& spec) : options_(read_options(spec)), data_(spec.text("data", "")) {}
+  explicit Gpt(const Spec& spec)
+      : options_(read_options(spec)),
+        data_(spec.text("data", "")),
+        lengths_(read_lengths(spec, options_.sequence, 2)) {}
 
-  Program training_forward() const override {
-    Program program;
-    program.name = "train";
-    program.loss = build_loss(program, options_);
-    program.results = {program.loss};
-    return program;
+  Program training_forward() const override { return training_forward(options_.sequence); }
+
+  std::vector<std::vector<Program>> training_shapes() const override {
+    std::vector<std::vector<Program>> shapes;
+    for (const std::int64_t length : lengths_) shapes.push_back({training_forward(length)});
+    return shapes;
   }
+  std::vector<std::size_t> shape_cycle() const override { return length_cycle(lengths_.size()); }
 
   std::optional<Program> evaluation() const override { return std::nullopt; }
   std::int64_t batch_size() const override { return options_.batch; }
@@ -134,17 +139,29 @@ class Gpt final : public Workload {
   }
 
  private:
+  Program training_forward(std::int64_t length) const {
+    Options options = options_;
+    options.sequence = length;
+    Program program;
+    program.name = "train";
+    program.loss = build_loss(program, options);
+    program.results = {program.loss};
+    return program;
+  }
+
   Options options_;
   std::string data_;
+  std::vector<std::int64_t> lengths_;  // of the sequences of a batch, the longest first
 };
 
 const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "gpt",
      .summary = "Causal language model: size tiny, small, medium, large, xl, 2.7b, 6.7b, 13b or "
                 "175b; preset tiny, small or paper",
-     .parameters = {"batch", "context", "data", "dropout", "heads", "hidden", "layers", "preset",
-                    "sequence", "size", "vocabulary"},
+     .parameters = {"batch", "context", "data", "dropout", "heads", "hidden", "layers", "lengths",
+                    "preset", "sequence", "size", "vocabulary"},
      .examples = {"gpt(batch=2,context=16,sequence=16,size=tiny,vocabulary=500)",
+                  "gpt(lengths=bucketed,preset=tiny,vocabulary=500)",
                   "gpt(batch=1,context=12,dropout=0,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
      .create = [](const Spec& spec) {

@@ -19,6 +19,7 @@ namespace headroom {
 namespace {
 
 enum class Mode : std::uint8_t { train, evaluate };
+enum class LastBatch : std::uint8_t { drop, keep };
 enum class Block : std::uint8_t { basic, bottleneck };
 
 struct Architecture {
@@ -40,6 +41,12 @@ struct Options {
   std::int64_t depth, image, width, batch, classes;
   std::string stem;
   double residual_scale;
+
+  Options of_batch(std::int64_t size) const {
+    Options other = *this;
+    other.batch = size;
+    return other;
+  }
 };
 
 // paper: section 3.4, with the depth that is trained most.
@@ -183,7 +190,11 @@ class ResNet : public Workload {
                  .residual_scale = spec.number("residual_scale", 1)},
         data_(spec.text("data", "")),
         labels_(spec.text("labels", "as_read")),
-        held_out_batches_(spec.integer("held_out_batches", 0)) {
+        held_out_batches_(spec.integer("held_out_batches", 0)),
+        evaluate_every_(spec.integer("evaluate_every", 0)),
+        epoch_(spec.integer("epoch", 0)),
+        last_batch_(chosen<LastBatch>(spec, "last_batch", "drop",
+                                      {{"drop", LastBatch::drop}, {"keep", LastBatch::keep}})) {
     if (!architectures().contains(options_.depth))
       throw InputError(fmt::format("{}: depth {} does not exist; take 18, 34, 50, 101 or 152",
                                    spec.to_string(), options_.depth));
@@ -195,28 +206,40 @@ class ResNet : public Workload {
                                    spec.to_string(), labels_));
     require_at_least(spec, {{"width", options_.width, 1},
                             {"batch", options_.batch, 1},
-                            {"classes", options_.classes, 1}});
+                            {"classes", options_.classes, 1},
+                            {"evaluate_every", evaluate_every_, 0},
+                            {"epoch", epoch_, spec.has("epoch") ? options_.batch : 0}});
+    if (last_batch_ == LastBatch::keep && epoch_ == 0)
+      throw InputError(fmt::format(
+          "{}: where an epoch ends tells only epoch=, the number of its images; add epoch=50000",
+          spec.to_string()));
     if (options_.image < 32)
       throw InputError(fmt::format("{}: image {} is too small for five halvings; take 32 or more",
                                    spec.to_string(), options_.image));
   }
 
-  Program training_forward() const override {
-    Program program;
-    program.name = "train";
-    Network network(program, options_, Mode::train);
-    const auto [images, labels] = inputs(network.builder());
-    const ValueId logits = network.logits(images);
-    program.loss = network.builder().emit("softmax_cross_entropy", "loss", {logits, labels})[0];
-    program.results = {program.loss};
-    return program;
+  Program training_forward() const override { return training_forward(options_); }
+
+  std::vector<std::vector<Program>> training_shapes() const override {
+    std::vector<std::vector<Program>> shapes = {{training_forward()}};
+    if (odd_batch() > 0) shapes.push_back({training_forward(options_.of_batch(odd_batch()))});
+    return shapes;
   }
+
+  std::vector<std::size_t> shape_cycle() const override {
+    if (odd_batch() == 0) return {0};
+    std::vector<std::size_t> epoch(static_cast<std::size_t>(epoch_ / options_.batch), 0);
+    epoch.push_back(1);
+    return epoch;
+  }
+
+  int evaluation_interval() const override { return static_cast<int>(evaluate_every_); }
 
   std::optional<Program> evaluation() const override {
     Program program;
     program.name = "evaluate";
     Network network(program, options_, Mode::evaluate);
-    const auto [images, labels] = inputs(network.builder());
+    const auto [images, labels] = inputs(network.builder(), options_);
     const ValueId logits = network.logits(images);
     program.results = {network.builder().emit_one("count_correct", "correct", {logits, labels})};
     return program;
@@ -234,18 +257,35 @@ class ResNet : public Workload {
         {.batch = options_.batch,
          .image_size = options_.image,
          .seed = seed,
+         .epoch = epoch_,
          .labels = labels_ == "shuffled" ? Labels::shuffled : Labels::as_read});
   }
 
  private:
+  static Program training_forward(const Options& options) {
+    Program program;
+    program.name = "train";
+    Network network(program, options, Mode::train);
+    const auto [images, labels] = inputs(network.builder(), options);
+    const ValueId logits = network.logits(images);
+    program.loss = network.builder().emit("softmax_cross_entropy", "loss", {logits, labels})[0];
+    program.results = {program.loss};
+    return program;
+  }
+
+  // Of the batch that ends an epoch; 0: there is none, or it is dropped.
+  std::int64_t odd_batch() const {
+    return last_batch_ == LastBatch::keep ? epoch_ % options_.batch : 0;
+  }
+
   std::filesystem::path data_directory() const {
     return data_.empty() ? generated_image_directory() : std::filesystem::path(data_);
   }
 
-  std::pair<ValueId, ValueId> inputs(ProgramBuilder& builder) const {
+  static std::pair<ValueId, ValueId> inputs(ProgramBuilder& builder, const Options& options) {
     const ValueId images =
-        builder.input("images", {options_.batch, 3, options_.image, options_.image}, DType::f32);
-    const ValueId labels = builder.input("labels", {options_.batch}, DType::s32);
+        builder.input("images", {options.batch, 3, options.image, options.image}, DType::f32);
+    const ValueId labels = builder.input("labels", {options.batch}, DType::s32);
     return {images, labels};
   }
 
@@ -253,16 +293,21 @@ class ResNet : public Workload {
   std::string data_;
   std::string labels_;
   std::int64_t held_out_batches_;
+  std::int64_t evaluate_every_;
+  std::int64_t epoch_;  // images; 0: the data has no end
+  LastBatch last_batch_;
 };
 
 const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "resnet",
      .summary = "Residual network on images: depth 18, 34, 50, 101 or 152, stem cifar or imagenet; "
                 "preset tiny, small or paper",
-     .parameters = {"batch", "classes", "data", "depth", "held_out_batches", "image", "labels",
-                    "preset", "residual_scale", "stem", "width"},
+     .parameters = {"batch", "classes", "data", "depth", "epoch", "evaluate_every",
+                    "held_out_batches", "image", "labels", "last_batch", "preset", "residual_scale",
+                    "stem", "width"},
      .examples = {"resnet(depth=18,width=8,batch=4)",
-                  "resnet(batch=2,classes=256,depth=50,image=64,stem=imagenet,width=8)"},
+                  "resnet(batch=2,classes=256,depth=50,image=64,stem=imagenet,width=8)",
+                  "resnet(batch=4,epoch=6,evaluate_every=2,last_batch=keep,preset=tiny)"},
      .create = [](const Spec& spec) {
        return std::make_unique<ResNet>(with_preset(spec, presets()));
      }});

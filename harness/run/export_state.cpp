@@ -70,17 +70,17 @@ void export_state(const Cell& cell, std::uint64_t seed, int steps,
 
   Json manifest = {{"workload", cell.workload.to_string()},
                    {"seed", seed},
-                   {"optimizer", optimizer_of(plan.train.front(), cell)},
+                   {"optimizer", optimizer_of(plan.usual().front(), cell)},
                    {"values", Json::array()},
                    {"states_after_first_step", Json::array()},
                    {"steps", Json::array()}};
   const auto values = plan.persistent_values();
-  const auto plan_inputs = plan.inputs();
   for (const Value* value : values)
     manifest["values"].push_back(
         write_tensor(directory, value->name + ".bin", *value, trainer.read_persistent(*value)));
   for (int step = 1; step <= steps; ++step) {
     const double loss = trainer.step().loss;
+    const auto plan_inputs = plan.inputs(plan.shape_of(step));
     Json inputs = Json::array();
     for (std::size_t i = 0; i < plan_inputs.size(); ++i) {
       const Value& value = *plan_inputs[i];

@@ -76,9 +76,10 @@ AllocatorFit fit_of(const RequestList& asked, const Spec& allocator, const Repla
 }  // namespace
 
 Fit find_fit(const Cell& cell, const std::vector<Spec>& allocators) {
-  Fit fit{.cell = cell,
-          .device = virtual_device(cell.device),
-          .steps = cell.warmup_steps + cell.measured_steps};
+  Fit fit;
+  fit.cell = cell;
+  fit.device = virtual_device(cell.device);
+  fit.steps = cell.warmup_steps + cell.measured_steps;
   const auto workload = make_workload(cell.workload);
   const TrainingPlan plan = plan_training(*workload, cell, cell.rules);
   const RequestList asked = training_requests(plan, fit.steps);

@@ -32,7 +32,12 @@ std::uint64_t ns_since(Clock::time_point start) {
 // Room for every event of the run, segments of a strategy without a cache included.
 std::size_t expected_events(const TrainingPlan& plan, int steps) {
   std::size_t values = 0;
-  for (const Program& program : plan.train) values += program.values.size();
+  for (const TrainingPlan::Step& step : plan.shapes) {
+    std::size_t of_step = 0;
+    for (const Program& program : step) of_step += program.values.size();
+    values = std::max(values, of_step);
+  }
+  if (plan.evaluation_interval > 0) values += plan.evaluate->values.size();
   return 4 * values * (static_cast<std::size_t>(steps) + 1) + 1024;
 }
 
@@ -154,16 +159,13 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
   const auto workload = make_workload(cell.workload);
   const TrainingPlan plan =
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
-  sample.rules = plan.train.front().rules;
+  sample.rules = plan.usual().front().rules;
   sample.samples_per_step = workload->batch_size();
-  for (const Program& program : plan.train) sample.flops_per_step += total_flops(program);
+  for (const Program& program : plan.usual()) sample.flops_per_step += total_flops(program);
   for (const Value* value : plan.persistent_values())
     if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
-  std::vector<const Program*> trained;
-  for (const Program& program : plan.train) trained.push_back(&program);
-  sample.lower_bound_bytes = peak_live_bytes(trained);
-
   const int steps = cell.warmup_steps + cell.measured_steps;
+  sample.lower_bound_bytes = peak_live_bytes(plan.programs_of(steps));
   TraceRecorder recorder(expected_events(plan, steps));
   for (const Program* program : plan.programs())
     for (const Op& op : program->ops) recorder.trace().op_names.push_back(op.name);
@@ -171,7 +173,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     const auto device = kind.create(cell.device);
     device->memory().record_into(&recorder);
     recorder.trace().header = {.device = cell.device.to_string(),
-                               .rules = plan.train.front().rules,
+                               .rules = plan.usual().front().rules,
                                .allocator = cell.allocator.to_string(),
                                .workload = cell.workload.to_string(),
                                .capacity_bytes = device->memory().capacity(),

@@ -55,33 +55,60 @@ std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) 
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules) {
   TrainingPlan plan;
   PersistentLayouts layouts;
-  for (Program& forward : workload.training_forwards())
-    plan.train.push_back(
-        lower(apply_optimizer(differentiate(std::move(forward)), cell.optimizer), rules, layouts));
+  for (TrainingPlan::Step& forwards : workload.training_shapes()) {
+    TrainingPlan::Step& step = plan.shapes.emplace_back();
+    for (Program& forward : forwards)
+      step.push_back(lower(apply_optimizer(differentiate(std::move(forward)), cell.optimizer),
+                           rules, layouts));
+  }
+  for (std::size_t shape = 1; shape < plan.shapes.size(); ++shape)
+    if (plan.inputs(shape).size() != plan.inputs().size())
+      throw Error("the shapes of a training step take different numbers of inputs");
+  plan.shape_cycle = workload.shape_cycle();
   if (auto evaluation = workload.evaluation())
     plan.evaluate = lower(std::move(*evaluation), rules, layouts);
+  plan.evaluation_interval = workload.evaluation_interval();
   return plan;
+}
+
+std::size_t TrainingPlan::shape_of(int step) const {
+  return shape_cycle[static_cast<std::size_t>(step - 1) % shape_cycle.size()];
+}
+
+bool TrainingPlan::evaluates_after(int step) const {
+  return evaluation_interval > 0 && step % evaluation_interval == 0;
 }
 
 std::vector<const Program*> TrainingPlan::programs() const {
   std::vector<const Program*> result;
-  for (const Program& program : train) result.push_back(&program);
+  for (const Step& step : shapes)
+    for (const Program& program : step) result.push_back(&program);
   if (evaluate) result.push_back(&*evaluate);
+  return result;
+}
+
+std::vector<const Program*> TrainingPlan::programs_of(int steps) const {
+  std::vector<const Program*> result;
+  std::set<std::size_t> seen;
+  for (int step = 1; step <= steps; ++step)
+    if (seen.insert(shape_of(step)).second)
+      for (const Program& program : shapes[shape_of(step)]) result.push_back(&program);
+  if (evaluation_interval > 0 && steps >= evaluation_interval) result.push_back(&*evaluate);
   return result;
 }
 
 std::vector<const Value*> TrainingPlan::persistent_values() const {
   std::vector<const Value*> result;
   std::set<std::string> seen;
-  for (const Program& program : train)
+  for (const Program& program : usual())
     for (const Value& value : program.values)
       if (value.persistent && seen.insert(value.name).second) result.push_back(&value);
   return result;
 }
 
-std::vector<const Value*> TrainingPlan::inputs() const {
+std::vector<const Value*> TrainingPlan::inputs(std::size_t shape) const {
   std::vector<const Value*> result;
-  for (const Program& program : train)
+  for (const Program& program : shapes[shape])
     for (const ValueId id : program.inputs) result.push_back(&program.value(id));
   return result;
 }
@@ -98,7 +125,14 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   for (const Program* program : plan.programs())
     runnables_.push_back(
         {program, device.computes() ? device.compile(*program) : nullptr, nullptr});
-  for (const Value* value : plan.inputs()) batch_.emplace_back(data_ ? plain_bytes(*value) : 0);
+  batch_.resize(plan.inputs().size());
+  for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
+    inputs_.push_back(plan.inputs(shape));
+    if (data_) slots_of(inputs_.back());  // takes the memory now
+  }
+  if (plan.evaluate)
+    for (const ValueId id : plan.evaluate->inputs)
+      evaluation_inputs_.push_back(&plan.evaluate->value(id));
   try {
     for (const Program* program : plan.programs()) initialise(*program, seed);
   } catch (...) {
@@ -106,13 +140,16 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
     throw;
   }
   std::uint32_t first_op = 0;
-  for (std::size_t i = 0; i < runnables_.size(); ++i) {
-    Injection* injected = i < plan.train.size() ? injection_ : nullptr;  // not into evaluation
-    const Program& program = *runnables_[i].program;
-    runnables_[i].executor =
-        std::make_unique<Executor>(program, runnables_[i].compute.get(), allocator_, recorder_,
-                                   persistent_, injected, first_op);
+  for (Runnable& runnable : runnables_) {
+    const Program& program = *runnable.program;
+    Injection* injected = plan.evaluate && &program == &*plan.evaluate ? nullptr : injection_;
+    runnable.executor = std::make_unique<Executor>(program, runnable.compute.get(), allocator_,
+                                                   recorder_, persistent_, injected, first_op);
     first_op += static_cast<std::uint32_t>(program.ops.size());
+  }
+  for (std::size_t first = 0; const TrainingPlan::Step& step : plan.shapes) {
+    first_runnable_.push_back(first);
+    first += step.size();
   }
 }
 
@@ -132,54 +169,69 @@ void Trainer::initialise(const Program& program, std::uint64_t seed) {
   }
 }
 
+// Cut to these inputs' sizes; the memory stays with the buffers.
+std::vector<std::span<std::byte>> Trainer::slots_of(std::span<const Value* const> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) batch_[i].resize(plain_bytes(*inputs[i]));
+  return {batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(inputs.size())};
+}
+
+float Trainer::run(Runnable& runnable, std::size_t first_input) {
+  const Program& program = *runnable.program;
+  float result = 0;
+  runnable.executor->run(
+      [&](ValueId id, std::byte* data) {
+        if (data_) device_.write(program.value(id), data, batch_[first_input++]);
+      },
+      [&](ValueId id, std::byte* data) {
+        if (!device_.computes() || id != program.results.front()) return;
+        device_.read(program.value(id), data, std::as_writable_bytes(std::span(&result, 1)));
+      });
+  return result;
+}
+
 StepResult Trainer::step() {
   StepResult result;
   const auto start = Clock::now();
+  const std::size_t shape = plan_.shape_of(++steps_);
   if (data_) {
-    std::vector<std::span<std::byte>> slots(batch_.begin(), batch_.end());
-    data_->next_training_batch(slots);
+    data_->next_training_batch(slots_of(inputs_[shape]));
     result.stall_ns = elapsed_ns(start);
   }
   std::size_t next_input = 0;
-  for (std::size_t i = 0; i < plan_.train.size(); ++i) {
-    const Program& program = plan_.train[i];
-    runnables_[i].executor->run(
-        [&](ValueId id, std::byte* data) {
-          if (data_) device_.write(program.value(id), data, batch_[next_input++]);
-        },
-        [&](ValueId id, std::byte* data) {
-          if (!device_.computes() || id != program.loss) return;
-          float loss = 0;
-          device_.read(program.value(id), data, std::as_writable_bytes(std::span(&loss, 1)));
-          if (i == 0) result.loss = loss;
-        });
+  for (std::size_t i = 0; i < plan_.shapes[shape].size(); ++i) {
+    Runnable& runnable = runnables_[first_runnable_[shape] + i];
+    const float loss = run(runnable, next_input);
+    if (i == 0) result.loss = loss;
+    next_input += runnable.program->inputs.size();
   }
   device_.synchronize();
   if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
   allocator_.synchronized();
   result.time_ns = elapsed_ns(start);
+  if (plan_.evaluates_after(steps_)) evaluate_between_steps();
   return result;
+}
+
+// For what it does to memory: the score of one batch tells nothing, and is not kept.
+void Trainer::evaluate_between_steps() {
+  if (data_) {
+    data_->restart_held_out();
+    data_->next_held_out_batch(slots_of(evaluation_inputs_));
+  }
+  run(runnables_.back(), 0);
+  device_.synchronize();
+  allocator_.synchronized();
 }
 
 double Trainer::evaluate(int batches) {
   if (!plan_.evaluate || !data_) throw Error("this workload has nothing to evaluate");
-  const Program& program = *plan_.evaluate;
   double correct = 0;
   double seen = 0;
   data_->restart_held_out();
-  std::vector<std::span<std::byte>> slots(batch_.begin(), batch_.end());
+  const auto slots = slots_of(evaluation_inputs_);
   for (int i = 0; i < batches && data_->next_held_out_batch(slots); ++i) {
-    std::size_t next_input = 0;
-    runnables_.back().executor->run(
-        [&](ValueId id, std::byte* data) {
-          device_.write(program.value(id), data, batch_[next_input++]);
-        },
-        [&](ValueId id, std::byte* data) {
-          float count = 0;
-          device_.read(program.value(id), data, std::as_writable_bytes(std::span(&count, 1)));
-          correct += count;
-        });
-    seen += static_cast<double>(program.value(program.inputs[0]).shape[0]);
+    correct += run(runnables_.back(), 0);
+    seen += static_cast<double>(evaluation_inputs_.front()->shape[0]);
   }
   if (seen == 0) throw Error("the data set has no whole held-out batch");
   return correct / seen;

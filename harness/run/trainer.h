@@ -17,15 +17,25 @@ namespace headroom {
 
 // The Programs of a cell after every pass, lowered. Needs no device.
 struct TrainingPlan {
-  std::vector<Program> train;  // of one step, at least one
-  std::optional<Program> evaluate;
+  using Step = std::vector<Program>;  // of one step, in their order, at least one
 
-  // The training Programs, then evaluation.
+  std::vector<Step> shapes;  // that steps come in, at least one; the usual one first
+  std::vector<std::size_t> shape_cycle = {0};  // of step 1, 2, …, over and over
+  std::optional<Program> evaluate;
+  int evaluation_interval = 0;  // also between steps; 0 = only after the last
+
+  const Step& usual() const { return shapes.front(); }
+  std::size_t shape_of(int step) const;  // 1, 2, …
+  bool evaluates_after(int step) const;
+
+  // Of all shapes, then evaluation.
   std::vector<const Program*> programs() const;
-  // Of the training Programs, each name once, in the order of first use.
+  // Those that the first `steps` steps run.
+  std::vector<const Program*> programs_of(int steps) const;
+  // Each name once, in the order of first use.
   std::vector<const Value*> persistent_values() const;
-  // Of the training Programs, in the order in which the BatchSource fills them.
-  std::vector<const Value*> inputs() const;
+  // In the order in which the BatchSource fills them; the shapes differ in sizes only.
+  std::vector<const Value*> inputs(std::size_t shape = 0) const;
 };
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules);
 
@@ -46,6 +56,8 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
+  // One training step, of the shape whose turn it is, and the evaluation that may be due after it,
+  // which the result's times leave out.
   StepResult step();
   // Share of held-out samples classified correctly, over at most `batches` batches.
   double evaluate(int batches);
@@ -55,6 +67,16 @@ class Trainer {
   std::span<const std::vector<std::byte>> last_batch() const { return batch_; }
 
  private:
+  struct Runnable {
+    const Program* program;
+    std::unique_ptr<CompiledProgram> compute;
+    std::unique_ptr<Executor> executor;
+  };
+
+  std::vector<std::span<std::byte>> slots_of(std::span<const Value* const> inputs);
+  // Returns the Program's first result; 0 on meta. Its inputs are batch_ from `first_input` on.
+  float run(Runnable& runnable, std::size_t first_input);
+  void evaluate_between_steps();
   void initialise(const Program& program, std::uint64_t seed);
 
   const TrainingPlan& plan_;
@@ -64,13 +86,11 @@ class Trainer {
   std::unique_ptr<BatchSource> data_;
   Injection* injection_;
   PersistentBlocks persistent_;
-  struct Runnable {
-    const Program* program;
-    std::unique_ptr<CompiledProgram> compute;
-    std::unique_ptr<Executor> executor;
-  };
-
-  std::vector<std::vector<std::byte>> batch_;  // host side, one buffer per input of the plan
+  int steps_ = 0;                                  // begun
+  std::vector<std::vector<const Value*>> inputs_;  // of each shape
+  std::vector<const Value*> evaluation_inputs_;
+  std::vector<std::vector<std::byte>> batch_;  // host side, one buffer per input
+  std::vector<std::size_t> first_runnable_;    // of each shape
   std::vector<Runnable> runnables_;            // as TrainingPlan::programs()
 };
 

@@ -17,7 +17,8 @@
 
 namespace headroom {
 
-// Fills host buffers, one per input of the training Programs in their order, plain row-major.
+// Fills host buffers, one per input of the training Programs in their order, plain row-major. Where
+// steps differ in shape, the sizes of the buffers tell the shape.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -38,6 +39,16 @@ class Workload {
   // Where networks take turns: the forward passes of one step, in their order. They share
   // persistent values by name, and each trains those that it does not freeze.
   virtual std::vector<Program> training_forwards() const { return {training_forward()}; }
+  // Where steps differ in shape (the odd last batch of an epoch, texts of several lengths): the
+  // forward passes of one step in each shape, the usual one first. All share persistent values.
+  virtual std::vector<std::vector<Program>> training_shapes() const {
+    return {training_forwards()};
+  }
+  // Which of them steps 1, 2, … take, over and over. Whatever the seed, and known without the data,
+  // so that runs on every device ask for the same bytes.
+  virtual std::vector<std::size_t> shape_cycle() const { return {0}; }
+  // After every so many steps a held-out batch is scored; 0 = never.
+  virtual int evaluation_interval() const { return 0; }
   // Inference on the same persistent values: results[0] = number of correct predictions.
   virtual std::optional<Program> evaluation() const = 0;
   virtual std::int64_t batch_size() const = 0;

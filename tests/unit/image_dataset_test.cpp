@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <set>
@@ -117,12 +118,16 @@ TEST_F(ImageFiles, resamples_an_image_to_the_nearest_pixel) {
 
 class Batches : public ImageFiles {
  protected:
-  // Sixteen images, each with its own number as pixel value, class = number / 2.
-  std::vector<int> labels_of_an_epoch(Labels labels, std::uint64_t seed) {
+  // Each with its own number as pixel value, class = number / 2.
+  void write_sixteen_images() {
     std::string bytes;
     for (int i = 0; i < 16; ++i) bytes += cifar_record(i / 2, static_cast<char>(i));
     write("data_batch_1.bin", bytes);
     write("test_batch.bin", bytes);
+  }
+
+  std::vector<int> labels_of_an_epoch(Labels labels, std::uint64_t seed) {
+    write_sixteen_images();
     auto source =
         make_image_batches(read_image_dataset(directory_, 10),
                            {.batch = 4, .image_size = 32, .seed = seed, .labels = labels});
@@ -141,6 +146,51 @@ class Batches : public ImageFiles {
     return by_image;
   }
 };
+
+// The numbers of the images of consecutive batches of these sizes, where an epoch has ten.
+std::vector<int> images_in(BatchSource& source, std::initializer_list<std::size_t> sizes) {
+  std::vector<int> numbers;
+  for (const std::size_t size : sizes) {
+    std::vector<float> images(size * 3072);
+    std::vector<std::int32_t> classes(size);
+    const std::vector<std::span<std::byte>> slots = {std::as_writable_bytes(std::span(images)),
+                                                     std::as_writable_bytes(std::span(classes))};
+    source.next_training_batch(slots);
+    for (std::size_t i = 0; i < size; ++i)
+      numbers.push_back(static_cast<int>(images[i * 3072] * 64.0F + 127.5F + 0.5F));
+  }
+  return numbers;
+}
+
+TEST_F(Batches, of_an_epoch_show_its_images_once_with_the_odd_batch_that_ends_it) {
+  write_sixteen_images();
+  const auto source = make_image_batches(read_image_dataset(directory_, 10),
+                                         {.batch = 4, .image_size = 32, .seed = 42, .epoch = 10});
+  for (int epoch = 0; epoch < 3; ++epoch)
+    EXPECT_THAT(images_in(*source, {4, 4, 2}),
+                ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST_F(Batches, of_an_epoch_drop_what_does_not_fill_one) {
+  write_sixteen_images();
+  const auto source = make_image_batches(read_image_dataset(directory_, 10),
+                                         {.batch = 4, .image_size = 32, .seed = 42, .epoch = 10});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<int> shown = images_in(*source, {4, 4});
+    std::sort(shown.begin(), shown.end());
+    EXPECT_EQ(std::adjacent_find(shown.begin(), shown.end()), shown.end());
+  }
+}
+
+TEST_F(Batches, of_an_epoch_larger_than_the_data_are_refused) {
+  write_sixteen_images();
+  EXPECT_THAT(
+      [&] {
+        make_image_batches(read_image_dataset(directory_, 10),
+                           {.batch = 4, .image_size = 32, .seed = 42, .epoch = 17});
+      },
+      ThrowsMessage<InputError>(HasSubstr("16 images, but epoch= asks for 17")));
+}
 
 TEST_F(Batches, show_every_image_once_an_epoch_with_its_own_label) {
   const auto labels = labels_of_an_epoch(Labels::as_read, 42);

@@ -27,25 +27,30 @@ class ImageBatches : public BatchSource {
         throw InputError(fmt::format("{}: {} images do not fill one batch of {}", dataset_.origin,
                                      set->count(), options_.batch));
     }
+    if (dataset_.training.count() < options_.epoch)
+      throw InputError(fmt::format("{}: has {} images, but epoch= asks for {}", dataset_.origin,
+                                   dataset_.training.count(), options_.epoch));
     if (options_.labels == Labels::shuffled) shuffle_labels();
-    order_.resize(static_cast<std::size_t>(dataset_.training.count()));
+    order_.resize(
+        static_cast<std::size_t>(options_.epoch > 0 ? options_.epoch : dataset_.training.count()));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     shuffle(order_, random_);
   }
 
   void next_training_batch(std::span<const std::span<std::byte>> inputs) override {
-    for (std::int64_t slot = 0; slot < options_.batch; ++slot) {
-      if (next_ == order_.size()) {
-        shuffle(order_, random_);
-        next_ = 0;
-      }
+    const std::int64_t batch = batch_of(inputs);
+    const bool unfilled = next_ + static_cast<std::size_t>(batch) > order_.size();
+    if (options_.epoch > 0 && unfilled) begin_epoch();
+    for (std::int64_t slot = 0; slot < batch; ++slot) {
+      if (next_ == order_.size()) begin_epoch();
       copy(dataset_.training, order_[next_++], slot, inputs);
     }
   }
 
   bool next_held_out_batch(std::span<const std::span<std::byte>> inputs) override {
-    if (next_held_out_ + options_.batch > dataset_.held_out.count()) return false;
-    for (std::int64_t slot = 0; slot < options_.batch; ++slot)
+    const std::int64_t batch = batch_of(inputs);
+    if (next_held_out_ + batch > dataset_.held_out.count()) return false;
+    for (std::int64_t slot = 0; slot < batch; ++slot)
       copy(dataset_.held_out, next_held_out_++, slot, inputs);
     return true;
   }
@@ -60,6 +65,15 @@ class ImageBatches : public BatchSource {
   }
 
  private:
+  static std::int64_t batch_of(std::span<const std::span<std::byte>> inputs) {
+    return static_cast<std::int64_t>(inputs[1].size() / sizeof(std::int32_t));
+  }
+
+  void begin_epoch() {
+    shuffle(order_, random_);
+    next_ = 0;
+  }
+
   void shuffle_labels() {
     const std::vector<std::uint8_t> before = dataset_.training.labels;
     shuffle(dataset_.training.labels, random_);

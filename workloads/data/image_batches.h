@@ -18,11 +18,15 @@ struct ImageBatchOptions {
   std::int64_t batch = 0;
   std::int64_t image_size = 0;
   std::uint64_t seed = 0;
+  std::int64_t epoch = 0;  // images of an epoch, the data set's first; 0: all, without an end
   Labels labels = Labels::as_read;
 };
 
-// Inputs: images f32 [batch, 3, size, size], labels s32 [batch]. Epochs follow each other without
-// a seam; the last held-out batch is dropped when it is not whole.
+// Inputs: images f32 [batch, 3, size, size], labels s32 [batch], of any batch up to the options'.
+// An epoch ends where what is left of it does not fill the batch that is asked for, and the next
+// begins in another order; without an end, epochs follow each other inside a batch too. The last
+// held-out batch is dropped when it is not whole. Throws InputError when the data set has fewer
+// images than a batch or an epoch takes.
 std::unique_ptr<BatchSource> make_image_batches(ImageDataset dataset, ImageBatchOptions options);
 
 }  // namespace headroom

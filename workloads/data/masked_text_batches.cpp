@@ -33,16 +33,15 @@ class MaskedTextBatches final : public BatchSource {
     const Numbers labels = numbers(inputs[next++]);
     std::ranges::fill(rows, 0);
     std::ranges::fill(labels, -1);
-    for (std::int64_t sample = 0; sample < options_.batch; ++sample) {
-      const auto first = static_cast<std::size_t>(sample * options_.sequence);
-      const auto size = static_cast<std::size_t>(options_.sequence);
+    const std::size_t size = tokens.size() / static_cast<std::size_t>(options_.batch);
+    for (std::size_t first = 0; first < tokens.size(); first += size) {
       const std::size_t length =
           write_text(tokens.subspan(first, size), segments.subspan(first, size));
       for (std::size_t i = 0; i < size; ++i) {
         positions[first + i] = static_cast<std::int32_t>(i);
         mask[first + i] = i < length ? 1 : 0;
       }
-      hide(tokens, rows, labels, sample, length);
+      hide(tokens, rows, labels, first, size, length);
     }
     if (options_.labels == TextLabels::shuffled) permute(labels);
     if (next < inputs.size()) keys_.write_next(numbers(inputs[next]));
@@ -73,19 +72,20 @@ class MaskedTextBatches final : public BatchSource {
     return length;
   }
 
-  void hide(Numbers tokens, Numbers rows, Numbers labels, std::int64_t sample, std::size_t length) {
-    const auto first = static_cast<std::size_t>(sample * options_.sequence);
+  // In the sample that begins at `first`, `size` long with its padding.
+  void hide(Numbers tokens, Numbers rows, Numbers labels, std::size_t first, std::size_t size,
+            std::size_t length) {
     std::vector<std::size_t> candidates;
     for (std::size_t i = first; i < first + length; ++i)
       if (tokens[i] >= kFirstTextToken) candidates.push_back(i);
-    const auto slots = static_cast<std::size_t>(predictions_of(options_.sequence));
+    const auto slots = static_cast<std::size_t>(predictions_of(static_cast<std::int64_t>(size)));
     const auto wanted =
         std::min({slots, candidates.size(),
                   static_cast<std::size_t>(predictions_of(static_cast<std::int64_t>(length)))});
     for (std::size_t p = 0; p < wanted; ++p) {
       std::swap(candidates[p], candidates[p + below(candidates.size() - p)]);
       const std::size_t at = candidates[p];
-      const std::size_t slot = static_cast<std::size_t>(sample) * slots + p;
+      const std::size_t slot = first / size * slots + p;
       if (options_.head == Head::gathered) rows[slot] = static_cast<std::int32_t>(at);
       labels[options_.head == Head::gathered ? slot : at] = tokens[at];
       const std::size_t draw = below(10);

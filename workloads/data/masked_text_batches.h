@@ -21,7 +21,7 @@ enum class Head : std::uint8_t { gathered, full };
 
 struct MaskedTextOptions {
   std::int64_t batch = 0;
-  std::int64_t sequence = 0;
+  std::int64_t sequence = 0;  // the longest
   std::uint64_t seed = 0;
   Head head = Head::gathered;
   TextLabels labels = TextLabels::as_read;
@@ -35,6 +35,7 @@ std::int64_t predictions_of(std::int64_t sequence);
 // Inputs, all s32: tokens, positions and segments [batch·sequence], mask [batch, sequence],
 // for a gathered head the rows to be guessed [batch·predictions], the labels (of these rows, or of
 // all; -1 where there is nothing to guess), and if the Program takes one, a fresh dropout key [2].
+// The buffers' sizes tell the sequence of each batch.
 std::unique_ptr<BatchSource> make_masked_text_batches(EncodedText text, MaskedTextOptions options);
 
 }  // namespace headroom

@@ -26,7 +26,7 @@ class NextTokenBatches final : public BatchSource {
     const Numbers tokens = numbers(inputs[0]);
     const Numbers positions = numbers(inputs[1]);
     const Numbers labels = numbers(inputs[2]);
-    const auto length = static_cast<std::size_t>(options_.sequence);
+    const auto length = tokens.size() / static_cast<std::size_t>(options_.batch);
     for (std::size_t first = 0; first < tokens.size(); first += length) {
       const std::size_t read = random_() % (text_.tokens.size() - length);
       for (std::size_t i = 0; i < length; ++i) {

@@ -11,12 +11,13 @@ namespace headroom {
 
 struct NextTokenOptions {
   std::int64_t batch = 0;
-  std::int64_t sequence = 0;
+  std::int64_t sequence = 0;  // the longest
   std::uint64_t seed = 0;
 };
 
-// Inputs, all s32 [batch·sequence]: tokens, positions, labels, and if the Program takes one, a
-// fresh dropout key [2]. Throws InputError when the text is shorter than one sequence.
+// Inputs, all s32 [batch·sequence], of any sequence up to the longest: tokens, positions, labels,
+// and if the Program takes one, a fresh dropout key [2]. Throws InputError when the text is shorter
+// than the longest.
 std::unique_ptr<BatchSource> make_next_token_batches(EncodedText text, NextTokenOptions options);
 
 }  // namespace headroom

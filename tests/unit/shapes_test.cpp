@@ -1,0 +1,111 @@
+// Steps that differ in shape: the odd last batch of an epoch, texts in buckets of length, and
+// evaluation between training steps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/base/error.h"
+#include "harness/memory/requests.h"
+#include "harness/run/sample.h"
+#include "harness/run/training_requests.h"
+#include "tests/unit/host_run.h"
+#include "tests/unit/tiny_net.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::ElementsAre;
+
+Cell cell(const std::string& workload, const std::string& device, int steps) {
+  return {.workload = Spec::parse(workload),
+          .device = Spec::parse(device),
+          .rules = device.starts_with("host") ? "onednn" : "dense",
+          .allocator = Spec::parse("bfc"),
+          .warmup_steps = 1,
+          .measured_steps = steps - 1};
+}
+
+// Bytes of the first input that each step asks for.
+std::vector<Bytes> first_inputs(const std::string& workload, int steps) {
+  const Cell asked = cell(workload, "meta(capacity=1GiB)", steps);
+  const TrainingPlan plan = plan_training(*make_workload(asked.workload), asked, "dense");
+  std::map<std::int32_t, Bytes> by_step;
+  for (const Request& request : training_requests(plan, steps).requests)
+    if (request.kind == Request::Kind::alloc && request.role == Role::input)
+      by_step.emplace(request.step, request.bytes);
+  std::vector<Bytes> result;
+  for (const auto& [step, bytes] : by_step) result.push_back(bytes);
+  return result;
+}
+
+constexpr Bytes kImage = 3 * 32 * 32 * 4;
+
+TEST(OddLastBatch, ends_every_epoch_where_it_is_kept) {
+  EXPECT_THAT(first_inputs("resnet(preset=tiny,batch=4,epoch=10,last_batch=keep)", 6),
+              ElementsAre(4 * kImage, 4 * kImage, 2 * kImage, 4 * kImage, 4 * kImage, 2 * kImage));
+}
+
+TEST(OddLastBatch, does_not_come_where_it_is_dropped_or_the_epoch_has_none) {
+  for (const char* even :
+       {"resnet(preset=tiny,batch=4,epoch=10,last_batch=drop)",
+        "resnet(preset=tiny,batch=4,epoch=8,last_batch=keep)", "resnet(preset=tiny,batch=4)"})
+    EXPECT_THAT(first_inputs(even, 6), ::testing::Each(4 * kImage)) << even;
+}
+
+TEST(Buckets, take_their_turns_equally_often) {
+  std::vector<Bytes> tokens = first_inputs("gpt(preset=tiny,lengths=bucketed,batch=1)", 16);
+  std::sort(tokens.begin(), tokens.end());
+  std::vector<Bytes> wanted;
+  for (const Bytes length : {8, 16, 24, 32}) wanted.insert(wanted.end(), 4, 4 * length);
+  EXPECT_EQ(tokens, wanted);
+}
+
+TEST(Buckets, are_told_apart_by_the_same_weights) {
+  const auto workload = make_workload(Spec::parse("bert(preset=tiny,lengths=bucketed)"));
+  const auto names = [](const Program& program) {
+    std::map<std::string, Shape> result;
+    for (const Value& value : program.values)
+      if (value.persistent) result[value.name] = value.shape;
+    return result;
+  };
+  const auto shapes = workload->training_shapes();
+  ASSERT_EQ(shapes.size(), 4U);
+  for (const auto& step : shapes) EXPECT_EQ(names(step.front()), names(shapes.front().front()));
+}
+
+TEST(EveryShape, computes_as_the_reference_does) {
+  const auto gpt = make_workload(
+      Spec::parse("gpt(hidden=12,heads=2,layers=1,batch=2,context=12,sequence=12,vocabulary=40,"
+                  "lengths=bucketed)"));
+  for (const auto& step : gpt->training_shapes()) {
+    testing::judge_on_host(testing::with_sgd(differentiate(step.front())), 3);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Evaluation, between_steps_is_a_phase_of_the_ledger_and_changes_no_loss) {
+  const std::string resnet = "resnet(preset=tiny";
+  const Sample with =
+      run_cell(cell(resnet + ",evaluate_every=2)", "host(capacity=1GiB)", 5), 7, "");
+  const Sample without = run_cell(cell(resnet + ")", "host(capacity=1GiB)", 5), 7, "");
+  ASSERT_EQ(with.status, SampleStatus::ok) << with.reason;
+  const auto evaluated = [](const Sample& sample) {
+    return sample.ledger.phase_peaks[static_cast<std::size_t>(Phase::evaluate)].requested;
+  };
+  EXPECT_GT(evaluated(with), 0U);
+  EXPECT_EQ(evaluated(without), 0U);
+  EXPECT_EQ(with.loss, without.loss);
+}
+
+TEST(Shapes, are_refused_where_they_cannot_be) {
+  for (const char* bad :
+       {"resnet(last_batch=keep)", "resnet(last_batch=half)", "resnet(batch=32,epoch=31)",
+        "resnet(evaluate_every=-1)", "bert(lengths=ragged)", "bert(lengths=bucketed,sequence=31)",
+        "gpt(lengths=bucketed,sequence=7)"})
+    EXPECT_THROW(make_workload(Spec::parse(bad)), InputError) << bad;
+}
+
+}  // namespace
+}  // namespace headroom
