@@ -39,6 +39,12 @@ Tensor from_plain(const Value& value, const std::vector<std::byte>& plain) {
   return tensor;
 }
 
+double largest(const Tensor& tensor) {
+  double result = 0;
+  for (const double x : tensor) result = std::max(result, std::abs(x));
+  return result;
+}
+
 bool has_numbers(const Value& value) {
   return value.dtype == DType::f32 || value.dtype == DType::s32;
 }
@@ -109,21 +115,23 @@ void HostRun::run_and_judge() {
 }
 
 void HostRun::judge(const Op& op, Tensors& before) {
+  double largest_input = 0;
+  for (const ValueId id : op.inputs)
+    if (has_numbers(program_.value(id)) && program_.value(id).dtype == DType::f32)
+      largest_input = std::max(largest_input, largest(before[id]));
   reference_run(program_, op, before);
-  for (const ValueId id : op.outputs) judge_value(op, id, before[id]);
-  for (const ValueId id : op.mutates) judge_value(op, id, before[id]);
+  for (const ValueId id : op.outputs) judge_value(op, id, before[id], largest_input);
+  for (const ValueId id : op.mutates) judge_value(op, id, before[id], largest_input);
   check_guards(op);
 }
 
-void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted) {
+void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
   const Value& value = program_.value(id);
   if (!has_numbers(value)) return;  // indices: only their meaning counts
   const Tensor found = read(id);
   ASSERT_EQ(found.size(), wanted.size());
-  double largest = 0;
-  for (const double x : wanted) largest = std::max(largest, std::abs(x));
-  // Sums of up to some thousand terms of size one in single precision, which may cancel.
-  const double tolerance = 1e-5 * (1 + largest);
+  // Sums of up to some thousand terms of the inputs' size in single precision, which may cancel.
+  const double tolerance = 1e-5 * (1 + std::max(largest(wanted), largest_input));
   for (std::size_t i = 0; i < found.size(); ++i)
     ASSERT_NEAR(found[i], wanted[i], tolerance)
         << op.name << " (" << op.kind << "): '" << value.name << "' " << to_string(value.shape)

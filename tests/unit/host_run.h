@@ -37,7 +37,7 @@ class HostRun {
   };
   void run_op(std::size_t index);
   void judge(const Op& op, Tensors& before);
-  void judge_value(const Op& op, ValueId id, const Tensor& wanted);
+  void judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input);
   void check_guards(const Op& op) const;
 
   Program program_;

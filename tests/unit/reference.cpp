@@ -286,11 +286,10 @@ void softmax_cross_entropy_backward(const Run& r) {
 void sigmoid_cross_entropy(const Run& r) {
   Tensor& loss = r.out(0);
   const double target = r.op.number("target");
-  for (const double x : r.in(0)) {
-    const double sigmoid = 1 / (1 + std::exp(-x));
-    loss[0] -= (target * std::log(sigmoid) + (1 - target) * std::log(1 - sigmoid)) /
+  // log σ(x) = −log(1 + e⁻ˣ), and 1 − σ(x) = σ(−x): no difference of nearly equal numbers.
+  for (const double x : r.in(0))
+    loss[0] += (target * std::log1p(std::exp(-x)) + (1 - target) * std::log1p(std::exp(x))) /
                static_cast<double>(r.in(0).size());
-  }
 }
 
 void sigmoid_cross_entropy_backward(const Run& r) {
