@@ -65,11 +65,17 @@ ClaimVerdict combine_points(const std::vector<ClaimVerdict>& points) {
   const bool one_word = std::all_of(decided.begin(), decided.end(),
                                     [&](ClaimVerdict word) { return word == decided.front(); });
   if (one_word && !open) return decided.front();
-  if (has(decided, ClaimVerdict::reproduced) || has(decided, ClaimVerdict::conditional))
+  const bool holds_here = has(decided, ClaimVerdict::reproduced);
+  const bool fails_there = has(decided, ClaimVerdict::refuted) ||
+                           has(decided, ClaimVerdict::weaker) ||
+                           has(decided, ClaimVerdict::stronger);
+  if (has(decided, ClaimVerdict::conditional) || (holds_here && fails_there))
     return ClaimVerdict::conditional;
+  if (open) return ClaimVerdict::inconclusive;
   if (std::all_of(decided.begin(), decided.end(), shows_direction))
     return ClaimVerdict::direction_only;
-  return open ? ClaimVerdict::inconclusive : ClaimVerdict::refuted;
+  return has(decided, ClaimVerdict::direction_only) ? ClaimVerdict::inconclusive
+                                                    : ClaimVerdict::refuted;
 }
 
 ClaimVerdict combine_parts(const std::vector<std::pair<PartKind, ClaimVerdict>>& parts) {

@@ -12,9 +12,9 @@ namespace headroom {
 // Points are (sweep value, metric, experiment) where the same figure is claimed.
 // - Points that cannot be tested here decide nothing; with nothing else, that is the word.
 // - One word everywhere: that word.
-// - It holds somewhere, not everywhere: CONDITIONAL.
-// - It holds nowhere, and some point is undecided: DIRECTION-ONLY if the direction holds at all
-//   decided points, else INCONCLUSIVE.
+// - It holds somewhere and surely not elsewhere: CONDITIONAL.
+// - Whatever the undecided points would still change is INCONCLUSIVE, so that two runs differ by way
+//   of it alone. A point whose direction shows and whose size does not may yet hold.
 // - It holds nowhere and every point is decided: REFUTED if the effect is absent or opposite at
 //   one of them, else DIRECTION-ONLY. Never CONDITIONAL: a condition nobody has seen is none.
 ClaimVerdict combine_points(const std::vector<ClaimVerdict>& points);

@@ -178,10 +178,10 @@ std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
   std::string text = holds == with_result.size()
                          ? fmt::format("Holds at all {} points", with_result.size())
                          : fmt::format("Holds at {} of {} points", holds, with_result.size());
-  const auto open = std::count_if(with_result.begin(), with_result.end(), [](const Evidence* e) {
-    return e->verdict == ClaimVerdict::inconclusive;
-  });
+  const std::size_t open = count(verdict, ClaimVerdict::inconclusive);
+  const std::size_t size_open = count(verdict, ClaimVerdict::direction_only);
   if (open > 0) text += fmt::format(", {} undecided", open);
+  if (size_open > 0) text += fmt::format(", {} undecided in size", size_open);
   text += measured_range(with_result);
   text += fmt::format("; claimed {}", accepted(part, verdict));
   if (holds == 0) text += crossing(part, verdict);

@@ -22,14 +22,21 @@ TEST(Points, that_could_not_be_tested_decide_nothing) {
 TEST(Points, that_hold_in_part_make_a_condition) {
   EXPECT_EQ(combine_points({reproduced, stronger}), conditional);
   EXPECT_EQ(combine_points({refuted, reproduced, refuted}), conditional);
-  EXPECT_EQ(combine_points({reproduced, inconclusive}), conditional);
+  EXPECT_EQ(combine_points({reproduced, weaker, inconclusive}), conditional);
 }
 
 TEST(Points, that_hold_nowhere_make_no_condition) {
   EXPECT_EQ(combine_points({weaker, stronger}), direction_only);
   EXPECT_EQ(combine_points({weaker, refuted}), refuted);
-  EXPECT_EQ(combine_points({weaker, inconclusive}), direction_only);
+}
+
+// Run again, an undecided point may fall either way: no word may stand that this would overturn.
+TEST(Points, that_are_undecided_leave_open_what_they_could_change) {
+  EXPECT_EQ(combine_points({reproduced, inconclusive}), inconclusive);
+  EXPECT_EQ(combine_points({weaker, inconclusive}), inconclusive);
   EXPECT_EQ(combine_points({refuted, inconclusive}), inconclusive);
+  EXPECT_EQ(combine_points({direction_only, inconclusive}), inconclusive);
+  EXPECT_EQ(combine_points({refuted, direction_only}), inconclusive);
 }
 
 TEST(Points, without_any_decision_name_the_worst_reason) {
