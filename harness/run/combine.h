@@ -13,7 +13,7 @@ namespace headroom {
 // - Points that cannot be tested here decide nothing; with nothing else, that is the word.
 // - One word everywhere: that word.
 // - It holds somewhere and surely not elsewhere: CONDITIONAL.
-// - Whatever the undecided points would still change is INCONCLUSIVE, so that two runs differ by way
+// - Whatever an undecided point could still change is INCONCLUSIVE, so that two runs differ by way
 //   of it alone. A point whose direction shows and whose size does not may yet hold.
 // - It holds nowhere and every point is decided: REFUTED if the effect is absent or opposite at
 //   one of them, else DIRECTION-ONLY. Never CONDITIONAL: a condition nobody has seen is none.
