@@ -17,7 +17,7 @@ _OTHER_AXES = (
     "execution",
     "pipeline",
     "optimizer",
-    "accumulation_steps",
+    "accumulation",
     "checkpointing",
     "precision",
     "pruning",

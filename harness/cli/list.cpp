@@ -14,6 +14,8 @@
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/program/lowering.h"
+#include "harness/program/pass.h"
+#include "harness/run/accumulation.h"
 #include "harness/run/suite.h"
 #include "harness/run/workload.h"
 
@@ -70,6 +72,11 @@ const std::vector<std::pair<std::string, Section (*)()>>& sections() {
       {"workloads", [] { return section_of<WorkloadKind>("workloads"); }},
       {"allocators", [] { return section_of<AllocatorStrategy>("allocators"); }},
       {"adaptors", [] { return section_of<AllocatorAdaptor>("adaptors"); }},
+      {"executions", [] { return section_of<ExecutionStrategy>("executions"); }},
+      {"accumulations", [] { return section_of<AccumulationStrategy>("accumulations"); }},
+      {"checkpointings", [] { return section_of<CheckpointingStrategy>("checkpointings"); }},
+      {"precisions", [] { return section_of<PrecisionStrategy>("precisions"); }},
+      {"prunings", [] { return section_of<PruningStrategy>("prunings"); }},
       {"optimizers", [] { return section_of<OptimizerStrategy>("optimizers"); }},
       {"injections", [] { return section_of<InjectionKind>("injections"); }},
       {"devices", [] { return section_of<DeviceKind>("devices"); }},

@@ -9,6 +9,8 @@
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/program/lowering.h"
+#include "harness/program/pass.h"
+#include "harness/run/accumulation.h"
 #include "harness/run/workload.h"
 
 namespace headroom {
@@ -36,9 +38,13 @@ const std::vector<Axis>& axes() {
       {"rules", nullptr,
        [](const Spec& spec) { Registry<LoweringRules>::instance().find(spec.name()); }},
       {"allocator", &Cell::allocator, check_allocator},
-      {"execution", &Cell::execution, check_nothing},
+      {"execution", &Cell::execution, check_strategy<ExecutionStrategy>},
       {"pipeline", &Cell::pipeline, check_nothing},
-      {"optimizer", &Cell::optimizer, check_plugin<OptimizerStrategy>},
+      {"accumulation", &Cell::accumulation, [](const Spec& spec) { micro_batches_of(spec); }},
+      {"checkpointing", &Cell::checkpointing, check_strategy<CheckpointingStrategy>},
+      {"precision", &Cell::precision, check_strategy<PrecisionStrategy>},
+      {"pruning", &Cell::pruning, check_strategy<PruningStrategy>},
+      {"optimizer", &Cell::optimizer, check_strategy<OptimizerStrategy>},
       {"inject", &Cell::inject, check_injection},
   };
   return list;

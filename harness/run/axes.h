@@ -10,7 +10,8 @@
 
 namespace headroom {
 
-// workload, device, rules, allocator, execution, pipeline, optimizer, inject.
+// workload, device, rules, allocator, execution, pipeline, accumulation, checkpointing, precision,
+// pruning, optimizer, inject.
 const std::vector<std::string>& axis_names();
 
 // Canonical text of one axis. Throws InputError with the nearest names for an unknown axis.

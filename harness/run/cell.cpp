@@ -2,20 +2,28 @@
 
 #include <fmt/format.h>
 
-#include "harness/control/injection.h"
 #include "harness/run/experiment.h"
 #include "harness/run/sample.h"
 
 namespace headroom {
 
 std::string Cell::id() const {
-  const std::string injected =
-      inject.name() == kNoInjection ? "" : fmt::format(" inject={}", inject.to_string());
+  const Cell usual;
+  // Axes that came later are named where they are not as usual, so that ids of older runs stand.
+  std::string others;
+  const auto add = [&](std::string_view axis, const Spec& value, const Spec& otherwise) {
+    if (value != otherwise) others += fmt::format(" {}={}", axis, value.to_string());
+  };
+  add("accumulation", accumulation, usual.accumulation);
+  add("checkpointing", checkpointing, usual.checkpointing);
+  add("precision", precision, usual.precision);
+  add("pruning", pruning, usual.pruning);
+  add("inject", inject, usual.inject);
   return fmt::format(
       "{} on {} rules={} allocator={} execution={} pipeline={} optimizer={} steps={}+{}{}",
       workload.to_string(), device.to_string(), rules.empty() ? "default" : rules,
       allocator.to_string(), execution.to_string(), pipeline.to_string(), optimizer.to_string(),
-      warmup_steps, measured_steps, injected);
+      warmup_steps, measured_steps, others);
 }
 
 bool is_exact_device(const Spec& device) { return device.name() == "meta"; }

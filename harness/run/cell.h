@@ -15,6 +15,10 @@ struct Cell {
   Spec allocator;     // bfc(growth=on)
   Spec execution = Spec("last_use");  // built order, each value freed after its last use
   Spec pipeline = Spec("direct");     // read when needed, on the training thread
+  Spec accumulation = Spec("none");
+  Spec checkpointing = Spec("none");
+  Spec precision = Spec("fp32");
+  Spec pruning = Spec("none");
   Spec optimizer = Spec("sgd");
   Spec inject = Spec("none");  // an effect put in on purpose: for controls, see harness/control
   int warmup_steps = 2;

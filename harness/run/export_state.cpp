@@ -9,6 +9,7 @@
 #include "harness/base/registry.h"
 #include "harness/memory/recorder.h"
 #include "harness/memory/recording_allocator.h"
+#include "harness/run/accumulation.h"
 #include "harness/run/trainer.h"
 
 namespace headroom {
@@ -56,7 +57,7 @@ void export_state(const Cell& cell, std::uint64_t seed, int steps,
   if (error)
     throw InputError(fmt::format("{}: cannot be created ({}); name a writable directory",
                                  directory.string(), error.message()));
-  const auto workload = make_workload(cell.workload);
+  const auto workload = make_micro_batch_workload(cell);
   const TrainingPlan plan =
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
   const auto device = kind.create(cell.device);
@@ -70,7 +71,7 @@ void export_state(const Cell& cell, std::uint64_t seed, int steps,
 
   Json manifest = {{"workload", cell.workload.to_string()},
                    {"seed", seed},
-                   {"optimizer", optimizer_of(plan.usual().front(), cell)},
+                   {"optimizer", optimizer_of(plan.usual().programs.back(), cell)},
                    {"values", Json::array()},
                    {"states_after_first_step", Json::array()},
                    {"steps", Json::array()}};

@@ -8,6 +8,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/run/accumulation.h"
 #include "harness/run/training_requests.h"
 
 namespace headroom {
@@ -29,19 +30,20 @@ bool has_free_batch(const Spec& workload) {
   return std::find(known.begin(), known.end(), "batch") != known.end();
 }
 
-// The requests of one cell at any batch, each made once.
+// The requests of one cell at any batch, each made once. Batches are counted in `unit`, the number
+// of micro-batches that a batch must be divided into.
 class Batches {
  public:
-  explicit Batches(const Cell& cell) : cell_(cell) {}
+  Batches(const Cell& cell, std::int64_t unit) : cell_(cell), unit_(unit) {}
 
   // Null where the workload refuses the batch.
   const RequestList* of(std::int64_t batch) {
     const auto [found, first] = lists_.try_emplace(batch);
     if (!first) return found->second ? &*found->second : nullptr;
     Cell cell = cell_;
-    cell.workload.set("batch", std::to_string(batch));
+    cell.workload.set("batch", std::to_string(batch * unit_));
     try {
-      found->second = requests_of(*make_workload(cell.workload), cell);
+      found->second = requests_of(*make_micro_batch_workload(cell), cell);
     } catch (const InputError&) {
       return nullptr;
     }
@@ -55,6 +57,7 @@ class Batches {
   }
 
   const Cell& cell_;
+  std::int64_t unit_;
   std::map<std::int64_t, std::optional<RequestList>> lists_;
 };
 
@@ -80,24 +83,29 @@ Fit find_fit(const Cell& cell, const std::vector<Spec>& allocators) {
   fit.cell = cell;
   fit.device = virtual_device(cell.device);
   fit.steps = cell.warmup_steps + cell.measured_steps;
-  const auto workload = make_workload(cell.workload);
+  const auto workload = make_micro_batch_workload(cell);
   const TrainingPlan plan = plan_training(*workload, cell, cell.rules);
   const RequestList asked = training_requests(plan, fit.steps);
-  fit.batch = workload->batch_size();
+  const std::int64_t unit = plan.micro_batches;
+  fit.batch = workload->batch_size() * unit;
   for (const Value* value : plan.persistent_values())
     if (value->role == Role::weight) fit.parameters += element_count(value->shape);
   fit.requests = asked.requests.size();
   fit.peak_live_bytes = asked.peak_live_bytes;
   fit.live_at_peak = live_bytes_at_peak(asked);
-  Batches batches(cell);
-  if (has_free_batch(cell.workload))
-    fit.last_batch_by_live_bytes = find_last_batch(fit.batch, [&](std::int64_t batch) {
+  Batches batches(cell, unit);
+  std::int64_t bound = 0;
+  if (has_free_batch(cell.workload)) {
+    bound = find_last_batch(workload->batch_size(), [&](std::int64_t batch) {
       const RequestList* list = batches.of(batch);
       return list != nullptr && list->peak_live_bytes <= fit.device.capacity;
     });
-  for (const Spec& allocator : allocators)
-    fit.allocators.push_back(
-        fit_of(asked, allocator, fit.device, fit.last_batch_by_live_bytes.value_or(0), batches));
+    fit.last_batch_by_live_bytes = bound * unit;
+  }
+  for (const Spec& allocator : allocators) {
+    fit.allocators.push_back(fit_of(asked, allocator, fit.device, bound, batches));
+    fit.allocators.back().largest.batch *= unit;
+  }
   return fit;
 }
 

@@ -13,6 +13,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
 #include "harness/memory/unlimited_allocator.h"
+#include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
 #include "harness/run/process_memory.h"
 #include "harness/run/run_info.h"
@@ -34,7 +35,8 @@ std::size_t expected_events(const TrainingPlan& plan, int steps) {
   std::size_t values = 0;
   for (const TrainingPlan::Step& step : plan.shapes) {
     std::size_t of_step = 0;
-    for (const Program& program : step) of_step += program.values.size();
+    for (const TrainingPlan::Run& run : step.runs)
+      of_step += step.programs[run.program].values.size();
     values = std::max(values, of_step);
   }
   if (plan.evaluation_interval > 0) values += plan.evaluate->values.size();
@@ -156,12 +158,13 @@ std::string why_not_engaged(const Cell& cell, const Allocator& allocator, const 
 // Everything after the cell is known to be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
            Clock::time_point start, Sample& sample) {
-  const auto workload = make_workload(cell.workload);
+  const auto workload = make_micro_batch_workload(cell);
   const TrainingPlan plan =
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
-  sample.rules = plan.usual().front().rules;
-  sample.samples_per_step = workload->batch_size();
-  for (const Program& program : plan.usual()) sample.flops_per_step += total_flops(program);
+  sample.rules = plan.usual().programs.front().rules;
+  sample.samples_per_step = workload->batch_size() * plan.micro_batches;
+  for (const TrainingPlan::Run& run : plan.usual().runs)
+    sample.flops_per_step += total_flops(plan.usual().programs[run.program]);
   for (const Value* value : plan.persistent_values())
     if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
   const int steps = cell.warmup_steps + cell.measured_steps;
@@ -173,7 +176,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     const auto device = kind.create(cell.device);
     device->memory().record_into(&recorder);
     recorder.trace().header = {.device = cell.device.to_string(),
-                               .rules = plan.usual().front().rules,
+                               .rules = plan.usual().programs.front().rules,
                                .allocator = cell.allocator.to_string(),
                                .workload = cell.workload.to_string(),
                                .capacity_bytes = device->memory().capacity(),

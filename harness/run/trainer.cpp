@@ -5,10 +5,15 @@
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "harness/base/error.h"
 #include "harness/base/random.h"
 #include "harness/control/injection.h"
 #include "harness/program/lowering.h"
+#include "harness/program/pass.h"
+#include "harness/run/accumulation.h"
+#include "harness/run/axes.h"
 
 namespace headroom {
 namespace {
@@ -52,14 +57,79 @@ std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) 
 
 }  // namespace
 
+namespace {
+
+template <typename Strategy>
+void refuse_pairs_of(const Spec& spec, const Cell& cell) {
+  if (spec.name() == Strategy::kNeutral) return;
+  for (const Refusal& refusal : Registry<Strategy>::instance().find(spec.name()).refuses)
+    if (Spec::parse_composition(axis_value(cell, refusal.axis)).name() == refusal.name)
+      throw NotSupported(fmt::format("{}={} cannot be combined with {}={}: {}", Strategy::kKind,
+                                     spec.to_string(), refusal.axis, refusal.name, refusal.why));
+}
+
+void refuse_pairs(const Cell& cell) {
+  refuse_pairs_of<PruningStrategy>(cell.pruning, cell);
+  refuse_pairs_of<PrecisionStrategy>(cell.precision, cell);
+  refuse_pairs_of<CheckpointingStrategy>(cell.checkpointing, cell);
+  refuse_pairs_of<OptimizerStrategy>(cell.optimizer, cell);
+  refuse_pairs_of<ExecutionStrategy>(cell.execution, cell);
+}
+
+Program with_gradients(Program forward, const Cell& cell) {
+  Program program = apply_pass<PruningStrategy>(std::move(forward), cell.pruning);
+  program = differentiate(apply_pass<PrecisionStrategy>(std::move(program), cell.precision));
+  return apply_pass<CheckpointingStrategy>(std::move(program), cell.checkpointing);
+}
+
+Program with_update(Program program, const Cell& cell) {
+  return apply_pass<OptimizerStrategy>(std::move(program), cell.optimizer);
+}
+
+Program in_order_of(Program program, const Cell& cell) {
+  return apply_pass<ExecutionStrategy>(std::move(program), cell.execution);
+}
+
+// One forward pass of a step: as it is, or once per micro-batch with the update after the last.
+template <typename Lower>
+void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t first_input,
+                       const Cell& cell, Lower lower) {
+  const auto count = static_cast<std::size_t>(micro_batches_of(cell.accumulation));
+  const auto add = [&](Program made, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i)
+      step.runs.push_back({step.programs.size(), i, first_input});
+    step.programs.push_back(lower(in_order_of(std::move(made), cell)));
+  };
+  if (count == 1) {
+    add(with_update(std::move(program), cell), 0, 1);
+  } else {
+    const auto& accumulation =
+        Registry<AccumulationStrategy>::instance().find(cell.accumulation.name());
+    add(accumulation.apply(program, cell.accumulation, MicroBatch::first), 0, 1);
+    if (count > 2)
+      add(accumulation.apply(program, cell.accumulation, MicroBatch::middle), 1, count - 1);
+    program = accumulation.apply(std::move(program), cell.accumulation, MicroBatch::last);
+    add(with_update(std::move(program), cell), count - 1, count);
+  }
+  step.feeding.push_back(step.programs.size() - 1);
+}
+
+}  // namespace
+
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules) {
   TrainingPlan plan;
   PersistentLayouts layouts;
-  for (TrainingPlan::Step& forwards : workload.training_shapes()) {
+  refuse_pairs(cell);
+  plan.micro_batches = micro_batches_of(cell.accumulation);
+  for (auto& forwards : workload.training_shapes()) {
     TrainingPlan::Step& step = plan.shapes.emplace_back();
-    for (Program& forward : forwards)
-      step.push_back(lower(apply_optimizer(differentiate(std::move(forward)), cell.optimizer),
-                           rules, layouts));
+    std::size_t first_input = 0;
+    for (Program& forward : forwards) {
+      const std::size_t inputs = forward.inputs.size();
+      add_micro_batches(step, with_gradients(std::move(forward), cell), first_input, cell,
+                        [&](Program program) { return lower(std::move(program), rules, layouts); });
+      first_input += inputs;
+    }
   }
   for (std::size_t shape = 1; shape < plan.shapes.size(); ++shape)
     if (plan.inputs(shape).size() != plan.inputs().size())
@@ -82,7 +152,7 @@ bool TrainingPlan::evaluates_after(int step) const {
 std::vector<const Program*> TrainingPlan::programs() const {
   std::vector<const Program*> result;
   for (const Step& step : shapes)
-    for (const Program& program : step) result.push_back(&program);
+    for (const Program& program : step.programs) result.push_back(&program);
   if (evaluate) result.push_back(&*evaluate);
   return result;
 }
@@ -92,7 +162,7 @@ std::vector<const Program*> TrainingPlan::programs_of(int steps) const {
   std::set<std::size_t> seen;
   for (int step = 1; step <= steps; ++step)
     if (seen.insert(shape_of(step)).second)
-      for (const Program& program : shapes[shape_of(step)]) result.push_back(&program);
+      for (const Program& program : shapes[shape_of(step)].programs) result.push_back(&program);
   if (evaluation_interval > 0 && steps >= evaluation_interval) result.push_back(&*evaluate);
   return result;
 }
@@ -100,7 +170,7 @@ std::vector<const Program*> TrainingPlan::programs_of(int steps) const {
 std::vector<const Value*> TrainingPlan::persistent_values() const {
   std::vector<const Value*> result;
   std::set<std::string> seen;
-  for (const Program& program : usual())
+  for (const Program& program : usual().programs)
     for (const Value& value : program.values)
       if (value.persistent && seen.insert(value.name).second) result.push_back(&value);
   return result;
@@ -108,8 +178,10 @@ std::vector<const Value*> TrainingPlan::persistent_values() const {
 
 std::vector<const Value*> TrainingPlan::inputs(std::size_t shape) const {
   std::vector<const Value*> result;
-  for (const Program& program : shapes[shape])
-    for (const ValueId id : program.inputs) result.push_back(&program.value(id));
+  const Step& step = shapes[shape];
+  for (const std::size_t feeding : step.feeding)
+    for (const ValueId id : step.programs[feeding].inputs)
+      result.push_back(&step.programs[feeding].value(id));
   return result;
 }
 
@@ -125,10 +197,11 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   for (const Program* program : plan.programs())
     runnables_.push_back(
         {program, device.computes() ? device.compile(*program) : nullptr, nullptr});
-  batch_.resize(plan.inputs().size());
+  batches_.resize(static_cast<std::size_t>(plan.micro_batches), HostBatch(plan.inputs().size()));
   for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
     inputs_.push_back(plan.inputs(shape));
-    if (data_) slots_of(inputs_.back());  // takes the memory now
+    if (data_)
+      for (HostBatch& batch : batches_) slots_of(inputs_.back(), batch);  // takes the memory now
   }
   if (plan.evaluate)
     for (const ValueId id : plan.evaluate->inputs)
@@ -149,7 +222,7 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   }
   for (std::size_t first = 0; const TrainingPlan::Step& step : plan.shapes) {
     first_runnable_.push_back(first);
-    first += step.size();
+    first += step.programs.size();
   }
 }
 
@@ -170,17 +243,22 @@ void Trainer::initialise(const Program& program, std::uint64_t seed) {
 }
 
 // Cut to these inputs' sizes; the memory stays with the buffers.
-std::vector<std::span<std::byte>> Trainer::slots_of(std::span<const Value* const> inputs) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) batch_[i].resize(plain_bytes(*inputs[i]));
-  return {batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(inputs.size())};
+std::vector<std::span<std::byte>> Trainer::slots_of(std::span<const Value* const> inputs,
+                                                    HostBatch& batch) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) batch[i].resize(plain_bytes(*inputs[i]));
+  return {batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(inputs.size())};
 }
 
-float Trainer::run(Runnable& runnable, std::size_t first_input) {
+void Trainer::load_batches(std::span<const Value* const> inputs) {
+  for (HostBatch& batch : batches_) data_->next_training_batch(slots_of(inputs, batch));
+}
+
+float Trainer::run(Runnable& runnable, const HostBatch& batch, std::size_t first_input) {
   const Program& program = *runnable.program;
   float result = 0;
   runnable.executor->run(
       [&](ValueId id, std::byte* data) {
-        if (data_) device_.write(program.value(id), data, batch_[first_input++]);
+        if (data_) device_.write(program.value(id), data, batch[first_input++]);
       },
       [&](ValueId id, std::byte* data) {
         if (!device_.computes() || id != program.results.front()) return;
@@ -194,15 +272,13 @@ StepResult Trainer::step() {
   const auto start = Clock::now();
   const std::size_t shape = plan_.shape_of(++steps_);
   if (data_) {
-    data_->next_training_batch(slots_of(inputs_[shape]));
+    load_batches(inputs_[shape]);
     result.stall_ns = elapsed_ns(start);
   }
-  std::size_t next_input = 0;
-  for (std::size_t i = 0; i < plan_.shapes[shape].size(); ++i) {
-    Runnable& runnable = runnables_[first_runnable_[shape] + i];
-    const float loss = run(runnable, next_input);
-    if (i == 0) result.loss = loss;
-    next_input += runnable.program->inputs.size();
+  for (const TrainingPlan::Run& part : plan_.shapes[shape].runs) {
+    Runnable& runnable = runnables_[first_runnable_[shape] + part.program];
+    const float loss = run(runnable, batches_[part.micro_batch], part.first_input);
+    if (part.first_input == 0) result.loss += loss / plan_.micro_batches;
   }
   device_.synchronize();
   if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
@@ -216,9 +292,9 @@ StepResult Trainer::step() {
 void Trainer::evaluate_between_steps() {
   if (data_) {
     data_->restart_held_out();
-    data_->next_held_out_batch(slots_of(evaluation_inputs_));
+    data_->next_held_out_batch(slots_of(evaluation_inputs_, batches_.front()));
   }
-  run(runnables_.back(), 0);
+  run(runnables_.back(), batches_.front(), 0);
   device_.synchronize();
   allocator_.synchronized();
 }
@@ -228,9 +304,9 @@ double Trainer::evaluate(int batches) {
   double correct = 0;
   double seen = 0;
   data_->restart_held_out();
-  const auto slots = slots_of(evaluation_inputs_);
+  const auto slots = slots_of(evaluation_inputs_, batches_.front());
   for (int i = 0; i < batches && data_->next_held_out_batch(slots); ++i) {
-    correct += run(runnables_.back(), 0);
+    correct += run(runnables_.back(), batches_.front(), 0);
     seen += static_cast<double>(evaluation_inputs_.front()->shape[0]);
   }
   if (seen == 0) throw Error("the data set has no whole held-out batch");

@@ -17,9 +17,20 @@ namespace headroom {
 
 // The Programs of a cell after every pass, lowered. Needs no device.
 struct TrainingPlan {
-  using Step = std::vector<Program>;  // of one step, in their order, at least one
+  struct Run {
+    std::size_t program;      // of Step::programs
+    std::size_t micro_batch;  // that it reads
+    std::size_t first_input;  // of those that make up a micro-batch
+  };
+  struct Step {
+    std::vector<Program> programs;
+    std::vector<Run> runs;  // in their order, at least one
+    // Those whose inputs, one after another, make up a micro-batch.
+    std::vector<std::size_t> feeding;
+  };
 
   std::vector<Step> shapes;  // that steps come in, at least one; the usual one first
+  int micro_batches = 1;     // that make up the batch of a step
   std::vector<std::size_t> shape_cycle = {0};  // of step 1, 2, …, over and over
   std::optional<Program> evaluate;
   int evaluation_interval = 0;  // also between steps; 0 = only after the last
@@ -34,15 +45,18 @@ struct TrainingPlan {
   std::vector<const Program*> programs_of(int steps) const;
   // Each name once, in the order of first use.
   std::vector<const Value*> persistent_values() const;
-  // In the order in which the BatchSource fills them; the shapes differ in sizes only.
+  // Of one micro-batch, in the order in which the BatchSource fills them; the shapes differ in
+  // sizes only.
   std::vector<const Value*> inputs(std::size_t shape = 0) const;
 };
+// `workload` at the size of one micro-batch (make_micro_batch_workload). Throws NotSupported where
+// strategies of the cell exclude each other.
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules);
 
 struct StepResult {
   std::uint64_t time_ns = 0;
   std::uint64_t stall_ns = 0;  // of that, waiting for the batch
-  double loss = 0;             // of the first Program; 0 on meta
+  double loss = 0;             // of the first forward pass, mean over micro-batches; 0 on meta
 };
 
 class Trainer {
@@ -62,9 +76,10 @@ class Trainer {
   // Share of held-out samples classified correctly, over at most `batches` batches.
   double evaluate(int batches);
 
-  // Plain row-major copy of a persistent value or, right after a step, of the batch it used.
+  // Plain row-major copy of a persistent value or, right after a step, of the (last micro-)batch
+  // it used.
   std::vector<std::byte> read_persistent(const Value& value) const;
-  std::span<const std::vector<std::byte>> last_batch() const { return batch_; }
+  std::span<const std::vector<std::byte>> last_batch() const { return batches_.back(); }
 
  private:
   struct Runnable {
@@ -73,9 +88,13 @@ class Trainer {
     std::unique_ptr<Executor> executor;
   };
 
-  std::vector<std::span<std::byte>> slots_of(std::span<const Value* const> inputs);
-  // Returns the Program's first result; 0 on meta. Its inputs are batch_ from `first_input` on.
-  float run(Runnable& runnable, std::size_t first_input);
+  using HostBatch = std::vector<std::vector<std::byte>>;  // one buffer per input
+
+  static std::vector<std::span<std::byte>> slots_of(std::span<const Value* const> inputs,
+                                                    HostBatch& batch);
+  void load_batches(std::span<const Value* const> inputs);
+  // Returns the Program's first result; 0 on meta. Its inputs are `batch` from `first_input` on.
+  float run(Runnable& runnable, const HostBatch& batch, std::size_t first_input);
   void evaluate_between_steps();
   void initialise(const Program& program, std::uint64_t seed);
 
@@ -89,9 +108,9 @@ class Trainer {
   int steps_ = 0;                                  // begun
   std::vector<std::vector<const Value*>> inputs_;  // of each shape
   std::vector<const Value*> evaluation_inputs_;
-  std::vector<std::vector<std::byte>> batch_;  // host side, one buffer per input
-  std::vector<std::size_t> first_runnable_;    // of each shape
-  std::vector<Runnable> runnables_;            // as TrainingPlan::programs()
+  std::vector<HostBatch> batches_;           // one per micro-batch
+  std::vector<std::size_t> first_runnable_;  // of each shape
+  std::vector<Runnable> runnables_;          // as TrainingPlan::programs()
 };
 
 }  // namespace headroom

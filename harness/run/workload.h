@@ -71,15 +71,4 @@ struct WorkloadKind {
 
 std::unique_ptr<Workload> make_workload(const Spec& spec);
 
-// Adds the update ops to a differentiated Program.
-struct OptimizerStrategy {
-  static constexpr std::string_view kKind = "optimizer";
-  std::string name;
-  std::string summary;
-  std::vector<std::string> parameters;
-  std::function<Program(Program, const Spec&)> apply;
-};
-
-Program apply_optimizer(Program program, const Spec& spec);
-
 }  // namespace headroom

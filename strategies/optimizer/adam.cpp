@@ -1,7 +1,7 @@
 // Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019, "AdamW"): two
 // states of the weight's size per weight, updated in place, and one count of steps.
 #include "harness/base/registry.h"
-#include "harness/run/workload.h"
+#include "harness/program/pass.h"
 
 namespace headroom {
 namespace {

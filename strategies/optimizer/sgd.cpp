@@ -1,7 +1,7 @@
 // Stochastic gradient descent with momentum: one state of the weight's size per weight, updated
 // in place. The plain choice of the ResNet papers (He et al. 2015, section 3.4).
 #include "harness/base/registry.h"
-#include "harness/run/workload.h"
+#include "harness/program/pass.h"
 
 namespace headroom {
 namespace {

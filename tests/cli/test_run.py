@@ -280,7 +280,8 @@ def test_a_bar_has_colour_unless_no_color_is_set(headroom: Headroom, counting: s
 def test_list_gives_programs_json(headroom: Headroom) -> None:
     listed = json.loads(headroom("list", "--json").output)
     assert listed.keys() == {
-        "workloads", "allocators", "adaptors", "optimizers", "injections", "devices", "rules", "suites", "claims"
+        "workloads", "allocators", "adaptors", "executions", "accumulations", "checkpointings", "precisions", "prunings",
+        "optimizers", "injections", "devices", "rules", "suites", "claims"
     }
     assert {"malloc", "bfc"} <= {entry["name"] for entry in listed["allocators"]}
     assert {"quick", "smoke"} <= {entry["name"] for entry in listed["suites"]}

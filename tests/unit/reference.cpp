@@ -316,6 +316,11 @@ void sgd_momentum(const Run& r) {
   }
 }
 
+void accumulate(const Run& r) {
+  for (std::size_t i = 0; i < r.in(0).size(); ++i)
+    r.in(0)[i] = (r.op.integer("start") == 1 ? 0 : r.in(0)[i]) + r.op.number("scale") * r.in(1)[i];
+}
+
 void adam(const Run& r) {
   const double b1 = r.op.number("beta1"), b2 = r.op.number("beta2"), steps = r.in(4)[0];
   for (std::size_t i = 0; i < r.in(0).size(); ++i) {
@@ -528,6 +533,7 @@ void reorder(const Run& r) { r.out(0) = r.in(0); }
 
 const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
+      {"accumulate", accumulate},
       {"adam", adam},
       {"add", add},
       {"batch_norm", batch_norm},

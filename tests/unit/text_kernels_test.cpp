@@ -187,6 +187,16 @@ TEST(HostKernel, of_adam_agrees_with_the_reference) {
   });
 }
 
+TEST(HostKernel, of_gradient_sums_agrees_with_the_reference) {
+  for (const std::int64_t start : {0, 1})
+    on_random_sizes([start](Sizes& sizes, ProgramBuilder& build) {
+      const Shape shape = {sizes(1, 100), sizes(1, 300)};
+      const auto sum = build.persistent("sum", shape, Role::gradient, {});
+      const auto g = build.input("g", shape, DType::f32);
+      build.emit("accumulate", "sum.add", {sum, g}, {{"scale", 0.25}, {"start", start}}, {sum});
+    });
+}
+
 TEST(HostKernel, of_the_loss_leaves_out_rows_without_a_label) {
   Program program{.name = "loss"};
   ProgramBuilder build(program);

@@ -20,6 +20,7 @@ using Maker = host::Kernel (*)(const Op&, const Program&);
 
 Maker maker_of(const Op& op) {
   static const std::map<std::string_view, Maker> own_loops = {
+      {"accumulate", host::make_accumulate},
       {"adam", host::make_adam},
       {"add", host::make_add},
       {"causal_softmax", host::make_causal_softmax},

@@ -67,6 +67,7 @@ class Lowering {
     for (const auto& [weight, gradient] : source_.gradients) weight_of_[gradient] = weight;
     for (std::size_t index = source_.ops.size(); index-- > 0;) {
       const Op& op = source_.ops[index];
+      if (op.kind == "accumulate") weight_of_[op.inputs[1]] = weight_of_[op.inputs[0]];
       if (op.kind != "add" || weight_of_[op.outputs[0]] == kNoValue) continue;
       for (const ValueId part : op.inputs) weight_of_[part] = weight_of_[op.outputs[0]];
     }
@@ -122,6 +123,12 @@ class Lowering {
     if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "leaky_relu" ||
         op.kind == "leaky_relu_backward" || op.kind == "sgd_momentum")
       return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+    // As the weight lies that the sum will update; without one, as the gradient does.
+    if (op.kind == "accumulate") {
+      const ValueId weight = weight_of_[op.inputs[0]];
+      return wish_all(op,
+                      [&](ValueId) { return actual(weight == kNoValue ? op.inputs[1] : weight); });
+    }
     if (op.kind == "adam") {
       Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
       wishes.inputs[4] = plain(op.inputs[4]);  // the count of steps

@@ -39,6 +39,22 @@ std::vector<Value> infer_count(const Op& op, std::span<const Value> inputs) {
   return {};
 }
 
+std::vector<Value> infer_accumulate(const Op& op, std::span<const Value> inputs) {
+  require(inputs.size() == 2, "takes sum and gradient, not {} operands", inputs.size());
+  const std::size_t rank = inputs[0].shape.size();
+  require_operands(inputs, {{"sum", rank}, {"gradient", rank}});
+  require_shape(inputs[1], "gradient", inputs[0].shape);
+  require_mutates(op, {0});
+  op.number("scale");
+  op.integer("start");
+  return {};
+}
+
+const bool accumulate = Registry<OpDefinition>::instance().add(
+    {.name = "accumulate",
+     .summary = "sum, gradient: sum = scale gradient where start is 1, else sum + scale gradient",
+     .infer = infer_accumulate});
+
 const bool adam = Registry<OpDefinition>::instance().add(
     {.name = "adam",
      .summary = "weight, gradient, mean, square, steps[1] (this one included): m = beta1 m + "

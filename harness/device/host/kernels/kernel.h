@@ -21,6 +21,7 @@ Kernel make_relu(const Op& op, const Program& program);
 Kernel make_relu_backward(const Op& op, const Program& program);
 Kernel make_leaky_relu(const Op& op, const Program& program);
 Kernel make_leaky_relu_backward(const Op& op, const Program& program);
+Kernel make_accumulate(const Op& op, const Program& program);
 Kernel make_adam(const Op& op, const Program& program);
 Kernel make_count_step(const Op& op, const Program& program);
 Kernel make_sgd_momentum(const Op& op, const Program& program);

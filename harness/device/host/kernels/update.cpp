@@ -21,6 +21,16 @@ HEADROOM_VECTORISED void sgd_momentum(float* __restrict weight, const float* __r
   }
 }
 
+HEADROOM_VECTORISED void accumulate(float* __restrict sum, const float* __restrict gradient,
+                                    float scale, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) sum[i] += scale * gradient[i];
+}
+
+HEADROOM_VECTORISED void begin_sum(float* __restrict sum, const float* __restrict gradient,
+                                   float scale, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) sum[i] = scale * gradient[i];
+}
+
 struct AdamRates {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
 };
@@ -61,6 +71,16 @@ Kernel make_sgd_momentum(const Op& op, const Program& program) {
     in_parallel(count, [&](std::size_t begin, std::size_t end) {
       sgd_momentum(floats(buffers.inputs[0]), floats(buffers.inputs[1]), floats(buffers.inputs[2]),
                    rates, begin, end);
+    });
+  };
+}
+
+Kernel make_accumulate(const Op& op, const Program& program) {
+  const auto scale = static_cast<float>(op.number("scale"));
+  const auto add = op.integer("start") == 1 ? begin_sum : accumulate;
+  return [=, count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      add(floats(buffers.inputs[0]), floats(buffers.inputs[1]), scale, begin, end);
     });
   };
 }

@@ -1,0 +1,81 @@
+// Strategies that rewrite the Program of a training step: one registry for each axis, and one order
+// in which plan_training() applies them, never the user's: pruning, precision, differentiation,
+// checkpointing, accumulation, optimizer, execution, lowering.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/registry.h"
+#include "harness/base/spec.h"
+#include "harness/program/program.h"
+
+namespace headroom {
+
+// A strategy of another axis that a pass cannot be combined with.
+struct Refusal {
+  std::string axis;
+  std::string name;
+  std::string why;
+};
+
+template <typename Axis>
+struct ProgramPass {
+  static constexpr std::string_view kKind = Axis::kKind;
+  // The name that stands for leaving the Program as it is; no plug-in has it.
+  static constexpr std::string_view kNeutral = Axis::kNeutral;
+  std::string name;
+  std::string summary;
+  std::vector<std::string> parameters;
+  std::vector<std::string> examples = {};
+  std::function<Program(Program, const Spec&)> apply;
+  std::vector<Refusal> refuses = {};
+};
+
+// Of the forward pass, before it is differentiated.
+struct PruningAxis {
+  static constexpr std::string_view kKind = "pruning", kNeutral = "none";
+};
+struct PrecisionAxis {
+  static constexpr std::string_view kKind = "precision", kNeutral = "fp32";
+};
+// Of forward and backward pass.
+struct CheckpointingAxis {
+  static constexpr std::string_view kKind = "checkpointing", kNeutral = "none";
+};
+// Adds the update ops.
+struct OptimizerAxis {
+  static constexpr std::string_view kKind = "optimizer", kNeutral = "";
+};
+// Of the whole step: order, fusion, what is done in place, how long values live.
+struct ExecutionAxis {
+  static constexpr std::string_view kKind = "execution", kNeutral = "last_use";
+};
+
+using PruningStrategy = ProgramPass<PruningAxis>;
+using PrecisionStrategy = ProgramPass<PrecisionAxis>;
+using CheckpointingStrategy = ProgramPass<CheckpointingAxis>;
+using OptimizerStrategy = ProgramPass<OptimizerAxis>;
+using ExecutionStrategy = ProgramPass<ExecutionAxis>;
+
+// Throws InputError for unknown names and parameters.
+template <typename Strategy>
+void check_strategy(const Spec& spec) {
+  if (spec.name() == Strategy::kNeutral) {
+    spec.require_known({});
+  } else {
+    spec.require_known(Registry<Strategy>::instance().find(spec.name()).parameters);
+  }
+}
+
+template <typename Strategy>
+Program apply_pass(Program program, const Spec& spec) {
+  check_strategy<Strategy>(spec);
+  if (spec.name() == Strategy::kNeutral) return program;
+  return Registry<Strategy>::instance().find(spec.name()).apply(std::move(program), spec);
+}
+
+}  // namespace headroom

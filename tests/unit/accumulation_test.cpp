@@ -1,0 +1,82 @@
+// Gradient accumulation: the same training as the whole batch where nothing looks across samples,
+// and less memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/base/error.h"
+#include "harness/device/device.h"
+#include "harness/memory/recording_allocator.h"
+#include "harness/memory/unlimited_allocator.h"
+#include "harness/run/accumulation.h"
+#include "harness/run/axes.h"
+#include "harness/run/sample.h"
+#include "harness/run/trainer.h"
+
+namespace headroom {
+namespace {
+
+Cell cell(const std::string& workload, const std::string& accumulation,
+          const std::string& device = "host(capacity=1GiB)") {
+  Cell cell{.workload = Spec::parse(workload),
+            .device = Spec::parse(device),
+            .rules = device.starts_with("host") ? "onednn" : "dense",
+            .allocator = Spec("bfc"),
+            .warmup_steps = 1,
+            .measured_steps = 3};
+  set_axis(cell, "accumulation", accumulation);
+  return cell;
+}
+
+std::vector<double> losses(const Cell& cell) {
+  const Sample sample = run_cell(cell, 5, "");
+  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  return sample.loss;
+}
+
+// Layer normalisation only, and as many predictions in every text.
+TEST(Accumulation, trains_as_the_whole_batch_does_where_samples_are_apart_and_weigh_the_same) {
+  const char* const gpt = "gpt(preset=tiny,dropout=0,batch=8)";
+  const auto whole = losses(cell(gpt, "none"));
+  for (const char* parts : {"micro_batches(k=2)", "micro_batches(k=4)", "micro_batches(k=8)"}) {
+    const auto divided = losses(cell(gpt, parts));
+    ASSERT_EQ(divided.size(), whole.size());
+    for (std::size_t step = 0; step < whole.size(); ++step)
+      EXPECT_NEAR(divided[step], whole[step], 1e-5 * whole[step]) << parts << " step " << step + 1;
+  }
+}
+
+TEST(Accumulation, trains_differently_where_batch_normalisation_sees_the_parts) {
+  const char* const resnet = "resnet(depth=18,width=8,batch=8)";
+  const auto whole = losses(cell(resnet, "none"));
+  const auto divided = losses(cell(resnet, "micro_batches(k=4)"));
+  EXPECT_GT(std::abs(divided.front() - whole.front()), 1e-4);
+}
+
+TEST(Accumulation, runs_every_part_before_each_update_of_networks_that_take_turns) {
+  const auto whole = run_cell(cell("gan(preset=tiny,batch=8)", "none"), 5, "");
+  const auto divided = run_cell(cell("gan(preset=tiny,batch=8)", "micro_batches(k=2)"), 5, "");
+  ASSERT_EQ(divided.status, SampleStatus::ok) << divided.reason;
+  EXPECT_EQ(divided.samples_per_step, whole.samples_per_step);
+  for (const double loss : divided.loss) EXPECT_TRUE(std::isfinite(loss));
+}
+
+TEST(Accumulation, asks_for_less_than_the_whole_batch) {
+  const char* const meta = "meta(capacity=64GiB)";
+  const char* const bert = "bert(size=base,batch=32,sequence=128)";
+  const auto whole = run_cell(cell(bert, "none", meta), 5, "");
+  const auto divided = run_cell(cell(bert, "micro_batches(k=8)", meta), 5, "");
+  EXPECT_LT(divided.lower_bound_bytes, whole.lower_bound_bytes / 2);
+}
+
+TEST(Accumulation, refuses_what_cannot_be_divided) {
+  EXPECT_THROW(make_micro_batch_workload(cell("resnet(depth=18,batch=6)", "micro_batches(k=4)")),
+               InputError);
+  Cell any;
+  for (const char* bad : {"micro_batches(k=1)", "micro_batches(k=-2)", "micro_batches(m=2)", "sum"})
+    EXPECT_THROW(set_axis(any, "accumulation", bad), InputError) << bad;
+}
+
+}  // namespace
+}  // namespace headroom
