@@ -97,6 +97,8 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
         facts.append(("work per step", Datum(f"{units.plain(flops / 1e9)} GFLOP", units.exact(flops, "FLOP"))))
     if sample["held_out_accuracy"] is not None:
         facts.append(("held-out accuracy", _share(sample["held_out_accuracy"])))
+    if sample.get("zero_weight_share") is not None:
+        facts.append(("weights that are zero", _share(sample["zero_weight_share"])))
     if sample["recording_ns_per_event"] is not None:
         cost = sample["recording_ns_per_event"]
         facts.append(("cost of recording", Datum(f"{units.plain(cost)} ns per event", units.exact(cost, "ns"))))

@@ -32,6 +32,8 @@ struct ProgramPass {
   std::vector<std::string> parameters;
   std::vector<std::string> examples = {};
   std::function<Program(Program, const Spec&)> apply;
+  // What else the pass does once the update ops stand.
+  std::function<Program(Program, const Spec&)> finish = nullptr;
   std::vector<Refusal> refuses = {};
 };
 
@@ -76,6 +78,13 @@ Program apply_pass(Program program, const Spec& spec) {
   check_strategy<Strategy>(spec);
   if (spec.name() == Strategy::kNeutral) return program;
   return Registry<Strategy>::instance().find(spec.name()).apply(std::move(program), spec);
+}
+
+template <typename Strategy>
+Program finish_pass(Program program, const Spec& spec) {
+  if (spec.name() == Strategy::kNeutral) return program;
+  const auto& finish = Registry<Strategy>::instance().find(spec.name()).finish;
+  return finish ? finish(std::move(program), spec) : std::move(program);
 }
 
 }  // namespace headroom

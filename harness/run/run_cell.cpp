@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 
 #include "harness/base/registry.h"
@@ -13,6 +14,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
 #include "harness/memory/unlimited_allocator.h"
+#include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
 #include "harness/run/process_memory.h"
@@ -155,6 +157,28 @@ std::string why_not_engaged(const Cell& cell, const Allocator& allocator, const 
   return why;
 }
 
+// Of the weights that magnitude pruning works on; by their values, whoever set them.
+double zero_weight_share(const Trainer& trainer, const TrainingPlan& plan) {
+  std::size_t zeros = 0;
+  std::size_t all = 0;
+  for (const Value* value : plan.persistent_values()) {
+    if (value->role != Role::weight || value->shape.size() < 2) continue;
+    const auto bytes = trainer.read_persistent(*value);
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    zeros += static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), 0.0F));
+    all += numbers.size();
+  }
+  return all == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(all);
+}
+
+bool has_masks(const TrainingPlan& plan) {
+  for (const Program* program : plan.programs())
+    for (const Op& op : program->ops)
+      if (op.kind == "magnitude_mask") return true;
+  return false;
+}
+
 // Everything after the cell is known to be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
            Clock::time_point start, Sample& sample) {
@@ -193,10 +217,17 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     take_steps(cell, trainer, recorder, device->computes(), sample);
     sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
     recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
+    if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
+      sample.zero_weight_share = zero_weight_share(trainer, plan);
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }
     sample.reason = why_not_engaged(cell, *allocator, recorder.trace(), batches, injection.get());
+    if (sample.reason.empty() && sample.zero_weight_share == 0 && has_masks(plan))
+      sample.reason = fmt::format(
+          "pruning={}: no weight is zero after the last step; let it begin "
+          "earlier, or take more steps",
+          cell.pruning.to_string());
     if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
   } catch (const OutOfMemory& error) {
     sample.status = SampleStatus::oom;

@@ -59,6 +59,8 @@ struct Sample {
   std::uint64_t device_setup_ns = 0;         // of that, committing device memory
   std::vector<double> loss;                  // per step; empty on meta
   std::optional<double> held_out_accuracy;   // where the workload evaluates
+  // Of weights of two and more dimensions after the last step; where pruning was asked for.
+  std::optional<double> zero_weight_share;
   std::int64_t samples_per_step = 0;  // where steps differ in shape, in one of the usual shape
   double flops_per_step = 0;          // likewise
   std::int64_t parameter_count = 0;

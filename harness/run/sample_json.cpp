@@ -243,6 +243,7 @@ std::string to_json(const Sample& sample) {
                {"parameter_count", sample.parameter_count},
                {"loss", loss_to_json(sample.loss)},
                {"held_out_accuracy", value_or_null(sample.held_out_accuracy)},
+               {"zero_weight_share", value_or_null(sample.zero_weight_share)},
                {"memory", memory_to_json(sample)},
                {"witness", witness_to_json(sample.witness)},
                {"oom", oom_to_json(sample.oom)},
@@ -279,6 +280,8 @@ Sample sample_from_json(const std::string& text) try {
   for (const Json& loss : json.at("loss"))
     sample.loss.push_back(optional_from<double>(loss).value_or(std::nan("")));
   sample.held_out_accuracy = optional_from<double>(json.at("held_out_accuracy"));
+  if (json.contains("zero_weight_share"))  // older files lack it
+    sample.zero_weight_share = optional_from<double>(json.at("zero_weight_share"));
   read_memory(json.at("memory"), sample);
   if (const Json& witness = json.at("witness"); !witness.is_null())
     sample.witness = {

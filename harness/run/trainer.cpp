@@ -83,7 +83,8 @@ Program with_gradients(Program forward, const Cell& cell) {
 }
 
 Program with_update(Program program, const Cell& cell) {
-  return apply_pass<OptimizerStrategy>(std::move(program), cell.optimizer);
+  program = apply_pass<OptimizerStrategy>(std::move(program), cell.optimizer);
+  return finish_pass<PruningStrategy>(std::move(program), cell.pruning);
 }
 
 Program in_order_of(Program program, const Cell& cell) {
@@ -136,7 +137,8 @@ TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::stri
       throw Error("the shapes of a training step take different numbers of inputs");
   plan.shape_cycle = workload.shape_cycle();
   if (auto evaluation = workload.evaluation())
-    plan.evaluate = lower(std::move(*evaluation), rules, layouts);
+    plan.evaluate =
+        lower(apply_pass<PruningStrategy>(std::move(*evaluation), cell.pruning), rules, layouts);
   plan.evaluation_interval = workload.evaluation_interval();
   return plan;
 }

@@ -127,7 +127,8 @@ void HostRun::judge(const Op& op, Tensors& before) {
 
 void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
   const Value& value = program_.value(id);
-  if (!has_numbers(value)) return;  // indices: only their meaning counts
+  // Of indices only the meaning counts, of scratch nothing.
+  if (!has_numbers(value) || value.role == Role::workspace) return;
   const Tensor found = read(id);
   ASSERT_EQ(found.size(), wanted.size());
   // Sums of up to some thousand terms of the inputs' size in single precision, which may cancel.

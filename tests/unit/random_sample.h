@@ -38,6 +38,7 @@ class RandomSample {
     sample.setup_ns = number(1'000'000'000);
     sample.device_setup_ns = number(1'000'000'000);
     sample.held_out_accuracy = fraction();
+    sample.zero_weight_share = fraction();
     sample.samples_per_step = 8;
     sample.flops_per_step = 1e9 * fraction();
     sample.parameter_count = 1000;

@@ -321,6 +321,34 @@ void accumulate(const Run& r) {
     r.in(0)[i] = (r.op.integer("start") == 1 ? 0 : r.in(0)[i]) + r.op.number("scale") * r.in(1)[i];
 }
 
+void magnitude_mask(const Run& r) {
+  const double t = r.in(2)[0], begin = static_cast<double>(r.op.integer("begin")),
+               end = static_cast<double>(r.op.integer("end"));
+  if (t < begin || t > end ||
+      (r.op.integer("begin") - static_cast<Index>(t)) % r.op.integer("every"))
+    return;
+  const double way = end == begin ? 1 : (t - begin) / (end - begin);
+  const double share =
+      r.op.number("final") + (r.op.number("initial") - r.op.number("final")) * std::pow(1 - way, 3);
+  Tensor sizes = r.in(0);
+  for (double& size : sizes) size = std::abs(size);
+  std::sort(sizes.begin(), sizes.end());
+  const auto n = static_cast<double>(sizes.size());
+  const auto pruned = static_cast<std::size_t>(std::min(n - 1, std::round(share * n)));
+  if (pruned == 0) return;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    r.in(1)[i] = r.in(0)[i] != 0 && std::abs(r.in(0)[i]) >= sizes[pruned] ? 1 : 0;
+}
+
+void apply_mask(const Run& r) {
+  for (std::size_t i = 0; i < r.in(0).size(); ++i) r.in(0)[i] *= r.in(1)[i];
+}
+
+void masked(const Run& r) {
+  Tensor& y = r.out(0);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = r.in(0)[i] * r.in(1)[i];
+}
+
 void adam(const Run& r) {
   const double b1 = r.op.number("beta1"), b2 = r.op.number("beta2"), steps = r.in(4)[0];
   for (std::size_t i = 0; i < r.in(0).size(); ++i) {
@@ -535,6 +563,9 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
       {"accumulate", accumulate},
       {"adam", adam},
+      {"apply_mask", apply_mask},
+      {"magnitude_mask", magnitude_mask},
+      {"masked", masked},
       {"add", add},
       {"batch_norm", batch_norm},
       {"batch_norm_backward", batch_norm_backward},

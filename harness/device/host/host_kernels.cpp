@@ -22,6 +22,7 @@ Maker maker_of(const Op& op) {
   static const std::map<std::string_view, Maker> own_loops = {
       {"accumulate", host::make_accumulate},
       {"adam", host::make_adam},
+      {"apply_mask", host::make_apply_mask},
       {"add", host::make_add},
       {"causal_softmax", host::make_causal_softmax},
       {"count_correct", host::make_count_correct},
@@ -36,6 +37,8 @@ Maker maker_of(const Op& op) {
       {"layer_norm_backward", host::make_layer_norm_backward},
       {"leaky_relu", host::make_leaky_relu},
       {"leaky_relu_backward", host::make_leaky_relu_backward},
+      {"magnitude_mask", host::make_magnitude_mask},
+      {"masked", host::make_masked},
       {"masked_softmax", host::make_masked_softmax},
       {"masked_softmax_backward", host::make_masked_softmax_backward},
       {"relu", host::make_relu},

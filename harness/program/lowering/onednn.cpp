@@ -123,6 +123,19 @@ class Lowering {
     if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "leaky_relu" ||
         op.kind == "leaky_relu_backward" || op.kind == "sgd_momentum")
       return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+    if (op.kind == "apply_mask") return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+    if (op.kind == "magnitude_mask") {
+      Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+      wishes.inputs[2] = plain(op.inputs[2]);  // the count of steps
+      return wishes;
+    }
+    if (op.kind == "masked") {
+      const auto known = [&](ValueId id) { return layouts_[id]; };
+      auto layout = known(op.inputs[1]);  // the mask lies as its weight does
+      if (!layout) layout = known(op.inputs[0]);
+      if (!layout) layout = wish_of_readers(op.outputs[0]);
+      return wish_all(op, [&](ValueId id) { return layout.value_or(plain(id)); });
+    }
     // As the weight lies that the sum will update; without one, as the gradient does.
     if (op.kind == "accumulate") {
       const ValueId weight = weight_of_[op.inputs[0]];

@@ -1,0 +1,94 @@
+// Masks over weights, in whatever layout the weight has: padding holds zeros and stays so.
+#include <algorithm>
+#include <cmath>
+
+#include "harness/device/host/kernels/kernel.h"
+#include "harness/device/host/kernels/parallel.h"
+
+namespace headroom::host {
+namespace {
+
+HEADROOM_VECTORISED void magnitudes(const float* __restrict x, float* __restrict y,
+                                    std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) y[i] = __builtin_fabsf(x[i]);
+}
+
+HEADROOM_VECTORISED void keep_from(const float* __restrict x, float threshold,
+                                   float* __restrict mask, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const float magnitude = __builtin_fabsf(x[i]);
+    mask[i] = magnitude >= threshold && magnitude > 0 ? 1.0F : 0.0F;
+  }
+}
+
+HEADROOM_VECTORISED void multiply(const float* x, const float* mask, float* y, std::size_t begin,
+                                  std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] * mask[i];
+}
+
+struct Schedule {
+  double initial, final;
+  double begin, end, every;
+
+  bool is_due(double step) const {
+    return step >= begin && step <= end && std::fmod(step - begin, every) == 0;
+  }
+  // Zhu and Gupta 2017, "To prune, or not to prune", equation 1.
+  double share_at(double step) const {
+    const double left = end > begin ? (end - step) / (end - begin) : 0;
+    return final + (initial - final) * left * left * left;
+  }
+};
+
+std::size_t float_count(const Program& program, ValueId id) {
+  return program.value(id).bytes / sizeof(float);
+}
+
+}  // namespace
+
+Kernel make_magnitude_mask(const Op& op, const Program& program) {
+  const Schedule schedule = {
+      op.number("initial"), op.number("final"), static_cast<double>(op.integer("begin")),
+      static_cast<double>(op.integer("end")), static_cast<double>(op.integer("every"))};
+  const std::size_t count = float_count(program, op.inputs[0]);
+  const auto elements = static_cast<std::size_t>(element_count(program.value(op.inputs[0]).shape));
+  return [=](const OpBuffers& buffers) {
+    const double step = *floats(buffers.inputs[2]);
+    if (!schedule.is_due(step)) return;
+    const double share = schedule.share_at(step) * static_cast<double>(elements);
+    const auto pruned = std::min(elements - 1, static_cast<std::size_t>(std::lround(share)));
+    if (pruned == 0) return;
+    const float* weight = floats(buffers.inputs[0]);
+    float* scratch = floats(buffers.outputs[0]);
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      magnitudes(weight, scratch, begin, end);
+    });
+    // Padding sorts before every element.
+    float* const first_kept = scratch + (count - elements + pruned);
+    std::nth_element(scratch, first_kept, scratch + count);
+    const float threshold = *first_kept;
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      keep_from(weight, threshold, floats(buffers.inputs[1]), begin, end);
+    });
+  };
+}
+
+Kernel make_apply_mask(const Op& op, const Program& program) {
+  return [count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
+    float* weight = floats(buffers.inputs[0]);
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      multiply(weight, floats(buffers.inputs[1]), weight, begin, end);
+    });
+  };
+}
+
+Kernel make_masked(const Op& op, const Program& program) {
+  return [count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      multiply(floats(buffers.inputs[0]), floats(buffers.inputs[1]), floats(buffers.outputs[0]),
+               begin, end);
+    });
+  };
+}
+
+}  // namespace headroom::host

@@ -1,0 +1,85 @@
+// Magnitude pruning during training: the share of weights with the smallest magnitudes is set to
+// zero, along a cubic schedule (Zhu and Gupta 2017, "To prune, or not to prune"). Memory goes up,
+// not down: each weight gets a mask of its own size and type, as in TensorFlow's model optimization
+// toolkit (pruning_wrapper.py: a variable `mask` beside every kernel), and zeros take as many bytes
+// as other numbers. With copy=on the forward pass uses a masked copy that lives until the backward
+// pass, as in PyTorch's torch.nn.utils.prune (weight_orig, weight_mask and weight).
+// Weights of two and more dimensions are pruned: kernels, embeddings; no biases, no normalisation.
+// Choosing the threshold takes scratch of the weight's size in every step, also where it is not
+// due.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/program/pass.h"
+
+namespace headroom {
+namespace {
+
+bool is_prunable(const Value& value) {
+  return value.persistent && value.role == Role::weight && value.shape.size() >= 2;
+}
+
+ValueId mask_of(ProgramBuilder& builder, ValueId weight) {
+  const Value kept = builder.program().value(weight);
+  const std::string name = kept.name + ".mask";
+  const ValueId known = builder.program().find(name);
+  if (known != kNoValue) return known;
+  return builder.persistent(name, kept.shape, Role::statistic, {Fill::constant, 1.0});
+}
+
+// Forward pass over masked copies, made in front of everything else.
+Program apply_copies(Program program, const Spec& spec) {
+  if (!spec.flag("copy", false)) return program;
+  const std::size_t built = program.ops.size();
+  const std::size_t values = program.values.size();
+  std::vector<ValueId> stands_for(values);
+  ProgramBuilder builder(program, Phase::forward);
+  for (ValueId id = 0; id < values; ++id) {
+    stands_for[id] = id;
+    if (!is_prunable(program.value(id))) continue;
+    const ValueId mask = mask_of(builder, id);
+    stands_for[id] = builder.emit_one("masked", program.value(id).name + ".masked", {id, mask});
+  }
+  for (std::size_t i = 0; i < built; ++i)
+    for (ValueId& id : program.ops[i].inputs)
+      if (id != kNoValue && id < values) id = stands_for[id];
+  std::rotate(program.ops.begin(), program.ops.begin() + static_cast<std::ptrdiff_t>(built),
+              program.ops.end());
+  return program;
+}
+
+Program add_masking(Program program, const Spec& spec) {
+  const std::int64_t begin = spec.integer("begin", 1);
+  const Attributes schedule = {{"initial", spec.number("initial", 0.0)},
+                               {"final", spec.number("sparsity", 0.8)},
+                               {"begin", begin},
+                               {"end", spec.integer("end", begin)},
+                               {"every", spec.integer("every", 1)}};
+  ProgramBuilder builder(program, Phase::update);
+  const ValueId steps = builder.persistent(program.name + ".pruning_steps", {1}, Role::statistic,
+                                           {Fill::constant, 0.0});
+  builder.emit("count_step", program.name + ".pruning_steps.count", {steps}, {}, {steps});
+  const auto trained = program.gradients;
+  for (const auto& [weight, gradient] : trained) {
+    const std::string name = program.value(weight).name;
+    if (!is_prunable(program.value(weight))) continue;
+    const ValueId mask = mask_of(builder, weight);
+    builder.emit("magnitude_mask", name + ".mask.update", {weight, mask, steps}, schedule, {mask});
+    if (!spec.flag("copy", false))
+      builder.emit("apply_mask", name + ".mask.apply", {weight, mask}, {}, {weight});
+  }
+  return program;
+}
+
+const bool registered = Registry<PruningStrategy>::instance().add(
+    {.name = "magnitude",
+     .summary = "zeroes the smallest weights along a schedule; a mask of the weight's size each",
+     .parameters = {"begin", "copy", "end", "every", "initial", "sparsity"},
+     .examples = {"magnitude(sparsity=0.8)", "magnitude(sparsity=0.5,copy=on)"},
+     .apply = apply_copies,
+     .finish = add_masking});
+
+}  // namespace
+}  // namespace headroom
