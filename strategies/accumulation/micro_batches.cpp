@@ -2,8 +2,12 @@
 // gradients summed in buffers that live across steps (what frameworks do when gradients are zeroed
 // and not set to none), one update. Activations shrink to a k-th; the sums cost a gradient's bytes
 // per weight, which without it live only until the update. The mean of the parts' means is the
-// batch's mean where all parts weigh the same; batch normalisation sees each part alone, so a
-// network that has it is trained differently (its statistics change k times a step).
+// batch's mean where all parts have as many labels; where they have not, weigh=labels makes it so.
+// Batch normalisation sees each part alone, so a network that has it is trained differently (and
+// its statistics change k times a step).
+#include <algorithm>
+
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/accumulation.h"
 
@@ -12,16 +16,53 @@ namespace {
 
 int count_of(const Spec& spec) { return static_cast<int>(spec.integer("k", 4)); }
 
+bool weighs_labels(const Spec& spec) {
+  const std::string weigh = spec.text("weigh", "parts");
+  if (weigh != "parts" && weigh != "labels")
+    throw InputError("micro_batches: weigh is parts or labels, not '" + weigh + "'");
+  return weigh == "labels";
+}
+
+// How many labels the loss of a part is the mean of.
+ValueId emit_label_count(ProgramBuilder& builder) {
+  const Program& program = builder.program();
+  const auto loss = std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
+    return op.kind == "softmax_cross_entropy" && op.outputs[0] == program.loss;
+  });
+  if (loss == program.ops.end())
+    throw NotSupported("accumulation=micro_batches(weigh=labels): the loss of '" + program.name +
+                       "' is no mean over labels; use weigh=parts");
+  return builder.emit_one("count_labels", program.name + ".labels.count", {loss->inputs[1]});
+}
+
 Program apply_micro_batches(Program program, const Spec& spec, MicroBatch position) {
+  const Attributes start = {{"start", std::int64_t{position == MicroBatch::first ? 1 : 0}},
+                            {"scale", 1.0}};
   ProgramBuilder builder(program, Phase::backward);
+  const auto sum_of = [&](const std::string& name, const Shape& shape) {
+    return builder.persistent(name, shape, Role::gradient, {Fill::constant, 0.0});
+  };
+  ValueId labels = kNoValue;
+  ValueId all_labels = kNoValue;
+  if (weighs_labels(spec)) {
+    labels = emit_label_count(builder);
+    all_labels = sum_of(program.name + ".labels.sum", {1});
+    builder.emit("accumulate", program.name + ".labels.accumulate", {all_labels, labels}, start,
+                 {all_labels});
+  }
   for (auto& [weight, gradient] : program.gradients) {
     const Value trained = program.value(weight);
-    const ValueId sum = builder.persistent(trained.name + ".gradient_sum", trained.shape,
-                                           Role::gradient, {Fill::constant, 0.0});
-    builder.emit("accumulate", trained.name + ".accumulate", {sum, gradient},
-                 {{"scale", 1.0 / count_of(spec)},
-                  {"start", std::int64_t{position == MicroBatch::first ? 1 : 0}}},
-                 {sum});
+    const ValueId sum = sum_of(trained.name + ".gradient_sum", trained.shape);
+    std::vector<ValueId> operands = {sum, gradient};
+    Attributes attributes = start;
+    if (labels != kNoValue) {
+      operands.push_back(labels);
+    } else {
+      attributes["scale"] = 1.0 / count_of(spec);
+    }
+    builder.emit("accumulate", trained.name + ".accumulate", operands, attributes, {sum});
+    if (labels != kNoValue && position == MicroBatch::last)
+      builder.emit("divide", trained.name + ".mean", {sum, all_labels}, {}, {sum});
     gradient = sum;
   }
   return program;
@@ -30,8 +71,8 @@ Program apply_micro_batches(Program program, const Spec& spec, MicroBatch positi
 const bool registered = Registry<AccumulationStrategy>::instance().add(
     {.name = "micro_batches",
      .summary = "k parts of the batch one after another, their gradients summed, one update",
-     .parameters = {"k"},
-     .examples = {"micro_batches(k=2)", "micro_batches(k=4)"},
+     .parameters = {"k", "weigh"},
+     .examples = {"micro_batches(k=2)", "micro_batches(k=4)", "micro_batches(k=4,weigh=labels)"},
      .micro_batches = count_of,
      .apply = apply_micro_batches});
 

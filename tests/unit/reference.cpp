@@ -318,7 +318,18 @@ void sgd_momentum(const Run& r) {
 
 void accumulate(const Run& r) {
   for (std::size_t i = 0; i < r.in(0).size(); ++i)
-    r.in(0)[i] = (r.op.integer("start") == 1 ? 0 : r.in(0)[i]) + r.op.number("scale") * r.in(1)[i];
+    r.in(0)[i] = (r.op.integer("start") == 1 ? 0 : r.in(0)[i]) +
+                 r.op.number("scale") * (r.op.inputs.size() == 3 ? r.in(2)[0] : 1) * r.in(1)[i];
+}
+
+void divide(const Run& r) {
+  for (double& x : r.in(0)) x /= r.in(1)[0];
+}
+
+void count_labels(const Run& r) {
+  const auto counted =
+      std::count_if(r.in(0).begin(), r.in(0).end(), [](double label) { return label >= 0; });
+  r.out(0)[0] = static_cast<double>(counted);
 }
 
 void magnitude_mask(const Run& r) {
@@ -563,6 +574,8 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
       {"accumulate", accumulate},
       {"adam", adam},
+      {"count_labels", count_labels},
+      {"divide", divide},
       {"apply_mask", apply_mask},
       {"magnitude_mask", magnitude_mask},
       {"masked", masked},

@@ -194,6 +194,11 @@ TEST(HostKernel, of_gradient_sums_agrees_with_the_reference) {
       const auto sum = build.persistent("sum", shape, Role::gradient, {});
       const auto g = build.input("g", shape, DType::f32);
       build.emit("accumulate", "sum.add", {sum, g}, {{"scale", 0.25}, {"start", start}}, {sum});
+      const auto labels = build.input("labels", {sizes(1, 50)}, DType::s32);
+      const auto count = build.emit_one("count_labels", "count", {labels});
+      build.emit("accumulate", "sum.weighted", {sum, g, count}, {{"scale", 1.0}, {"start", start}},
+                 {sum});
+      build.emit("divide", "sum.divide", {sum, count}, {}, {sum});
     });
 }
 

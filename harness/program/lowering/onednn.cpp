@@ -139,8 +139,15 @@ class Lowering {
     // As the weight lies that the sum will update; without one, as the gradient does.
     if (op.kind == "accumulate") {
       const ValueId weight = weight_of_[op.inputs[0]];
-      return wish_all(op,
-                      [&](ValueId) { return actual(weight == kNoValue ? op.inputs[1] : weight); });
+      Wishes wishes =
+          wish_all(op, [&](ValueId) { return actual(weight == kNoValue ? op.inputs[1] : weight); });
+      if (op.inputs.size() == 3) wishes.inputs[2] = plain(op.inputs[2]);
+      return wishes;
+    }
+    if (op.kind == "divide") {
+      Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
+      wishes.inputs[1] = plain(op.inputs[1]);
+      return wishes;
     }
     if (op.kind == "adam") {
       Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });

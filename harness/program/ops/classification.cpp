@@ -81,6 +81,14 @@ const bool sigmoid_backward = Registry<OpDefinition>::instance().add(
      .summary = "logits -> dlogits = (sigmoid(logit) - target) / count; target",
      .infer = infer_sigmoid_backward});
 
+const bool labels = Registry<OpDefinition>::instance().add(
+    {.name = "count_labels",
+     .summary = "labels s32[N] -> count[1] of rows whose label is not -1",
+     .infer = [](const Op&, std::span<const Value> inputs) -> std::vector<Value> {
+       require_operands(inputs, {{"labels", 1, DType::s32}});
+       return {made({1})};
+     }});
+
 const bool count = Registry<OpDefinition>::instance().add(
     {.name = "count_correct",
      .summary = "logits[N,K], labels s32[N] -> count[1] of rows whose largest logit is the label's",

@@ -40,9 +40,11 @@ std::vector<Value> infer_count(const Op& op, std::span<const Value> inputs) {
 }
 
 std::vector<Value> infer_accumulate(const Op& op, std::span<const Value> inputs) {
-  require(inputs.size() == 2, "takes sum and gradient, not {} operands", inputs.size());
+  require(inputs.size() == 2 || inputs.size() == 3,
+          "takes sum, gradient and perhaps weight, not {} operands", inputs.size());
   const std::size_t rank = inputs[0].shape.size();
-  require_operands(inputs, {{"sum", rank}, {"gradient", rank}});
+  require_operands(inputs.first(2), {{"sum", rank}, {"gradient", rank}});
+  if (inputs.size() == 3) require_shape(inputs[2], "weight", {1});
   require_shape(inputs[1], "gradient", inputs[0].shape);
   require_mutates(op, {0});
   op.number("scale");
@@ -52,8 +54,20 @@ std::vector<Value> infer_accumulate(const Op& op, std::span<const Value> inputs)
 
 const bool accumulate = Registry<OpDefinition>::instance().add(
     {.name = "accumulate",
-     .summary = "sum, gradient: sum = scale gradient where start is 1, else sum + scale gradient",
+     .summary = "sum, gradient, perhaps weight[1]: sum = scale weight gradient where start is 1, "
+                "else sum + scale weight gradient",
      .infer = infer_accumulate});
+
+std::vector<Value> infer_divide(const Op& op, std::span<const Value> inputs) {
+  require(inputs.size() == 2, "takes x and divisor, not {} operands", inputs.size());
+  require_operands(inputs, {{"x", inputs[0].shape.size()}, {"divisor", 1}});
+  require_shape(inputs[1], "divisor", {1});
+  require_mutates(op, {0});
+  return {};
+}
+
+const bool divide = Registry<OpDefinition>::instance().add(
+    {.name = "divide", .summary = "x, divisor[1]: x = x / divisor", .infer = infer_divide});
 
 const bool adam = Registry<OpDefinition>::instance().add(
     {.name = "adam",

@@ -132,6 +132,15 @@ Kernel make_sigmoid_cross_entropy_backward(const Op& op, const Program& program)
   };
 }
 
+Kernel make_count_labels(const Op& op, const Program& program) {
+  const std::int64_t rows = element_count(program.value(op.inputs[0]).shape);
+  return [rows](const OpBuffers& buffers) {
+    const std::int32_t* labels = whole_numbers(buffers.inputs[0]);
+    *floats(buffers.outputs[0]) = static_cast<float>(
+        std::count_if(labels, labels + rows, [](std::int32_t label) { return label >= 0; }));
+  };
+}
+
 Kernel make_count_correct(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {

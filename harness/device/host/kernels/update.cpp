@@ -31,6 +31,10 @@ HEADROOM_VECTORISED void begin_sum(float* __restrict sum, const float* __restric
   for (std::size_t i = begin; i < end; ++i) sum[i] = scale * gradient[i];
 }
 
+HEADROOM_VECTORISED void divide(float* x, float divisor, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) x[i] /= divisor;
+}
+
 struct AdamRates {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
 };
@@ -79,8 +83,18 @@ Kernel make_accumulate(const Op& op, const Program& program) {
   const auto scale = static_cast<float>(op.number("scale"));
   const auto add = op.integer("start") == 1 ? begin_sum : accumulate;
   return [=, count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
+    const float weight = buffers.inputs.size() == 3 ? *floats(buffers.inputs[2]) : 1.0F;
     in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      add(floats(buffers.inputs[0]), floats(buffers.inputs[1]), scale, begin, end);
+      add(floats(buffers.inputs[0]), floats(buffers.inputs[1]), scale * weight, begin, end);
+    });
+  };
+}
+
+Kernel make_divide(const Op& op, const Program& program) {
+  return [count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
+    const float divisor = *floats(buffers.inputs[1]);
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      divide(floats(buffers.inputs[0]), divisor, begin, end);
     });
   };
 }
