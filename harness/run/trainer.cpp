@@ -115,15 +115,35 @@ void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t fi
   step.feeding.push_back(step.programs.size() - 1);
 }
 
+void add_whole(TrainingPlan::Step& step, Program program) {
+  step.feeding.push_back(step.programs.size());
+  step.runs.push_back({step.programs.size(), 0, 0});
+  step.programs.push_back(std::move(program));
+}
+
+// What is not trained has nothing to prune, to checkpoint or to update.
+void refuse_passes(const Cell& cell) {
+  const Cell usual;
+  for (const char* axis : {"accumulation", "checkpointing", "precision", "pruning", "execution"})
+    if (axis_value(cell, axis) != axis_value(usual, axis))
+      throw NotSupported(fmt::format("{} is replayed as it was recorded: {}={} cannot change it",
+                                     cell.workload.name(), axis, axis_value(cell, axis)));
+}
+
 }  // namespace
 
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules) {
   TrainingPlan plan;
   PersistentLayouts layouts;
   refuse_pairs(cell);
+  if (!workload.is_trained()) refuse_passes(cell);
   plan.micro_batches = micro_batches_of(cell.accumulation);
   for (auto& forwards : workload.training_shapes()) {
     TrainingPlan::Step& step = plan.shapes.emplace_back();
+    if (!workload.is_trained()) {
+      for (Program& whole : forwards) add_whole(step, lower(std::move(whole), rules, layouts));
+      continue;
+    }
     std::size_t first_input = 0;
     for (Program& forward : forwards) {
       const std::size_t inputs = forward.inputs.size();

@@ -49,6 +49,8 @@ class Workload {
   virtual std::vector<std::size_t> shape_cycle() const { return {0}; }
   // After every so many steps a held-out batch is scored; 0 = never.
   virtual int evaluation_interval() const { return 0; }
+  // False where the Programs are whole steps already and no loss is to be differentiated.
+  virtual bool is_trained() const { return true; }
   // Inference on the same persistent values: results[0] = number of correct predictions.
   virtual std::optional<Program> evaluation() const = 0;
   virtual std::int64_t batch_size() const = 0;

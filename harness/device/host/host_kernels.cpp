@@ -50,6 +50,7 @@ Maker maker_of(const Op& op) {
       {"sigmoid_cross_entropy_backward", host::make_sigmoid_cross_entropy_backward},
       {"softmax_cross_entropy", host::make_cross_entropy},
       {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
+      {"touch", host::make_touch},
       {"update_statistics", host::make_update_statistics},
   };
   if (onednn::library_role(op.kind) != onednn::LibraryRole::none) return host::make_library;

@@ -39,6 +39,7 @@ Kernel make_layer_norm_backward(const Op& op, const Program& program);
 Kernel make_causal_softmax(const Op& op, const Program& program);
 Kernel make_masked_softmax(const Op& op, const Program& program);
 Kernel make_masked_softmax_backward(const Op& op, const Program& program);
+Kernel make_touch(const Op& op, const Program& program);
 Kernel make_update_statistics(const Op& op, const Program& program);
 Kernel make_average_pool(const Op& op, const Program& program);
 Kernel make_average_pool_backward(const Op& op, const Program& program);

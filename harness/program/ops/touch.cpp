@@ -1,0 +1,17 @@
+#include "harness/program/ops/rules.h"
+
+namespace headroom {
+namespace {
+
+using namespace rules;
+
+const bool touch = Registry<OpDefinition>::instance().add(
+    {.name = "touch",
+     .summary = "-> y u8[bytes], every page of it written once; what it reads only ends there",
+     .infer = [](const Op& op, std::span<const Value>) -> std::vector<Value> {
+       require(op.integer("bytes") > 0, "bytes must be positive, not {}", op.integer("bytes"));
+       return {made({op.integer("bytes")}, Role::activation, DType::u8)};
+     }});
+
+}  // namespace
+}  // namespace headroom
