@@ -61,7 +61,7 @@ TEST_F(LeakDetector, sees_a_leak_behind_noise_that_is_far_larger_than_a_step_of_
 
 TEST_F(LeakDetector, sees_a_leak_that_takes_its_memory_in_large_pieces) {
   EXPECT_EQ(detect_leak(steps(
-                            300, [](int s) { return 64e6 * (s / 12); }, 1e6))
+                            300, [](int s) { return 64e6 * std::floor(s / 12.0); }, 1e6))
                 .verdict,
             LeakVerdict::leak);
 }
