@@ -18,6 +18,12 @@ _VERDICTS = {
     "levels off": Word("LEVELS OFF", "good", "equal", "It grew and stopped: a warm-up, a cache, one step up"),
     "undecided": Word("UNDECIDED", "none", "question", "Noise, slowing growth or a short time leave it open"),
 }
+_PHRASES = {
+    "leak": "it leaks",
+    "no leak": "no leak",
+    "levels off": "it grew and levelled off",
+    "undecided": "whether it leaks is undecided",
+}
 _MOST_PROCESSES = 50  # rows of the table
 
 
@@ -46,15 +52,15 @@ def build_watch(data: WatchData) -> Watch:
     growth = [_growth(entry, watch) for entry in summary["growth"]] if summary else []
     charts = [tree_chart(data), *([chart] if (chart := processes_chart(data)) else [])]
     table, note = _process_table(data)
-    return Watch(title, _headline(data, growth), _warnings(data), growth, _facts(data), charts, table, note)
+    return Watch(title, _headline(data), _warnings(data), growth, _facts(data), charts, table, note)
 
 
-def _headline(data: WatchData, growth: Sequence[Growth]) -> str:
+def _headline(data: WatchData) -> str:
     summary = data.watch["summary"]
     if summary is None:
         return "Watching was cut short: what had been seen until then."
     peak = summary["proportional_peak"] or summary["resident_peak"]
-    return f"{units.bytes_(peak['bytes'])} at the peak; {growth[0].word.word.lower()}."
+    return f"{units.bytes_(peak['bytes'])} at the peak; {_PHRASES[summary['growth'][0]['verdict']]}."
 
 
 def _growth(entry: dict[str, Any], watch: dict[str, Any]) -> Growth:

@@ -32,24 +32,10 @@ class Watcher {
   const std::string& no_gpu() const { return no_gpu_; }
 
   WatchSample take() {
-    const Clock::time_point now = Clock::now();
-    const bool proportional = now >= next_proportional_;
-    WatchSample sample;
-    sample.time_s = seconds(now - begin_);
-    sample.processes = tree_.read(proportional ? Proportional::read : Proportional::left_out);
-    if (proportional) next_proportional_ = now + kProportionalShare * (Clock::now() - now);
-    Bytes shared_out = 0;
-    bool complete = proportional && !sample.processes.empty();
-    std::vector<pid_t> pids;
-    for (const ProcessUsage& process : sample.processes) {
-      sample.resident += process.resident;
-      sample.swapped += process.swapped;
-      shared_out += process.proportional.value_or(0);
-      complete = complete && process.proportional.has_value();
-      pids.push_back(process.pid);
-    }
-    if (complete) sample.proportional = shared_out;
-    if (gpu_) sample.gpu = gpu_->read(pids);
+    WatchSample sample = look(Clock::now() >= next_proportional_);
+    // Shared pages, counted in each process, must not pass for a breach.
+    if (plan_.budget && !sample.proportional && sample.resident > *plan_.budget)
+      sample = look(true);
     return sample;
   }
 
@@ -69,6 +55,28 @@ class Watcher {
   }
 
  private:
+  WatchSample look(bool proportional) {
+    const Clock::time_point now = Clock::now();
+    WatchSample sample;
+    sample.time_s = seconds(now - begin_);
+    sample.processes = tree_.read(proportional ? Proportional::read : Proportional::left_out);
+    if (proportional) next_proportional_ = now + kProportionalShare * (Clock::now() - now);
+    Bytes shared_out = 0;
+    bool known = false;
+    std::vector<pid_t> pids;
+    for (const ProcessUsage& process : sample.processes) {
+      sample.resident += process.resident;
+      sample.swapped += process.swapped;
+      // One that is just ending, or lets nobody look, counts in full.
+      shared_out += process.proportional.value_or(process.resident);
+      known = known || process.proportional.has_value();
+      pids.push_back(process.pid);
+    }
+    if (known) sample.proportional = shared_out;
+    if (gpu_) sample.gpu = gpu_->read(pids);
+    return sample;
+  }
+
   ProcessTree& tree_;
   const WatchPlan& plan_;
   std::unique_ptr<GpuMemory> gpu_;

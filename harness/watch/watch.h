@@ -19,7 +19,7 @@ struct WatchSample {
   double time_s = 0;  // since watching began
   Bytes resident = 0;
   Bytes swapped = 0;
-  std::optional<Bytes> proportional;  // absent where it was not read, or not of every process
+  std::optional<Bytes> proportional;  // PSS; absent where it was not read, of any process
   std::optional<GpuUsage> gpu;
   std::vector<ProcessUsage> processes;
 

@@ -65,7 +65,7 @@ std::string growth_in_words(const WatchedGrowth& growth, const LeakOptions& opti
 
 bool WatchSummary::has_leak() const {
   return std::any_of(growth.begin(), growth.end(), [](const WatchedGrowth& one) {
-    return one.finding.verdict == LeakVerdict::leak && !one.metric.starts_with("RSS of ");
+    return one.of == WatchedGrowth::Of::tree && one.finding.verdict == LeakVerdict::leak;
   });
 }
 
@@ -113,17 +113,19 @@ WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOption
       summary.highest = process;
 
   const bool by_pss = proportional.size() >= kFewestLeakPoints;
-  summary.growth.push_back({by_pss ? "PSS of the tree" : "RSS of the tree",
+  summary.growth.push_back({WatchedGrowth::Of::tree, by_pss ? "PSS of the tree" : "RSS of the tree",
                             detect_leak(by_pss ? proportional : resident, options)});
   if (gpu.size() > 0)
     summary.growth.push_back(
-        {summary.gpu_is_of_the_tree ? "GPU memory of the tree" : "GPU memory of the devices",
+        {summary.gpu_is_of_the_tree ? WatchedGrowth::Of::tree : WatchedGrowth::Of::devices,
+         summary.gpu_is_of_the_tree ? "GPU memory of the tree" : "GPU memory of the devices",
          detect_leak(gpu, options)});
   std::vector<WatchedGrowth> growing;
   for (const auto& [key, series] : by_process) {
     LeakFinding finding = detect_leak(series, options);
     if (finding.verdict == LeakVerdict::leak)
-      growing.push_back({"RSS of " + name_of(last_seen.at(key)), finding});
+      growing.push_back(
+          {WatchedGrowth::Of::process, "RSS of " + name_of(last_seen.at(key)), finding});
   }
   std::sort(growing.begin(), growing.end(),
             [](const auto& a, const auto& b) { return a.finding.slope > b.finding.slope; });

@@ -18,6 +18,8 @@ struct WatchPeak {
 
 // One series judged; slopes are in bytes per minute.
 struct WatchedGrowth {
+  enum class Of { tree, devices, process };
+  Of of = Of::tree;
   std::string metric;  // "PSS of the tree", "RSS of 123 (python3)", …
   LeakFinding finding;
 };
@@ -35,7 +37,7 @@ struct WatchSummary {
   // processes that grow, fastest first.
   std::vector<WatchedGrowth> growth;
 
-  bool has_leak() const;  // of the tree or of the GPU
+  bool has_leak() const;  // of the tree, its GPU memory included where the driver tells it apart
 };
 
 WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOptions& options);

@@ -76,7 +76,7 @@ TWO = [sample(0.1 * i, process(7, 800 * MIB + i), process(8, 100 * MIB)) for i i
 
 def test_it_says_the_peak_the_verdict_and_what_is_not_known(tmp_path: Path) -> None:
     text = words(page_of(write(tmp_path / "w", TWO)))
-    assert "900 MiB at the peak; leak." in text
+    assert "900 MiB at the peak; it leaks." in text
     assert "5 MiB per minute" in text and "1 MiB per minute is taken for harmless" in text
     assert "not watched: no NVML" in text
     assert "Polled" in text
