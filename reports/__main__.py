@@ -1,4 +1,4 @@
-"""python3 -m reports RUN_DIR [--out FILE]: writes the report; the last line says where it lies."""
+"""python3 -m reports [watch] DIR [--out FILE]: writes the page; the last line says where it lies."""
 
 from __future__ import annotations
 
@@ -9,22 +9,35 @@ import tempfile
 from pathlib import Path
 
 from reports.read import InputError, read_run
-from reports.render import render
+from reports.read_watch import read_watch
+from reports.render import render, render_page
 from reports.view_cost import build_cost
+from reports.view_watch import build_watch
 
 USAGE_ERROR = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    watched = words[:1] == ["watch"]
     parser = argparse.ArgumentParser(
-        prog="python3 -m reports", description="Writes the HTML report of a run directory."
+        prog="python3 -m reports watch" if watched else "python3 -m reports",
+        description="Writes the HTML page of a watched process tree."
+        if watched
+        else "Writes the HTML report of a run directory; `watch DIR` that of a watched process tree.",
     )
-    parser.add_argument("run_directory", type=Path, metavar="RUN_DIR", help="what `headroom run` wrote")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")
-    options = parser.parse_args(arguments)
-    target = options.out or options.run_directory / "report.html"
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help=f"what `headroom {'watch' if watched else 'run'}` wrote"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
+    options = parser.parse_args(words[1:] if watched else words)
+    target = options.out or options.directory / "report.html"
     try:
-        data = read_run(options.run_directory)
+        if watched:
+            _write(target, render_page("watch.html", watch=build_watch(read_watch(options.directory))))
+            print(target.resolve())
+            return 0
+        data = read_run(options.directory)
         _write(target, render(data))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

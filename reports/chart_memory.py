@@ -44,7 +44,7 @@ def timeline_chart(
     figure = new_figure(280)
     axes = add_axes(figure, 78, 24, 12, 44)
     xs, by_time = _axis(timeline)
-    kept = _thin_together((timeline.reserved, timeline.allocated, timeline.requested), budget)
+    kept = thin_together((timeline.reserved, timeline.allocated, timeline.requested), budget)
     _shade_steps(axes, timeline, xs, warmup_steps, steps)
     axes.fill_between(
         xs[kept], timeline.requested[kept], step="post", color=colour(look.token), alpha=0.22, linewidth=0
@@ -55,7 +55,7 @@ def timeline_chart(
     if lower_bound:
         axes.axhline(lower_bound, color=colour("muted"), linewidth=1.2, dashes=(4, 3))
         top = max(top, lower_bound)
-    _bytes_axis(axes, top)
+    bytes_axis(axes, top)
     _mark_peak(axes, timeline, xs)
     _mark_out_of_memory(axes, timeline, xs)
     hover = hover_data(
@@ -103,7 +103,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     figure = new_figure(280)
     axes = add_axes(figure, 78, 24, 12, 30)
     xs, by_time = _axis(timeline)
-    kept = inside[_thin_together((timeline.requested[inside], timeline.reserved[inside]), budget)]
+    kept = inside[thin_together((timeline.requested[inside], timeline.reserved[inside]), budget)]
     # Painted from the top of the stack down, so that each area needs only its upper edge.
     stack = numpy.cumsum([timeline.by_role[role][kept] for role in roles], axis=0)
     for role, upper in reversed(list(zip(roles, stack))):
@@ -114,7 +114,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     if fits:
         axes.step(xs[kept], timeline.reserved[kept], where="post", color=colour(look.token), linewidth=2.6)
     axes.set_xlim(xs[inside[0]], xs[inside[-1]])
-    _bytes_axis(axes, reserved if fits else live)
+    bytes_axis(axes, reserved if fits else live)
     _shade_phases(axes, timeline, xs, inside)
     axes.set_xticks([])
     _mark_peak(axes, timeline, xs)
@@ -158,12 +158,12 @@ def _axis(timeline: Timeline) -> tuple[numpy.ndarray, bool]:
     return numpy.arange(len(time), dtype=float), False
 
 
-def _thin_together(arrays: Sequence[numpy.ndarray], budget: int) -> numpy.ndarray:
+def thin_together(arrays: Sequence[numpy.ndarray], budget: int) -> numpy.ndarray:
     """Extremes of every array; they mostly fall together, so that half the budget each is safe."""
     return numpy.unique(numpy.concatenate([thin(array, budget=budget // 2) for array in arrays]))
 
 
-def _bytes_axis(axes: Axes, top: int) -> None:
+def bytes_axis(axes: Axes, top: int) -> None:
     ticks = nice_bytes_ticks(top)
     axes.set_yticks(ticks)
     axes.set_ylim(0, max(ticks[-1], top * 1.14))

@@ -40,12 +40,12 @@ def read_run(directory: Path) -> RunData:
     if not run_file.is_file():
         raise InputError(f"{directory}: not a run directory, run.json is missing.")
     notes: list[str] = []
-    run = _check(_parse(_text(run_file), run_file), "run", str(run_file))
+    run = check_record(parse_json(read_text(run_file), run_file), "run", str(run_file))
     samples = _read_samples(directory / "samples.jsonl", notes)
     verdicts_file = directory / "verdicts.json"
     verdicts = None
     if verdicts_file.is_file():
-        verdicts = _check(_parse(_text(verdicts_file), verdicts_file), "verdicts", str(verdicts_file))
+        verdicts = check_record(parse_json(read_text(verdicts_file), verdicts_file), "verdicts", str(verdicts_file))
     else:
         notes.append("This run has not been judged yet: there is no verdicts.json.")
     return RunData(directory, run, samples, verdicts, notes)
@@ -56,25 +56,25 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
         notes.append("No sample was recorded: there is no samples.jsonl.")
         return []
     samples: dict[tuple[str, str, int], dict[str, Any]] = {}
-    lines = _text(file).split("\n")
+    lines = read_text(file).split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            record = _parse(line, file, first_line=number)
+            record = parse_json(line, file, first_line=number)
         except InputError:
             # Records are flushed one by one: only the last can be torn, and it lacks its newline.
             if number < len(lines):
                 raise
             notes.append(f"The last record of {file.name} (line {number}) was cut off and is left out.")
             break
-        sample = _check(record, "sample", f"{file}, line {number}")
+        sample = check_record(record, "sample", f"{file}, line {number}")
         # A resumed run may repeat the sample that was in flight: the later record counts.
         samples[sample["experiment"], sample["arm"], sample["block"]] = sample
     return list(samples.values())
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -83,7 +83,7 @@ def _text(file: Path) -> str:
         raise InputError(f"{file}: cannot be read: {error.strerror}.") from None
 
 
-def _parse(text: str, file: Path, first_line: int = 1) -> Any:
+def parse_json(text: str, file: Path, first_line: int = 1) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise InputError(f"{file}, line {first_line}: {constant} is not a JSON number; unknown values are null.")
 
@@ -94,7 +94,7 @@ def _parse(text: str, file: Path, first_line: int = 1) -> Any:
         raise InputError(f"{file}, line {line}, column {error.colno}: not valid JSON: {error.msg}.") from None
 
 
-def _check(record: Any, kind: str, where: str) -> dict[str, Any]:
+def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:
     if not isinstance(record, dict) or "kind" not in record or "schema_version" not in record:
         raise InputError(f"{where}: not a Headroom result file (no kind and schema_version).")
     if record["kind"] != kind:

@@ -34,6 +34,25 @@ def render(data: RunData) -> str:
     controls = control_experiments(data.run)
     measured = [sample for sample in data.samples if sample["experiment"] not in controls]
     cells = build_cells(data.directory, measured, matrix_entries, looks)
+    return render_page(
+        "page.html",
+        run=data.run,
+        verdicts=data.verdicts,
+        summary=build_summary(data, sum(1 for cell in cells if cell.alerts)),
+        claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
+        matrix=build_matrix(matrix_entries, looks),
+        cells=cells,
+        cost=build_cost(data.run),
+        instrument=build_instrument(data.verdicts),
+        looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
+        terms=glossary.terms(),
+        words=glossary.verdicts(),
+        embedded=_embedded(data),
+    )
+
+
+def render_page(template: str, **values: Any) -> str:
+    """One template with the style, the script and the filters that all pages share."""
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
     script = _asset("report.js")
     environment = jinja2.Environment(
@@ -46,23 +65,12 @@ def render(data: RunData) -> str:
     environment.filters.update(
         bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec
     )
-    return environment.get_template("page.html").render(
-        run=data.run,
-        verdicts=data.verdicts,
-        summary=build_summary(data, sum(1 for cell in cells if cell.alerts)),
-        claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
-        matrix=build_matrix(matrix_entries, looks),
-        cells=cells,
-        cost=build_cost(data.run),
-        instrument=build_instrument(data.verdicts),
-        looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
-        terms=glossary.terms(),
-        words=glossary.verdicts(),
+    return environment.get_template(template).render(
+        **values,
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        embedded=_embedded(data),
     )
 
 

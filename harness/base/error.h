@@ -16,6 +16,8 @@ enum class ExitCode : int {
   regression = 10,
   verdict_changed = 11,
   not_calibrated = 12,
+  over_budget = 13,  // watch --budget: the process tree passed it
+  leak_found = 14,   // watch --fail-on leak
   internal = 70,
   interrupted = 130,  // Ctrl-C; the run can be resumed
 };

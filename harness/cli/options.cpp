@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/cli/history.h"
+#include "harness/cli/watch_units.h"
 #include "harness/run/axes.h"
 #include "harness/run/rerun.h"
 
@@ -38,13 +39,15 @@ constexpr const char* kExamples = R"(Examples
                                         a run in PyTorch's viewer
   headroom plan 'bert(size=large,sequence=512)' --device a100-80gb
                                         will it fit, and in how large a batch?
+  headroom watch -- python train.py     does it leak? Memory of the command and all its workers
 
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 3 the training run
   that plan was asked about fits under no allocator, 4 nothing selected,
   10 worse than before (compare --fail-on), 12 the instrument is not to be trusted with times:
-  identical arms differ too often, or an effect put in on purpose was not seen, 70 a fault of this
-  program, 130 interrupted (the run can be resumed))";
+  identical arms differ too often, or an effect put in on purpose was not seen, 13 watch:
+  over --budget, 14 watch: a leak, with --fail-on leak (watch otherwise ends with the status of the
+  command it watched), 70 a fault of this program, 130 interrupted (the run can be resumed))";
 
 constexpr const char* kRunExamples = R"(Examples
   headroom run quick --max-pairs 4 --budget 5m
@@ -62,6 +65,20 @@ constexpr const char* kPlanNotes = R"(Examples
 Bytes are simulated, exactly, by the allocators' own code on a capacity that exists on paper; nothing
 is computed and nothing is timed. Exit status 0 when the batch fits under one of the allocators at
 least, 3 when it fits under none.)";
+
+constexpr const char* kWatchNotes = R"(Examples
+  headroom watch -- python train.py --epochs 3
+  headroom watch --budget 8GiB --stop -- torchrun train.py
+  headroom watch --fail-on leak --limit-leak 10MiB/min -- ./train
+  headroom watch --pid 4711 --interval 1s
+
+Follows the command and every process it starts, those included whose parent died. What is polled
+misses shorter peaks; the kernel's high-water mark of each process does not. Growth up to the limit
+counts as no leak; a warm-up, a cache that fills and one step up are told apart from a leak, and what
+the time watched cannot decide is said to be undecided.
+
+Exit status: that of the command (128 + the signal that ended it), 13 when the tree passed --budget,
+14 when the command ended well but leaks and --fail-on leak was given.)";
 
 constexpr const char* kSelftestNotes = R"(
 About a minute. Identical arms must not look different, and a slowdown, a leak and a fragmentation
@@ -221,6 +238,55 @@ class VerifyArguments {
  private:
   CLI::App& command_;
   std::vector<std::string> arguments_;
+};
+
+// headroom watch: what stands after -- is the command's, options and all.
+class WatchArguments {
+ public:
+  WatchArguments(CLI::App& app, std::vector<std::string> command)
+      : command_(*app.add_subcommand(
+            "watch", "Memory of a command and its processes: timeline, leak verdict, budget")) {
+    watch_.command = std::move(command);
+    command_.footer(kWatchNotes);
+    command_.add_option("--pid", watch_.pid, "Follow this process instead of starting a command")
+        ->check(CLI::PositiveNumber);
+    command_.add_option("--interval", interval_, "How often to look")->capture_default_str();
+    CLI::Option* budget = command_.add_option(
+        "--budget", budget_, "What all processes together may hold at their peak, as in 4GiB");
+    command_
+        .add_flag("--stop", watch_.plan.stop_over_budget,
+                  "End them when they pass the budget: SIGTERM, 5 s later SIGKILL")
+        ->needs(budget);
+    command_.add_option("--limit-leak", limit_, "Growth up to this is harmless")
+        ->capture_default_str();
+    command_
+        .add_option_function<std::string>(
+            "--fail-on", [this](const std::string&) { watch_.fail_on_leak = true; },
+            "leak: exit status 14 when there is one")
+        ->check(CLI::IsMember({"leak"}));
+    command_.add_option("--out", watch_.out,
+                        "A new directory for timeline and page (default: below runs)");
+    command_.add_flag("!--no-page", watch_.page, "Write the figures, make no HTML of them");
+  }
+  bool parsed() const { return command_.parsed(); }
+  WatchOptions options() const {
+    WatchOptions watch = watch_;
+    if (watch.command.empty() == !watch.pid)
+      throw InputError(
+          "headroom watch: name a command, as in headroom watch -- python train.py, or a process "
+          "that runs, as in headroom watch --pid 4711");
+    watch.plan.interval = parse_interval(interval_, "--interval");
+    if (!budget_.empty()) watch.plan.budget = parse_bytes(budget_, "--budget");
+    watch.leak.harmless_slope = parse_bytes_per_minute(limit_, "--limit-leak");
+    return watch;
+  }
+
+ private:
+  CLI::App& command_;
+  WatchOptions watch_;
+  std::string interval_ = "100ms";
+  std::string budget_;
+  std::string limit_ = "1MiB/min";
 };
 
 // headroom selftest: as RunArguments.
@@ -416,6 +482,14 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const CLI::App& replay_command = add_replay(app, replay, plan_time);
   const CLI::App& export_command = add_export(app, exported);
   const PlanArguments plan(app);
+  std::vector<std::string> own = argv;
+  std::vector<std::string> watched;
+  if (const auto dashes = std::find(own.begin(), own.end(), "--");
+      !own.empty() && own.front() == "watch" && dashes != own.end()) {
+    watched.assign(dashes + 1, own.end());
+    own.erase(dashes, own.end());
+  }
+  const WatchArguments watch(app, std::move(watched));
   const CLI::App& report_command =
       add_command(app, "report", "Write the report of a recorded run", "run", report.run);
   const CLI::App* doctor_command =
@@ -430,7 +504,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
       add_command(app, "touch", "Commit a device's memory once", "device", touch.device);
   for (CLI::App* hidden : {&sample_command, &touch_command}) hidden->group("");
 
-  std::vector<std::string> backwards(argv.rbegin(), argv.rend());
+  std::vector<std::string> backwards(own.rbegin(), own.rend());
   try {
     app.parse(std::move(backwards));
   } catch (const CLI::CallForHelp&) {
@@ -455,6 +529,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   }
   if (export_command.parsed()) return exported;
   if (plan.parsed()) return plan.options();
+  if (watch.parsed()) return watch.options();
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};
   if (compare_command.parsed()) return compare;

@@ -13,6 +13,7 @@
 #include "harness/run/run_info.h"
 #include "harness/run/shard.h"
 #include "harness/run/suite.h"
+#include "harness/watch/watch_summary.h"
 
 namespace headroom {
 
@@ -94,6 +95,16 @@ struct ExportStateOptions {
   std::filesystem::path out;
 };
 
+struct WatchOptions {
+  std::vector<std::string> command;  // to start; or
+  std::optional<int> pid;            // to follow
+  WatchPlan plan;
+  LeakOptions leak;  // per minute
+  bool fail_on_leak = false;
+  std::filesystem::path out;  // "" = runs/TIME-watch-PID
+  bool page = true;
+};
+
 struct SelftestOptions {
   std::optional<std::uint64_t> seed;
   std::filesystem::path out = "runs";
@@ -119,8 +130,8 @@ struct PrintText {
 
 using Command =
     std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
-                 ReportOptions, DoctorOptions, CompareOptions, MergeOptions, ExportStateOptions,
-                 SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+                 ReportOptions, WatchOptions, DoctorOptions, CompareOptions, MergeOptions,
+                 ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

@@ -1,0 +1,29 @@
+// Which blocks of a trace outlive the step that took them, by role and op: exact, nothing is
+// estimated. Where a leak comes from, when the leak detector has seen one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/memory/leak_detector.h"
+#include "harness/memory/trace.h"
+
+namespace headroom {
+
+// Blocks of one role that one op asked for.
+struct RetainedSite {
+  Role role = Role::activation;
+  std::string op;  // its name; "" for what no op asked for
+  // Taken in a step after warm-up that has `steps_later` steps after it, and still live then.
+  std::size_t blocks = 0;
+  Bytes bytes = 0;
+  double bytes_per_step = 0;  // bytes / steps that could have left some
+  // What the site holds after each step: a ring of a few steps' blocks retains and does not grow.
+  LeakFinding growth;
+};
+
+// Sites that retain anything, fastest growth first. `warmup_steps` ≥ 0 are left out, `steps_later`
+// ≥ 1. Throws Error for other values.
+std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, int steps_later = 1);
+
+}  // namespace headroom

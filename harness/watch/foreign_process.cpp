@@ -1,0 +1,159 @@
+#include "harness/watch/foreign_process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "harness/base/error.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : kPassedOn) {
+    // What is ignored (nohup, a shell's background jobs) stays ignored, here and in the command.
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
+  sigaddset(&set, SIGCHLD);
+  return set;
+}
+
+// In this process's own group: the terminal's keys reach the command as they always do.
+pid_t spawn(const std::vector<std::string>& argv) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGXFSZ);  // ignored here, by main
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int error =
+      ::posix_spawnp(&child, arguments[0], nullptr, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0)
+    throw InputError(fmt::format("{} cannot be started: {}; check the command after --",
+                                 argv.front(), std::strerror(error)));
+  return child;
+}
+
+}  // namespace
+
+ForeignProcess::ForeignProcess(pid_t pid, bool is_child) : pid_(pid), is_child_(is_child) {
+  const sigset_t set = watched_signals();
+  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  process_ = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  end_.known = is_child;
+}
+
+ForeignProcess::ForeignProcess(ForeignProcess&& other) noexcept
+    : pid_(other.pid_),
+      is_child_(other.is_child_),
+      signals_(std::exchange(other.signals_, -1)),
+      process_(std::exchange(other.process_, -1)),
+      end_(other.end_) {}
+
+ForeignProcess::~ForeignProcess() {
+  if (process_ >= 0) ::close(process_);
+  if (signals_ < 0) return;
+  ::close(signals_);
+  const sigset_t set = watched_signals();
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+ForeignProcess ForeignProcess::start(const std::vector<std::string>& argv) {
+  const sigset_t set = watched_signals();
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  // Workers whose parent died come to this process, where they are still seen.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  try {
+    return {spawn(argv), true};
+  } catch (...) {
+    sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+    throw;
+  }
+}
+
+ForeignProcess ForeignProcess::follow(pid_t pid) {
+  if (::kill(pid, 0) != 0)
+    throw InputError(errno == EPERM
+                         ? fmt::format("--pid {}: belongs to another user; watch as that user", pid)
+                         : fmt::format("--pid {}: there is no such process", pid));
+  const sigset_t set = watched_signals();
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  return {pid, false};
+}
+
+ForeignProcess::Event ForeignProcess::wait_until(std::chrono::steady_clock::time_point time) {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(time - std::chrono::steady_clock::now());
+    std::array<pollfd, 2> waiting = {pollfd{process_, POLLIN, 0}, pollfd{signals_, POLLIN, 0}};
+    const int ready = ::poll(waiting.data(), waiting.size(),
+                             static_cast<int>(std::clamp<long long>(left.count(), 0, 60'000)));
+    if (ready < 0 && errno == EINTR) continue;
+    if ((waiting[1].revents & POLLIN) != 0 && handle_signals() == Event::interrupted)
+      return Event::interrupted;
+    if ((waiting[0].revents & POLLIN) != 0) {
+      reap();
+      return Event::ended;
+    }
+    if (ready == 0 && left.count() <= 60'000) return Event::time_is_up;
+  }
+}
+
+ForeignProcess::Event ForeignProcess::handle_signals() {
+  signalfd_siginfo info{};
+  Event event = Event::time_is_up;
+  while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const auto signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) {
+      reap();
+    } else if (!is_child_) {
+      event = Event::interrupted;
+    } else if (info.ssi_code != SI_KERNEL) {
+      // From the terminal (the kernel) the command's group, which is this one, has it already.
+      ::kill(pid_, signal);
+    }
+  }
+  return event;
+}
+
+// Orphans that came to this process end here, too.
+void ForeignProcess::reap() {
+  if (!is_child_) return;
+  int status = 0;
+  for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (ended != pid_) continue;
+    end_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end_.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  }
+}
+
+}  // namespace headroom

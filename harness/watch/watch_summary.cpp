@@ -1,0 +1,199 @@
+#include "harness/watch/watch_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "harness/base/subprocess.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kMostNamed = 5;  // processes, in words
+
+using ProcessKey = std::pair<pid_t, std::uint64_t>;
+
+void raise(std::optional<WatchPeak>& peak, Bytes bytes, const WatchSample& sample) {
+  if (!peak || bytes > peak->bytes) peak = {bytes, sample.time_s, sample.processes.size()};
+}
+
+void add(Series& series, double time_s, Bytes bytes) {
+  const double minutes = time_s / 60;
+  if (!series.at.empty() && minutes <= series.at.back()) return;
+  series.at.push_back(minutes);
+  series.values.push_back(static_cast<double>(bytes));
+}
+
+std::string name_of(const ProcessUsage& process) {
+  return fmt::format("{} ({})", process.pid, process.command);
+}
+
+std::string minutes_or_seconds(double minutes) {
+  return minutes < 2 ? fmt::format("{:.0f} s", std::max(1.0, std::ceil(60 * minutes)))
+                     : fmt::format("{:.0f} min", std::ceil(minutes));
+}
+
+std::string growth_in_words(const WatchedGrowth& growth, const LeakOptions& options) {
+  const LeakFinding& finding = growth.finding;
+  const std::string slope = describe(finding, options, "min");
+  const std::string limit =
+      format_bytes(static_cast<Bytes>(std::llround(options.harmless_slope))) + " per min";
+  std::string text;
+  switch (finding.verdict) {
+    case LeakVerdict::leak:
+      return fmt::format("{} LEAKS: {}; {} is taken for harmless", growth.metric, slope, limit);
+    case LeakVerdict::no_leak:
+      return fmt::format("{} does not leak: {}; {} is taken for harmless", growth.metric, slope,
+                         limit);
+    case LeakVerdict::levels_off:
+      return fmt::format("{} grew and levelled off: {} after that; {} is taken for harmless",
+                         growth.metric, slope, limit);
+    case LeakVerdict::undecided:
+      text = fmt::format("{} is undecided: {}", growth.metric, slope);
+      if (finding.more_needed)
+        text += fmt::format("; watch for about {} more", minutes_or_seconds(*finding.more_needed));
+      return text + "; or allow more with --limit-leak";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool WatchSummary::has_leak() const {
+  return std::any_of(growth.begin(), growth.end(), [](const WatchedGrowth& one) {
+    return one.of == WatchedGrowth::Of::tree && one.finding.verdict == LeakVerdict::leak;
+  });
+}
+
+WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOptions& options) {
+  WatchSummary summary;
+  Series resident, proportional, gpu;
+  std::map<ProcessKey, Series> by_process;
+  std::map<ProcessKey, ProcessUsage> last_seen;
+  std::optional<WatchPeak> resident_peak;
+  summary.gpu_is_of_the_tree = std::any_of(samples.begin(), samples.end(), [](const auto& sample) {
+    return sample.gpu && sample.gpu->by_processes;
+  });
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const WatchSample& sample = samples[i];
+    if (i > 0)
+      summary.longest_gap_s =
+          std::max(summary.longest_gap_s, sample.time_s - samples[i - 1].time_s);
+    raise(resident_peak, sample.resident, sample);
+    summary.swapped_peak = std::max(summary.swapped_peak, sample.swapped);
+    if (!sample.processes.empty()) add(resident, sample.time_s, sample.resident);
+    if (sample.proportional) {
+      raise(summary.proportional, *sample.proportional, sample);
+      add(proportional, sample.time_s, *sample.proportional);
+    }
+    if (sample.gpu) {
+      const Bytes used =
+          summary.gpu_is_of_the_tree ? sample.gpu->by_processes.value_or(0) : sample.gpu->used;
+      raise(summary.gpu, used, sample);
+      add(gpu, sample.time_s, used);
+    }
+    for (const ProcessUsage& process : sample.processes) {
+      const ProcessKey key(process.pid, process.started);
+      const Bytes before = last_seen[key].high_water_mark;
+      last_seen[key] = process;
+      // The kernel counts in batches: its mark may lag behind what it just said is resident.
+      last_seen[key].high_water_mark =
+          std::max({before, process.high_water_mark, process.resident});
+      add(by_process[key], sample.time_s, process.resident);
+    }
+  }
+  summary.resident = resident_peak.value_or(WatchPeak{});
+  summary.processes_seen = last_seen.size();
+  for (const auto& [key, process] : last_seen)
+    if (!summary.highest || process.high_water_mark > summary.highest->high_water_mark)
+      summary.highest = process;
+
+  const bool by_pss = proportional.size() >= kFewestLeakPoints;
+  summary.growth.push_back({WatchedGrowth::Of::tree, by_pss ? "PSS of the tree" : "RSS of the tree",
+                            detect_leak(by_pss ? proportional : resident, options)});
+  if (gpu.size() > 0)
+    summary.growth.push_back(
+        {summary.gpu_is_of_the_tree ? WatchedGrowth::Of::tree : WatchedGrowth::Of::devices,
+         summary.gpu_is_of_the_tree ? "GPU memory of the tree" : "GPU memory of the devices",
+         detect_leak(gpu, options)});
+  std::vector<WatchedGrowth> growing;
+  for (const auto& [key, series] : by_process) {
+    LeakFinding finding = detect_leak(series, options);
+    if (finding.verdict == LeakVerdict::leak)
+      growing.push_back(
+          {WatchedGrowth::Of::process, "RSS of " + name_of(last_seen.at(key)), finding});
+  }
+  std::sort(growing.begin(), growing.end(),
+            [](const auto& a, const auto& b) { return a.finding.slope > b.finding.slope; });
+  std::move(growing.begin(), growing.end(), std::back_inserter(summary.growth));
+  return summary;
+}
+
+std::string end_in_words(const ProcessEnd& end) {
+  if (!end.known) return "watched from outside";
+  if (end.signal != 0) return "killed by " + signal_name(end.signal);
+  return fmt::format("exit status {}", end.exit_status);
+}
+
+std::string to_words(const WatchSummary& summary, const WatchRecord& record, const WatchPlan& plan,
+                     const LeakOptions& options) {
+  std::string text =
+      fmt::format("{}, {:.1f} s, {} process{}\n", end_in_words(record.end), record.duration_s,
+                  summary.processes_seen, summary.processes_seen == 1 ? "" : "es");
+  const auto line = [&text](std::string_view name, const std::string& words) {
+    text += fmt::format("  {:<8}{}\n", name, words);
+  };
+  if (!summary.highest) {
+    line("memory", "it ended before it was looked at once; a shorter --interval may see it");
+    return text;
+  }
+  const std::string polled = fmt::format("polled every {} ms, longest gap {:.0f} ms",
+                                         plan.interval.count(), 1e3 * summary.longest_gap_s);
+  const WatchPeak& peak = summary.proportional.value_or(summary.resident);
+  line("peak", fmt::format("{} {} at {:.1f} s, of {} process{} together ({})",
+                           format_bytes(peak.bytes), summary.proportional ? "PSS" : "RSS",
+                           peak.time_s, peak.processes, peak.processes == 1 ? "" : "es", polled));
+  if (summary.proportional)
+    line("", fmt::format("{} RSS, shared pages counted in each process",
+                         format_bytes(summary.resident.bytes)));
+  line("", fmt::format("{} in process {}: the kernel's own high-water mark of it",
+                       format_bytes(summary.highest->high_water_mark), name_of(*summary.highest)));
+  if (summary.swapped_peak > 0) line("swap", "peak " + format_bytes(summary.swapped_peak));
+  if (summary.gpu)
+    line("GPU", fmt::format("peak {} {} (polled)", format_bytes(summary.gpu->bytes),
+                            summary.gpu_is_of_the_tree
+                                ? "of the tree"
+                                : "of all devices together, by whomever: the driver does not tell "
+                                  "these processes apart"));
+  else
+    line("GPU", "not watched: " + record.no_gpu);
+  for (std::size_t i = 0; i < summary.growth.size() && i < kMostNamed; ++i)
+    line(i == 0 ? "leak" : "", growth_in_words(summary.growth[i], options));
+  if (record.breach) {
+    const BudgetBreach& breach = *record.breach;
+    line("budget",
+         fmt::format("PASSED at {:.1f} s: {} held, {} allowed; {} {}, {}", breach.time_s,
+                     format_bytes(breach.held), format_bytes(*plan.budget),
+                     breach.by_high_water_mark ? "between two polls, by process" : "largest was",
+                     name_of(breach.process), format_bytes(breach.process.resident)));
+  } else if (plan.budget) {
+    line("budget", fmt::format("kept: {} allowed", format_bytes(*plan.budget)));
+  }
+  if (!record.left_behind.empty()) {
+    Bytes held = 0;
+    for (const ProcessUsage& process : record.left_behind) held += process.resident;
+    line("orphans",
+         fmt::format("{} process{} outlived the command and hold {} RSS, such as {}",
+                     record.left_behind.size(), record.left_behind.size() == 1 ? "" : "es",
+                     format_bytes(held), name_of(record.left_behind.front())));
+  }
+  line("cost", fmt::format("watching took {:.1f} % of one core",
+                           100 * record.own_cpu_s / std::max(record.duration_s, 1e-3)));
+  return text;
+}
+
+}  // namespace headroom
