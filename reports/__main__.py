@@ -1,4 +1,5 @@
-"""python3 -m reports RUN_DIR [--out FILE]: writes the report; the last line says where it lies."""
+"""python3 -m reports RUN_DIR [--html FILE --md FILE …]: writes the report, or exports; the last line
+says where the last of them lies."""
 
 from __future__ import annotations
 
@@ -8,31 +9,56 @@ import sys
 import tempfile
 from pathlib import Path
 
-from reports.read import InputError, read_run
-from reports.render import render
+from reports.exports import FORMATS
+from reports.read import InputError, read_changes, read_run
+from reports.render import render, render_changes
 from reports.view_cost import build_cost
 
 USAGE_ERROR = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python3 -m reports", description="Writes the HTML report of a run directory."
-    )
-    parser.add_argument("run_directory", type=Path, metavar="RUN_DIR", help="what `headroom run` wrote")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")
-    options = parser.parse_args(arguments)
-    target = options.out or options.run_directory / "report.html"
+    options = _parse(arguments)
+    directory: Path = options.run_directory
     try:
-        data = read_run(options.run_directory)
-        _write(target, render(data))
+        changes = read_changes(options.changes, options.before) if options.before else None
+        data = read_run(directory)
+        wanted = [format for format in FORMATS if getattr(options, format.name) is not None]
+        for format in wanted:
+            if changes and not format.compares:
+                raise InputError(f"--{format.name} is of one run: leave out {options.before} to have it.")
+        written = []
+        if options.html or not wanted:
+            target = options.html or directory / ("changes.html" if changes else "report.html")
+            _write(target, render_changes(data, changes) if changes else render(data))
+            written.append(target)
+        for format in wanted:
+            _write(getattr(options, format.name), format.write(data, changes))
+            written.append(getattr(options, format.name))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
-    if cost := build_cost(data.run):
+    if not changes and (cost := build_cost(data.run)):
         print(f"Cost of measuring: {cost.sentence}")
-    print(target.resolve())
+    for target in written:
+        print(target.resolve())
     return 0
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m reports", description="Writes the HTML report of a run directory, or exports."
+    )
+    parser.add_argument("run_directory", type=Path, metavar="RUN_DIR", help="what `headroom run` wrote")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")
+    for format in FORMATS:
+        parser.add_argument(f"--{format.name}", type=Path, metavar="FILE", help=format.what)
+    parser.add_argument("--before", type=Path, metavar="RUN_DIR", help="the earlier of two runs; needs --changes")
+    parser.add_argument("--changes", type=Path, metavar="FILE", help="headroom compare BEFORE RUN_DIR --json")
+    options = parser.parse_args(arguments)
+    if (options.before is None) != (options.changes is None):
+        parser.error("--before and --changes go together")
+    return options
 
 
 def _write(target: Path, text: str) -> None:
@@ -40,7 +66,7 @@ def _write(target: Path, text: str) -> None:
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=".report-", delete=False
+            "w", encoding="utf-8", errors="replace", newline="", dir=target.parent, prefix=".report-", delete=False
         ) as stream:
             temporary = Path(stream.name)
             stream.write(text)
@@ -49,7 +75,7 @@ def _write(target: Path, text: str) -> None:
     except OSError as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise InputError(f"{target}: cannot be written: {error.strerror}. Choose another place with --out.") from None
+        raise InputError(f"{target}: cannot be written: {error.strerror}. Name another file.") from None
 
 
 def _umask() -> int:

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from reports import glossary, units
 from reports.evidence import ArmIndex
 from reports.palette import AllocatorLooks, split_spec
-from reports.read import RunData
+from reports.read import Changes, RunData
+from reports.view_changes import MAXIMUM_ROWS, build_changes
 from reports.view_cells import build_cells
 from reports.view_claims import build_claims
 from reports.view_cost import build_cost
@@ -34,6 +35,39 @@ def render(data: RunData) -> str:
     controls = control_experiments(data.run)
     measured = [sample for sample in data.samples if sample["experiment"] not in controls]
     cells = build_cells(data.directory, measured, matrix_entries, looks)
+    return _page(
+        "page.html",
+        run=data.run,
+        verdicts=data.verdicts,
+        summary=build_summary(data, sum(1 for cell in cells if cell.alerts)),
+        claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
+        matrix=build_matrix(matrix_entries, looks),
+        cells=cells,
+        cost=build_cost(data.run),
+        instrument=build_instrument(data.verdicts),
+        looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
+        terms=glossary.terms(),
+        words=glossary.verdicts(),
+        embedded=_embedded(data),
+    )
+
+
+def render_changes(data: RunData, changes: Changes) -> str:
+    """The page of two runs: `data` is the later one."""
+    return _page(
+        "changes_page.html",
+        run=data.run,
+        before=changes.before.run,
+        changes=build_changes(data, changes),
+        missing=changes.missing,
+        added=changes.added,
+        most=MAXIMUM_ROWS,
+        environment=changes.environment,
+        not_compared=changes.not_compared,
+    )
+
+
+def _page(template: str, **content: Any) -> str:
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
     script = _asset("report.js")
     environment = jinja2.Environment(
@@ -46,23 +80,12 @@ def render(data: RunData) -> str:
     environment.filters.update(
         bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec
     )
-    return environment.get_template("page.html").render(
-        run=data.run,
-        verdicts=data.verdicts,
-        summary=build_summary(data, sum(1 for cell in cells if cell.alerts)),
-        claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
-        matrix=build_matrix(matrix_entries, looks),
-        cells=cells,
-        cost=build_cost(data.run),
-        instrument=build_instrument(data.verdicts),
-        looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
-        terms=glossary.terms(),
-        words=glossary.verdicts(),
+    return environment.get_template(template).render(
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        embedded=_embedded(data),
+        **content,
     )
 
 

@@ -32,6 +32,7 @@ class Timeline:
     step: numpy.ndarray
     phase: numpy.ndarray
     time_ns: numpy.ndarray
+    op: numpy.ndarray  # index of op_names; −1 outside ops
     requested: numpy.ndarray
     allocated: numpy.ndarray
     reserved: numpy.ndarray
@@ -39,6 +40,13 @@ class Timeline:
     live_at_peak: list[tuple[str, str, int]]  # op, role, bytes: the largest first
     out_of_memory: tuple[int, int] | None  # event, bytes asked for in vain
     broken: list[str]  # invariants that do not hold, in words
+
+    @property
+    def timed(self) -> bool:
+        """Whether time means something: on meta nothing is computed."""
+        time = self.time_ns
+        computes = not str(self.header["device"]).startswith("meta")
+        return computes and bool(time[-1] > time[0]) and bool((numpy.diff(time) >= 0).all())
 
     @property
     def peak(self) -> int:
@@ -111,6 +119,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
         step=arrays["step"],
         phase=arrays["phase"],
         time_ns=arrays["time_ns"],
+        op=numpy.where(arrays["op"] < len(op_names), arrays["op"], -1),
         by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
         live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
         out_of_memory=out_of_memory,
