@@ -22,6 +22,7 @@ from reports.view_cost import build_cost
 from reports.view_instrument import build_instrument, control_experiments
 from reports.view_matrix import build_matrix
 from reports.view_summary import build_summary
+from reports.view_tradeoffs import build_tradeoffs
 
 TEMPLATES = Path(__file__).with_name("templates")
 MAXIMUM_EMBEDDED = 2 * 2**20  # bytes of verdicts.json carried along for download
@@ -43,6 +44,7 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
+        tradeoffs=build_tradeoffs(measured, [e for e in matrix_entries if e["experiment"] not in controls], looks),
         cost=build_cost(data.run),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],

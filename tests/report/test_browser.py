@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="no headless browser: install chromium and chromium-driver"
 )
 
-SECTIONS = ["summary", "claims", "matrix", "cells", "instrument", "provenance"]
+SECTIONS = ["summary", "claims", "matrix", "tradeoffs", "cells", "instrument", "provenance"]
 DESKTOP, PHONE = (1440, 900), (390, 844)
 DARK = {"name": "prefers-color-scheme", "value": "dark"}
 
