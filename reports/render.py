@@ -18,6 +18,7 @@ from reports.read import Changes, RunData
 from reports.view_changes import MAXIMUM_ROWS, build_changes
 from reports.view_cells import build_cells
 from reports.view_claims import build_claims
+from reports.view_compare import build_compare
 from reports.view_cost import build_cost
 from reports.view_instrument import build_instrument, control_experiments
 from reports.view_matrix import build_matrix
@@ -35,6 +36,7 @@ def render(data: RunData) -> str:
     arms = ArmIndex(data.samples, matrix_entries)
     controls = control_experiments(data.run)
     measured = [sample for sample in data.samples if sample["experiment"] not in controls]
+    entries = [entry for entry in matrix_entries if entry["experiment"] not in controls]
     cells = build_cells(data.directory, measured, matrix_entries, looks)
     return _page(
         "page.html",
@@ -44,7 +46,8 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
-        tradeoffs=build_tradeoffs(measured, [e for e in matrix_entries if e["experiment"] not in controls], looks),
+        compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
+        tradeoffs=build_tradeoffs(measured, entries, looks),
         cost=build_cost(data.run),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
@@ -71,7 +74,7 @@ def render_changes(data: RunData, changes: Changes) -> str:
 
 def _page(template: str, **content: Any) -> str:
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
-    script = _asset("report.js")
+    script = _asset("report.js") + _asset("compare.js")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

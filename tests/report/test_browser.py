@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="no headless browser: install chromium and chromium-driver"
 )
 
-SECTIONS = ["summary", "claims", "matrix", "tradeoffs", "cells", "instrument", "provenance"]
+SECTIONS = ["summary", "claims", "matrix", "compare", "tradeoffs", "cells", "instrument", "provenance"]
 DESKTOP, PHONE = (1440, 900), (390, 844)
 DARK = {"name": "prefers-color-scheme", "value": "dark"}
 
@@ -179,6 +179,41 @@ def test_the_matrix_shows_the_chosen_figure_and_device(page: Any) -> None:
     Select(browser.find_element(By.ID, "matrix-device")).select_by_value("host(capacity=4GiB)")
     assert len(visible(browser, "#matrix .device-table")) == 1
     assert "metric=steady_step_time_ns" in browser.current_url
+
+
+def test_two_cells_are_set_side_by_side_and_the_address_remembers(page: Any) -> None:
+    def changes(browser: webdriver.Chrome) -> list[str]:
+        rows = browser.find_elements(By.CSS_SELECTOR, ".forest-table tbody tr")
+        return [row.find_elements(By.TAG_NAME, "td")[2].text for row in rows]
+
+    browser = page("#compare")
+    Select(browser.find_element(By.ID, "compare-b")).select_by_visible_text("malloc · S03/host")
+    assert "step time after warm-up" in browser.find_element(By.CSS_SELECTOR, ".forest-table").text
+    assert "+31 %" in [text.replace("\u202f", " ") for text in changes(browser)]
+    assert len(visible(browser, "#compare-out svg.chart circle")) == 10  # pairs
+    address = browser.current_url
+    found = changes(browser)
+    assert changes(page(address[address.index("#") :])) == found
+    browser.find_element(By.ID, "compare-swap").click()
+    assert "\u221223.7 %" in [text.replace("\u202f", " ") for text in changes(browser)]
+
+
+def test_what_the_run_did_not_pair_has_values_and_no_verdict(page: Any) -> None:
+    browser = page("#compare")
+    for side, text in (("a", "growth · S03/host"), ("b", "malloc · S03/host")):
+        Select(browser.find_element(By.ID, "compare-" + side)).select_by_visible_text(text)
+    assert not visible(browser, ".forest-table .badge")
+    assert "no comparison" in browser.find_element(By.CSS_SELECTOR, ".forest-table").text
+
+
+def test_a_cell_is_pinned_from_its_own_place(page: Any) -> None:
+    browser = page("#cells")
+    browser.find_element(By.ID, "cell-find").send_keys("host malloc")
+    visible(browser, "details.cell summary")[0].click()
+    browser.find_element(By.CSS_SELECTOR, "details.cell[open]").find_element(By.LINK_TEXT, "as B").click()
+    chosen = Select(browser.find_element(By.ID, "compare-b")).first_selected_option
+    assert chosen.text == "malloc · S03/host"
+    assert browser.find_element(By.ID, "compare").rect["y"] - browser.execute_script("return scrollY") < DESKTOP[1]
 
 
 def test_a_table_is_sorted_by_its_numbers_both_ways(page: Any) -> None:
