@@ -29,3 +29,10 @@ def differing(cells: Sequence[dict[str, Any]]) -> list[str]:
 
 def axis_name(axis: str) -> str:
     return axis.replace("_", " ")
+
+
+def strategy_label(cell: dict[str, Any], varied: Sequence[str]) -> str:
+    """The allocator, and the value of every other axis in `varied`."""
+    axes = axes_of(cell)
+    others = [f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in varied if axis != "allocator"]
+    return " · ".join([cell["allocator"], *others])

@@ -13,7 +13,7 @@ from typing import Any, Sequence
 from markupsafe import Markup
 
 from reports import glossary, units
-from reports.axes import axes_of, axis_name, differing
+from reports.axes import differing, strategy_label
 from reports.chart_style import Datum, Table
 from reports.palette import AllocatorLooks
 from reports.slug import slug
@@ -64,7 +64,7 @@ def build_compare(
             by_arm.setdefault((sample["experiment"], sample["arm"]), []).append(sample)
     points = max(24, _POINTS_IN_ALL // max(1, len(by_arm)))
     metrics = [name for name in _METRICS if any(entry["values"].get(name) is not None for entry in chosen)]
-    varied = [axis for axis in differing([entry["cell"] for entry in chosen]) if axis != "allocator"]
+    varied = differing([entry["cell"] for entry in chosen])
     left_out = {(item["experiment"], item["block"]) for item in exclusions}
     data = {
         "metrics": [
@@ -107,16 +107,14 @@ def _cell(
     looks: AllocatorLooks,
 ) -> dict[str, Any]:
     cell, key = entry["cell"], (entry["experiment"], entry["arm"])
-    axes = axes_of(cell)
     group = by_arm.get(key, [])
     times = sorted(time for sample in group for time in sample["step_time_ns"][sample["warmup_steps"] :])
-    name = ", ".join([cell["workload"], cell["allocator"], *(f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in varied)])
     return {
         "key": _key(entry),
         "experiment": entry["experiment"],
         "arm": entry["arm"],
         "base": entry["baseline_arm"],
-        "name": name,
+        "name": f"{cell['workload']} · {strategy_label(cell, varied)}",
         "device": cell["device"],
         "simulated": cell["device_class"] == "meta",
         "link": "cell-" + slug(cell["cell_id"]),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
 from reports import units
-from reports.axes import axes_of, axis_name
+from reports.axes import differing, strategy_label
 from reports.chart_style import Datum, Table
 
 _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -61,15 +61,13 @@ def _table(
     headers: tuple[str, str],
 ) -> Table | None:
     """None where no group has both a size that fitted and one that did not."""
-    tried: dict[tuple[str, ...], dict[str, set[float]]] = {}
-    for entry in entries:
+    counted = [e for e in entries if e["status"] in ("ok", "oom") and size(e["cell"]) is not None]
+    varied = differing([entry["cell"] for entry in counted])
+    tried: dict[tuple[str, str, str], dict[str, set[float]]] = {}
+    for entry in counted:
         cell = entry["cell"]
-        value = size(cell)
-        if value is None or entry["status"] not in ("ok", "oom"):
-            continue
-        others = [f"{axis_name(k)} {v}" for k, v in axes_of(cell).items() if k not in ("allocator", "rules")]
-        key = (*group(cell), cell["allocator"], cell["rules"], ", ".join(others))
-        tried.setdefault(key, {"ok": set(), "oom": set()})[entry["status"]].add(value)
+        key = (*group(cell), strategy_label(cell, varied))
+        tried.setdefault(key, {"ok": set(), "oom": set()})[entry["status"]].add(size(cell) or 0)
     contested = {key[:2] for key, found in tried.items() if found["oom"]} & {
         key[:2] for key, found in tried.items() if found["ok"]
     }
@@ -84,9 +82,8 @@ def _table(
                 Datum(key[0]),
                 Datum(key[1]),
                 Datum(key[2]),
-                Datum(key[3]),
                 Datum(text(fitted) if fitted is not None else "none tried", sort=fitted),
                 Datum(text(failed) if failed is not None else "none tried", sort=failed),
             )
         )
-    return Table(("workload", "device", "allocator", "rules", *headers), rows) if rows else None
+    return Table(("workload", "device", "strategy", *headers), rows) if rows else None

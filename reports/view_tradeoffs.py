@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 from reports import units
-from reports.axes import axes_of, axis_name, differing
+from reports.axes import differing, strategy_label
 from reports.chart_style import Chart, Datum, Table, bytes_datum
 from reports.chart_tradeoff import tradeoff_chart
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
@@ -100,11 +100,11 @@ def _first_steps(samples: Sequence[dict[str, Any]]) -> dict[str, Datum]:
 
 def _group(group: Sequence[dict[str, Any]], first_steps: dict[str, Datum], looks: AllocatorLooks) -> TradeOff:
     cells = [entry["cell"] for entry in group]
-    varied = [axis for axis in differing(cells) if axis != "allocator"]
+    varied = differing(cells)
     figures = [_figures(entry) for entry in group]
     strategies = [
         Strategy(
-            label=_label(entry["cell"], varied),
+            label=strategy_label(entry["cell"], varied),
             look=looks[entry["cell"]["allocator"]],
             peak=peak,
             speed=speed,
@@ -131,11 +131,6 @@ def _group(group: Sequence[dict[str, Any]], first_steps: dict[str, Datum], looks
     )
 
 
-def _label(cell: dict[str, Any], varied: Sequence[str]) -> str:
-    axes = axes_of(cell)
-    return " · ".join([cell["allocator"], *(f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in varied)])
-
-
 def _figures(entry: dict[str, Any]) -> tuple[float, float, float, float]:
     """Peak, speed and the interval of speed, which is endless where samples are too few for one."""
     low, high = entry["intervals"].get(SPEED) or (None, None)
@@ -159,7 +154,7 @@ def _sentences(group: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[s
         if baseline is None or baseline is entry or comparison is None or comparison["theta"] is None:
             continue
         saved = baseline["values"][PEAK] - entry["values"][PEAK]
-        names = _label(entry["cell"], varied), _label(baseline["cell"], varied)
+        names = strategy_label(entry["cell"], varied), strategy_label(baseline["cell"], varied)
         sentences.append(_sentence(*names, saved, baseline["values"][PEAK], comparison))
     return sentences
 

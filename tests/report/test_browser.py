@@ -3,12 +3,17 @@ with and without scripts."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+
+from fixture import write_fixture
+
+from reports.__main__ import main
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium import webdriver  # noqa: E402
@@ -179,6 +184,28 @@ def test_the_matrix_shows_the_chosen_figure_and_device(page: Any) -> None:
     Select(browser.find_element(By.ID, "matrix-device")).select_by_value("host(capacity=4GiB)")
     assert len(visible(browser, "#matrix .device-table")) == 1
     assert "metric=steady_step_time_ns" in browser.current_url
+
+
+def test_the_matrix_is_narrowed_by_an_axis_it_has_never_heard_of(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(1, 4))
+    verdicts = json.loads((directory / "verdicts.json").read_text())
+    for place, entry in enumerate(verdicts["matrix"]):
+        entry["cell"]["offload"] = "activations(to=host)" if place % 4 < 2 else "none"
+    (directory / "verdicts.json").write_text(json.dumps(verdicts))
+    assert main([str(directory)]) == 0
+
+    def opened(place: str) -> list[Any]:
+        browser.get("about:blank")
+        browser.get((directory / "report.html").as_uri() + place)
+        return visible(browser, "#matrix .heat tbody tr")
+
+    everything = len(opened("#matrix"))
+    Select(browser.find_element(By.CSS_SELECTOR, "[data-axis=offload]")).select_by_value("activations(to=host)")
+    shown = visible(browser, "#matrix .heat tbody tr")
+    assert 0 < len(shown) < everything
+    assert all("activations(to=host)" in row.get_attribute("data-axes") for row in shown)
+    address = browser.current_url
+    assert len(opened(address[address.index("#") :])) == len(shown)
 
 
 def test_two_cells_are_set_side_by_side_and_the_address_remembers(page: Any) -> None:
