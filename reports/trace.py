@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from harness.memory import trace_file
+from reports.layout import Layout, layout_at
 
 MAXIMUM_EVENTS = 4_000_000  # beyond that the report says so instead of drawing
 _COLUMNS = ("kind", "role", "phase", "id", "op", "step", "requested_bytes", "size_bytes", "time_ns")
@@ -39,6 +40,7 @@ class Timeline:
     by_role: dict[str, numpy.ndarray]  # requested bytes
     live_at_peak: list[tuple[str, str, int]]  # op, role, bytes: the largest first
     out_of_memory: tuple[int, int] | None  # event, bytes asked for in vain
+    layout: Layout | None  # at the peak; None where addresses mean nothing
     broken: list[str]  # invariants that do not hold, in words
 
     @property
@@ -123,6 +125,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
         by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
         live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
         out_of_memory=out_of_memory,
+        layout=layout_at(kinds, roles, columns, peak),
         broken=broken[:3] + check(totals, header["capacity_bytes"]),
         **totals,
     )

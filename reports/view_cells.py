@@ -10,12 +10,15 @@ from typing import Any, Sequence
 from reports import chart_memory, chart_steps, trace, units
 from reports.cell_tables import LadderRow, facts, ladder, ladder_alerts, oom_facts, samples_table
 from reports.chart_roles import roles_chart
+from reports.chart_segments import segments_chart
+from reports.chart_sizes import sizes_chart
 from reports.chart_style import Chart, Datum, Table
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
 MAXIMUM_CHARTED_CELLS = 60  # the page must stay a few MB
 _POINTS_IN_ALL = 32_000
+MAXIMUM_OPS = 10  # of those that made what is live at the peak
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,9 @@ def _charts(
                 )
             )
             charts.append(chart_memory.peak_step_chart(f"{anchor}-peak", timeline, look, budget=budget))
+            if timeline.layout is not None:
+                charts.append(segments_chart(f"{anchor}-map", timeline.layout, budget=budget))
+                charts.append(sizes_chart(f"{anchor}-sizes", timeline.layout, look))
             largest = _largest(timeline)
             notes.append(f"Timeline recorded in block {sample['block']}, arm {sample['arm']}.")
     charts.append(chart_steps.steps_chart(f"{anchor}-steps", samples, look))
@@ -176,6 +182,10 @@ def _charts(
 def _largest(timeline: trace.Timeline) -> Table:
     rows = [
         (Datum(op), Datum(role.replace("_", " ")), Datum(units.bytes_(size), units.exact(size, "bytes"), size))
-        for op, role, size in timeline.live_at_peak[:10]
+        for op, role, size in timeline.live_at_peak[:MAXIMUM_OPS]
     ]
+    rest = timeline.live_at_peak[MAXIMUM_OPS:]
+    if rest:
+        left = sum(size for _, _, size in rest)
+        rows.append((Datum(f"{len(rest):,} more"), Datum(""), Datum(units.bytes_(left), units.exact(left, "bytes"), left)))
     return Table(("made by", "role", "requested"), rows)
