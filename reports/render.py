@@ -26,7 +26,7 @@ from reports.view_summary import build_summary
 from reports.view_tradeoffs import build_tradeoffs
 
 TEMPLATES = Path(__file__).with_name("templates")
-MAXIMUM_EMBEDDED = 2 * 2**20  # bytes of verdicts.json carried along for download
+MAXIMUM_EMBEDDED = 2**20  # bytes of verdicts.json carried along for download
 
 
 def render(data: RunData) -> str:

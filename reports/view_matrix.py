@@ -12,6 +12,10 @@ from reports.glossary import Word
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
+# The page must stay a few MB: in large runs the tables offer fewer figures, and the list has fewer rows.
+_MAXIMUM_FIGURES = 4000
+_FEWEST_METRICS = 3
+_MAXIMUM_ROWS = 250
 # Shade by distance from the best of the row; the last has no upper end.
 HEAT_STEPS = (1.0005, 1.03, 1.1, 1.3, 1.7, 2.5)
 
@@ -66,6 +70,8 @@ class Matrix:
     all_metrics: Sequence[tuple[str, str]]  # those of the list
     tables: Sequence[DeviceTable]
     devices: Sequence[str]
+    entries: int
+    offered: int  # figures there would be room for in a smaller run
     repeated: int  # entries left out because another experiment measured the same cell more often
     selectors: Sequence[tuple[str, str, Sequence[str]]]  # axis, words, the values this run has
     flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
@@ -73,7 +79,8 @@ class Matrix:
 
 def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Matrix:
     all_metrics = _metrics(entries)
-    metrics = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    offered = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    metrics = offered[: max(_FEWEST_METRICS, _MAXIMUM_FIGURES // max(len(entries), 1))]
     baselines = {(entry["experiment"], entry["baseline_arm"]) for entry in entries}
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in entries:
@@ -90,9 +97,11 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
         all_metrics=[(metric, glossary.metric(metric)) for metric in all_metrics],
         tables=tables,
         devices=list(dict.fromkeys(device for _, device in groups)),
+        entries=len(entries),
+        offered=len(offered),
         repeated=len(entries) - shown,
         selectors=[(axis, axis_name(axis), _values(entries, axis)) for axis in selectors],
-        flat=[_flat(entry, all_metrics) for entry in entries],
+        flat=[_flat(entry, all_metrics) for entry in entries[:_MAXIMUM_ROWS]],
     )
 
 
