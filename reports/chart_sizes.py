@@ -19,7 +19,7 @@ def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
     present = range(min([*blocks, *holes]), max([*blocks, *holes]) + 1)
     title = "Sizes of blocks and holes at the peak"
     figure = new_figure(20 * len(present) + 34)
-    axes = add_axes(figure, 78, 4, 78, 26)
+    axes = add_axes(figure, 78, 4, 116, 26)
     axes.grid(False)
     axes.spines["bottom"].set_visible(False)
     axes.set_xticks([])

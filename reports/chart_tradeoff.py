@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], table: Table) -> Chart:
     """`strategies` in order of memory; `table` is the data behind the chart."""
     figure = new_figure(320)
-    axes = add_axes(figure, 78, 34, 20, 46)
+    axes = add_axes(figure, 78, 34, 20, 54)
     xticks = nice_bytes_ticks(max(strategy.peak for strategy in strategies))
     yticks = nice_ticks(max(strategy.high if strategy.bounded else strategy.speed for strategy in strategies) * 1.02)
     axes.set_xticks(xticks)
     axes.set_yticks(yticks)
-    axes.set_xlim(0, xticks[-1])
+    axes.set_xlim(0, xticks[-1] * 1.02)  # so that no mark is cut in half
     axes.set_ylim(0, yticks[-1])
     axes.xaxis.set_major_formatter(lambda tick, _: units.bytes_(tick) if tick else "0")
     format_value_axis(axes, units.plain)
-    axes.set_xlabel("peak reserved, less is better", color=colour("muted"), labelpad=2)
+    axes.set_xlabel("peak reserved, less is better", color=colour("muted"), labelpad=9)
     axes.annotate(
         "samples per second, more is better", (0, 1), xycoords="axes fraction", xytext=(-70, 14),
         textcoords="offset points", color=colour("ink"),
