@@ -1,4 +1,6 @@
-"""python3 -m reports [watch] DIR [--out FILE]: writes the page; the last line says where it lies."""
+"""python3 -m reports RUN_DIR [--html FILE --md FILE …]: writes the report, or exports;
+python3 -m reports watch DIR [--out FILE]: the page of a watched process tree.
+The last line says where the last of them lies."""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from reports.read import InputError, read_run
+from reports.exports import FORMATS
+from reports.read import InputError, read_changes, read_run
 from reports.read_watch import read_watch
-from reports.render import render, render_page
+from reports.render import render, render_changes, render_page
 from reports.view_cost import build_cost
 from reports.view_watch import build_watch
 
@@ -19,33 +22,65 @@ USAGE_ERROR = 2
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    watched = words[:1] == ["watch"]
-    parser = argparse.ArgumentParser(
-        prog="python3 -m reports watch" if watched else "python3 -m reports",
-        description="Writes the HTML page of a watched process tree."
-        if watched
-        else "Writes the HTML report of a run directory; `watch DIR` that of a watched process tree.",
-    )
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help=f"what `headroom {'watch' if watched else 'run'}` wrote"
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
-    options = parser.parse_args(words[1:] if watched else words)
-    target = options.out or options.directory / "report.html"
+    write = _watched if words[:1] == ["watch"] else _report
     try:
-        if watched:
-            _write(target, render_page("watch.html", watch=build_watch(read_watch(options.directory))))
-            print(target.resolve())
-            return 0
-        data = read_run(options.directory)
-        _write(target, render(data))
+        written = write(words)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
-    if cost := build_cost(data.run):
-        print(f"Cost of measuring: {cost.sentence}")
-    print(target.resolve())
+    for target in written:
+        print(target.resolve())
     return 0
+
+
+def _watched(words: list[str]) -> list[Path]:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m reports watch", description="Writes the HTML page of a watched process tree."
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="what `headroom watch` wrote")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
+    options = parser.parse_args(words[1:])
+    target: Path = options.out or options.directory / "report.html"
+    _write(target, render_page("watch.html", watch=build_watch(read_watch(options.directory))))
+    return [target]
+
+
+def _report(words: list[str]) -> list[Path]:
+    options = _parse(words)
+    directory: Path = options.run_directory
+    changes = read_changes(options.changes, options.before) if options.before else None
+    data = read_run(directory)
+    wanted = [format for format in FORMATS if getattr(options, format.name) is not None]
+    for format in wanted:
+        if changes and not format.compares:
+            raise InputError(f"--{format.name} is of one run: leave out {options.before} to have it.")
+    written = []
+    if options.html or not wanted:
+        target = options.html or directory / ("changes.html" if changes else "report.html")
+        _write(target, render_changes(data, changes) if changes else render(data))
+        written.append(target)
+    for format in wanted:
+        _write(getattr(options, format.name), format.write(data, changes))
+        written.append(getattr(options, format.name))
+    if not changes and (cost := build_cost(data.run)):
+        print(f"Cost of measuring: {cost.sentence}")
+    return written
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m reports", description="Writes the HTML report of a run directory, or exports."
+    )
+    parser.add_argument("run_directory", type=Path, metavar="RUN_DIR", help="what `headroom run` wrote")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")
+    for format in FORMATS:
+        parser.add_argument(f"--{format.name}", type=Path, metavar="FILE", help=format.what)
+    parser.add_argument("--before", type=Path, metavar="RUN_DIR", help="the earlier of two runs; needs --changes")
+    parser.add_argument("--changes", type=Path, metavar="FILE", help="headroom compare BEFORE RUN_DIR --json")
+    options = parser.parse_args(words)
+    if (options.before is None) != (options.changes is None):
+        parser.error("--before and --changes go together")
+    return options
 
 
 def _write(target: Path, text: str) -> None:
@@ -53,7 +88,7 @@ def _write(target: Path, text: str) -> None:
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=".report-", delete=False
+            "w", encoding="utf-8", errors="replace", newline="", dir=target.parent, prefix=".report-", delete=False
         ) as stream:
             temporary = Path(stream.name)
             stream.write(text)
@@ -62,7 +97,7 @@ def _write(target: Path, text: str) -> None:
     except OSError as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise InputError(f"{target}: cannot be written: {error.strerror}. Choose another place with --out.") from None
+        raise InputError(f"{target}: cannot be written: {error.strerror}. Name another file.") from None
 
 
 def _umask() -> int:

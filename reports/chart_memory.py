@@ -151,11 +151,9 @@ def _mib(values: numpy.ndarray) -> list[float]:
 
 
 def _axis(timeline: Timeline) -> tuple[numpy.ndarray, bool]:
-    time = timeline.time_ns
-    computes = not str(timeline.header["device"]).startswith("meta")
-    if computes and time[-1] > time[0] and bool((numpy.diff(time) >= 0).all()):
-        return time.astype(float), True
-    return numpy.arange(len(time), dtype=float), False
+    if timeline.timed:
+        return timeline.time_ns.astype(float), True
+    return numpy.arange(len(timeline.time_ns), dtype=float), False
 
 
 def thin_together(arrays: Sequence[numpy.ndarray], budget: int) -> numpy.ndarray:

@@ -118,7 +118,8 @@ def _draw_allocations(axes: Axes, allocations: Sequence[int]) -> None:
     axes.set_yticks(ticks)
     axes.set_ylim(0, max(ticks[-1], 1) * 1.25)
     axes.yaxis.set_major_formatter(lambda tick, _: units.plain(tick))
-    if len(allocations) <= 30:
+    # Only where the figures do not run into each other, on a phone neither.
+    if len(allocations) * len(str(top)) <= 40:
         for step, count in zip(steps, allocations):
             axes.annotate(
                 units.plain(count),

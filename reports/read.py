@@ -32,6 +32,38 @@ class RunData:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What `headroom compare --json` found between two runs, and the earlier of them."""
+
+    before: RunData
+    cells: list[dict[str, Any]]
+    missing: list[str]
+    added: list[str]
+    environment: list[dict[str, str]]
+    not_compared: str
+
+    def worse(self) -> list[dict[str, Any]]:
+        return [cell for cell in self.cells if cell["outcome"] == "worse"]
+
+    def verdicts_before(self) -> dict[str, str]:
+        """Claim → verdict."""
+        return {claim["id"]: claim["verdict"] for claim in (self.before.verdicts or {"claims": []})["claims"]}
+
+
+def read_changes(file: Path, before: Path) -> Changes:
+    """`file` is what `headroom compare BEFORE AFTER --json` printed. Raises InputError."""
+    record = _check(_parse(_text(file), file), "changes", str(file))
+    return Changes(
+        read_run(before),
+        record["cells"],
+        record["missing"],
+        record["new"],
+        record["environment"],
+        record["not_compared"],
+    )
+
+
 def read_run(directory: Path) -> RunData:
     """Loads run.json, samples.jsonl and, where present, verdicts.json. Raises InputError."""
     if not directory.is_dir():

@@ -14,16 +14,19 @@ from markupsafe import Markup
 from reports import glossary, units
 from reports.evidence import ArmIndex
 from reports.palette import AllocatorLooks, split_spec
-from reports.read import RunData
+from reports.read import Changes, RunData
+from reports.view_changes import MAXIMUM_ROWS, build_changes
 from reports.view_cells import build_cells
 from reports.view_claims import build_claims
+from reports.view_compare import build_compare
 from reports.view_cost import build_cost
 from reports.view_instrument import build_instrument, control_experiments
 from reports.view_matrix import build_matrix
 from reports.view_summary import build_summary
+from reports.view_tradeoffs import build_tradeoffs
 
 TEMPLATES = Path(__file__).with_name("templates")
-MAXIMUM_EMBEDDED = 2 * 2**20  # bytes of verdicts.json carried along for download
+MAXIMUM_EMBEDDED = 2**20  # bytes of verdicts.json carried along for download
 
 
 def render(data: RunData) -> str:
@@ -33,6 +36,7 @@ def render(data: RunData) -> str:
     arms = ArmIndex(data.samples, matrix_entries)
     controls = control_experiments(data.run)
     measured = [sample for sample in data.samples if sample["experiment"] not in controls]
+    entries = [entry for entry in matrix_entries if entry["experiment"] not in controls]
     cells = build_cells(data.directory, measured, matrix_entries, looks)
     return render_page(
         "page.html",
@@ -42,6 +46,8 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
+        compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
+        tradeoffs=build_tradeoffs(measured, entries, looks),
         cost=build_cost(data.run),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
@@ -51,10 +57,25 @@ def render(data: RunData) -> str:
     )
 
 
+def render_changes(data: RunData, changes: Changes) -> str:
+    """The page of two runs: `data` is the later one."""
+    return render_page(
+        "changes_page.html",
+        run=data.run,
+        before=changes.before.run,
+        changes=build_changes(data, changes),
+        missing=changes.missing,
+        added=changes.added,
+        most=MAXIMUM_ROWS,
+        environment=changes.environment,
+        not_compared=changes.not_compared,
+    )
+
+
 def render_page(template: str, **values: Any) -> str:
     """One template with the style, the script and the filters that all pages share."""
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
-    script = _asset("report.js")
+    script = _asset("report.js") + _asset("compare.js")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from harness.memory import trace_file
+from reports.layout import Layout, layout_at
 
 MAXIMUM_EVENTS = 4_000_000  # beyond that the report says so instead of drawing
 _COLUMNS = ("kind", "role", "phase", "id", "op", "step", "requested_bytes", "size_bytes", "time_ns")
@@ -32,13 +33,22 @@ class Timeline:
     step: numpy.ndarray
     phase: numpy.ndarray
     time_ns: numpy.ndarray
+    op: numpy.ndarray  # index of op_names; −1 outside ops
     requested: numpy.ndarray
     allocated: numpy.ndarray
     reserved: numpy.ndarray
     by_role: dict[str, numpy.ndarray]  # requested bytes
     live_at_peak: list[tuple[str, str, int]]  # op, role, bytes: the largest first
     out_of_memory: tuple[int, int] | None  # event, bytes asked for in vain
+    layout: Layout | None  # at the peak; None where addresses mean nothing
     broken: list[str]  # invariants that do not hold, in words
+
+    @property
+    def timed(self) -> bool:
+        """Whether time means something: on meta nothing is computed."""
+        time = self.time_ns
+        computes = not str(self.header["device"]).startswith("meta")
+        return computes and bool(time[-1] > time[0]) and bool((numpy.diff(time) >= 0).all())
 
     @property
     def peak(self) -> int:
@@ -111,9 +121,11 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
         step=arrays["step"],
         phase=arrays["phase"],
         time_ns=arrays["time_ns"],
+        op=numpy.where(arrays["op"] < len(op_names), arrays["op"], -1),
         by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
         live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
         out_of_memory=out_of_memory,
+        layout=layout_at(kinds, roles, columns, peak),
         broken=broken[:3] + check(totals, header["capacity_bytes"]),
         **totals,
     )

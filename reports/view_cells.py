@@ -10,12 +10,18 @@ from typing import Any, Sequence
 from reports import chart_memory, chart_steps, trace, units
 from reports.cell_tables import LadderRow, facts, ladder, ladder_alerts, oom_facts, samples_table
 from reports.chart_roles import roles_chart
+from reports.chart_segments import segments_chart
+from reports.chart_sizes import sizes_chart
 from reports.chart_style import Chart, Datum, Table
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
-MAXIMUM_CHARTED_CELLS = 60  # the page must stay a few MB
-_POINTS_IN_ALL = 32_000
+# The page must stay a few MB, whatever the run.
+_MANY_CELLS = 200
+_CHARTED = (40, 20)  # cells with charts: of few cells, of many
+_DETAILED = (120, 60)  # cells with ladder and samples; of further ones there is a line
+_POINTS_IN_ALL = 16_000
+MAXIMUM_OPS = 10  # of those that made what is live at the peak
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class CellView:
     facts: Sequence[tuple[str, Datum]]
     largest: Table | None
     oom: Sequence[tuple[str, Datum]]
-    samples: Table
+    samples: Table | None
     notes: Sequence[str] = field(default_factory=tuple)
     alerts: Sequence[str] = field(default_factory=tuple)
     lowering_rules: str = ""
@@ -58,11 +64,12 @@ def build_cells(
     for sample in samples:
         cells.setdefault(sample["cell"]["cell_id"], sample["cell"])
         by_cell.setdefault(sample["cell"]["cell_id"], []).append(sample)
+    charted, detailed = (limits[len(cells) > _MANY_CELLS] for limits in (_CHARTED, _DETAILED))
     traced = sum(1 for group in by_cell.values() if _traced(group))
-    budget = max(160, min(600, _POINTS_IN_ALL // max(traced, 1)))
+    budget = max(160, min(600, _POINTS_IN_ALL // max(min(traced, charted), 1)))
     # Where charts must be rationed, measured cells come before simulated ones.
     ranked = sorted(by_cell, key=lambda cell_id: cells[cell_id]["device_class"] == "meta")
-    drawn = set(ranked[:MAXIMUM_CHARTED_CELLS])
+    drawn, told = set(ranked[:charted]), set(ranked[:detailed])
     return [
         _cell(
             directory,
@@ -71,6 +78,7 @@ def build_cells(
             entries.get(cell_id),
             looks,
             budget if cell_id in drawn or cell_id not in by_cell else 0,
+            detailed=cell_id in told,
         )
         for cell_id, cell in cells.items()
     ]
@@ -87,6 +95,8 @@ def _cell(
     entry: dict[str, Any] | None,
     looks: AllocatorLooks,
     budget: int,
+    *,
+    detailed: bool,
 ) -> CellView:
     anchor = "cell-" + slug(cell["cell_id"])
     look = looks[cell["allocator"]]
@@ -99,7 +109,12 @@ def _cell(
         statuses[entry["status"].replace("_", " ")] = 0
     order = ("crash", "timeout", "oom", "invalid", "unsupported", "ok")
     ranked = sorted(statuses.items(), key=lambda item: order.index(item[0]) if item[0] in order else -1)
-    if shown is not None and len(samples) > 1:
+    if not detailed and samples:
+        notes = [
+            "This page has ladder and samples of some of its cells only, measured ones first; this is not among "
+            "them. headroom report with --csv writes all samples."
+        ]
+    elif shown is not None and len(samples) > 1:
         notes.append(f"Ladder and split are those of block {shown['block']}, arm {shown['arm']}.")
     return CellView(
         anchor=anchor,
@@ -115,11 +130,11 @@ def _cell(
         step_time=_judged(entry, "steady_step_time_ns", "ns"),
         throughput=_judged(entry, "throughput_samples_per_s", "samples/s"),
         charts=charts,
-        ladder=ladder(shown) if shown else (),
-        facts=facts(shown) if shown else (),
+        ladder=ladder(shown) if shown and detailed else (),
+        facts=facts(shown) if shown and detailed else (),
         largest=largest,
         oom=oom_facts(samples),
-        samples=samples_table(samples),
+        samples=samples_table(samples) if detailed else None,
         notes=notes,
         alerts=alerts,
         lowering_rules=next((s["lowering_rules"] for s in samples if s["lowering_rules"]), ""),
@@ -137,7 +152,7 @@ def _charts(
 ) -> tuple[list[Chart], Table | None]:
     if budget == 0:
         notes.append(
-            f"This page has charts for {MAXIMUM_CHARTED_CELLS} cells, measured ones first; this is not among them."
+            "This page has charts for some of its cells only, measured ones first; this is not among them."
         )
         return [], None
     charts: list[Chart | None] = []
@@ -162,6 +177,9 @@ def _charts(
                 )
             )
             charts.append(chart_memory.peak_step_chart(f"{anchor}-peak", timeline, look, budget=budget))
+            if timeline.layout is not None:
+                charts.append(segments_chart(f"{anchor}-map", timeline.layout, budget=budget))
+                charts.append(sizes_chart(f"{anchor}-sizes", timeline.layout, look))
             largest = _largest(timeline)
             notes.append(f"Timeline recorded in block {sample['block']}, arm {sample['arm']}.")
     charts.append(chart_steps.steps_chart(f"{anchor}-steps", samples, look))
@@ -176,6 +194,10 @@ def _charts(
 def _largest(timeline: trace.Timeline) -> Table:
     rows = [
         (Datum(op), Datum(role.replace("_", " ")), Datum(units.bytes_(size), units.exact(size, "bytes"), size))
-        for op, role, size in timeline.live_at_peak[:10]
+        for op, role, size in timeline.live_at_peak[:MAXIMUM_OPS]
     ]
+    rest = timeline.live_at_peak[MAXIMUM_OPS:]
+    if rest:
+        left = sum(size for _, _, size in rest)
+        rows.append((Datum(f"{len(rest):,} more"), Datum(""), Datum(units.bytes_(left), units.exact(left, "bytes"), left)))
     return Table(("made by", "role", "requested"), rows)

@@ -7,24 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Sequence
 
 from reports import glossary, units
+from reports.axes import axes_of, axis_name, differing
 from reports.glossary import Word
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
-# Axes that go into the row's name when they differ within the run.
-_OTHER_AXES = (
-    "rules",
-    "execution",
-    "pipeline",
-    "optimizer",
-    "accumulation",
-    "checkpointing",
-    "precision",
-    "pruning",
-    "distribution",
-    "warmup_steps",
-    "measured_steps",
-)
+# The page must stay a few MB: in large runs the tables offer fewer figures, and the list has fewer rows.
+_MAXIMUM_FIGURES = 4000
+_FEWEST_METRICS = 3
+_MAXIMUM_ROWS = 250
 # Shade by distance from the best of the row; the last has no upper end.
 HEAT_STEPS = (1.0005, 1.03, 1.1, 1.3, 1.7, 2.5)
 
@@ -57,7 +48,8 @@ class MatrixCell:
 class MatrixRow:
     workload: SpecText
     label: str  # the parameters in which rows differ
-    extra: str
+    extra: str  # axes in which they do
+    axes: dict[str, str]  # of those that can be selected
     cells: Sequence[MatrixCell | None]
 
 
@@ -78,20 +70,25 @@ class Matrix:
     all_metrics: Sequence[tuple[str, str]]  # those of the list
     tables: Sequence[DeviceTable]
     devices: Sequence[str]
+    entries: int
+    offered: int  # figures there would be room for in a smaller run
     repeated: int  # entries left out because another experiment measured the same cell more often
+    selectors: Sequence[tuple[str, str, Sequence[str]]]  # axis, words, the values this run has
     flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
 
 
 def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Matrix:
     all_metrics = _metrics(entries)
-    metrics = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    offered = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    metrics = offered[: max(_FEWEST_METRICS, _MAXIMUM_FIGURES // max(len(entries), 1))]
     baselines = {(entry["experiment"], entry["baseline_arm"]) for entry in entries}
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in entries:
         groups.setdefault((_family(entry["experiment"]), entry["cell"]["device"]), []).append(entry)
+    selectors = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
     tables, shown = [], 0
     for (family, device), members in groups.items():
-        table, used = _table(family, device, members, metrics, baselines, looks)
+        table, used = _table(family, device, members, metrics, baselines, looks, selectors)
         tables.append(table)
         shown += used
     return Matrix(
@@ -100,8 +97,11 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
         all_metrics=[(metric, glossary.metric(metric)) for metric in all_metrics],
         tables=tables,
         devices=list(dict.fromkeys(device for _, device in groups)),
+        entries=len(entries),
+        offered=len(offered),
         repeated=len(entries) - shown,
-        flat=[_flat(entry, all_metrics) for entry in entries],
+        selectors=[(axis, axis_name(axis), _values(entries, axis)) for axis in selectors],
+        flat=[_flat(entry, all_metrics) for entry in entries[:_MAXIMUM_ROWS]],
     )
 
 
@@ -117,21 +117,23 @@ def _table(
     metrics: Sequence[str],
     baselines: set[tuple[str, str | None]],
     looks: AllocatorLooks,
+    selectors: Sequence[str],
 ) -> tuple[DeviceTable, int]:
     """The table and how many entries it shows: of two with the same cell, the better measured."""
-    extra_axes = [axis for axis in _OTHER_AXES if len({repr(entry["cell"][axis]) for entry in entries}) > 1]
+    extra_axes = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
+    steps_differ = len({(entry["cell"]["warmup_steps"], entry["cell"]["measured_steps"]) for entry in entries}) > 1
     chosen: dict[tuple[str, str, str], dict[str, Any]] = {}
     for entry in entries:
-        key = (*_row_key(entry["cell"], extra_axes), entry["cell"]["allocator"])
+        key = (*_row_key(entry["cell"], extra_axes, steps_differ), entry["cell"]["allocator"])
         if key not in chosen or entry["samples"] > chosen[key]["samples"]:
             chosen[key] = entry
     present = {allocator for _, _, allocator in chosen}
     allocators = [spec for spec in looks.ordered() if spec in present]
-    shared = _shared_parameters([workload for workload, _, _ in chosen])
+    shared = _shared_parameters([workload for workload, _ in dict.fromkeys(key[:2] for key in chosen)])
     rows = []
     for workload, extra in dict.fromkeys(key[:2] for key in chosen):
         row = [chosen.get((workload, extra, allocator)) for allocator in allocators]
-        rows.append(_row(row, extra, shared, metrics, baselines))
+        rows.append(_row(row, extra, shared, metrics, baselines, selectors))
     table = DeviceTable(
         family=family,
         device=device,
@@ -160,15 +162,23 @@ def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 def _shared_parameters(workloads: Sequence[str]) -> list[str]:
     """What need not be repeated in every row."""
-    parameters = [split_spec(workload).parameters.split(", ") for workload in dict.fromkeys(workloads)]
-    if len(parameters) < 2:
+    if len(workloads) < 2:
         return []
+    parameters = [split_spec(workload).parameters.split(", ") for workload in dict.fromkeys(workloads)]
     return [part for part in parameters[0] if part and all(part in other for other in parameters[1:])]
 
 
-def _row_key(cell: dict[str, Any], extra_axes: Sequence[str]) -> tuple[str, str]:
-    extra = ", ".join(f"{axis.replace('_', ' ')} {cell[axis]}" for axis in extra_axes)
-    return cell["workload"], extra
+def _row_key(cell: dict[str, Any], extra_axes: Sequence[str], steps_differ: bool) -> tuple[str, str]:
+    axes = axes_of(cell)
+    extra = [f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in extra_axes]
+    if steps_differ:  # no strategy, and yet another figure
+        extra.append(f"{cell['warmup_steps']} warm-up and {cell['measured_steps']} measured steps")
+    return cell["workload"], ", ".join(extra)
+
+
+def _values(entries: Sequence[dict[str, Any]], axis: str) -> list[str]:
+    """In the order of the run."""
+    return list(dict.fromkeys(axes_of(entry["cell"]).get(axis, "none") for entry in entries))
 
 
 def _row(
@@ -177,6 +187,7 @@ def _row(
     shared: Sequence[str],
     metrics: Sequence[str],
     baselines: set[tuple[str, str | None]],
+    selectors: Sequence[str],
 ) -> MatrixRow:
     first = next(entry for entry in row if entry is not None)
     best: dict[str, float] = {}
@@ -190,6 +201,7 @@ def _row(
         workload=workload,
         label=", ".join(part for part in workload.parameters.split(", ") if part not in shared),
         extra=extra,
+        axes={axis: axes_of(first["cell"]).get(axis, "none") for axis in selectors},
         cells=[None if entry is None else _cell(entry, metrics, best, baselines) for entry in row],
     )
 

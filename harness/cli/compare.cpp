@@ -1,18 +1,12 @@
 // headroom compare: what became of the exact metrics between two stored runs.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "harness/cli/changes_json.h"
 #include "harness/cli/commands.h"
 #include "harness/run/compare_runs.h"
 
 namespace headroom {
 namespace {
-
-constexpr const char* kWhyNoTimes =
-    "Times are not compared: between two runs the machine drifts, and judging identical arms so "
-    "raised a false alarm in 45.9 % of simulated cases; put both into one run instead, where they "
-    "alternate.";
 
 void print_cells(const RunChanges& changes) {
   std::size_t same = 0;
@@ -34,42 +28,12 @@ void print_environment(const RunChanges& changes) {
     fmt::print("{} was '{}' and is '{}'.\n", what, first, second);
 }
 
-nlohmann::ordered_json to_json(const CellChange& cell) {
-  nlohmann::ordered_json json = {{"experiment", cell.experiment},
-                                 {"arm", cell.arm},
-                                 {"outcome", to_string(cell.outcome)},
-                                 {"sentence", cell.sentence + "."}};
-  json["changes"] = nlohmann::ordered_json::array();
-  for (const MetricChange& change : cell.changes)
-    json["changes"].push_back({{"metric", change.metric->name},
-                               {"unit", change.metric->unit},
-                               {"before", change.before},
-                               {"after", change.after},
-                               {"outcome", to_string(change.outcome)}});
-  return json;
-}
-
-nlohmann::ordered_json to_json(const RunChanges& changes) {
-  nlohmann::ordered_json json;
-  json["regression"] = changes.has_regression();
-  json["not_compared"] = kWhyNoTimes;
-  json["missing"] = changes.missing;
-  json["new"] = changes.added;
-  json["environment"] = nlohmann::ordered_json::array();
-  for (const auto& [what, first, second] : changes.environment)
-    json["environment"].push_back({{"what", what}, {"before", first}, {"after", second}});
-  json["cells"] = nlohmann::ordered_json::array();
-  for (const CellChange& cell : changes.cells) json["cells"].push_back(to_json(cell));
-  return json;
-}
-
 }  // namespace
 
 ExitCode compare_command(const CompareOptions& options) {
   const RunChanges changes = compare_runs(read_run(options.first), read_run(options.second));
   if (options.json) {
-    fmt::print("{}\n", to_json(changes).dump(1, ' ', false,
-                                             nlohmann::ordered_json::error_handler_t::replace));
+    fmt::print("{}\n", changes_json(changes));
   } else {
     print_cells(changes);
     print_environment(changes);

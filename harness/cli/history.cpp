@@ -1,10 +1,10 @@
 #include "harness/cli/history.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 
 #include "harness/base/error.h"
 #include "harness/base/home.h"
+#include "harness/base/scratch_directory.h"
 #include "harness/base/subprocess.h"
 #include "harness/cli/python.h"
 #include "harness/memory/trace_io.h"
@@ -13,30 +13,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Goes with its contents when the last user is done.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "headroom-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw InputError(
-          fmt::format("{}: no directory can be made there; set TMPDIR to one that "
-                      "can be written",
-                      fs::temp_directory_path().string()));
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 void check_is_file(const fs::path& file) {
   if (!fs::is_regular_file(file))
@@ -79,7 +55,7 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
 Trace read_history(const fs::path& file) {
   check_is_file(file);
   if (is_trace(file.string())) return read_trace(file.string());
-  const TemporaryDirectory directory;
+  const ScratchDirectory directory;
   const fs::path converted = directory.path() / (std::string("converted") + kTraceExtension);
   convert_history(file, converted, "headroom");
   return read_trace(converted.string());

@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(Examples
   headroom run --resume runs/RUN --rerun inconclusive     more blocks where the noise won
   headroom verify S02 runs/RUN          the verdict on a claim: why, on which data, what would change it
   headroom compare runs/A runs/B --fail-on worse          bytes and counts, cell by cell
-  headroom report runs/RUN              write the report again
+  headroom report runs/RUN              write the report again; --md, --junit … for other programs
   headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a machine like it
   headroom merge runs/FIRST runs/SECOND          one run of both
   headroom replay snapshot.pickle --capacity 24GiB
@@ -219,6 +219,26 @@ CLI::App& add_compare(CLI::App& app, CompareOptions& compare) {
           "worse: exit status 10 when a cell is worse by over 1 %")
       ->check(CLI::IsMember({"worse"}));
   command->add_flag("--json", compare.json, "For programs");
+  return *command;
+}
+
+CLI::App& add_report(CLI::App& app, ReportOptions& report) {
+  CLI::App* command =
+      app.add_subcommand("report", "Write the report of a recorded run, or of what changed in two");
+  command->footer(R"(Examples
+  headroom report runs/RUN                       runs/RUN/report.html
+  headroom report runs/RUN --md summary.md --junit results.xml      for a CI job
+  headroom report runs/RUN --perfetto trace.json                    for ui.perfetto.dev
+  headroom report runs/A runs/B --html changes.html                 bytes and counts of both
+
+Without a file, the page is written beside the results. In JUnit, a verdict that changed and a cell
+that got worse since run A are failures, crashes are errors, and what is inconclusive or cannot be
+tested here is skipped. For a single trace in PyTorch's viewer there is headroom export.)");
+  command->add_option("run", report.run, "A run directory; with a second one, the earlier")
+      ->required();
+  command->add_option("run_b", report.second, "The later run directory");
+  for (const auto& [format, what] : report_formats())
+    command->add_option("--" + format, report.files[format], what);
   return *command;
 }
 
@@ -432,6 +452,17 @@ CLI::App& add_command(CLI::App& app, const char* name, const char* summary, cons
 
 }  // namespace
 
+const std::map<std::string, std::string>& report_formats() {
+  static const std::map<std::string, std::string> formats = {
+      {"html", "The page (default, beside the results)"},
+      {"md", "A job summary in Markdown"},
+      {"junit", "JUnit XML"},
+      {"gbench", "Google Benchmark's JSON, for its compare.py"},
+      {"csv", "Every sample as a row"},
+      {"perfetto", "Recorded traces for ui.perfetto.dev or chrome://tracing"}};
+  return formats;
+}
+
 std::chrono::seconds parse_duration(const std::string& text, const std::string& where) {
   static const std::map<std::string, int> units = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
   int count = 0;
@@ -490,8 +521,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
     own.erase(dashes, own.end());
   }
   const WatchArguments watch(app, std::move(watched));
-  const CLI::App& report_command =
-      add_command(app, "report", "Write the report of a recorded run", "run", report.run);
+  const CLI::App& report_command = add_report(app, report);
   const CLI::App* doctor_command =
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
   const CLI::App& compare_command = add_compare(app, compare);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -46,6 +47,8 @@ struct VerifyOptions {
 
 struct ReportOptions {
   std::filesystem::path run;
+  std::filesystem::path second;                        // "" = the report of one run
+  std::map<std::string, std::filesystem::path> files;  // by format, as report_formats() names it
 };
 
 struct ReplayOptions {
@@ -135,6 +138,9 @@ using Command =
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
+
+// What headroom report writes: name of the option → what it is.
+const std::map<std::string, std::string>& report_formats();
 
 // "2/4". Throws InputError.
 Shard parse_shard(const std::string& text);

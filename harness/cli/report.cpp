@@ -1,16 +1,24 @@
-// headroom report: hands a run directory to the Python that makes the page.
+// headroom report: hands run directories to the Python that makes pages and exports of them.
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "harness/base/home.h"
+#include "harness/base/scratch_directory.h"
 #include "harness/base/subprocess.h"
+#include "harness/cli/changes_json.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/python.h"
 
 namespace headroom {
+namespace {
 
-std::filesystem::path write_report(const std::filesystem::path& run) {
-  if (!std::filesystem::exists(run / "run.json"))
+namespace fs = std::filesystem;
+
+// Runs `python -m reports` on `run` and returns what it printed: lines, the last ones paths.
+std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
+  if (!fs::exists(run / "run.json"))
     throw InputError(
         fmt::format("{}: not a run directory, there is no run.json in it", run.string()));
   const std::string again =
@@ -23,8 +31,10 @@ std::filesystem::path write_report(const std::filesystem::path& run) {
                     "(Debian: apt install python3-jinja2 python3-jsonschema "
                     "python3-matplotlib python3-zstandard); {}",
                     fmt::join(report_modules(), ", "), again));
+  std::vector<std::string> argv = {python, "-m", "reports", fs::absolute(run).string()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
   const SubprocessResult said =
-      run_subprocess({.argv = {python, "-m", "reports", std::filesystem::absolute(run).string()},
+      run_subprocess({.argv = argv,
                       .timeout = std::chrono::minutes{10},
                       .environment = {"PYTHONPATH=" + headroom_home().string()}});
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);
@@ -33,15 +43,34 @@ std::filesystem::path write_report(const std::filesystem::path& run) {
   if (said.ending != Ending::exited || said.code != 0)
     throw Error(fmt::format("{} -m reports failed:\n{}{}", python, said.errors, again));
   if (!said.errors.empty()) fmt::print(stderr, "{}", said.errors);
-  std::string path = said.output;
-  while (!path.empty() && path.back() == '\n') path.pop_back();
-  const std::size_t last = path.rfind('\n') + 1;
-  fmt::print("{}", path.substr(0, last));
-  return path.substr(last);
+  std::string output = said.output;
+  while (!output.empty() && output.back() == '\n') output.pop_back();
+  return output;
+}
+
+}  // namespace
+
+fs::path write_report(const fs::path& run) {
+  const std::string output = make_reports(run, {});
+  const std::size_t last = output.rfind('\n') + 1;
+  fmt::print("{}", output.substr(0, last));
+  return output.substr(last);
 }
 
 ExitCode report_command(const ReportOptions& options) {
-  fmt::print("{}\n", write_report(options.run).string());
+  std::vector<std::string> arguments;
+  for (const auto& [format, file] : options.files)
+    if (!file.empty()) arguments.insert(arguments.end(), {"--" + format, fs::absolute(file)});
+  if (options.second.empty()) {
+    fmt::print("{}\n", make_reports(options.run, arguments));
+    return ExitCode::ok;
+  }
+  const ScratchDirectory scratch;
+  const fs::path changes = scratch.path() / "changes.json";
+  std::ofstream(changes) << changes_json(
+      compare_runs(read_run(options.run), read_run(options.second)));
+  arguments.insert(arguments.end(), {"--before", fs::absolute(options.run), "--changes", changes});
+  fmt::print("{}\n", make_reports(options.second, arguments));
   return ExitCode::ok;
 }
 

@@ -50,21 +50,38 @@
     writeAddress("claims", { verdict: event.target.value });
   });
 
-  // Matrix: one figure, one device or all.
-  const showMatrix = (metric, device) => {
+  // Matrix: one figure; one device and one value of every other axis, or all of them.
+  const axisSelects = all(".matrix-axis");
+  const offer = (select, value) => {
+    if (Array.from(select.options).some((option) => option.value === value)) select.value = value;
+  };
+  const showMatrix = (state) => {
     const metrics = byId("matrix-metric");
     if (!metrics) return;
-    const devices = byId("matrix-device");
-    if (Array.from(metrics.options).some((option) => option.value === metric)) metrics.value = metric;
-    if (Array.from(devices.options).some((option) => option.value === device)) devices.value = device;
+    offer(metrics, state.get("metric"));
+    offer(byId("matrix-device"), state.get("device"));
+    for (const select of axisSelects) offer(select, state.get("axis." + select.dataset.axis));
     for (const item of all("#matrix .m")) item.classList.toggle("on", item.dataset.m === metrics.value);
-    for (const table of all("#matrix .device-table"))
-      table.hidden = devices.value !== "" && table.dataset.device !== devices.value;
+    let shown = 0;
+    for (const table of all("#matrix .device-table")) {
+      const elsewhere = byId("matrix-device").value !== "" && table.dataset.device !== byId("matrix-device").value;
+      let rows = 0;
+      for (const row of all("tbody tr", table)) {
+        const axes = JSON.parse(row.dataset.axes ?? "{}");
+        row.hidden = axisSelects.some((select) => select.value !== "" && axes[select.dataset.axis] !== select.value);
+        if (!row.hidden) rows += 1;
+      }
+      table.hidden = elsewhere || rows === 0;
+      if (!table.hidden) shown += 1;
+    }
+    byId("matrix-none").hidden = shown > 0;
   };
-  for (const id of ["matrix-metric", "matrix-device"])
-    byId(id)?.addEventListener("change", () => {
-      showMatrix(byId("matrix-metric").value, byId("matrix-device").value);
-      writeAddress("matrix", { metric: byId("matrix-metric").value, device: byId("matrix-device").value });
+  for (const select of [byId("matrix-metric"), byId("matrix-device"), ...axisSelects])
+    select?.addEventListener("change", () => {
+      const state = { metric: byId("matrix-metric").value, device: byId("matrix-device").value };
+      for (const other of axisSelects) state["axis." + other.dataset.axis] = other.value;
+      showMatrix(new URLSearchParams(state));
+      writeAddress("matrix", state);
     });
 
   // Cells: find, filter, order.
@@ -100,7 +117,7 @@
   const follow = () => {
     const { place, state } = readAddress();
     if (place === "claims" || place === "") filterClaims(state.get("verdict") || "");
-    if (place === "matrix") showMatrix(state.get("metric"), state.get("device"));
+    if (place === "matrix") showMatrix(state);
     if (place === "cells" && list) {
       byId("cell-find").value = state.get("find") || "";
       byId("cell-status").value = state.get("status") || "";

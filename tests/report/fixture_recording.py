@@ -34,7 +34,7 @@ class Recording:
     growth: bool
     clock_ns: int | None  # per event; None: a device without a clock
     columns: dict[str, list[int]] = field(default_factory=dict)
-    live: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    live: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=lambda: {"requested": 0, "allocated": 0, "reserved": 0})
     history: list[tuple[int, int, int, int]] = field(default_factory=list)
     by_role_at_peak: dict[str, int] = field(default_factory=dict)
@@ -47,15 +47,17 @@ class Recording:
     next_region: int = 2 * MIB
     time: int = 0
     peak_requested: int = 0
+    holes: list[tuple[int, int]] = field(default_factory=list)  # address, size
+    top: int = 1 << 32  # of the address space so far
 
     def __post_init__(self) -> None:
         names = ("kind", "role", "phase", "stream", "id", "op", "step")
         names += ("requested_bytes", "size_bytes", "address", "time_ns")
         self.columns = {name: [] for name in names}
 
-    def event(self, kind: int, role: int, identity: int, requested: int, size: int) -> None:
+    def event(self, kind: int, role: int, identity: int, requested: int, size: int, address: int) -> None:
         self.time += self.clock_ns or 0
-        row = (kind, role, self.phase, 0, identity, self.op, self.step, requested, size, 0, self.time)
+        row = (kind, role, self.phase, 0, identity, self.op, self.step, requested, size, address, self.time)
         for name, value in zip(self.columns, row):
             self.columns[name].append(value)
         self.history.append((self.step, *self.totals.values()))
@@ -71,32 +73,49 @@ class Recording:
         self.time += (self.clock_ns or 0) * (40 if self.growth else 4)
         if self.step:
             self.device_allocations[self.step - 1] += 1
-        self.event(2, ROLES.index("workspace"), self.next_segment, size, size)
+        self.event(2, ROLES.index("workspace"), self.next_segment, size, size, self.top)
+        self.holes.append((self.top, size))
+        self.top += size + 2 * MIB  # segments do not touch
         self.next_segment += 1
 
     def allocate(self, role: str, requested: int) -> int:
         size = -(-requested // 256) * 256
-        while self.totals["allocated"] + size > self.totals["reserved"]:
+        while not any(room >= size for _, room in self.holes):
             self.extend(size)
+        place = next(place for place, (_, room) in enumerate(self.holes) if room >= size)
+        address, room = self.holes.pop(place)
+        if room > size:
+            self.holes.insert(place, (address + size, room - size))
         identity = self.next_id
         self.next_id += 1
         self.totals["requested"] += requested
         self.totals["allocated"] += size
-        self.live[identity] = (ROLES.index(role), requested, size)
-        self.event(0, ROLES.index(role), identity, requested, size)
+        self.live[identity] = (ROLES.index(role), requested, size, address)
+        self.event(0, ROLES.index(role), identity, requested, size, address)
         if self.totals["requested"] > self.peak_requested:
             self.peak_requested = self.totals["requested"]
             self.by_role_at_peak = {}
-            for index, live_requested, _ in self.live.values():
+            for index, live_requested, *_ in self.live.values():
                 name = ROLES[index]
                 self.by_role_at_peak[name] = self.by_role_at_peak.get(name, 0) + live_requested
         return identity
 
     def free(self, identity: int) -> None:
-        role, requested, size = self.live.pop(identity)
+        role, requested, size, address = self.live.pop(identity)
         self.totals["requested"] -= requested
         self.totals["allocated"] -= size
-        self.event(1, role, identity, requested, size)
+        self.event(1, role, identity, requested, size, address)
+        self._give_back(address, size)
+
+    def _give_back(self, address: int, size: int) -> None:
+        """Neighbouring holes become one."""
+        merged: list[tuple[int, int]] = []
+        for hole in sorted([*self.holes, (address, size)]):
+            if merged and sum(merged[-1]) == hole[0]:
+                merged[-1] = (merged[-1][0], merged[-1][1] + hole[1])
+            else:
+                merged.append(hole)
+        self.holes = merged
 
 
 def record(batch: int, capacity: int, growth: bool, clock_ns: int | None, layers: int = 12) -> Recording:

@@ -3,12 +3,17 @@ with and without scripts."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+
+from fixture import write_fixture
+
+from reports.__main__ import main
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium import webdriver  # noqa: E402
@@ -24,7 +29,7 @@ pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="no headless browser: install chromium and chromium-driver"
 )
 
-SECTIONS = ["summary", "claims", "matrix", "cells", "instrument", "provenance"]
+SECTIONS = ["summary", "claims", "matrix", "compare", "tradeoffs", "cells", "instrument", "provenance"]
 DESKTOP, PHONE = (1440, 900), (390, 844)
 DARK = {"name": "prefers-color-scheme", "value": "dark"}
 
@@ -179,6 +184,63 @@ def test_the_matrix_shows_the_chosen_figure_and_device(page: Any) -> None:
     Select(browser.find_element(By.ID, "matrix-device")).select_by_value("host(capacity=4GiB)")
     assert len(visible(browser, "#matrix .device-table")) == 1
     assert "metric=steady_step_time_ns" in browser.current_url
+
+
+def test_the_matrix_is_narrowed_by_an_axis_it_has_never_heard_of(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(1, 4))
+    verdicts = json.loads((directory / "verdicts.json").read_text())
+    for place, entry in enumerate(verdicts["matrix"]):
+        entry["cell"]["offload"] = "activations(to=host)" if place % 4 < 2 else "none"
+    (directory / "verdicts.json").write_text(json.dumps(verdicts))
+    assert main([str(directory)]) == 0
+
+    def opened(place: str) -> list[Any]:
+        browser.get("about:blank")
+        browser.get((directory / "report.html").as_uri() + place)
+        return visible(browser, "#matrix .heat tbody tr")
+
+    everything = len(opened("#matrix"))
+    Select(browser.find_element(By.CSS_SELECTOR, "[data-axis=offload]")).select_by_value("activations(to=host)")
+    shown = visible(browser, "#matrix .heat tbody tr")
+    assert 0 < len(shown) < everything
+    assert all("activations(to=host)" in row.get_attribute("data-axes") for row in shown)
+    address = browser.current_url
+    assert len(opened(address[address.index("#") :])) == len(shown)
+
+
+def test_two_cells_are_set_side_by_side_and_the_address_remembers(page: Any) -> None:
+    def changes(browser: webdriver.Chrome) -> list[str]:
+        rows = browser.find_elements(By.CSS_SELECTOR, ".forest-table tbody tr")
+        return [row.find_elements(By.TAG_NAME, "td")[2].text for row in rows]
+
+    browser = page("#compare")
+    Select(browser.find_element(By.ID, "compare-b")).select_by_visible_text("malloc · S03/host")
+    assert "step time after warm-up" in browser.find_element(By.CSS_SELECTOR, ".forest-table").text
+    assert "+31 %" in [text.replace("\u202f", " ") for text in changes(browser)]
+    assert len(visible(browser, "#compare-out svg.chart circle")) == 10  # pairs
+    address = browser.current_url
+    found = changes(browser)
+    assert changes(page(address[address.index("#") :])) == found
+    browser.find_element(By.ID, "compare-swap").click()
+    assert "\u221223.7 %" in [text.replace("\u202f", " ") for text in changes(browser)]
+
+
+def test_what_the_run_did_not_pair_has_values_and_no_verdict(page: Any) -> None:
+    browser = page("#compare")
+    for side, text in (("a", "growth · S03/host"), ("b", "malloc · S03/host")):
+        Select(browser.find_element(By.ID, "compare-" + side)).select_by_visible_text(text)
+    assert not visible(browser, ".forest-table .badge")
+    assert "no comparison" in browser.find_element(By.CSS_SELECTOR, ".forest-table").text
+
+
+def test_a_cell_is_pinned_from_its_own_place(page: Any) -> None:
+    browser = page("#cells")
+    browser.find_element(By.ID, "cell-find").send_keys("host malloc")
+    visible(browser, "details.cell summary")[0].click()
+    browser.find_element(By.CSS_SELECTOR, "details.cell[open]").find_element(By.LINK_TEXT, "as B").click()
+    chosen = Select(browser.find_element(By.ID, "compare-b")).first_selected_option
+    assert chosen.text == "malloc · S03/host"
+    assert browser.find_element(By.ID, "compare").rect["y"] - browser.execute_script("return scrollY") < DESKTOP[1]
 
 
 def test_a_table_is_sorted_by_its_numbers_both_ways(page: Any) -> None:

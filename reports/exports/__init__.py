@@ -1,0 +1,26 @@
+"""A run as other programs read it: one module per format, each from plain data to one text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable
+
+from reports.exports import google_benchmark, junit, markdown, perfetto, table
+from reports.read import Changes, RunData
+
+
+@dataclass(frozen=True)
+class Format:
+    name: str  # of the option
+    what: str
+    write: Callable[[RunData, Changes | None], str]
+    compares: bool  # has something to say about the changes since another run
+
+
+FORMATS = (
+    Format("md", "a job summary in Markdown", markdown.write, True),
+    Format("junit", "JUnit XML: claims, cells and the instrument as test cases", junit.write, True),
+    Format("gbench", "Google Benchmark's JSON, for its compare.py", google_benchmark.write, False),
+    Format("csv", "every sample as a row", table.write, False),
+    Format("perfetto", "recorded traces for ui.perfetto.dev or chrome://tracing", perfetto.write, False),
+)

@@ -1,0 +1,118 @@
+"""A job summary in Markdown, as CI systems show it beside a job: below 900 KiB, whatever the run.
+Tables give up rows, not the page: what is left out is counted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Sequence
+
+from reports import glossary, units
+from reports.read import Changes, RunData
+from reports.view_instrument import control_experiments
+
+MAXIMUM_BYTES = 900 * 1024
+_MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")
+_ROWS = 2000  # of one table, before the page as a whole is looked at
+
+
+def write(data: RunData, changes: Changes | None = None) -> str:
+    rows = _ROWS
+    while True:
+        text = "\n".join(_sections(data, changes, rows)) + "\n"
+        if len(text.encode()) < MAXIMUM_BYTES:
+            return text
+        if rows == 0:  # texts of files are as long as they like
+            return text.encode()[: MAXIMUM_BYTES - 64].decode(errors="ignore") + "\n\n(cut off here)\n"
+        rows //= 2
+
+
+def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
+    run, verdicts = data.run, data.verdicts or {}
+    lines = [f"# {_text(verdicts.get('headline') or 'This run has not been judged yet.')}", ""]
+    lines += [f"> {_text(note)}\n" for note in data.notes]
+    lines.append(
+        f"Run `{_code(run['run_id'])}` of suite {_text(run['suite'])}, {_text(run['started'])}, "
+        f"on {_text(run['machine']['cpu'])}, {run['machine']['cores']} cores; "
+        f"commit `{_code((run['headroom']['commit'] or 'not known')[:12])}`; {len(data.samples)} samples, "
+        f"{run['status']}."
+    )
+    if changes:
+        lines += _changes(changes, rows)
+    if verdicts:
+        lines += ["", "## Claims", ""]
+        claims = [
+            (claim["id"], claim["title"], f"**{_text(claim['verdict'])}**", _text(claim["why"]))
+            for claim in verdicts["claims"]
+        ]
+        lines += _table(("claim", "", "verdict", "why"), [(_text(a), _text(b), c, d) for a, b, c, d in claims], rows)
+        lines += ["", "## Instrument", ""]
+        for state in (verdicts.get("sensitivity"), verdicts["calibration"]):
+            if state:
+                lines.append(f"- **{_text(state['status'])}**: {_text(state['why'])}")
+        lines += ["", "## Cells", "", *_cells(verdicts["matrix"], control_experiments(run), rows)]
+        if verdicts["failures"]:
+            lines += ["", "## Failures", ""]
+            failed = [
+                (_text(item["experiment"]), _text(item["arm"]), str(item["block"]), item["status"], _text(item["reason"]))
+                for item in verdicts["failures"]
+            ]
+            lines += _table(("experiment", "arm", "block", "status", "reason"), failed, rows)
+    return lines
+
+
+def _changes(changes: Changes, rows: int) -> list[str]:
+    lines = ["", f"## Since `{_code(changes.before.run['run_id'])}`", ""]
+    told = [cell for cell in changes.cells if cell["outcome"] != "same"]
+    same = len(changes.cells) - len(told)
+    lines.append(f"{same} of {len(changes.cells)} cells in both are the same to the last bit. Bytes and counts only.")
+    lines.append("")
+    if told:
+        cells = [
+            (f"**{cell['outcome']}**", _text(cell["experiment"]), _text(cell["arm"]), _text(cell["sentence"]))
+            for cell in told
+        ]
+        lines += _table(("outcome", "experiment", "arm", "what"), cells, rows)
+    for name, items in (("Missing", changes.missing), ("New", changes.added)):
+        if items:
+            lines += ["", f"{name}: " + "; ".join(_text(item) for item in items[: rows + 1]) + "."]
+    return lines
+
+
+def _cells(matrix: Sequence[dict[str, Any]], controls: set[str], rows: int) -> list[str]:
+    shown = [entry for entry in matrix if entry["experiment"] not in controls]
+    metrics = [name for name in _MATRIX_METRICS if any(entry["values"].get(name) is not None for entry in shown)]
+    body = []
+    for entry in shown:
+        figures = [units.value_in(entry["values"].get(metric), units.unit_of(metric)) for metric in metrics]
+        status = entry["status"] if entry["status"] == "ok" else f"{entry['status']}: {entry['reason'] or ''}"
+        cell = entry["cell"]
+        kind = "simulated" if cell["device_class"] == "meta" else "measured"
+        body.append(
+            (
+                _text(cell["workload"]),
+                _text(cell["allocator"]),
+                f"{_text(cell['device'])}, {kind}",
+                _text(status),
+                *figures,
+            )
+        )
+    headers = ("workload", "allocator", "device", "status", *(glossary.metric(metric) for metric in metrics))
+    return _table(headers, body, rows)
+
+
+def _table(headers: Sequence[str], body: Sequence[Sequence[str]], rows: int) -> list[str]:
+    lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
+    lines += ["| " + " | ".join(row) + " |" for row in body[:rows]]
+    if len(body) > rows:
+        lines += ["", f"{rows} of {len(body)} rows shown."]
+    return lines
+
+
+def _text(text: str) -> str:
+    """Names from files do not become markup."""
+    entities = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+    return " ".join(re.sub(r"[\\`*_\[\]<>|#&]", lambda found: entities.get(found[0], "\\" + found[0]), text).split())
+
+
+def _code(text: str) -> str:
+    return " ".join(text.replace("`", "'").replace("|", "/").split())

@@ -1,0 +1,51 @@
+"""headroom report: exports of one run, and the page of two."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import SOURCE, Headroom, samples
+
+
+@pytest.fixture
+def run(headroom: Headroom, counting: str) -> Path:
+    assert headroom("run", counting, "--samples-only", "--seed", "3").code == 0
+    return headroom.only_run()
+
+
+def test_exports_are_written_where_asked_and_named(headroom: Headroom, run: Path) -> None:
+    outcome = headroom("report", str(run), "--csv", "samples.csv", "--md", "summary.md", "--perfetto", "trace.json")
+    assert outcome.code == 0, outcome.errors
+    place = headroom.place
+    assert len(list(csv.DictReader((place / "samples.csv").open()))) == len(samples(run))
+    assert json.loads((place / "trace.json").read_text())["otherData"]["cells_shown"] > 0
+    for name in ("samples.csv", "summary.md", "trace.json"):
+        assert str((place / name).resolve()) in outcome.output.splitlines()
+    assert not (run / "report.html").exists()
+
+
+def test_two_runs_have_a_page_of_what_changed(headroom: Headroom, run: Path, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only", "--seed", "4").code == 0
+    other = next(path for path in headroom.runs() if path != run)
+    outcome = headroom("report", str(run), str(other), "--html", "changes.html")
+    assert outcome.code == 0, outcome.errors
+    page = (headroom.place / "changes.html").read_text()
+    assert "all 12 cells in both runs are the same to the last bit" in page
+    assert "the seed" in page
+
+
+def test_what_is_of_one_run_is_refused_for_two(headroom: Headroom, run: Path) -> None:
+    outcome = headroom("report", str(run), str(run), "--csv", "samples.csv")
+    assert outcome.code == 2
+    assert "--csv is of one run" in outcome.errors
+
+
+def test_changes_keep_to_the_schema(headroom: Headroom, run: Path) -> None:
+    schema = json.loads((SOURCE / "reports" / "schema.json").read_text())
+    changes = json.loads(headroom("compare", str(run), str(run), "--json").output)
+    assert changes["kind"] == "changes" and len(changes["cells"]) == 12
+    jsonschema.Draft4Validator(schema).validate(changes)

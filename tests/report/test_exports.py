@@ -1,0 +1,205 @@
+"""Each export, read by a reader of its format."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixture import run_of, write_files, write_fixture
+
+from reports.__main__ import main
+from reports.exports import google_benchmark, junit, markdown, perfetto, table
+from reports.read import Changes, RunData, read_run
+
+COMPARE = Path("/usr/share/benchmark/compare.py")
+
+
+@pytest.fixture(scope="module")
+def data(synthetic_run: Path) -> RunData:
+    return read_run(synthetic_run)
+
+
+def altered(data: RunData, tmp_path: Path, *, status: str = "", verdict: str = "", name: str = "") -> RunData:
+    """A copy in which the first sample has another status, the first claim another verdict or title."""
+    samples, verdicts = json.loads(json.dumps([data.samples, data.verdicts]))
+    if status:
+        samples[0].update(status=status, reason="made up")
+    if verdict:
+        verdicts["claims"][0]["verdict"] = verdict
+    if name:
+        verdicts["claims"][0]["title"] = name
+    write_files(tmp_path / "altered", data.run, samples, verdicts)
+    return read_run(tmp_path / "altered")
+
+
+def changes_from(before: RunData, cells: list[dict[str, Any]]) -> Changes:
+    return Changes(before, cells, ["only/before [a]"], ["only/after [b]"], [], "Times are not compared.")
+
+
+def test_several_exports_are_written_at_once_and_the_page_only_when_asked(tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(4,))
+    names = {"--md": "s.md", "--junit": "j.xml", "--csv": "s.csv"}
+    arguments = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    assert main([str(directory), *arguments]) == 0
+    assert all((tmp_path / name).stat().st_size > 0 for name in names.values())
+    assert not (directory / "report.html").exists()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(4,))
+    assert main([str(directory), "--csv", str(tmp_path / "nowhere" / "s.csv")]) == 2
+    assert "nowhere/s.csv: cannot be written" in capsys.readouterr().err
+
+
+class TestCsv:
+    def test_there_is_a_row_for_every_sample_with_its_figures(self, data: RunData) -> None:
+        rows = list(csv.DictReader(table.write(data).splitlines()))
+        assert len(rows) == len(data.samples)
+        for row, sample in zip(rows, data.samples):
+            assert row["cell.cell_id"] == sample["cell"]["cell_id"]
+            assert [int(time) for time in row["step_time_ns"].split()] == sample["step_time_ns"]
+            if sample["memory"]:
+                peak = sample["memory"]["reserved_bytes"]["overall_peak"]
+                assert int(row["memory.reserved_bytes.overall_peak"]) == peak
+
+    def test_an_axis_this_report_does_not_know_has_its_column(self, data: RunData, tmp_path: Path) -> None:
+        samples = json.loads(json.dumps(data.samples))
+        for sample in samples:
+            sample["cell"]["accumulation"] = "micro_batches(k=4)"
+        write_files(tmp_path, data.run, samples, None)
+        rows = csv.DictReader(table.write(read_run(tmp_path)).splitlines())
+        assert {row["cell.accumulation"] for row in rows} == {"micro_batches(k=4)"}
+
+
+class TestJUnit:
+    def cases(self, text: str) -> dict[str, Any]:
+        junitparser = pytest.importorskip("junitparser", reason="python3-junitparser is not installed")
+        parsed = junitparser.JUnitXml.fromstring(text.encode())
+        for suite in parsed:
+            results = [case.result for case in suite]
+            assert suite.tests == len(results)
+            for kind, count in ((junitparser.Failure, suite.failures), (junitparser.Error, suite.errors)):
+                assert sum(any(isinstance(result, kind) for result in found) for found in results) == count
+        return {case.name: [type(result).__name__ for result in case.result] for suite in parsed for case in suite}
+
+    def test_results_pass_and_what_cannot_be_tested_is_skipped(self, data: RunData) -> None:
+        cases = self.cases(junit.write(data))
+        assert cases["limits [small]"] == []  # out of memory is a result
+        assert cases["limits [gpu]"] == ["Skipped"]
+        claims = {claim["id"]: claim["verdict"] for claim in data.verdicts["claims"]}
+        for name, results in cases.items():
+            verdict = claims.get(name.split(":")[0], "")
+            if verdict:
+                assert results == (["Skipped"] if verdict.startswith("NOT-TESTABLE") else [])
+
+    def test_a_crash_is_an_error(self, data: RunData, tmp_path: Path) -> None:
+        cases = self.cases(junit.write(altered(data, tmp_path, status="crash")))
+        assert [results for results in cases.values() if "Error" in results] == [["Error"]]
+
+    def test_a_verdict_that_changed_and_a_cell_that_got_worse_are_failures(self, data: RunData, tmp_path: Path) -> None:
+        cell = {"experiment": "S03/host", "arm": "malloc", "outcome": "worse", "sentence": "twice", "changes": []}
+        changes = changes_from(altered(data, tmp_path, verdict="REPRODUCED"), [cell])
+        cases = self.cases(junit.write(data, changes))
+        failed = [name for name, results in cases.items() if results == ["Failure"]]
+        assert sorted(name.split(":")[0] for name in failed) == ["S02", "S03/host [malloc]"]
+
+    def test_what_xml_has_no_place_for_is_replaced(self, data: RunData, tmp_path: Path) -> None:
+        assert any("a\ufffdb<&>" in name for name in self.cases(junit.write(altered(data, tmp_path, name="a\0b<&>"))))
+
+
+class TestGoogleBenchmark:
+    def test_every_timed_sample_is_a_repetition_and_simulated_ones_are_counted_out(self, data: RunData) -> None:
+        written = json.loads(google_benchmark.write(data))
+        host = [s for s in data.samples if s["cell"]["device_class"] == "host" and s["status"] == "ok"]
+        assert len(written["benchmarks"]) == len(host)
+        assert written["context"]["headroom_samples_without_times"] == len(data.samples) - len(host)
+        for record, sample in zip(written["benchmarks"], host):
+            steady = sample["step_time_ns"][sample["warmup_steps"] :]
+            assert record["real_time"] * record["iterations"] == pytest.approx(sum(steady))
+
+    @pytest.mark.skipif(not COMPARE.exists(), reason="libbenchmark-tools is not installed")
+    def test_its_own_tool_compares_two_exports(self, data: RunData, tmp_path: Path) -> None:
+        pytest.importorskip("scipy", reason="compare.py needs python3-scipy")
+        slower = json.loads(google_benchmark.write(data))
+        (tmp_path / "a.json").write_text(json.dumps(slower))
+        for record in slower["benchmarks"]:
+            record["real_time"] *= 2
+        (tmp_path / "b.json").write_text(json.dumps(slower))
+        files = [str(tmp_path / name) for name in ("a.json", "b.json")]
+        command = [sys.executable, str(COMPARE), "--no-color", "benchmarks", *files]
+        said = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert said.returncode == 0, said.stderr
+        lines = [line for line in said.stdout.splitlines() if line.startswith("S03/host/malloc")]
+        assert any("+1.0000" in line for line in lines)
+        assert any("_pvalue" in line for line in lines)
+
+
+class TestPerfetto:
+    @pytest.fixture(scope="class")
+    def written(self, data: RunData) -> dict[str, Any]:
+        return json.loads(perfetto.write(data))
+
+    def test_slices_of_a_process_nest(self, written: dict[str, Any]) -> None:
+        slices = [event for event in written["traceEvents"] if event["ph"] == "X"]
+        assert {event["cat"] for event in slices} == {"step", "phase", "op"}
+        for pid in {event["pid"] for event in slices}:
+            own = [event for event in slices if event["pid"] == pid]
+            open_until: list[float] = []
+            for event in sorted(own, key=lambda event: (event["ts"], -event["dur"])):
+                while open_until and open_until[-1] <= event["ts"] + 1e-9:
+                    open_until.pop()
+                end = event["ts"] + event["dur"]
+                assert event["dur"] > 0 and all(end <= outer + 1e-6 for outer in open_until)
+                open_until.append(end)
+
+    def test_counters_rise_in_time_and_reach_the_recorded_peak(self, written: dict[str, Any], data: RunData) -> None:
+        names = {e["pid"]: e["args"]["name"] for e in written["traceEvents"] if e["name"] == "process_name"}
+        assert len(names) == written["otherData"]["cells_shown"] > 3
+        for pid, name in names.items():
+            sample = next(s for s in data.samples if name.startswith(f"{s['experiment']} [{s['arm']}]:"))
+            for counter in ("requested", "allocated", "reserved"):
+                series = [e for e in written["traceEvents"] if e["ph"] == "C" and (e["pid"], e["name"]) == (pid, counter)]
+                times = [event["ts"] for event in series]
+                assert times == sorted(set(times))
+                peak = max(event["args"]["bytes"] for event in series)
+                assert peak == sample["memory"][f"{counter}_bytes"]["overall_peak"]
+
+    def test_a_trace_too_many_is_named_and_not_cut(self, data: RunData, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(perfetto, "MAXIMUM_EVENTS", 1)
+        written = json.loads(perfetto.write(data))
+        assert written["otherData"]["cells_shown"] == 1
+        assert len(written["otherData"]["cells_left_out"]) > 3
+        assert "S03/host" in written["traceEvents"][0]["args"]["name"]
+
+
+class TestMarkdown:
+    def test_it_tells_each_claim_with_its_verdict(self, data: RunData) -> None:
+        text = markdown.write(data)
+        for claim in data.verdicts["claims"]:
+            (line,) = [line for line in text.splitlines() if line.startswith(f"| {claim['id']} ")]
+            assert f"**{claim['verdict']}**" in line
+
+    def test_a_large_run_stays_below_the_limit_and_counts_what_is_left_out(self, data: RunData, tmp_path: Path) -> None:
+        verdicts = json.loads(json.dumps(data.verdicts))
+        verdicts["matrix"] *= 1 + 20_000 // len(verdicts["matrix"])
+        for entry in verdicts["matrix"]:
+            entry["cell"] = entry["cell"] | {"workload": "resnet(" + "x" * 900 + ")"}
+        write_files(tmp_path, run_of(1), data.samples, verdicts)
+        text = markdown.write(read_run(tmp_path))
+        assert len(text.encode()) < 900 * 1024
+        assert f"of {len(verdicts['matrix'])} rows shown" in text
+
+    def test_names_from_files_are_not_markup(self, data: RunData, tmp_path: Path) -> None:
+        text = markdown.write(altered(data, tmp_path, name="a | <b> `c` [d](e)"))
+        assert r"a \| &lt;b&gt; \`c\` \[d\](e)" in text
+
+    def test_what_changed_since_another_run_is_told(self, data: RunData) -> None:
+        cell = {"experiment": "S03/host", "arm": "malloc", "outcome": "worse", "sentence": "twice", "changes": []}
+        text = markdown.write(data, changes_from(data, [cell]))
+        assert "| **worse** | S03/host | malloc | twice |" in text
+        assert "Missing: only/before" in text
