@@ -1,6 +1,9 @@
 #include "harness/run/scenario.h"
 
+#include <algorithm>
+
 #include "harness/base/registry.h"
+#include "harness/run/experiment.h"
 
 namespace headroom {
 namespace {
@@ -23,6 +26,14 @@ std::string engine_of(const Spec& scenario) {
 
 bool takes_workload(const Spec& scenario) {
   return is_training(scenario) || kind_of(scenario).takes_workload;
+}
+
+bool is_exact_cell(const Cell& cell) {
+  if (is_exact_device(cell.device)) return true;
+  if (trains(cell)) return false;
+  const auto& figures = kind_of(cell.scenario).figures;
+  return std::all_of(figures.begin(), figures.end(),
+                     [](const ScenarioFigure& figure) { return figure.exact; });
 }
 
 void check_scenario(const Spec& scenario) {

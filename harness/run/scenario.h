@@ -53,6 +53,8 @@ bool trains(const Cell& cell);
 // "" for Headroom.
 std::string engine_of(const Spec& scenario);
 bool takes_workload(const Spec& scenario);
+// Nothing in the cell's result depends on the speed of the machine or on what else runs there.
+bool is_exact_cell(const Cell& cell);
 
 // Throws InputError for an unknown name or parameter.
 void check_scenario(const Spec& scenario);
