@@ -1,8 +1,8 @@
 // interface: does a framework have what a claim tells to use, and what does using it raise? Asked
-// of the framework itself: bench/probes/ask_<engine>.py does what the name says, in a process of its
-// own in the environment of `scripts/setup --with <engine>`. Where that environment is missing, the
-// facts recorded from it earlier, with version and date, are read from bench/probes/<engine>.json,
-// and the note says so.
+// of the framework itself: bench/probes/ask_<engine>.py does what the name says, in a process of
+// its own in the environment of `scripts/setup --with <engine>`. Where that environment is missing,
+// the facts recorded from it earlier, with version and date, are read from
+// bench/probes/<engine>.json, and the note says so.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -8,12 +8,12 @@ import time
 
 import meter
 
-given = meter.options(mode="eager", net="dense", steps=6)
+given = meter.options(mode="eager", net="dense", steps=3)
 os.environ.update(CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
 
 import tensorflow as tf  # noqa: E402
 
-BATCH, WIDTH, LAYERS, LENGTH = 2048, 1024, 12, 128
+BATCH, WIDTH, LAYERS, LENGTH = 512, 1024, 12, 128
 if given["net"] == "rnn":
     BATCH, WIDTH, LAYERS = 512, 128, 2
 weights = [

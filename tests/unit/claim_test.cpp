@@ -128,9 +128,9 @@ TEST_F(ClaimFile, has_arms_that_may_differ_on_any_axis) {
 }
 
 TEST_F(ClaimFile, may_sweep_a_parameter_of_another_axis) {
-  const Claim claim = read_claim(
-      write_changed("sweep = { parameter = \"batch\", values = [1, 32] }",
-                    "sweep = { axis = \"allocator\", parameter = \"limit\", values = [\"1GiB\"] }"));
+  const Claim claim = read_claim(write_changed(
+      "sweep = { parameter = \"batch\", values = [1, 32] }",
+      "sweep = { axis = \"allocator\", parameter = \"limit\", values = [\"1GiB\"] }"));
   const auto experiments = experiments_of(claim);
   ASSERT_EQ(experiments.size(), 1u);
   EXPECT_EQ(experiments[0].id, "T1/v100/limit=1GiB");
@@ -247,6 +247,13 @@ TEST_F(ClaimFile, may_not_take_the_id_of_another) {
 TEST_F(ClaimFile, has_to_exist) {
   EXPECT_THROW(read_claims((directory_ / "absent").string()), InputError);
   EXPECT_THROW(read_claim((directory_ / "absent.toml").string()), InputError);
+}
+
+TEST(ClaimsOfThisRepository, stand_in_the_table_of_their_readme) {
+  std::ifstream file(std::string(PROJECT_ROOT) + "/bench/claims/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), {}};
+  for (const Claim& claim : read_claims(std::string(PROJECT_ROOT) + "/bench/claims"))
+    EXPECT_THAT(readme, HasSubstr("| " + claim.id + " | " + claim.title + " |"));
 }
 
 TEST(ClaimsOfThisRepository, are_all_well_formed) {
