@@ -1,6 +1,6 @@
 """The same training steps run eagerly and as a graph: peak of resident memory on the CPU.
 
-mode: eager or graph. net: dense (twelve layers of 1024) or rnn (a cell over 128 steps).
+mode: eager or graph. net: dense (twelve layers of 1024) or rnn (a cell over 32 steps).
 """
 
 import os
@@ -13,7 +13,7 @@ os.environ.update(CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
 
 import tensorflow as tf  # noqa: E402
 
-BATCH, WIDTH, LAYERS, LENGTH = 512, 1024, 12, 128
+BATCH, WIDTH, LAYERS, LENGTH = 512, 1024, 12, 32
 if given["net"] == "rnn":
     BATCH, WIDTH, LAYERS = 512, 128, 2
 weights = [
