@@ -33,7 +33,7 @@ std::size_t count(const PartVerdict& verdict, ClaimVerdict word) {
 
 // "measured −99.2 % … −38.0 %"; "" where the evidence has no common unit.
 std::string measured_range(const ClaimPart& part, const std::vector<const Evidence*>& evidence) {
-  if (evidence.empty()) return "";
+  if (evidence.empty() || part.claimed.holds) return "";
   const Finding& first = evidence.front()->finding;
   double low = first.comparison.theta;
   double high = low;
