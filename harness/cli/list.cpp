@@ -16,6 +16,7 @@
 #include "harness/program/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
+#include "harness/run/scenario.h"
 #include "harness/run/suite.h"
 #include "harness/run/workload.h"
 
@@ -79,6 +80,7 @@ const std::vector<std::pair<std::string, Section (*)()>>& sections() {
       {"prunings", [] { return section_of<PruningStrategy>("prunings"); }},
       {"optimizers", [] { return section_of<OptimizerStrategy>("optimizers"); }},
       {"injections", [] { return section_of<InjectionKind>("injections"); }},
+      {"scenarios", [] { return section_of<ScenarioKind>("scenarios"); }},
       {"devices", [] { return section_of<DeviceKind>("devices"); }},
       {"rules", [] { return section_of<LoweringRules>("rules"); }},
       {"suites", suites},

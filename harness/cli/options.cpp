@@ -202,8 +202,8 @@ CLI::App& add_list(CLI::App& app, ListOptions& list) {
   CLI::App* command = app.add_subcommand("list", "What there is, by name");
   command->add_option("what", list.what,
                       "workloads, allocators, adaptors, executions, accumulations, checkpointings, "
-                      "precisions, prunings, optimizers, injections, devices, rules, suites or "
-                      "claims");
+                      "precisions, prunings, optimizers, injections, scenarios, devices, rules, "
+                      "suites or claims");
   command->add_flag("--json", list.json, "For programs");
   return *command;
 }

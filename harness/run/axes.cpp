@@ -11,6 +11,7 @@
 #include "harness/program/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
+#include "harness/run/scenario.h"
 #include "harness/run/workload.h"
 
 namespace headroom {
@@ -46,6 +47,7 @@ const std::vector<Axis>& axes() {
       {"pruning", &Cell::pruning, check_strategy<PruningStrategy>},
       {"optimizer", &Cell::optimizer, check_strategy<OptimizerStrategy>},
       {"inject", &Cell::inject, check_injection},
+      {"scenario", &Cell::scenario, check_scenario},
   };
   return list;
 }

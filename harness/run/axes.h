@@ -11,7 +11,7 @@
 namespace headroom {
 
 // workload, device, rules, allocator, execution, pipeline, accumulation, checkpointing, precision,
-// pruning, optimizer, inject.
+// pruning, optimizer, inject, scenario.
 const std::vector<std::string>& axis_names();
 
 // Canonical text of one axis. Throws InputError with the nearest names for an unknown axis.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/run/evidence.h"
+#include "harness/run/scenario.h"
 
 namespace headroom {
 
@@ -74,7 +75,7 @@ std::vector<int> BlockTable::repeats_due(std::size_t experiment, int max_blocks,
 
 bool is_exact(const Experiment& experiment) {
   return std::all_of(experiment.arms.begin(), experiment.arms.end(),
-                     [](const Arm& arm) { return is_exact_device(arm.cell.device); });
+                     [](const Arm& arm) { return is_exact_cell(arm.cell); });
 }
 
 }  // namespace headroom

@@ -19,6 +19,7 @@ std::string Cell::id() const {
   add("precision", precision, usual.precision);
   add("pruning", pruning, usual.pruning);
   add("inject", inject, usual.inject);
+  add("scenario", scenario, usual.scenario);
   return fmt::format(
       "{} on {} rules={} allocator={} execution={} pipeline={} optimizer={} steps={}+{}{}",
       workload.to_string(), device.to_string(), rules.empty() ? "default" : rules,

@@ -20,7 +20,8 @@ struct Cell {
   Spec precision = Spec("fp32");
   Spec pruning = Spec("none");
   Spec optimizer = Spec("sgd");
-  Spec inject = Spec("none");  // an effect put in on purpose: for controls, see harness/control
+  Spec inject = Spec("none");     // an effect put in on purpose: for controls, see harness/control
+  Spec scenario = Spec("train");  // what is done with all this, see harness/run/scenario.h
   int warmup_steps = 2;
   int measured_steps = 5;
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/run/axes.h"
+
 namespace headroom {
 
 std::string_view to_string(Judge judge) {
@@ -11,10 +13,14 @@ std::string_view to_string(Judge judge) {
     case Judge::difference:
       return "difference";
     case Judge::bound:
+      return "bound";
+    case Judge::predicate:
       break;
   }
-  return "bound";
+  return "predicate";
 }
+
+bool needs_no_baseline(Judge judge) { return judge == Judge::bound || judge == Judge::predicate; }
 
 std::string_view to_string(PartKind kind) {
   switch (kind) {
@@ -24,10 +30,18 @@ std::string_view to_string(PartKind kind) {
       return "number";
     case PartKind::cause:
       return "cause";
+    case PartKind::interface:
+      return "interface";
     case PartKind::control:
       break;
   }
   return "control";
+}
+
+void set_swept(Cell& cell, const Sweep& sweep, const std::string& value) {
+  Spec spec = Spec::parse_composition(axis_value(cell, sweep.axis));
+  spec.set(sweep.parameter, value);
+  set_axis(cell, sweep.axis, spec.to_string());
 }
 
 std::vector<Experiment> experiments_of(const Claim& claim, const ClaimExperiment& source) {
@@ -40,17 +54,9 @@ std::vector<Experiment> experiments_of(const Claim& claim, const ClaimExperiment
     experiment.blocks = source.blocks;
     experiment.timeout_s = source.timeout_s;
     experiment.estimated_seconds = source.estimated_seconds;
-    for (const ClaimArm& arm : source.arms) {
-      Cell cell;
-      cell.workload = source.workload;
-      if (source.sweep) cell.workload.set(source.sweep->parameter, point);
-      cell.device = source.device;
-      cell.rules = source.rules;
-      cell.allocator = arm.allocator;
-      cell.warmup_steps = source.warmup_steps;
-      cell.measured_steps = source.measured_steps;
-      experiment.arms.push_back({arm.name, cell});
-    }
+    experiment.arms = source.arms;
+    if (source.sweep)
+      for (Arm& arm : experiment.arms) set_swept(arm.cell, *source.sweep, point);
     return experiment;
   };
   if (!source.sweep) return {at("")};

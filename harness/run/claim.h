@@ -17,31 +17,24 @@ enum class Judge {
   ratio,       // treatment / baseline, on the log scale
   difference,  // treatment − baseline, in the metric's own unit
   bound,       // one arm's own value against a limit
+  predicate,   // one arm's own value is a yes or a no
 };
 
-// One workload parameter run through a list of values.
+// One parameter of what all arms have on one axis, run through a list of values.
 struct Sweep {
   std::string parameter;
   std::vector<std::string> values;
-};
-
-struct ClaimArm {
-  std::string name;
-  Spec allocator;
+  std::string axis = "workload";
 };
 
 struct ClaimExperiment {
   std::string name;
   Spec device;
-  std::string rules;
-  Spec workload;
   std::optional<Sweep> sweep;
-  int warmup_steps = 2;
-  int measured_steps = 5;
   int blocks = 2;
   int timeout_s = 300;
   double estimated_seconds = 0;  // of one sample; 0 where nobody has an estimate
-  std::vector<ClaimArm> arms;    // in the order of the file
+  std::vector<Arm> arms;         // in the order of the file, before the sweep
 };
 
 // What a part must show. Effects of the judge `ratio` are ratios − 1; the others speak the
@@ -51,6 +44,7 @@ struct ClaimedFigure {
   int direction = 0;            // −1 or +1; the sign of `value` where there is one
   std::optional<double> at_least;
   std::optional<double> at_most;
+  std::optional<bool> holds;  // of a predicate, which is 1 where it holds and 0 where not
   double tolerance = 0;
   std::optional<double> delta;  // differences within ±delta count as none
 };
@@ -59,6 +53,7 @@ enum class PartKind {
   direction,  // is it more or less at all
   number,     // by as much as claimed
   cause,      // for the stated reason
+  interface,  // what the claim tells to use is there at all
   control,    // not claimed: shows that the instrument would see it
 };
 
@@ -69,7 +64,7 @@ struct ClaimPart {
   Judge judge = Judge::ratio;
   std::vector<std::string> metrics;
   std::vector<std::string> experiments;
-  std::string baseline;  // arm; empty for the judge `bound`
+  std::string baseline;  // arm; empty for the judges that look at one arm
   std::string treatment;
   ClaimedFigure claimed;
 };
@@ -103,12 +98,17 @@ struct Claim {
 };
 
 std::string_view to_string(Judge judge);
+// Whether it looks at the treatment alone.
+bool needs_no_baseline(Judge judge);
 std::string_view to_string(PartKind kind);
 
 // Throws InputError with file and line for anything that is malformed, unknown or inconsistent.
 Claim read_claim(const std::string& path);
 // Every *.toml of the directory, by file name. Throws InputError too when two share an id.
 std::vector<Claim> read_claims(const std::string& directory);
+
+// Throws InputError where the axis has no such parameter.
+void set_swept(Cell& cell, const Sweep& sweep, const std::string& value);
 
 // One Experiment per sweep value, with id "S02/v100/batch=32" and point "32".
 std::vector<Experiment> experiments_of(const Claim& claim);

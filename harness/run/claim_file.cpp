@@ -13,14 +13,15 @@
 #include "harness/run/axes.h"
 #include "harness/run/claim.h"
 #include "harness/run/metric.h"
+#include "harness/run/scenario.h"
 #include "harness/run/toml_section.h"
 
 namespace headroom {
 namespace {
 
-constexpr std::array kJudges = {Judge::ratio, Judge::difference, Judge::bound};
+constexpr std::array kJudges = {Judge::ratio, Judge::difference, Judge::bound, Judge::predicate};
 constexpr std::array kPartKinds = {PartKind::direction, PartKind::number, PartKind::cause,
-                                   PartKind::control};
+                                   PartKind::interface, PartKind::control};
 const std::vector<std::string> kDeviceClasses = {"cuda", "host", "meta"};
 
 template <typename Named>
@@ -30,61 +31,72 @@ std::vector<std::string> names_in(const std::vector<Named>& items) {
   return names;
 }
 
-// A spec whose name and parameters are registered.
-Spec known_spec(const TomlSection& section, std::string_view axis) {
-  return section.placed(axis, [&] {
-    Cell cell;
-    set_axis(cell, axis, section.text(axis));
-    return Spec::parse_composition(axis_value(cell, axis));
-  });
+// Every axis but the device, which all arms share.
+std::vector<std::string> axes_of_arms() {
+  std::vector<std::string> axes = axis_names();
+  std::erase(axes, "device");
+  return axes;
 }
 
-std::vector<ClaimArm> read_arms(const TomlSection& arms) {
-  std::vector<std::pair<toml::source_position, ClaimArm>> placed;
+void read_axes(const TomlSection& section, Cell& cell) {
+  for (const std::string& axis : axes_of_arms())
+    if (section.has(axis)) section.placed(axis, [&] { set_axis(cell, axis, section.text(axis)); });
+}
+
+std::vector<Arm> read_arms(const TomlSection& arms, const Cell& common) {
+  std::vector<std::pair<toml::source_position, Arm>> placed;
   for (const auto& [key, node] : arms.table()) {
-    const TomlSection arm = arms.section(key.str());
-    arm.allow({"allocator"});
-    placed.emplace_back(key.source().begin,
-                        ClaimArm{std::string(key.str()), known_spec(arm, "allocator")});
+    const TomlSection section = arms.section(key.str());
+    section.allow(axes_of_arms());
+    Arm arm{std::string(key.str()), common};
+    read_axes(section, arm.cell);
+    const bool has_workload = arm.cell.workload.name() != kNothing;
+    if (takes_workload(arm.cell.scenario) && !has_workload)
+      arms.fail(key.str(), "trains, and names no workload");
+    if (trains(arm.cell) && arm.cell.allocator.name() == kNothing)
+      arms.fail(key.str(), "trains, and names no allocator");
+    placed.emplace_back(key.source().begin, std::move(arm));
   }
   // The library sorts by name; the file's order says which arm comes first.
   std::sort(placed.begin(), placed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<ClaimArm> result;
+  std::vector<Arm> result;
   for (auto& [position, arm] : placed) result.push_back(std::move(arm));
   return result;
 }
 
 ClaimExperiment read_experiment(const TomlSection& section) {
-  section.allow({"name", "device", "rules", "workload", "sweep", "warmup_steps", "measured_steps",
-                 "blocks", "timeout_s", "estimated_seconds", "arms"});
+  std::vector<std::string> known = axis_names();
+  known.insert(known.end(), {"name", "sweep", "warmup_steps", "measured_steps", "blocks",
+                             "timeout_s", "estimated_seconds", "arms"});
+  section.allow(known);
   ClaimExperiment experiment;
   experiment.name = section.text("name");
   experiment.device = section.spec("device");
   section.known_name("device", "device class", experiment.device.name(), kDeviceClasses);
-  experiment.rules = section.text("rules", "");
-  experiment.workload = known_spec(section, "workload");
+  Cell common;
+  common.device = experiment.device;
+  common.workload = Spec(kNothing);
+  common.allocator = Spec(kNothing);
+  read_axes(section, common);
+  common.warmup_steps = section.whole("warmup_steps", common.warmup_steps, 0);
+  common.measured_steps = section.whole("measured_steps", common.measured_steps, 1);
+  experiment.arms = read_arms(section.section("arms"), common);
+  if (experiment.arms.empty()) section.fail("arms", "must name at least one arm");
   if (section.has("sweep")) {
     const TomlSection sweep = section.section("sweep");
-    sweep.allow({"parameter", "values"});
-    experiment.sweep = Sweep{sweep.text("parameter"), sweep.values("values")};
+    sweep.allow({"parameter", "values", "axis"});
+    experiment.sweep = Sweep{sweep.text("parameter"), sweep.values("values"), "workload"};
+    if (sweep.has("axis")) experiment.sweep->axis = sweep.known("axis", "axis", axes_of_arms());
     sweep.placed("parameter", [&] {
-      Cell cell;
-      Spec swept = experiment.workload;
-      for (const std::string& value : experiment.sweep->values) {
-        swept.set(experiment.sweep->parameter, value);
-        set_axis(cell, "workload", swept.to_string());
-      }
+      for (const std::string& value : experiment.sweep->values)
+        for (Arm arm : experiment.arms) set_swept(arm.cell, *experiment.sweep, value);
     });
   }
-  experiment.warmup_steps = section.whole("warmup_steps", experiment.warmup_steps, 0);
-  experiment.measured_steps = section.whole("measured_steps", experiment.measured_steps, 1);
   experiment.blocks = section.whole("blocks", experiment.blocks, 1);
   experiment.timeout_s = section.whole("timeout_s", experiment.timeout_s, 1);
   experiment.estimated_seconds = section.number("estimated_seconds").value_or(0);
   if (experiment.estimated_seconds < 0) section.fail("estimated_seconds", "must not be negative");
-  experiment.arms = read_arms(section.section("arms"));
-  if (experiment.arms.empty()) section.fail("arms", "must name at least one arm");
   return experiment;
 }
 
@@ -99,6 +111,12 @@ ClaimedFigure read_claimed(const TomlSection& part, Judge judge) {
     claimed.at_most = section.number("at_most");
     if (!claimed.at_least && !claimed.at_most)
       part.fail("claimed", "needs at_least or at_most for the judge 'bound'");
+    return claimed;
+  }
+  if (judge == Judge::predicate) {
+    section.allow({"holds"});
+    claimed.holds = section.flag("holds");
+    (*claimed.holds ? claimed.at_least : claimed.at_most) = *claimed.holds ? 1 : 0;
     return claimed;
   }
   section.allow({"value", "direction", "tolerance", "delta"});
@@ -140,9 +158,10 @@ ClaimPart read_part(const TomlSection& section, const std::vector<ClaimExperimen
     section.placed("metrics", [&] { find_metric(metric); });
   if (part.metrics.empty()) section.fail("metrics", "must not be empty");
   part.treatment = section.text("treatment");
-  if (part.judge == Judge::bound && section.has("baseline"))
-    section.fail("baseline", "has no meaning for the judge 'bound'");
-  if (part.judge != Judge::bound) part.baseline = section.text("baseline");
+  if (needs_no_baseline(part.judge) && section.has("baseline"))
+    section.fail("baseline",
+                 fmt::format("has no meaning for the judge '{}'", to_string(part.judge)));
+  if (!needs_no_baseline(part.judge)) part.baseline = section.text("baseline");
   part.experiments = section.texts("experiments");
   if (part.experiments.empty()) section.fail("experiments", "must not be empty");
   for (const std::string& name : part.experiments) {

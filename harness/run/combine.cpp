@@ -82,6 +82,8 @@ ClaimVerdict combine_parts(const std::vector<std::pair<PartKind, ClaimVerdict>>&
   const auto numbers = of_kind(parts, PartKind::number);
   const auto directions = of_kind(parts, PartKind::direction);
   const auto causes = of_kind(parts, PartKind::cause);
+  const auto interfaces = of_kind(parts, PartKind::interface);
+  if (has(interfaces, ClaimVerdict::ill_posed)) return ClaimVerdict::ill_posed;
   if (numbers.empty() && directions.empty()) return combine_points(causes);
   const ClaimVerdict effect = combine_effect(numbers, directions);
   const bool cause_refuted = !causes.empty() && combine_points(causes) == ClaimVerdict::refuted;

@@ -21,8 +21,9 @@ ClaimVerdict combine_points(const std::vector<ClaimVerdict>& points);
 
 // The claim's word is that of its number, or of its direction where no number is claimed or the
 // number stays open. A cause only takes away: with the stated cause refuted, an effect that is
-// REPRODUCED becomes CONDITIONAL, for a part of the claim holds and a part does not. Controls
-// never count.
+// REPRODUCED becomes CONDITIONAL, for a part of the claim holds and a part does not. An interface
+// that is not there makes the claim ILL-POSED: nobody can do as it says. One that is there decides
+// nothing. Controls never count.
 ClaimVerdict combine_parts(const std::vector<std::pair<PartKind, ClaimVerdict>>& parts);
 
 // Whether the data said something: not INCONCLUSIVE, NOT-TESTABLE-HERE, ILL-POSED, INVALID.

@@ -227,6 +227,7 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   Finding finding;
   finding.scale = scale;
   finding.looks = table.looks(experiment.id);
+  if (!treatment_samples.empty()) finding.note = treatment_samples.begin()->second->note;
   if (!treatment_values.by_block.empty())
     finding.treatment_value = median_by_block(treatment_values);
   if (!alone && !baseline_values.by_block.empty())

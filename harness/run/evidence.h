@@ -82,6 +82,7 @@ struct Finding {
   int looks = 0;         // at the results before the last blocks were added
   double alpha = 0.05;   // level of the intervals, corrected for other comparisons and for looks
   Comparison comparison;
+  std::string note;  // what a scenario adds in words
 };
 
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,

@@ -7,15 +7,12 @@
 #include <tuple>
 
 #include "harness/run/combine.h"
+#include "harness/run/scenario.h"
 #include "harness/run/wording.h"
 #include "harness/stats/multiplicity.h"
 
 namespace headroom {
 namespace {
-
-bool holds_bytes_of_allocator(const Metric& metric) {
-  return metric.name.starts_with("reserved_bytes.") || metric.name.starts_with("allocated_bytes.");
-}
 
 // Simulated bytes speak for the claim's own device where the simulated allocators follow its
 // engine's own rules.
@@ -25,8 +22,18 @@ bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence
     const std::string& name = arm_of(evidence.experiment, arm).cell.allocator.innermost().name();
     return std::find(own.begin(), own.end(), name) != own.end();
   };
-  return holds_bytes_of_allocator(*evidence.metric) && follows(part.treatment) &&
+  return evidence.metric->about == Metric::About::allocator && follows(part.treatment) &&
          (part.baseline.empty() || follows(part.baseline));
+}
+
+// About the claim's own subject. Headroom on its device class counts as that; another engine's own
+// software does where it is the subject's.
+bool is_own(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
+  const bool same_device = evidence.source->device.name() == claim.subject.device_class;
+  if (evidence.engine.empty())
+    return same_device || (evidence.simulated && follows_own_rules(claim, part, evidence));
+  return claim.subject.engine.starts_with(evidence.engine) &&
+         (same_device || evidence.metric->about == Metric::About::software);
 }
 
 Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperiment& source,
@@ -36,26 +43,28 @@ Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperimen
   evidence.experiment = experiment;
   evidence.metric = &metric;
   evidence.simulated = source.device.name() == "meta";
-  evidence.own = source.device.name() == claim.subject.device_class ||
-                 (evidence.simulated && follows_own_rules(claim, part, evidence));
+  evidence.engine = engine_of(arm_of(experiment, part.treatment).cell.scenario);
+  evidence.own = is_own(claim, part, evidence);
   const Scale scale = part.judge == Judge::ratio ? Scale::log_ratio : Scale::difference;
   evidence.finding = find(table, experiment, part.baseline, part.treatment, metric, scale);
   return evidence;
 }
 
 PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTable& table) {
-  std::map<std::pair<std::string, bool>, PartVerdict> by_device;
+  std::map<std::tuple<std::string, bool, std::string>, PartVerdict> by_device;
   for (const ClaimExperiment& source : claim.experiments) {
     const auto& wanted = part.experiments;
     if (std::find(wanted.begin(), wanted.end(), source.name) == wanted.end()) continue;
     for (const std::string& name : part.metrics) {
       for (const Experiment& experiment : experiments_of(claim, source)) {
         Evidence evidence = collect(claim, part, source, experiment, find_metric(name), table);
-        PartVerdict& verdict = by_device[{source.device.name(), !evidence.own}];
+        PartVerdict& verdict = by_device[{source.device.name(), !evidence.own, evidence.engine}];
         verdict.device_class = source.device.name();
         verdict.own = evidence.own;
         verdict.simulated = evidence.simulated;
-        verdict.subject = fmt::format("Headroom on {}", source.device.name());
+        verdict.subject =
+            fmt::format("{} on {}", evidence.engine.empty() ? "Headroom" : evidence.engine,
+                        source.device.name());
         verdict.evidence.push_back(std::move(evidence));
       }
     }
@@ -105,9 +114,12 @@ void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
   } else if (!finding.comparison.exact && trust != Trust::full) {
     evidence.verdict = ClaimVerdict::inconclusive;
     finding.reason_code = reason_code(trust);
-  } else if (part.judge == Judge::bound) {
+  } else if (needs_no_baseline(part.judge)) {
     evidence.verdict =
         judge_bound(finding.comparison, {part.claimed.at_least, part.claimed.at_most});
+    // What is not there can neither hold nor fail.
+    if (part.kind == PartKind::interface && evidence.verdict == ClaimVerdict::refuted)
+      evidence.verdict = ClaimVerdict::ill_posed;
   } else {
     const ClaimedRange claimed = claimed_range(part, finding.comparison.exact);
     evidence.verdict = judge_claim(finding.comparison, claimed.effect);
@@ -148,7 +160,8 @@ DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   DeviceVerdict result;
   result.verdict = combine_parts(words);
   const PartOnDevice* deciding = &parts.front();
-  for (const PartKind kind : {PartKind::cause, PartKind::direction, PartKind::number})
+  for (const PartKind kind :
+       {PartKind::interface, PartKind::cause, PartKind::direction, PartKind::number})
     for (const PartOnDevice& candidate : parts)
       if (candidate.part->kind == kind && candidate.verdict->verdict == result.verdict)
         deciding = &candidate;
@@ -163,11 +176,17 @@ DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   return result;
 }
 
+// An interface that is there decides nothing.
+bool says_something(const ClaimPart& part, const PartVerdict& verdict) {
+  return part.kind != PartKind::interface || verdict.verdict == ClaimVerdict::ill_posed;
+}
+
 void combine_by_device(ClaimJudgement& judgement) {
   std::map<std::pair<bool, std::string>, std::vector<PartOnDevice>> by_device;
   for (const PartJudgement& part : judgement.parts)
     for (const PartVerdict& verdict : part.verdicts)
-      by_device[{!verdict.own, verdict.device_class}].push_back({part.part, &verdict});
+      if (says_something(*part.part, verdict))
+        by_device[{!verdict.own, verdict.device_class}].push_back({part.part, &verdict});
   for (const auto& [device, parts] : by_device) judgement.by_device.push_back(combine(parts));
 }
 
@@ -185,7 +204,9 @@ const PartVerdict* own_verdict(const PartJudgement& part) {
 void combine_all(ClaimJudgement& judgement) {
   std::vector<PartOnDevice> own;
   for (const PartJudgement& part : judgement.parts)
-    if (const PartVerdict* verdict = own_verdict(part)) own.push_back({part.part, verdict});
+    if (const PartVerdict* verdict = own_verdict(part);
+        verdict && says_something(*part.part, *verdict))
+      own.push_back({part.part, verdict});
   if (own.empty()) {
     judgement.verdict = ClaimVerdict::not_testable_here;
     judgement.why =

@@ -14,6 +14,7 @@ struct Evidence {
   const ClaimExperiment* source = nullptr;
   Experiment experiment;
   const Metric* metric = nullptr;
+  std::string engine;      // whose behaviour it is; "" for Headroom's own
   bool own = false;        // about the claim's own subject, not an analogue
   bool simulated = false;  // bytes a model of the device gave out
   Finding finding;

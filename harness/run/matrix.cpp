@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "harness/run/scenario.h"
 #include "harness/stats/multiplicity.h"
 
 namespace headroom {
@@ -125,7 +126,8 @@ std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
   std::vector<MatrixEntry> matrix;
   for (const Experiment& experiment : experiments) {
     if (experiment.kind == ExperimentKind::control) continue;
-    for (const Arm& arm : experiment.arms) matrix.push_back(make_entry(experiment, arm, table));
+    for (const Arm& arm : experiment.arms)
+      if (trains(arm.cell)) matrix.push_back(make_entry(experiment, arm, table));
   }
   std::vector<MatrixComparison*> comparisons;
   for (MatrixEntry& entry : matrix)

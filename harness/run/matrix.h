@@ -33,8 +33,8 @@ struct MatrixEntry {
   std::map<std::string, MatrixComparison> comparisons;
 };
 
-// Controls are left out: they are about the instrument. Keeps pointers into `experiments` and into
-// the samples of `table`.
+// Controls are left out, being about the instrument, and cells that do not train. Keeps pointers
+// into `experiments` and into the samples of `table`.
 std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
                                      const SampleTable& table, Trust trust);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/base/registry.h"
+#include "harness/run/scenario.h"
 
 namespace headroom {
 namespace {
@@ -101,6 +102,8 @@ constexpr MomentName kMoments[] = {
 
 void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class on_device,
               const std::function<std::optional<Moments>(const Sample&)>& moments_of) {
+  const bool by_rules = rung == "allocated" || rung == "reserved";
+  const auto about = by_rules ? Metric::About::allocator : Metric::About::device;
   for (const MomentName& moment : kMoments) {
     table.push_back({fmt::format("{}_bytes.{}", rung, moment.name), "B",
                      fmt::format("{} bytes {}", rung, moment.text), on_device, Metric::Better::less,
@@ -109,7 +112,8 @@ void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class
                        // 0 says that the run did not get there: weights alone take more.
                        if (!moments || (*moments).*field == 0) return std::nullopt;
                        return static_cast<double>((*moments).*field);
-                     }});
+                     },
+                     about});
   }
 }
 
@@ -126,6 +130,22 @@ Read timed(std::function<double(const Sample&)> figure) {
     if (!has_time(sample)) return std::nullopt;
     return figure(sample);
   };
+}
+
+// What scenarios record, under their names.
+void add_scenarios(std::vector<Metric>& table) {
+  for (const auto& [kind, scenario] : Registry<ScenarioKind>::instance().all())
+    for (const ScenarioFigure& figure : scenario.figures)
+      table.push_back({fmt::format("{}.{}", kind, figure.name), figure.unit, figure.text,
+                       figure.exact ? Metric::Class::exact : Metric::Class::noisy,
+                       figure.more_is_better ? Metric::Better::more : Metric::Better::less,
+                       [name = figure.name, kind](const Sample& s) -> std::optional<double> {
+                         if (s.cell.scenario.name() != kind) return std::nullopt;
+                         const auto found = s.figures.find(name);
+                         if (found == s.figures.end()) return std::nullopt;
+                         return found->second;
+                       },
+                       figure.about});
 }
 
 std::vector<Metric> make_metrics() {
@@ -190,11 +210,14 @@ std::vector<Metric> make_metrics() {
                      return slope(steady(s, s.ledger.allocated_after_step));
                    }});
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
-                   exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; })});
+                   exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; }),
+                   Metric::About::allocator});
   table.push_back({"external_fragmentation", "1", "external fragmentation at the allocated peak",
-                   exact, less, ledger([](const Ledger& l) { return l.external_fragmentation; })});
+                   exact, less, ledger([](const Ledger& l) { return l.external_fragmentation; }),
+                   Metric::About::allocator});
   table.push_back({"utilisation", "1", "peak allocated over peak reserved bytes", exact, more,
-                   ledger([](const Ledger& l) { return l.utilisation; })});
+                   ledger([](const Ledger& l) { return l.utilisation; }),
+                   Metric::About::allocator});
 
   table.push_back({"held_out_accuracy", "1", "accuracy on held-out data", noisy, more,
                    [](const Sample& s) { return s.held_out_accuracy; }});
@@ -203,6 +226,7 @@ std::vector<Metric> make_metrics() {
                      if (s.loss.empty() || !std::isfinite(s.loss.back())) return std::nullopt;
                      return s.loss.back();
                    }});
+  add_scenarios(table);
   return table;
 }
 

@@ -32,8 +32,8 @@ std::size_t count(const PartVerdict& verdict, ClaimVerdict word) {
 }
 
 // "measured −99.2 % … −38.0 %"; "" where the evidence has no common unit.
-std::string measured_range(const std::vector<const Evidence*>& evidence) {
-  if (evidence.empty()) return "";
+std::string measured_range(const ClaimPart& part, const std::vector<const Evidence*>& evidence) {
+  if (evidence.empty() || part.claimed.holds) return "";
   const Finding& first = evidence.front()->finding;
   double low = first.comparison.theta;
   double high = low;
@@ -45,9 +45,12 @@ std::string measured_range(const std::vector<const Evidence*>& evidence) {
     high = std::max(high, item->finding.comparison.theta);
   }
   const std::string& unit = evidence.front()->metric->unit;
-  if (low == high) return fmt::format("; measured {}", effect_text(low, first.scale, unit));
-  return fmt::format("; measured {} … {}", effect_text(low, first.scale, unit),
-                     effect_text(high, first.scale, unit));
+  const auto text = [&](double theta) {
+    return needs_no_baseline(part.judge) ? value_text(theta, unit)
+                                         : effect_text(theta, first.scale, unit);
+  };
+  if (low == high) return fmt::format("; measured {}", text(low));
+  return fmt::format("; measured {} … {}", text(low), text(high));
 }
 
 // Where neighbours of a sweep lie on both sides of the claimed value, though neither is near it.
@@ -182,7 +185,7 @@ std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
   const std::size_t size_open = count(verdict, ClaimVerdict::direction_only);
   if (open > 0) text += fmt::format(", {} undecided", open);
   if (size_open > 0) text += fmt::format(", {} undecided in size", size_open);
-  text += measured_range(with_result);
+  text += measured_range(part, with_result);
   text += fmt::format("; claimed {}", accepted(part, verdict));
   if (holds == 0) text += crossing(part, verdict);
   return text + without_result(verdict) + ".";

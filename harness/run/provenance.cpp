@@ -23,6 +23,7 @@
 #include "harness/base/subprocess.h"
 #include "harness/run/probe.h"
 #include "harness/run/sample_process.h"
+#include "harness/run/scenario.h"
 #include "harness/run/workload.h"
 
 extern char** environ;
@@ -167,7 +168,8 @@ std::vector<DataFile> training_data(const std::vector<Experiment>& experiments) 
   std::set<std::filesystem::path> files;
   for (const Experiment& experiment : experiments)
     for (const Arm& arm : experiment.arms) {
-      if (is_exact_device(arm.cell.device) || unsupported_sample(arm.cell)) continue;
+      if (!trains(arm.cell) || is_exact_device(arm.cell.device) || unsupported_sample(arm.cell))
+        continue;
       for (const auto& file : make_workload(arm.cell.workload)->data_files()) files.insert(file);
     }
   std::vector<DataFile> described;

@@ -20,6 +20,7 @@
 #include "harness/run/process_memory.h"
 #include "harness/run/run_info.h"
 #include "harness/run/sample.h"
+#include "harness/run/scenario.h"
 #include "harness/run/trainer.h"
 
 namespace headroom {
@@ -240,11 +241,27 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
   if (!trace_path.empty()) write_trace(recorder.trace(), trace_path);
 }
 
+// What training steps cannot show.
+void enact(const Cell& cell, std::uint64_t seed, Sample& sample) {
+  sample.rules = cell.rules;
+  try {
+    ScenarioResult result = run_scenario(cell, seed);
+    sample.figures = std::move(result.figures);
+    sample.note = std::move(result.note);
+    sample.reason = std::move(result.why_not_engaged);
+    if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
+  } catch (const OutOfMemory& error) {
+    sample.status = SampleStatus::oom;
+    sample.reason = error.what();
+    sample.oom = error.report();
+  }
+}
+
 }  // namespace
 
 Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path) {
   const auto start = Clock::now();
-  check(cell);
+  if (trains(cell)) check(cell);
   Sample sample;
   sample.cell = cell;
   sample.seed = seed;
@@ -256,7 +273,10 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
     return sample;
   }
   try {
-    train(cell, kind, trace_path, start, sample);
+    if (trains(cell))
+      train(cell, kind, trace_path, start, sample);
+    else
+      enact(cell, seed, sample);
   } catch (const NotSupported& error) {
     sample.status = SampleStatus::unsupported;
     sample.reason = error.what();

@@ -15,6 +15,7 @@
 #include "harness/run/block_table.h"
 #include "harness/run/probe.h"
 #include "harness/run/sample_process.h"
+#include "harness/run/scenario.h"
 #include "harness/run/schedule.h"
 
 namespace headroom {
@@ -120,7 +121,8 @@ class Run {
     std::set<std::string> devices;
     for (const SampleBlock& block : queue_)
       for (const Arm& arm : info_.experiments[block.experiment].arms)
-        if (arm.cell.device.name() == "host") devices.insert(arm.cell.device.to_string());
+        if (arm.cell.device.name() == "host" && trains(arm.cell))
+          devices.insert(arm.cell.device.to_string());
     for (const std::string& device : devices) {
       if (interrupt_requested()) return;
       progress_.note(fmt::format("Touching the memory of {} once before it is measured", device));
@@ -166,7 +168,7 @@ class Run {
                                 const SampleBlock& block) {
     if (interrupt_requested()) return std::nullopt;
     if (std::optional<Sample> sample = unsupported_sample(arm.cell)) return sample;
-    const bool noisy = !is_exact_device(arm.cell.device);
+    const bool noisy = !is_exact_cell(arm.cell);
     // One trace per arm: the others are like it, byte for byte where bytes are exact.
     const std::string trace = block.number == 0 ? trace_name(experiment, arm) : "";
     const double before = noisy ? probe() : 0;

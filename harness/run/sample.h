@@ -65,6 +65,9 @@ struct Sample {
   double flops_per_step = 0;          // likewise
   std::int64_t parameter_count = 0;
 
+  std::map<std::string, double> figures;  // of a scenario, by the names it gives them
+  std::string note;                       // what a scenario adds in words, for readers
+
   bool ledger_available = false;
   Ledger ledger;
   Bytes lower_bound_bytes = 0;  // peak live bytes of the lowered Program

@@ -189,6 +189,7 @@ Json cell_to_json(const Cell& cell, std::int64_t batch) {
           {"pruning", cell.pruning.to_string()},
           {"optimizer", cell.optimizer.to_string()},
           {"inject", cell.inject.to_string()},
+          {"scenario", cell.scenario.to_string()},
           {"warmup_steps", cell.warmup_steps},
           {"measured_steps", cell.measured_steps},
           {"distribution", nullptr}};  // has no strategies yet
@@ -212,6 +213,7 @@ Cell cell_from_json(const Json& json) {
           .pruning = spec_or("pruning", Cell{}.pruning),
           .optimizer = spec("optimizer"),
           .inject = spec_or("inject", Cell{}.inject),
+          .scenario = spec_or("scenario", Cell{}.scenario),
           .warmup_steps = json.at("warmup_steps").get<int>(),
           .measured_steps = json.at("measured_steps").get<int>()};
 }
@@ -244,6 +246,8 @@ std::string to_json(const Sample& sample) {
                {"loss", loss_to_json(sample.loss)},
                {"held_out_accuracy", value_or_null(sample.held_out_accuracy)},
                {"zero_weight_share", value_or_null(sample.zero_weight_share)},
+               {"figures", sample.figures},
+               {"note", sample.note.empty() ? Json() : Json(sample.note)},
                {"memory", memory_to_json(sample)},
                {"witness", witness_to_json(sample.witness)},
                {"oom", oom_to_json(sample.oom)},
@@ -282,6 +286,10 @@ Sample sample_from_json(const std::string& text) try {
   sample.held_out_accuracy = optional_from<double>(json.at("held_out_accuracy"));
   if (json.contains("zero_weight_share"))  // older files lack it
     sample.zero_weight_share = optional_from<double>(json.at("zero_weight_share"));
+  if (const auto figures = json.find("figures"); figures != json.end())
+    figures->get_to(sample.figures);
+  if (const auto note = json.find("note"); note != json.end())
+    sample.note = optional_from<std::string>(*note).value_or("");
   read_memory(json.at("memory"), sample);
   if (const Json& witness = json.at("witness"); !witness.is_null())
     sample.witness = {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "harness/run/combine.h"
 #include "harness/run/wording.h"
@@ -51,15 +52,24 @@ struct Surprise {
   std::string text;
 };
 
+// Without a unit, so that all can be put in one order.
+double log_distance(double a, double b) { return a > 0 && b > 0 ? std::abs(std::log(a / b)) : 1; }
+
 // How far the figure lies from what is claimed; 0 where it agrees.
 double disagreement(const ClaimPart& part, const Evidence& evidence) {
   const double theta = evidence.finding.comparison.theta;
-  if (part.judge == Judge::bound) {
+  if (needs_no_baseline(part.judge)) {
     if (part.claimed.at_least && theta < *part.claimed.at_least)
-      return *part.claimed.at_least - theta;
-    if (part.claimed.at_most && theta > *part.claimed.at_most) return theta - *part.claimed.at_most;
+      return log_distance(theta, *part.claimed.at_least);
+    if (part.claimed.at_most && theta > *part.claimed.at_most)
+      return log_distance(theta, *part.claimed.at_most);
     return 0;
   }
+  // Differences in bytes would stand before every other: only ratios have one scale.
+  if (part.judge == Judge::difference)
+    return log_distance(
+        evidence.finding.treatment_value.value_or(0),
+        evidence.finding.baseline_value.value_or(0) + part.claimed.value.value_or(0));
   if (part.claimed.value) {
     const ClaimedRange claimed = claimed_range(part, evidence.finding.comparison.exact);
     return std::abs(theta - *claimed.effect.value);
@@ -94,12 +104,34 @@ std::optional<Surprise> largest_of(const ClaimJudgement& judgement, const PartJu
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t kFewClaims = 4;
+
+std::string claim_by_claim(const std::vector<ClaimJudgement>& claims) {
+  std::vector<std::string> phrases;
+  for (const ClaimJudgement& judgement : claims) phrases.push_back(claim_phrase(judgement));
+  return fmt::format("{}.", fmt::join(phrases, "; "));
+}
+
+// "Of 28 claims: 3 REPRODUCED (S05, S10, S25); …": the words in the order of their list.
+std::string count_words(const std::vector<ClaimJudgement>& claims) {
+  std::map<ClaimVerdict, std::vector<std::string>> ids;
+  for (const ClaimJudgement& judgement : claims)
+    ids[judgement.verdict].push_back(judgement.claim->id);
+  std::vector<std::string> phrases;
+  for (const auto& [verdict, of_word] : ids)
+    phrases.push_back(
+        fmt::format("{} {} ({})", of_word.size(), to_string(verdict), fmt::join(of_word, ", ")));
+  return fmt::format("Of {} claims: {}.", claims.size(), fmt::join(phrases, "; "));
+}
+
+}  // namespace
+
 std::string headline_of(const std::vector<ClaimJudgement>& claims,
                         const std::vector<MatrixEntry>& matrix) {
   if (!claims.empty()) {
-    std::vector<std::string> phrases;
-    for (const ClaimJudgement& judgement : claims) phrases.push_back(claim_phrase(judgement));
-    return fmt::format("{}.", fmt::join(phrases, "; "));
+    return claims.size() > kFewClaims ? count_words(claims) : claim_by_claim(claims);
   }
   std::size_t results = 0;
   std::size_t comparisons = 0;

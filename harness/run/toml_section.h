@@ -100,6 +100,11 @@ class TomlSection {
     const std::string value = text(key);
     return placed(key, [&] { return Spec::parse(value); });
   }
+  bool flag(std::string_view key) const {
+    const toml::node& node = required(key);
+    if (!node.is_boolean()) fail(key, "must be true or false");
+    return node.as_boolean()->get();
+  }
   int whole(std::string_view key, int otherwise, int least) const {
     if (!has(key)) return otherwise;
     const toml::node& node = required(key);

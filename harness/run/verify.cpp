@@ -57,8 +57,9 @@ Json comparison_json(const Finding& finding, double delta, std::optional<double>
 Json evidence_json(const ClaimPart& part, const Evidence& evidence,
                    const CalibrationState& calibration) {
   const Finding& finding = evidence.finding;
-  const double delta =
-      part.judge == Judge::bound ? 0 : claimed_range(part, finding.comparison.exact).effect.delta;
+  const double delta = needs_no_baseline(part.judge)
+                           ? 0
+                           : claimed_range(part, finding.comparison.exact).effect.delta;
   Json json;
   json["experiment"] = evidence.experiment.id;
   json["point"] = evidence.experiment.point;

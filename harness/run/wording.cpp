@@ -91,6 +91,7 @@ ClaimedRange claimed_range(const ClaimPart& part, bool exact) {
 
 std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact) {
   const ClaimedFigure& claimed = part.claimed;
+  if (claimed.holds) return *claimed.holds ? "yes" : "no";
   if (part.judge == Judge::bound) {
     if (claimed.at_least && claimed.at_most)
       return fmt::format("{} … {}", value_text(*claimed.at_least, metric.unit),
@@ -112,16 +113,20 @@ std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact
 std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
                               std::string_view provenance) {
   if (!finding.compared) return finding.why_not + ".";
+  const std::string note = finding.note.empty() ? "" : fmt::format(" {}", finding.note);
+  if (part.claimed.holds)
+    return fmt::format("{} {}{}", part.text, *finding.treatment_value >= 1 ? "Yes" : "No",
+                       note.empty() ? "." : ":" + note);
   const std::string treatment =
       fmt::format("{} {}", part.treatment, value_text(*finding.treatment_value, metric.unit));
   const std::string claimed = claimed_text(part, metric, finding.comparison.exact);
   if (!finding.baseline_value)
-    return fmt::format("{}: {} ({}); claimed {}.", metric.text, treatment,
-                       certainty_text(finding, metric.unit, provenance), claimed);
-  return fmt::format("{}: {} against {} {}, {} ({}); claimed {}.", metric.text, treatment,
+    return fmt::format("{}: {} ({}); claimed {}.{}", metric.text, treatment,
+                       certainty_text(finding, metric.unit, provenance), claimed, note);
+  return fmt::format("{}: {} against {} {}, {} ({}); claimed {}.{}", metric.text, treatment,
                      part.baseline, value_text(*finding.baseline_value, metric.unit),
                      effect_text(finding.comparison.theta, finding.scale, metric.unit),
-                     certainty_text(finding, metric.unit, provenance), claimed);
+                     certainty_text(finding, metric.unit, provenance), claimed, note);
 }
 
 std::string range_text(const std::vector<std::string>& values, const std::vector<bool>& holds) {

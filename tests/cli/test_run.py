@@ -281,10 +281,11 @@ def test_list_gives_programs_json(headroom: Headroom) -> None:
     listed = json.loads(headroom("list", "--json").output)
     assert listed.keys() == {
         "workloads", "allocators", "adaptors", "executions", "accumulations", "checkpointings", "precisions", "prunings",
-        "optimizers", "injections", "devices", "rules", "suites", "claims"
+        "optimizers", "injections", "scenarios", "devices", "rules", "suites", "claims"
     }
     assert {"malloc", "bfc"} <= {entry["name"] for entry in listed["allocators"]}
     assert {"quick", "smoke"} <= {entry["name"] for entry in listed["suites"]}
+    assert {"largest_batch", "script"} <= {entry["name"] for entry in listed["scenarios"]}
 
 
 def test_doctor_says_what_each_device_would_need(headroom: Headroom) -> None:

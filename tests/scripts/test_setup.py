@@ -23,7 +23,7 @@ def machine(tmp_path):
             program.chmod(0o755)
         result = subprocess.run(
             [SCRIPTS / "setup", *arguments],
-            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")},
             capture_output=True,
             text=True,
         )
@@ -69,3 +69,26 @@ def test_an_unknown_argument_is_refused_with_the_usage(script):
     assert result.returncode == 2
     assert "'--frobnicate'" in result.stderr
     assert "usage:" in result.stderr
+
+
+def test_an_environment_nobody_knows_is_refused(machine):
+    result = machine(["run", "--with", "tensorflo"], dpkg_query="echo installed")
+    assert result.returncode == 2
+    assert "knows tensorflow, not 'tensorflo'" in result.stderr
+
+
+def test_an_environment_that_cannot_be_made_says_that_all_else_works(machine):
+    result = machine(
+        ["run", "--with", "tensorflow"], dpkg_query="echo installed", python3="exit 1"
+    )
+    assert result.returncode == 2
+    assert "Everything else works without" in result.stderr
+    assert not result.apt_was_called
+
+
+def test_half_an_environment_is_none(machine, tmp_path):
+    # A venv whose pip fails.
+    make = 'mkdir -p "$3/bin"; printf "#!/bin/sh\\nexit 1\\n" > "$3/bin/python"; chmod +x "$3/bin/python"'
+    result = machine(["run", "--with", "tensorflow"], dpkg_query="echo installed", python3=make)
+    assert result.returncode == 2
+    assert not list(tmp_path.rglob("environments/tensorflow*"))

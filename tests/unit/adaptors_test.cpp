@@ -50,6 +50,20 @@ TEST_F(Adaptors, limit_counts_requests_in_steps_of_256_bytes_and_frees_again) {
   EXPECT_THAT([&] { take(1); }, ThrowsMessage<OutOfMemory>(HasSubstr("limit(1KiB)")));
 }
 
+TEST_F(Adaptors, round_takes_whole_multiples_and_says_what_was_asked_for) {
+  make("round(to=1MiB)|bfc(growth=on)");
+  const Block one = take(1);
+  const Block more = take(kMiB + 1);
+  EXPECT_EQ(one.requested, 1u);
+  EXPECT_EQ(one.size, kMiB);
+  EXPECT_EQ(more.size, 2 * kMiB);
+  EXPECT_EQ(allocator().statistics().allocated, 3 * kMiB);
+  give(one);
+  give(more);
+  EXPECT_EQ(allocator().statistics().allocated, 0u);
+  refuses("round|bfc", "name the bytes");
+}
+
 TEST_F(Adaptors, fault_refuses_the_nth_request_and_no_other) {
   make("fault(nth=3)|caching");
   take(1);

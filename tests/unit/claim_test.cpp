@@ -117,6 +117,56 @@ TEST_F(ClaimFile, becomes_one_experiment_per_sweep_value) {
   EXPECT_EQ(last.arms[1].cell.measured_steps, 7);
 }
 
+TEST_F(ClaimFile, has_arms_that_may_differ_on_any_axis) {
+  const Claim claim = read_claim(write_changed(
+      "growth = { allocator = \"bfc(growth=on)\" }",
+      "growth = { allocator = \"caching\", workload = \"gan(batch=2)\", optimizer = \"adam\" }"));
+  const Experiment experiment = experiments_of(claim).back();
+  EXPECT_EQ(experiment.arms[0].cell.workload.to_string(), "resnet(batch=32,depth=50)");
+  EXPECT_EQ(experiment.arms[1].cell.workload.to_string(), "gan(batch=32)");
+  EXPECT_EQ(experiment.arms[1].cell.optimizer.to_string(), "adam");
+}
+
+TEST_F(ClaimFile, may_sweep_a_parameter_of_another_axis) {
+  const Claim claim = read_claim(write_changed(
+      "sweep = { parameter = \"batch\", values = [1, 32] }",
+      "sweep = { axis = \"allocator\", parameter = \"limit\", values = [\"1GiB\"] }"));
+  const auto experiments = experiments_of(claim);
+  ASSERT_EQ(experiments.size(), 1u);
+  EXPECT_EQ(experiments[0].id, "T1/v100/limit=1GiB");
+  EXPECT_EQ(experiments[0].arms[1].cell.allocator.to_string(), "bfc(growth=on,limit=1GiB)");
+}
+
+TEST_F(ClaimFile, may_name_a_scenario_that_needs_no_workload_and_no_allocator) {
+  std::string text = kSound;
+  text.replace(text.find("workload = \"resnet(depth=50,batch=1)\"\n"), 38, "");
+  text.replace(text.find("sweep = "), text.find("warmup_steps") - text.find("sweep = "), "");
+  EXPECT_THAT([&] { read_claim(write("a.toml", text)); },
+              ThrowsMessage<InputError>(HasSubstr("trains, and names no workload")));
+  for (const char* arm : {"allocator = \"bfc(growth=off)\"", "allocator = \"bfc(growth=on)\""})
+    text.replace(text.find(arm), std::string(arm).size(),
+                 "scenario = \"script(case=large,file=free_memory)\"");
+  const Experiment experiment = experiments_of(read_claim(write("b.toml", text))).front();
+  EXPECT_EQ(experiment.arms[0].cell.scenario.to_string(), "script(case=large,file=free_memory)");
+  text.replace(text.find("file=free_memory"), 16, "file=fre_memory");
+  EXPECT_THAT([&] { read_claim(write("c.toml", text)); },
+              ThrowsMessage<InputError>(HasSubstr("fre_memory.py")));
+}
+
+TEST_F(ClaimFile, of_a_predicate_says_whether_it_is_to_hold) {
+  std::string text = kSound;
+  text.replace(text.find("judge = \"ratio\""), 15, "judge = \"predicate\"");
+  text.replace(text.find("baseline = \"prealloc\"\n"), 22, "");
+  const std::string claimed = "value = -0.62, tolerance = 0.1";
+  EXPECT_THAT([&] { read_claim(write("a.toml", text)); },
+              ThrowsMessage<InputError>(HasSubstr("Known: holds")));
+  text.replace(text.find(claimed), claimed.size(), "holds = 1");
+  EXPECT_THAT([&] { read_claim(write("b.toml", text)); },
+              ThrowsMessage<InputError>(HasSubstr("must be true or false")));
+  text.replace(text.find("holds = 1"), 9, "holds = false");
+  EXPECT_EQ(read_claim(write("c.toml", text)).parts[0].claimed.holds, false);
+}
+
 struct Fault {
   std::string from, to;
   int line;
@@ -197,6 +247,13 @@ TEST_F(ClaimFile, may_not_take_the_id_of_another) {
 TEST_F(ClaimFile, has_to_exist) {
   EXPECT_THROW(read_claims((directory_ / "absent").string()), InputError);
   EXPECT_THROW(read_claim((directory_ / "absent.toml").string()), InputError);
+}
+
+TEST(ClaimsOfThisRepository, stand_in_the_table_of_their_readme) {
+  std::ifstream file(std::string(PROJECT_ROOT) + "/bench/claims/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), {}};
+  for (const Claim& claim : read_claims(std::string(PROJECT_ROOT) + "/bench/claims"))
+    EXPECT_THAT(readme, HasSubstr("| " + claim.id + " | " + claim.title + " |"));
 }
 
 TEST(ClaimsOfThisRepository, are_all_well_formed) {

@@ -66,6 +66,13 @@ TEST(Parts, lose_their_full_word_when_the_stated_cause_is_refuted) {
   EXPECT_EQ(combine_parts({{number, inconclusive}, {cause, refuted}}), inconclusive);
 }
 
+TEST(Parts, are_ill_posed_together_when_an_interface_is_not_there) {
+  EXPECT_EQ(combine_parts({{number, reproduced}, {PartKind::interface, ill_posed}}), ill_posed);
+  EXPECT_EQ(combine_parts({{number, refuted}, {PartKind::interface, reproduced}}), refuted);
+  EXPECT_EQ(combine_parts({{number, reproduced}, {PartKind::interface, not_testable_here}}),
+            reproduced);
+}
+
 TEST(Parts, never_count_a_control) {
   EXPECT_EQ(combine_parts({{number, reproduced}, {control, refuted}}), reproduced);
 }

@@ -138,6 +138,59 @@ TEST(Judgement, of_a_bound_looks_at_one_arm) {
   EXPECT_EQ(judge(claim_on("cuda", part), samples).verdict, ClaimVerdict::reproduced);
 }
 
+// A claim on cuda whose one part asks an engine's software, here TensorFlow's, for something.
+struct Asked {
+  Claim claim;
+  std::vector<Sample> samples;
+};
+
+Asked ask(PartKind kind, bool is_there, const std::string& engine = "TensorFlow 2") {
+  Asked asked;
+  asked.claim = synthetic::claim("host");
+  asked.claim.subject.engine = engine;
+  Arm& arm = asked.claim.experiments[0].arms[1];
+  arm.cell.scenario = Spec("interface", {{"engine", "tensorflow"}, {"name", "made_up"}});
+  asked.claim.parts = {synthetic::part(kind, Judge::predicate, "interface.works")};
+  asked.claim.parts[0].claimed.holds = true;
+  asked.claim.parts[0].claimed.at_least = 1;
+  const Experiment experiment = experiments_of(asked.claim).front();
+  for (int block = 0; block < 2; ++block) {
+    asked.samples.push_back(synthetic::sample(experiment, "new", block));
+    asked.samples.back().figures["works"] = is_there ? 1 : 0;
+    asked.samples.back().note = "AttributeError: no attribute (executed with TensorFlow 9.9).";
+  }
+  return asked;
+}
+
+TEST(Interface, that_is_not_there_makes_the_claim_ill_posed_on_whatever_device) {
+  const auto [claim, samples] = ask(PartKind::interface, false);
+  const auto judgement = judge(claim, samples);
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::ill_posed);
+  EXPECT_TRUE(only_part(judgement).own);
+  EXPECT_EQ(only_part(judgement).subject, "TensorFlow on host");
+  EXPECT_THAT(judgement.why, HasSubstr("TensorFlow 9.9"));
+}
+
+TEST(Interface, that_is_there_decides_nothing) {
+  const auto [claim, samples] = ask(PartKind::interface, true);
+  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::not_testable_here);
+}
+
+TEST(Interface, of_another_engine_is_no_evidence_on_the_subject) {
+  const auto [claim, samples] = ask(PartKind::interface, false, "PyTorch");
+  EXPECT_FALSE(only_part(judge(claim, samples)).own);
+  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::not_testable_here);
+}
+
+TEST(Judgement, of_a_predicate_is_a_yes_or_a_no) {
+  const auto [claim, samples] = ask(PartKind::direction, true);
+  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::reproduced);
+  EXPECT_THAT(judge(claim, samples).why, HasSubstr("Yes: "));
+  const auto [refuted, none] = ask(PartKind::direction, false);
+  EXPECT_EQ(judge(refuted, none).verdict, ClaimVerdict::refuted);
+  EXPECT_THAT(judge(refuted, none).why, HasSubstr("No: "));
+}
+
 // A sweep on meta in which `new` reserves the given shares of the 1000 bytes of `base`.
 struct SweepCase {
   Claim claim;

@@ -92,10 +92,7 @@ inline Claim claim(const std::string& device = "host") {
   ClaimExperiment x;
   x.name = "x";
   x.device = Spec::parse(device);
-  x.rules = "dense";
-  x.workload = Spec::parse("resnet(batch=4)");
-  x.measured_steps = 4;
-  x.arms = {{"base", Spec::parse("bfc")}, {"new", Spec::parse("bfc(growth=on)")}};
+  x.arms = experiment(device).arms;
   result.experiments = {x};
   return result;
 }
@@ -108,7 +105,7 @@ inline ClaimPart part(PartKind kind, Judge judge, const std::string& metric) {
   result.judge = judge;
   result.metrics = {metric};
   result.experiments = {"x"};
-  result.baseline = judge == Judge::bound ? "" : "base";
+  result.baseline = needs_no_baseline(judge) ? "" : "base";
   result.treatment = "new";
   return result;
 }

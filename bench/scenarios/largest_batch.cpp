@@ -1,0 +1,51 @@
+// largest_batch: the largest batch of the cell's workload that trains within the capacity of its
+// device under its allocator, found by trying: what "fits" means can only be said of a strategy.
+// Larger batches than those live bytes allow are never tried; below that, a batch that fails says
+// nothing of a smaller or larger one (harness/run/largest_batch.h).
+//
+// Simulated: requests are served on a virtual capacity, so the device must be meta. Cost: one plan
+// of the training run per batch tried.
+#include <fmt/format.h>
+
+#include "harness/base/registry.h"
+#include "harness/run/fit.h"
+#include "harness/run/scenario.h"
+
+namespace headroom {
+namespace {
+
+ScenarioResult find(const Cell& cell, std::uint64_t) {
+  const Fit fit = find_fit(cell, {cell.allocator});
+  const AllocatorFit& found = fit.allocators.front();
+  if (!found.refused.empty()) throw NotSupported(found.refused);
+  if (!fit.last_batch_by_live_bytes)
+    throw InputError(fmt::format("{}: has no parameter 'batch' to try", cell.workload.to_string()));
+  return {.figures = {{"largest_batch", static_cast<double>(found.largest.batch)},
+                      {"bound_by_live_bytes", static_cast<double>(*fit.last_batch_by_live_bytes)}},
+          .note = "",
+          .why_not_engaged = ""};
+}
+
+const bool registered = Registry<ScenarioKind>::instance().add(
+    {.name = "largest_batch",
+     .summary = "Looks for the largest batch that trains in the device's capacity; simulated",
+     .parameters = {},
+     .examples = {"largest_batch"},
+     .figures = {{.name = "largest_batch",
+                  .unit = "1",
+                  .text = "largest batch that trains",
+                  .exact = true,
+                  .more_is_better = true,
+                  .about = Metric::About::allocator},
+                 {.name = "bound_by_live_bytes",
+                  .unit = "1",
+                  .text = "largest batch whose live bytes fit",
+                  .exact = true,
+                  .more_is_better = true}},
+     .check = nullptr,
+     .run = find,
+     .engine = nullptr,
+     .takes_workload = true});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,62 @@
+#include "bench/scenarios/python_program.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "harness/base/error.h"
+#include "harness/base/subprocess.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes kLongest{4};
+constexpr const char* kSystemPython = "/usr/bin/python3";
+
+fs::path cache_root() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
+    return cache;
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return fs::path(home) / ".cache";
+  return ".cache";
+}
+
+fs::path python_of(const std::string& name) {
+  return name == "system" ? fs::path(kSystemPython)
+                          : environment_directory(name) / "bin" / "python";
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const std::size_t line = text.rfind('\n');
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+}  // namespace
+
+fs::path environment_directory(const std::string& name) {
+  return cache_root() / "headroom" / "environments" / name;
+}
+
+bool has_python(const std::string& name) { return fs::exists(python_of(name)); }
+
+std::string run_python(const std::string& name, std::vector<std::string> arguments,
+                       const std::string& what) {
+  if (!has_python(name))
+    throw NotSupported(
+        name == "system"
+            ? fmt::format("there is no {}; install Debian's python3", kSystemPython)
+            : fmt::format("{} is not set up: scripts/setup --with {} makes an environment for it",
+                          name, name));
+  std::vector<std::string> argv = {python_of(name).string()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  const SubprocessResult said = run_subprocess({.argv = argv, .timeout = kLongest});
+  if (said.ending != Ending::exited || said.code != 0)
+    throw Error(fmt::format("{}: the program failed: {}", what, last_line(said.errors)));
+  return last_line(said.output);
+}
+
+}  // namespace headroom

@@ -1,0 +1,97 @@
+// script: a Python program of bench/scenarios does something and prints what it measured, so that a
+// claim about Python programs, or about a framework, is tried on the software it is about.
+//
+// `script(file=free_memory,case=small,collect=on)` runs bench/scenarios/free_memory.py with
+// --case small --collect on; its last line must be one JSON object: {"figures": {…}, "note": "…",
+// "why_not_engaged": "…"}, with figures from the list below. python=tensorflow runs it in the
+// environment of `scripts/setup --with tensorflow`; without that the sample says so. The program
+// runs in a process of its own below the sample's, so its figures are its own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/scenarios/python_program.h"
+#include "harness/base/home.h"
+#include "harness/base/registry.h"
+#include "harness/run/scenario.h"
+
+namespace headroom {
+namespace {
+
+const std::vector<ScenarioFigure> kFigures = {
+    {.name = "resident_growth_bytes", .unit = "B", .text = "growth of resident memory"},
+    {.name = "peak_growth_bytes", .unit = "B", .text = "growth of resident memory at its peak"},
+    {.name = "growth_bytes_per_step", .unit = "B", .text = "growth of resident memory per step"},
+    {.name = "returned_share", .unit = "1", .text = "share of what was taken that went back"},
+    {.name = "live_bytes", .unit = "B", .text = "bytes in live objects"},
+    {.name = "variable_bytes",
+     .unit = "B",
+     .text = "bytes of the model's variables",
+     .exact = true},
+    {.name = "detection_rate",
+     .unit = "1",
+     .text = "share of leaks that are detected",
+     .more_is_better = true},
+    {.name = "false_alarm_rate", .unit = "1", .text = "share of sound programs called leaking"},
+    {.name = "elapsed_ns", .unit = "ns", .text = "time for all steps"},
+    {.name = "artifact_bytes", .unit = "B", .text = "bytes of what was written", .exact = true},
+    {.name = "holds", .unit = "1", .text = "what the program looked for is so", .exact = true},
+};
+
+ScenarioResult read_result(const std::string& line, const std::string& what) try {
+  const auto json = nlohmann::json::parse(line);
+  ScenarioResult result;
+  json.at("figures").get_to(result.figures);
+  result.note = json.value("note", "");
+  result.why_not_engaged = json.value("why_not_engaged", "");
+  for (const auto& [name, value] : result.figures)
+    if (std::none_of(kFigures.begin(), kFigures.end(),
+                     [&, &key = name](const ScenarioFigure& figure) { return figure.name == key; }))
+      throw Error(fmt::format("{}: prints the figure '{}', which no metric reads", what, name));
+  return result;
+} catch (const nlohmann::json::exception& error) {
+  throw Error(fmt::format("{}: its last line is no result: {}", what, error.what()));
+}
+
+std::filesystem::path file_of(const Spec& scenario) {
+  const std::string name = scenario.text("file", "");
+  const auto file = headroom_home() / "bench" / "scenarios" / (name + ".py");
+  if (name.empty() || !std::filesystem::is_regular_file(file))
+    throw InputError(
+        fmt::format("{}: there is no {}; file= names a program of bench/scenarios "
+                    "without its .py",
+                    scenario.to_string(), file.string()));
+  return file;
+}
+
+ScenarioResult run(const Cell& cell, std::uint64_t seed) {
+  const Spec& scenario = cell.scenario;
+  std::vector<std::string> arguments = {file_of(scenario).string(), "--seed",
+                                        std::to_string(seed % 1'000'000'007)};
+  for (const auto& [key, value] : scenario.parameters()) {
+    if (key == "file" || key == "python") continue;
+    arguments.push_back("--" + key);
+    arguments.push_back(value);
+  }
+  const std::string line =
+      run_python(scenario.text("python", "system"), arguments, scenario.to_string());
+  return read_result(line, scenario.to_string());
+}
+
+const bool registered = Registry<ScenarioKind>::instance().add(
+    {.name = "script",
+     .summary =
+         "Runs a Python program of bench/scenarios (file=), by the system's Python or in the "
+         "environment of a framework (python=tensorflow), with the other parameters",
+     .parameters = {"file", "python", "and what the program takes"},
+     .examples = {"script(case=large,file=free_memory)"},
+     .figures = kFigures,
+     .check = [](const Spec& scenario) { file_of(scenario); },
+     .run = run,
+     .engine = [](const Spec& scenario) -> std::string {
+       return scenario.text("python", "system") == "system" ? "Python" : "TensorFlow";
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,50 @@
+// round: every request counts as a multiple of so many bytes: what a large minimum block does to
+// whichever strategy is behind. TensorFlow's BFC cuts blocks in multiples of 256 bytes
+// (bfc_allocator.h, kMinAllocationBits), PyTorch's caching allocator of 512 (kMinBlockSize); advice
+// to raise that to 1 MiB is what this is for. Cost: an addition per request, and the bytes.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/forwarding_allocator.h"
+
+namespace headroom {
+namespace {
+
+class Round final : public ForwardingAllocator {
+ public:
+  Round(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
+      : ForwardingAllocator(std::move(inner), memory), to_(spec.bytes("to", 0)) {
+    if (to_ == 0) throw InputError("round: name the bytes, as in round(to=1MiB)|bfc");
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    if (bytes > std::numeric_limits<Bytes>::max() - to_) refuse(bytes, "round");
+    Block block = inner().allocate(align_up(bytes, to_), hint);
+    block.requested = bytes;  // the rest is the strategy's, as any rounding
+    return block;
+  }
+
+  void deallocate(const Block& block) override {
+    Block rounded = block;
+    rounded.requested = align_up(block.requested, to_);
+    inner().deallocate(rounded);
+  }
+
+ private:
+  Bytes to_;
+};
+
+const bool registered = Registry<AllocatorAdaptor>::instance().add(
+    {.name = "round",
+     .summary = "Rounds every request up to a multiple of to= bytes: a minimum block",
+     .parameters = {"to"},
+     .examples = {"round(to=1MiB)|bfc"},
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Round>(spec, make_inner(memory), memory);
+     }});
+
+}  // namespace
+}  // namespace headroom
