@@ -53,7 +53,7 @@ class Changes:
 
 def read_changes(file: Path, before: Path) -> Changes:
     """`file` is what `headroom compare BEFORE AFTER --json` printed. Raises InputError."""
-    record = _check(_parse(_text(file), file), "changes", str(file))
+    record = check_record(parse_json(read_text(file), file), "changes", str(file))
     return Changes(
         read_run(before),
         record["cells"],
