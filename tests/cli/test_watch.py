@@ -121,7 +121,7 @@ block = hold(64)
 children = []
 for _ in range(3):
     if (child := os.fork()) == 0:
-        be_seen(60)
+        be_seen(20)
         os._exit(0)
     children.append(child)
 for child in children:
@@ -132,13 +132,13 @@ for child in children:
     assert 64 * MIB <= watched.summary["proportional_peak"]["bytes"] < 2 * 64 * MIB
 
 
-# 20 MiB a second whatever the machine is doing meanwhile, until it has been looked at often enough.
+# 8 MiB a second whatever the machine is doing meanwhile, until it has been looked at often enough.
 LEAK = """
 kept = []
 start = time.monotonic()
-while looks() < 80:
-    while len(kept) < 80 * (time.monotonic() - start):
-        kept.append(bytearray(b"1") * (MIB // 4))
+while looks() < 40:
+    while len(kept) < 128 * (time.monotonic() - start):
+        kept.append(bytearray(b"1") * (MIB // 16))
     time.sleep(0.002)
 """
 
@@ -164,7 +164,7 @@ os.waitpid(worker, 0)
 
 
 def test_growth_within_the_limit_and_memory_that_stays_are_no_leak(watched: Watched) -> None:
-    outcome = watched("block = hold(64)\nbe_seen(100)", "--limit-leak", "1TiB/min", "--fail-on", "leak")
+    outcome = watched("block = hold(64)\nbe_seen(40)", "--limit-leak", "1TiB/min", "--fail-on", "leak")
     assert outcome.code == 0
     assert watched.summary["growth"][0]["verdict"] in ("no leak", "levels off")
 
