@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::minutes kLongest{4};
+constexpr std::chrono::minutes kLongest{9};
 constexpr const char* kSystemPython = "/usr/bin/python3";
 
 fs::path cache_root() {

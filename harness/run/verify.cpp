@@ -147,7 +147,7 @@ Json claim_json(const ClaimJudgement& judgement, const CalibrationState& calibra
   json["instead"] = claim.instead;
   json["pitfalls"] = claim.pitfalls;
   json["limits"] = claim.limits;
-  json["command"] = fmt::format("headroom run --filter claim={}", claim.id);
+  json["command"] = fmt::format("headroom run claims --filter claim={}", claim.id);
   return json;
 }
 
