@@ -19,13 +19,10 @@ constexpr std::size_t kFewestBlocks = 8;
 constexpr double kIndependent = 0.1;
 constexpr std::size_t kFinePoints = 240;
 // Growth whose second half has less than this share of the speed of its first is slowing down.
-#ifndef KS
-#define KS 0.6
-#endif
-constexpr double kSlowing = KS;
+constexpr double kSlowing = 0.6;
 // A jump this many times as high as the next is no noise.
 constexpr double kStandsOut = 3;
-// Half-width of an interval → slope seen in most cases, by simulation (bench/statistics).
+// Half-width of an interval → slope that is seen in most cases: an estimate, not calibrated.
 constexpr double kDetectable = 2.0;
 constexpr double kEdge = 0.05;  // of the half-width: closer to the limit no length is foretold
 

@@ -23,6 +23,7 @@ class Round final : public ForwardingAllocator {
     if (bytes > std::numeric_limits<Bytes>::max() - to_) refuse(bytes, "round");
     Block block = inner().allocate(align_up(bytes, to_), hint);
     block.requested = bytes;  // the rest is the strategy's, as any rounding
+    requested_ += bytes;
     return block;
   }
 
@@ -30,17 +31,25 @@ class Round final : public ForwardingAllocator {
     Block rounded = block;
     rounded.requested = align_up(block.requested, to_);
     inner().deallocate(rounded);
+    requested_ -= block.requested;
+  }
+
+  AllocatorStatistics statistics() const override {
+    AllocatorStatistics result = inner().statistics();
+    result.requested = requested_;
+    return result;
   }
 
  private:
   Bytes to_;
+  Bytes requested_ = 0;  // of live blocks, as they were asked for
 };
 
 const bool registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "round",
      .summary = "Rounds every request up to a multiple of to= bytes: a minimum block",
      .parameters = {"to"},
-     .examples = {"round(to=1MiB)|bfc"},
+     .examples = {"round(to=4KiB)|bfc"},
      .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
                   DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Round>(spec, make_inner(memory), memory);
