@@ -89,6 +89,18 @@ struct MergeOptions {
   bool samples_only = false;  // no verdicts, no report
 };
 
+enum class HistoryAction { add, check, accept, merge };
+
+struct HistoryOptions {
+  HistoryAction action = HistoryAction::check;
+  std::string operand;  // a run, a claim or cell, another store; "" for check: the last night
+  std::filesystem::path store = "history";
+  std::string machine;          // of add: what the history calls this one; "" = as the run does
+  std::string reason;           // of accept
+  std::filesystem::path issue;  // of check: a file for the body of an issue
+  bool json = false;            // of check
+};
+
 struct ExportStateOptions {
   std::string workload;
   std::string device = "host";
@@ -134,6 +146,7 @@ struct PrintText {
 using Command =
     std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
                  ReportOptions, WatchOptions, DoctorOptions, CompareOptions, MergeOptions,
+                 HistoryOptions,
                  ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.

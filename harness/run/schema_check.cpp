@@ -22,6 +22,10 @@ std::string_view name_of(RecordKind kind) {
       return "sample";
     case RecordKind::verdicts:
       return "verdicts";
+    case RecordKind::night:
+      return "night";
+    case RecordKind::acceptance:
+      return "acceptance";
   }
   return "";
 }

@@ -143,7 +143,8 @@ std::optional<LevelShift> latest_shift(std::span<const double> values) {
   }
   const auto places = static_cast<double>(values.size() - 2 * kShortestLevel + 1);
   return LevelShift{.since = starts.back(),
-                    .shift = mean(last) - mean(best),
+                    .best = mean(best),
+                    .last = mean(last),
                     .p = std::min(1.0, places * t_test_p_value(best, last))};
 }
 

@@ -31,8 +31,9 @@ std::vector<std::size_t> change_points(std::span<const double> values,
 // The last level of a series against the best (lowest) one before it.
 struct LevelShift {
   std::size_t since = 0;  // index of the last level's first value
-  double shift = 0;       // of the mean; positive: worse than the best level was
-  double p = 1;           // that of the t-test times the number of places tried (Bonferroni)
+  double best = 0;        // means of the two levels
+  double last = 0;
+  double p = 1;  // that of the t-test times the number of places tried (Bonferroni)
 };
 // Nothing where the series has one level.
 std::optional<LevelShift> latest_shift(std::span<const double> values);

@@ -68,10 +68,10 @@ TEST(LatestShift, measures_against_the_best_level_and_is_past_when_that_is_reach
   const auto worse = latest_shift(values);
   ASSERT_TRUE(worse);
   EXPECT_EQ(worse->since, 22u);
-  EXPECT_NEAR(worse->shift, 0.2, 1e-9);
+  EXPECT_NEAR(worse->last - worse->best, 0.2, 1e-9);
   const auto back = latest_shift(joined(values, alternating(10, 0.5)));
   ASSERT_TRUE(back);
-  EXPECT_NEAR(back->shift, 0, 1e-9);
+  EXPECT_NEAR(back->last, back->best, 1e-9);
 }
 
 // By Bonferroni's inequality the corrected p-value may be ≤ 0.05 in at most 5 % of noise.
