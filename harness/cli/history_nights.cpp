@@ -62,10 +62,13 @@ ExitCode check(const HistoryStore& store, const HistoryOptions& options) {
   const NightCheck result = check_night(store, judged_night(store, options));
   if (!options.issue.empty())
     write_file_durably(options.issue, issue_of(result, store.directory().string()));
-  if (options.json)
-    fmt::print("{}\n", to_json(result));
-  else
+  if (options.json) {
+    const std::string json = to_json(result, std::filesystem::absolute(store.directory()).string());
+    check_record(json, RecordKind::check, "headroom history check --json");
+    fmt::print("{}\n", json);
+  } else {
     print(result);
+  }
   return result.exit_code();
 }
 

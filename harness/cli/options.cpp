@@ -158,6 +158,9 @@ class RunArguments {
                     "2/4: the second of four parts of the run, for machines of one kind that share "
                     "it; headroom merge puts them together")
         ->needs(command_.get_option("--seed"));
+    command_.add_option("--against", run_.against,
+                        "Another build of headroom: each cell runs by both, back to back; exit "
+                        "status 10 where this one is worse (scripts/gate builds two commits)");
     command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
     command_.add_flag("--dry-run", run_.dry_run, "Print what would run and how long it may take");
     // Everything so far was settled when a run began.

@@ -28,6 +28,7 @@ struct RunOptions {
   std::optional<std::chrono::seconds> budget;
   std::filesystem::path out = "runs";
   std::filesystem::path resume;
+  std::filesystem::path against;  // another headroom, which runs every cell as well
   std::optional<AddedFor> rerun;  // blocks to add to the run that is resumed
   ProgressStyle progress = ProgressStyle::automatic;
   bool dry_run = false;

@@ -226,7 +226,7 @@ NightCheck check_night(const HistoryStore& store, const Night& night) {
   nights.push_back(night);
   const AcceptedState state(store.acceptances_for(night));
   NightCheck check{.night = night};
-  check.nights = nights.size();
+  for (const Night& looked_at : nights) check.night_ids.push_back(looked_at.night_id);
   check.marks = marks_in(nights);
   check.added = added_cells(nights);
   for (const Acceptance* acceptance : state.missing_from(night))

@@ -39,8 +39,8 @@ struct NightCheck {
   std::vector<EnvironmentMark> marks = {};  // of the nights looked at, the latest last
   std::vector<std::string> missing = {};
   std::vector<std::string> added = {};
-  std::size_t nights = 0;            // looked at
-  std::size_t cells = 0;             // with results
+  std::vector<std::string> night_ids = {};  // looked at, the judged one last
+  std::size_t cells = 0;                    // with results
   std::size_t shifts_held_back = 0;  // of noisy levels, because the night is not to be trusted
 
   ExitCode exit_code() const;
@@ -51,6 +51,7 @@ NightCheck check_night(const HistoryStore& store, const Night& night);
 
 // A body for an issue, in Markdown: what failed, between which commits, and what to do.
 std::string issue_of(const NightCheck& check, const std::string& store);
-std::string to_json(const NightCheck& check);
+// As reports/schema.json describes it.
+std::string to_json(const NightCheck& check, const std::string& store);
 
 }  // namespace headroom

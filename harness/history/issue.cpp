@@ -5,6 +5,7 @@
 
 #include "harness/history/check.h"
 #include "harness/run/cell_json.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -85,9 +86,9 @@ Json to_object(const NightFinding& finding) {
 }  // namespace
 
 std::string issue_of(const NightCheck& check, const std::string& store) {
-  std::string text =
-      fmt::format("## {}\n\nRun {}, commit {}, {} nights looked at.\n\n", check.headline(),
-                  check.night.run_id, check.night.commit.value_or("unknown"), check.nights);
+  std::string text = fmt::format("## {}\n\nRun {}, commit {}, {} nights looked at.\n\n",
+                                 check.headline(), check.night.run_id,
+                                 check.night.commit.value_or("unknown"), check.night_ids.size());
   if (!check.failures.empty()) text += table_of(check.failures);
   if (!check.night.distrust.empty())
     text +=
@@ -109,12 +110,15 @@ std::string issue_of(const NightCheck& check, const std::string& store) {
   return text;
 }
 
-std::string to_json(const NightCheck& check) {
-  Json json = {{"headline", check.headline()},
+std::string to_json(const NightCheck& check, const std::string& store) {
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "check"},
+               {"headline", check.headline()},
                {"exit_code", static_cast<int>(check.exit_code())},
                {"night_id", check.night.night_id},
                {"run_id", check.night.run_id},
-               {"nights", check.nights},
+               {"night_ids", check.night_ids},
+               {"store", store},
                {"cells", check.cells},
                {"distrust", check.night.distrust.empty() ? Json() : Json(check.night.distrust)},
                {"shifts_held_back", check.shifts_held_back},

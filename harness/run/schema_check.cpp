@@ -26,6 +26,8 @@ std::string_view name_of(RecordKind kind) {
       return "night";
     case RecordKind::acceptance:
       return "acceptance";
+    case RecordKind::check:
+      return "check";
   }
   return "";
 }

@@ -169,6 +169,14 @@ def test_the_issue_names_commits_and_commands_that_work(nights: Nights) -> None:
     assert nights.check()[0].code == 0
 
 
+def test_programs_and_reports_get_what_the_schema_says(nights: Nights) -> None:
+    nights.add()
+    _, check = nights.check()
+    assert check["kind"] == "check"
+    (night,) = check["night_ids"]
+    assert (Path(check["store"]) / "nights" / f"{night}.json").exists()
+
+
 def test_an_earlier_night_can_be_checked_by_its_run(nights: Nights) -> None:
     nights.add()
     worse = nights.add(grow(COUNTED, 0.01))
