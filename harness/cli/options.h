@@ -144,11 +144,10 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
-                 ReportOptions, WatchOptions, DoctorOptions, CompareOptions, MergeOptions,
-                 HistoryOptions,
-                 ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
+                             PlanOptions, ReportOptions, WatchOptions, DoctorOptions,
+                             CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
+                             SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

@@ -79,7 +79,8 @@ def test_a_night_is_measured_kept_checked_and_reported(nightly: Script) -> None:
     assert len(nightly.nights()) == 1
     assert json.loads((run / "check.json").read_text())["exit_code"] == 0
     assert (run / "issue.md").read_text().startswith("## ")
-    assert (run / "report.html").exists()
+    for export in ("report.html", "summary.md", "results.xml"):
+        assert (run / export).exists()
     assert (run.parent / "latest").resolve() == run
     assert done.stdout.splitlines()[-1] == f"Night: {run}"
 
