@@ -72,15 +72,20 @@ def read_run(directory: Path) -> RunData:
     if not run_file.is_file():
         raise InputError(f"{directory}: not a run directory, run.json is missing.")
     notes: list[str] = []
-    run = check_record(parse_json(read_text(run_file), run_file), "run", str(run_file))
+    run = read_record(run_file, "run")
     samples = _read_samples(directory / "samples.jsonl", notes)
     verdicts_file = directory / "verdicts.json"
     verdicts = None
     if verdicts_file.is_file():
-        verdicts = check_record(parse_json(read_text(verdicts_file), verdicts_file), "verdicts", str(verdicts_file))
+        verdicts = read_record(verdicts_file, "verdicts")
     else:
         notes.append("This run has not been judged yet: there is no verdicts.json.")
     return RunData(directory, run, samples, verdicts, notes)
+
+
+def read_record(file: Path, kind: str) -> dict[str, Any]:
+    """A file that is one record. Raises InputError."""
+    return check_record(parse_json(read_text(file), file), kind, str(file))
 
 
 def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:

@@ -15,11 +15,13 @@ from reports import glossary, units
 from reports.evidence import ArmIndex
 from reports.palette import AllocatorLooks, split_spec
 from reports.read import Changes, RunData
+from reports.read_history import read_history
 from reports.view_changes import MAXIMUM_ROWS, build_changes
 from reports.view_cells import build_cells
 from reports.view_claims import build_claims
 from reports.view_compare import build_compare
 from reports.view_cost import build_cost
+from reports.view_history import build_history
 from reports.view_instrument import build_instrument, control_experiments
 from reports.view_matrix import build_matrix
 from reports.view_summary import build_summary
@@ -48,6 +50,7 @@ def render(data: RunData) -> str:
         cells=cells,
         compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
         tradeoffs=build_tradeoffs(measured, entries, looks),
+        history=build_history(read_history(data.directory)),
         cost=build_cost(data.run),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],

@@ -17,6 +17,7 @@ ExitCode doctor_command(const DoctorOptions& options);
 ExitCode compare_command(const CompareOptions& options);
 ExitCode merge_command(const MergeOptions& options);
 ExitCode watch_command(const WatchOptions& options);
+ExitCode history_command(const HistoryOptions& options);
 ExitCode export_state_command(const ExportStateOptions& options);
 ExitCode selftest_command(const SelftestOptions& options);
 ExitCode sample_command(const SampleOptions& options);

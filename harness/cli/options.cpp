@@ -30,6 +30,7 @@ constexpr const char* kExamples = R"(Examples
   headroom run --resume runs/RUN --rerun inconclusive     more blocks where the noise won
   headroom verify S02 runs/RUN          the verdict on a claim: why, on which data, what would change it
   headroom compare runs/A runs/B --fail-on worse          bytes and counts, cell by cell
+  headroom history check                is last night worse than what was accepted?
   headroom report runs/RUN              write the report again; --md, --junit … for other programs
   headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a machine like it
   headroom merge runs/FIRST runs/SECOND          one run of both
@@ -44,10 +45,11 @@ constexpr const char* kExamples = R"(Examples
 Exit status
   0 fine (a refuted claim is a result), 2 something to mend in what was asked, 3 the training run
   that plan was asked about fits under no allocator, 4 nothing selected,
-  10 worse than before (compare --fail-on), 12 the instrument is not to be trusted with times:
-  identical arms differ too often, or an effect put in on purpose was not seen, 13 watch:
-  over --budget, 14 watch: a leak, with --fail-on leak (watch otherwise ends with the status of the
-  command it watched), 70 a fault of this program, 130 interrupted (the run can be resumed))";
+  10 worse than before (compare --fail-on, history check), 11 a verdict differs from the accepted
+  one (history check), 12 the instrument is not to be trusted with times: identical arms differ too
+  often, or an effect put in on purpose was not seen, 13 watch: over --budget, 14 watch: a leak, with
+  --fail-on leak (watch otherwise ends with the status of the command it watched), 70 a fault of this
+  program, 130 interrupted (the run can be resumed))";
 
 constexpr const char* kRunExamples = R"(Examples
   headroom run quick --max-pairs 4 --budget 5m
@@ -156,6 +158,9 @@ class RunArguments {
                     "2/4: the second of four parts of the run, for machines of one kind that share "
                     "it; headroom merge puts them together")
         ->needs(command_.get_option("--seed"));
+    command_.add_option("--against", run_.against,
+                        "Another build of headroom: each cell runs by both, back to back; exit "
+                        "status 10 where this one is worse (scripts/gate builds two commits)");
     command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
     command_.add_flag("--dry-run", run_.dry_run, "Print what would run and how long it may take");
     // Everything so far was settled when a run began.
@@ -343,6 +348,66 @@ CLI::App& add_merge(CLI::App& app, MergeOptions& merge) {
   return *command;
 }
 
+constexpr const char* kHistoryNotes = R"(Examples
+  headroom history add runs/RUN                    keep tonight's figures
+  headroom history check --issue issue.md          is it worse than what was accepted?
+  headroom history accept S02 --reason 'the new growth rule'
+  headroom history accept 'nightly/bert*' --reason 'weights are tied now'
+  headroom history merge /mnt/other/history        what another machine has kept
+
+Exact figures are held to equality, times to the levels of the last 50 nights of the same machine
+and environment. The first value seen is accepted, and so is every better one. Exit status of
+check: 10 worse than accepted, 11 a verdict differs from the accepted one, 12 times are not to be
+trusted tonight.)";
+
+// headroom history ACTION: as RunArguments.
+class HistoryArguments {
+ public:
+  explicit HistoryArguments(CLI::App& app)
+      : command_(*app.add_subcommand("history",
+                                     "Night after night: what became worse, and since when")) {
+    command_.footer(kHistoryNotes);
+    command_.require_subcommand(1);
+    CLI::App& add =
+        action(HistoryAction::add, "add", "Keep the figures and verdicts of a run", "run");
+    add.add_option("--machine", history_.machine,
+                   "What the history calls this machine, where host names change from night to "
+                   "night (default: a hash of the host name)");
+    CLI::App& check =
+        action(HistoryAction::check, "check", "Hold a night to what was accepted", "run");
+    check.get_option("run")->required(false)->description(
+        "The run of the night (default: the last)");
+    check.add_option("--issue", history_.issue, "Write the body of an issue, in Markdown");
+    check.add_flag("--json", history_.json, "For programs");
+    action(HistoryAction::accept, "accept", "What the last night shows is intended", "name")
+        .add_option("--reason", history_.reason, "Why")
+        ->required();
+    action(HistoryAction::merge, "merge", "Take over what another store has", "other");
+  }
+
+  bool parsed() const { return command_.parsed(); }
+
+  HistoryOptions options() const {
+    HistoryOptions history = history_;
+    for (const auto& [action, command] : actions_)
+      if (command->parsed()) history.action = action;
+    return history;
+  }
+
+ private:
+  CLI::App& action(HistoryAction action, const char* name, const char* summary, const char* what) {
+    CLI::App& command = *command_.add_subcommand(name, summary);
+    command.add_option(what, history_.operand)->required();
+    command.add_option("--store", history_.store, "Where the history is")->capture_default_str();
+    actions_[action] = &command;
+    return command;
+  }
+
+  CLI::App& command_;
+  HistoryOptions history_;
+  std::map<HistoryAction, CLI::App*> actions_;
+};
+
 CLI::App& add_replay(CLI::App& app, ReplayOptions& replay, std::string& plan_time) {
   CLI::App* command = app.add_subcommand(
       "replay", "Your own allocation history under every strategy: which would have served it?");
@@ -526,6 +591,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
   const CLI::App& compare_command = add_compare(app, compare);
   const CLI::App& merge_command = add_merge(app, merge);
+  const HistoryArguments history(app);
   const CLI::App& state_command = add_export_state(app, state);
   CLI::App& sample_command =
       add_command(app, "sample", "Run one cell in this process", "request", sample.request);
@@ -564,6 +630,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   if (doctor_command->parsed()) return DoctorOptions{};
   if (compare_command.parsed()) return compare;
   if (merge_command.parsed()) return merge;
+  if (history.parsed()) return history.options();
   if (state_command.parsed()) return state;
   if (sample_command.parsed()) return sample;
   if (touch_command.parsed()) return touch;

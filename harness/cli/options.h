@@ -28,6 +28,7 @@ struct RunOptions {
   std::optional<std::chrono::seconds> budget;
   std::filesystem::path out = "runs";
   std::filesystem::path resume;
+  std::filesystem::path against;  // another headroom, which runs every cell as well
   std::optional<AddedFor> rerun;  // blocks to add to the run that is resumed
   ProgressStyle progress = ProgressStyle::automatic;
   bool dry_run = false;
@@ -89,6 +90,18 @@ struct MergeOptions {
   bool samples_only = false;  // no verdicts, no report
 };
 
+enum class HistoryAction { add, check, accept, merge };
+
+struct HistoryOptions {
+  HistoryAction action = HistoryAction::check;
+  std::string operand;  // a run, a claim or cell, another store; "" for check: the last night
+  std::filesystem::path store = "history";
+  std::string machine;          // of add: what the history calls this one; "" = as the run does
+  std::string reason;           // of accept
+  std::filesystem::path issue;  // of check: a file for the body of an issue
+  bool json = false;            // of check
+};
+
 struct ExportStateOptions {
   std::string workload;
   std::string device = "host";
@@ -131,10 +144,10 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
-                 ReportOptions, WatchOptions, DoctorOptions, CompareOptions, MergeOptions,
-                 ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
+                             PlanOptions, ReportOptions, WatchOptions, DoctorOptions,
+                             CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
+                             SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

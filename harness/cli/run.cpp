@@ -8,6 +8,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/interrupt.h"
+#include "harness/cli/against.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/resume.h"
@@ -134,7 +135,8 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   tell(outcome, directory);
   fmt::print("Results: {}\n", directory.path().string());
   if (options.samples_only) return ExitCode::ok;
-  const ExitCode code = tell(write_verdicts(directory.path()));
+  ExitCode code = tell(write_verdicts(directory.path()));
+  if (!options.against.empty() && tell_what_is_worse(directory.path())) code = ExitCode::regression;
   const std::filesystem::path report = write_report(directory.path());
   fmt::print("Report:\n{}\n", report.string());
   return code;

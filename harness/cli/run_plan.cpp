@@ -6,6 +6,7 @@
 
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
+#include "harness/cli/against.h"
 #include "harness/run/axes.h"
 #include "harness/run/filter.h"
 #include "harness/run/provenance.h"
@@ -62,6 +63,7 @@ RunPlan make_run_plan(const RunOptions& options) {
                     [](const Arm& arm) { return unsupported_sample(arm.cell).has_value(); }))
       experiment.blocks = 1;
   }
+  if (!options.against.empty()) pair_with(plan, options.against);
   Filter filter;
   for (const std::string& text : options.filters) filter.add(Filter::parse(text));
   plan.experiments = filter.select(plan.experiments);

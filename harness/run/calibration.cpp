@@ -37,6 +37,7 @@ std::vector<IdenticalArms> compare_identical_arms(const std::vector<Experiment>&
     for (std::size_t a = 0; a < experiment.arms.size(); ++a) {
       for (std::size_t b = a + 1; b < experiment.arms.size(); ++b) {
         if (experiment.arms[a].cell.id() != experiment.arms[b].cell.id()) continue;
+        if (experiment.arms[a].program != experiment.arms[b].program) continue;
         const Finding finding = find(table, experiment, experiment.arms[a].name,
                                      experiment.arms[b].name, metric, Scale::log_ratio);
         const Interval& interval = finding.comparison.ci95;

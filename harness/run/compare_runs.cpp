@@ -37,24 +37,6 @@ std::string name_of(const CellKey& key) {
   return fmt::format("{} [{}]", std::get<0>(key), std::get<1>(key));
 }
 
-// What the samples of an arm agree on; nothing where they do not, or where there is none.
-std::optional<double> value_of(const SampleTable::ByBlock& samples, const Metric& metric) {
-  std::optional<double> common;
-  for (const auto& [block, sample] : samples) {
-    if (sample->status != SampleStatus::ok) continue;
-    const auto value = metric.value(*sample);
-    if (!value || (common && *common != *value)) return std::nullopt;
-    common = value;
-  }
-  return common;
-}
-
-std::string rules_of(const SampleTable::ByBlock& samples) {
-  for (const auto& [block, sample] : samples)
-    if (sample->status == SampleStatus::ok) return sample->rules;
-  return "";
-}
-
 double relative(double before, double after) {
   if (before == after) return 0;
   return before == 0 ? INFINITY : (after - before) / std::abs(before);
@@ -85,8 +67,8 @@ void compare_metrics(CellChange& cell, const Spec& device, const SampleTable::By
                      const SampleTable::ByBlock& second) {
   for (const Metric& metric : metrics()) {
     if (class_on(metric, device) != Metric::Class::exact) continue;
-    const auto before = value_of(first, metric);
-    const auto after = value_of(second, metric);
+    const auto before = agreed_value(first, metric);
+    const auto after = agreed_value(second, metric);
     if (!before || !after || *before == *after) continue;
     cell.changes.push_back({&metric, *before, *after, judge(metric, *before, *after)});
   }
@@ -135,10 +117,11 @@ CellChange compare_cell(const ArmOfRun& first, const SampleTable& first_table,
                                 after.why.empty() ? "a result" : after.why);
   } else if (before.absence != Absence::none) {
     cell.sentence = "no result in either: " + after.why;
-  } else if (rules_of(first_samples) != rules_of(second_samples)) {
+  } else if (lowering_rules_of(first_samples) != lowering_rules_of(second_samples)) {
     cell.outcome = CellOutcome::not_comparable;
-    cell.sentence = fmt::format("the lowering rules were {} and are {}", rules_of(first_samples),
-                                rules_of(second_samples));
+    cell.sentence =
+        fmt::format("the lowering rules were {} and are {}", lowering_rules_of(first_samples),
+                    lowering_rules_of(second_samples));
   } else {
     compare_metrics(cell, second.arm->cell.device, first_samples, second_samples);
     cell.outcome = combine(cell.changes);

@@ -214,6 +214,23 @@ ArmState arm_state(const SampleTable& table, const Experiment& experiment, const
   return state;
 }
 
+std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric) {
+  std::optional<double> common;
+  for (const auto& [block, sample] : samples) {
+    if (sample->status != SampleStatus::ok) continue;
+    const auto value = metric.value(*sample);
+    if (!value || (common && *common != *value)) return std::nullopt;
+    common = value;
+  }
+  return common;
+}
+
+std::string lowering_rules_of(const SampleTable::ByBlock& samples) {
+  for (const auto& [block, sample] : samples)
+    if (sample->status == SampleStatus::ok) return sample->rules;
+  return "";
+}
+
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,
              const std::string& treatment, const Metric& metric, Scale scale) {
   const bool alone = baseline.empty();

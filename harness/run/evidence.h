@@ -65,6 +65,11 @@ struct ArmState {
 };
 ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm);
 
+// What those of an arm's samples that have results agree on; nothing where they do not.
+std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric);
+// Full identity of the lowering rules they ran under; "" where none has a result.
+std::string lowering_rules_of(const SampleTable::ByBlock& samples);
+
 enum class Scale { log_ratio, difference };
 
 // What the samples say about one metric of two arms, or of one (`baseline` empty).

@@ -11,6 +11,7 @@ namespace headroom {
 struct Arm {
   std::string name;
   Cell cell;
+  std::string program = {};  // path of the headroom that runs it; "" = this one
 };
 
 enum class ExperimentKind {

@@ -10,54 +10,60 @@
 namespace headroom {
 namespace {
 
-class Differences {
- public:
-  void compare(std::string what, std::string first, std::string second) {
-    if (first != second) found_.push_back({std::move(what), std::move(first), std::move(second)});
-  }
-  void compare(std::string what, const std::optional<std::string>& first,
-               const std::optional<std::string>& second) {
-    compare(std::move(what), first.value_or("not known"), second.value_or("not known"));
-  }
-  void compare(std::string_view what, std::map<std::string, std::string> first,
-               std::map<std::string, std::string> second) {
-    std::map<std::string, std::string> all = first;
-    all.insert(second.begin(), second.end());
-    for (const auto& [name, value] : all)
-      compare(fmt::format("{} {}", what, name), first[name], second[name]);
-  }
-  std::vector<RunDifference> take() { return std::move(found_); }
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
- private:
-  std::vector<RunDifference> found_;
-};
+void add(Facts& facts, const std::string& what, const std::optional<std::string>& value) {
+  facts.emplace_back(what, value.value_or("not known"));
+}
+
+void add(Facts& facts, std::string_view what, const std::map<std::string, std::string>& values) {
+  for (const auto& [name, value] : values)
+    facts.emplace_back(fmt::format("{} {}", what, name), value);
+}
 
 std::string plan_line(const Experiment& experiment) {
   std::string line = fmt::format("{} x {}", experiment.id, experiment.blocks);
-  for (const Arm& arm : experiment.arms) line += fmt::format("; {}: {}", arm.name, arm.cell.id());
+  for (const Arm& arm : experiment.arms) line += fmt::format("; {}: {} {}", arm.name, arm.cell.id(), arm.program);
   return line;
 }
 
 }  // namespace
 
+Facts environment_facts(const RunInfo& info) {
+  const MachineInfo& machine = info.machine;
+  Facts facts;
+  add(facts, "the processor", machine.cpu);
+  add(facts, "the number of cores", std::to_string(machine.cores));
+  add(facts, "the governor", machine.governor);
+  add(facts, "the kernel", machine.kernel);
+  add(facts, "the system", machine.os);
+  add(facts, "the huge page setting", machine.transparent_hugepages);
+  add(facts, "the GPU", machine.gpu);
+  add(facts, "the GPU's driver", machine.gpu_driver);
+  add(facts, "the library", info.libraries);
+  add(facts, "the variable", info.environment);
+  add(facts, "the compiler", info.headroom.compiler);
+  add(facts, "the build type", info.headroom.build_type);
+  add(facts, "the compiler flags", info.headroom.flags);
+  return facts;
+}
+
+std::vector<RunDifference> differences_of(const Facts& first, const Facts& second) {
+  const std::map<std::string, std::string> before(first.begin(), first.end());
+  const std::map<std::string, std::string> after(second.begin(), second.end());
+  std::vector<RunDifference> differences;
+  for (const auto& [what, value] : first) {
+    const auto found = after.find(what);
+    const std::string now = found == after.end() ? "" : found->second;
+    if (now != value) differences.push_back({what, value, now});
+  }
+  for (const auto& [what, value] : second)
+    if (!before.contains(what)) differences.push_back({what, "", value});
+  return differences;
+}
+
 std::vector<RunDifference> environment_differences(const RunInfo& first, const RunInfo& second) {
-  Differences differences;
-  const MachineInfo& a = first.machine;
-  const MachineInfo& b = second.machine;
-  differences.compare("the processor", a.cpu, b.cpu);
-  differences.compare("the number of cores", std::to_string(a.cores), std::to_string(b.cores));
-  differences.compare("the governor", a.governor, b.governor);
-  differences.compare("the kernel", a.kernel, b.kernel);
-  differences.compare("the system", a.os, b.os);
-  differences.compare("the huge page setting", a.transparent_hugepages, b.transparent_hugepages);
-  differences.compare("the GPU", a.gpu, b.gpu);
-  differences.compare("the GPU's driver", a.gpu_driver, b.gpu_driver);
-  differences.compare("the library", first.libraries, second.libraries);
-  differences.compare("the variable", first.environment, second.environment);
-  differences.compare("the compiler", first.headroom.compiler, second.headroom.compiler);
-  differences.compare("the build type", first.headroom.build_type, second.headroom.build_type);
-  differences.compare("the compiler flags", first.headroom.flags, second.headroom.flags);
-  return differences.take();
+  return differences_of(environment_facts(first), environment_facts(second));
 }
 
 std::vector<std::string> plan_differences(const std::vector<Experiment>& first,

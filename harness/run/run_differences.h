@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/run/run_info.h"
@@ -15,7 +16,12 @@ struct RunDifference {
   std::string second;
 };
 
-// Machine class (all but which machine it is), libraries, variables and build.
+// Machine class (all but which machine it is), libraries, variables and build: what it is called,
+// and what it is.
+std::vector<std::pair<std::string, std::string>> environment_facts(const RunInfo& info);
+std::vector<RunDifference> differences_of(
+    const std::vector<std::pair<std::string, std::string>>& first,
+    const std::vector<std::pair<std::string, std::string>>& second);
 std::vector<RunDifference> environment_differences(const RunInfo& first, const RunInfo& second);
 
 // Experiments that are in one plan and not, or not in the same form, in the other.

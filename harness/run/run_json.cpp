@@ -35,8 +35,10 @@ const std::string kControl = "control";
 
 Json experiment_to_json(const Experiment& experiment) {
   Json arms = Json::array();
-  for (const Arm& arm : experiment.arms)
+  for (const Arm& arm : experiment.arms) {
     arms.push_back({{"name", arm.name}, {"cell", cell_to_json(arm.cell, 0)}});
+    if (!arm.program.empty()) arms.back()["program"] = arm.program;
+  }
   return {{"id", experiment.id},
           {"origin", experiment.origin},
           {"point", experiment.point},
@@ -57,7 +59,9 @@ Experiment experiment_from(const Json& json) {
   experiment.max_blocks = json.value("max_blocks", 0);
   if (json.value("kind", kComparison) == kControl) experiment.kind = ExperimentKind::control;
   for (const Json& arm : json.at("arms"))
-    experiment.arms.push_back({arm.at("name").get<std::string>(), cell_from_json(arm.at("cell"))});
+    experiment.arms.push_back({.name = arm.at("name").get<std::string>(),
+                               .cell = cell_from_json(arm.at("cell")),
+                               .program = arm.value("program", "")});
   return experiment;
 }
 

@@ -177,7 +177,7 @@ class Run {
         run_in_child({.cell = arm.cell,
                       .seed = block.seed,
                       .trace_path = trace.empty() ? "" : (directory_.path() / trace).string()},
-                     std::chrono::seconds{experiment.timeout_s});
+                     std::chrono::seconds{experiment.timeout_s}, arm.program);
     if (!sample) return std::nullopt;
     add_sample(info_.cost, *sample, seconds_since(begin));
     sample->probe_before_gflops = before;

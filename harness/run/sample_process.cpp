@@ -60,10 +60,11 @@ std::optional<Sample> unsupported_sample(const Cell& cell) {
   return failed({.cell = cell, .seed = 0, .trace_path = ""}, SampleStatus::unsupported, why);
 }
 
-std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout) {
+std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout,
+                                   const std::string& program) {
   const SubprocessResult child =
-      run_subprocess({.argv = {this_executable().string(), "sample", to_json(request),
-                               "--result-fd", std::to_string(kResultDescriptor)},
+      run_subprocess({.argv = {program.empty() ? this_executable().string() : program, "sample",
+                               to_json(request), "--result-fd", std::to_string(kResultDescriptor)},
                       .timeout = timeout});
   switch (child.ending) {
     case Ending::interrupted:
@@ -89,7 +90,13 @@ std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::se
     return failed(request, SampleStatus::crash,
                   fmt::format("exit status {}; {}", child.code, last_words(child.errors)));
   try {
-    return sample_from_json(child.results);
+    Sample sample = sample_from_json(child.results);
+    // A build that does not know an axis leaves it out: what it ran is another cell.
+    if (!program.empty() && sample.cell.id() != request.cell.id())
+      return failed(
+          request, SampleStatus::unsupported,
+          fmt::format("{} does not know all of this cell and ran {}", program, sample.cell.id()));
+    return sample;
   } catch (const InputError& error) {
     return failed(request, SampleStatus::crash,
                   fmt::format("left no readable result: {}", error.what()));

@@ -9,10 +9,11 @@
 
 namespace headroom {
 
-// Starts this program again as `headroom sample`. A crash or a timeout comes back as a sample of
-// that status with the reason; nothing when an interrupt ended it. Throws InputError when the
-// process found the request itself wrong.
-std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout);
+// Starts `program` ("": this one again) as `headroom sample`. A crash or a timeout comes back as a
+// sample of that status with the reason; nothing when an interrupt ended it. Throws InputError when
+// the process found the request itself wrong.
+std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout,
+                                   const std::string& program);
 
 // The sample of a cell whose device this machine cannot run; nothing when it can.
 std::optional<Sample> unsupported_sample(const Cell& cell);

@@ -22,6 +22,12 @@ std::string_view name_of(RecordKind kind) {
       return "sample";
     case RecordKind::verdicts:
       return "verdicts";
+    case RecordKind::night:
+      return "night";
+    case RecordKind::acceptance:
+      return "acceptance";
+    case RecordKind::check:
+      return "check";
   }
   return "";
 }

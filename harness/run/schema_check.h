@@ -9,7 +9,7 @@ namespace headroom {
 // Readers accept the same major version and ignore unknown fields.
 inline constexpr std::string_view kSchemaVersion = "1.0";
 
-enum class RecordKind { run, sample, verdicts };
+enum class RecordKind { run, sample, verdicts, night, acceptance, check };
 
 // Throws InputError that begins with `where` ("runs/x/samples.jsonl:12") when the text is no
 // JSON, not a record of this kind, of another major version, or breaks the schema.

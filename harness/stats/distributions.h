@@ -1,10 +1,13 @@
-// The two textbook distributions the verdicts need; Boost computes them.
+// The textbook distributions the verdicts need; Boost computes them.
 #pragma once
 
 namespace headroom {
 
 // t with P(T ≤ t) = probability, for Student's distribution; probability in (0, 1).
 double student_t_quantile(double probability, double degrees_of_freedom);
+
+// P(|T| ≥ t), for t ≥ 0.
+double student_t_two_sided(double t, double degrees_of_freedom);
 
 // P(X ≥ successes) for X ~ Bin(trials, probability).
 double binomial_upper_tail(int trials, double probability, int successes);

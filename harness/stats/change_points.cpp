@@ -1,0 +1,151 @@
+#include "harness/stats/change_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "harness/stats/distributions.h"
+
+namespace headroom {
+namespace {
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double squares_about_mean(std::span<const double> values) {
+  const double center = mean(values);
+  return std::accumulate(values.begin(), values.end(), 0.0, [&](double sum, double value) {
+    return sum + (value - center) * (value - center);
+  });
+}
+
+// Sums of |x_i − x_j| within and between the sides of a split.
+struct DistanceSums {
+  double left = 0;
+  double right = 0;
+  double between = 0;
+
+  double divergence(std::size_t left_size, std::size_t right_size) const {
+    const auto m = static_cast<double>(left_size);
+    const auto n = static_cast<double>(right_size);
+    return m * n / (m + n) *
+           (2 * between / (m * n) - left / (m * (m - 1) / 2) - right / (n * (n - 1) / 2));
+  }
+};
+
+double sum_of_distances(std::span<const double> from, double to) {
+  return std::accumulate(from.begin(), from.end(), 0.0,
+                         [=](double sum, double value) { return sum + std::abs(value - to); });
+}
+
+DistanceSums distance_sums(std::span<const double> left, std::span<const double> right) {
+  DistanceSums sums;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    sums.left += sum_of_distances(left.first(i), left[i]);
+    sums.between += sum_of_distances(right, left[i]);
+  }
+  for (std::size_t i = 0; i < right.size(); ++i)
+    sums.right += sum_of_distances(right.first(i), right[i]);
+  return sums;
+}
+
+// Of a series of two shortest levels or more. Moving one value over to the left costs one pass, so
+// all splits together are quadratic.
+std::size_t best_split(std::span<const double> values) {
+  std::size_t best = kShortestLevel;
+  DistanceSums sums = distance_sums(values.first(best), values.subspan(best));
+  double largest = sums.divergence(best, values.size() - best);
+  for (std::size_t split = best + 1; split + kShortestLevel <= values.size(); ++split) {
+    const double moved = values[split - 1];
+    const double to_left = sum_of_distances(values.first(split - 1), moved);
+    const double to_right = sum_of_distances(values.subspan(split), moved);
+    sums.left += to_left;
+    sums.right -= to_right;
+    sums.between += to_right - to_left;
+    const double divergence = sums.divergence(split, values.size() - split);
+    if (divergence > largest) {
+      largest = divergence;
+      best = split;
+    }
+  }
+  return best;
+}
+
+// A bump hides its two steps from a test of everything before one against everything after it, so
+// candidates need less, and what becomes of them is decided between neighbouring levels.
+constexpr double kCandidateFactor = 10;
+
+void collect(std::span<const double> values, std::size_t offset, double level,
+             std::vector<std::size_t>& found) {
+  if (values.size() < 2 * kShortestLevel) return;
+  const std::size_t split = best_split(values);
+  if (t_test_p_value(values.first(split), values.subspan(split)) >= level) return;
+  collect(values.first(split), offset, level, found);
+  found.push_back(offset + split);
+  collect(values.subspan(split), offset + split, level, found);
+}
+
+// Of the levels on both sides of starts[i].
+double p_between(std::span<const double> values, const std::vector<std::size_t>& starts,
+                 std::size_t i) {
+  const std::size_t begin = i == 0 ? 0 : starts[i - 1];
+  const std::size_t end = i + 1 == starts.size() ? values.size() : starts[i + 1];
+  return t_test_p_value(values.subspan(begin, starts[i] - begin),
+                        values.subspan(starts[i], end - starts[i]));
+}
+
+// Takes the weakest away until every one holds between its neighbours.
+void prune(std::span<const double> values, double level, std::vector<std::size_t>& starts) {
+  while (!starts.empty()) {
+    std::size_t weakest = 0;
+    double largest = -1;
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      if (const double p = p_between(values, starts, i); p > largest) {
+        largest = p;
+        weakest = i;
+      }
+    if (largest < level) return;
+    starts.erase(starts.begin() + static_cast<std::ptrdiff_t>(weakest));
+  }
+}
+
+}  // namespace
+
+double energy_divergence(std::span<const double> left, std::span<const double> right) {
+  return distance_sums(left, right).divergence(left.size(), right.size());
+}
+
+double t_test_p_value(std::span<const double> left, std::span<const double> right) {
+  const auto m = static_cast<double>(left.size());
+  const auto n = static_cast<double>(right.size());
+  const double difference = std::abs(mean(left) - mean(right));
+  const double variance = (squares_about_mean(left) + squares_about_mean(right)) / (m + n - 2);
+  if (variance == 0) return difference == 0 ? 1 : 0;
+  return student_t_two_sided(difference / std::sqrt(variance * (1 / m + 1 / n)), m + n - 2);
+}
+
+std::vector<std::size_t> change_points(std::span<const double> values, double level) {
+  std::vector<std::size_t> found;
+  collect(values, 0, kCandidateFactor * level, found);
+  prune(values, level, found);
+  return found;
+}
+
+std::optional<LevelShift> latest_shift(std::span<const double> values) {
+  const std::vector<std::size_t> starts = change_points(values);
+  if (starts.empty()) return std::nullopt;
+  const auto last = values.subspan(starts.back());
+  std::span<const double> best = values.first(starts.front());
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const auto between = values.subspan(starts[i], starts[i + 1] - starts[i]);
+    if (mean(between) < mean(best)) best = between;
+  }
+  const auto places = static_cast<double>(values.size() - 2 * kShortestLevel + 1);
+  return LevelShift{.since = starts.back(),
+                    .best = mean(best),
+                    .last = mean(last),
+                    .p = std::min(1.0, places * t_test_p_value(best, last))};
+}
+
+}  // namespace headroom

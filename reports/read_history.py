@@ -1,0 +1,31 @@
+"""Reads what a night was held to: check.json of the run directory, and the nights it looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reports.read import read_record
+
+
+@dataclass(frozen=True)
+class History:
+    """`nights` in order of time, the run's own last; those the store no longer has are left out."""
+
+    check: dict[str, Any]
+    nights: list[dict[str, Any]]
+
+
+def read_history(directory: Path) -> History | None:
+    """None for a run that no `headroom history check` has looked at. Raises InputError."""
+    file = directory / "check.json"
+    if not file.is_file():
+        return None
+    check = read_record(file, "check")
+    nights = []
+    for night_id in check["night_ids"]:
+        night = Path(check["store"]) / "nights" / f"{night_id}.json"
+        if night.is_file():
+            nights.append(read_record(night, "night"))
+    return History(check, nights)

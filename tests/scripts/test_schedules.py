@@ -1,0 +1,120 @@
+"""Ready-made schedules: each is parsed, and what it calls exists and takes the options given."""
+
+import importlib.machinery
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+SOURCE = Path(__file__).resolve().parents[2]
+SCHEDULES = SOURCE / "scripts" / "schedule"
+WORKFLOW = yaml.safe_load((SOURCE / ".github" / "workflows" / "nightly.yml").read_text())
+INSTALLED = "/opt/headroom"
+
+
+def nightly():
+    """scripts/nightly as a module."""
+    loader = importlib.machinery.SourceFileLoader("nightly", str(SOURCE / "scripts" / "nightly"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("nightly", loader))
+    loader.exec_module(module)
+    return module
+
+
+def options_in(command):
+    """Of the one call of scripts/nightly in a line of shell; it exits where one is not known."""
+    words = shlex.split(command, comments=True)
+    (call,) = [at for at, word in enumerate(words) if word.endswith("scripts/nightly")]
+    arguments = []
+    for word in words[call + 1 :]:
+        if word in (">>", ">", "&&", "||", ";", "|"):
+            break
+        arguments.append(word)
+    return nightly().parse(arguments)
+
+
+def steps_of(job):
+    return WORKFLOW["jobs"][job]["steps"]
+
+
+def scripts_in(text):
+    return set(re.findall(r"(?<![\w/])scripts/[\w/]+", text))
+
+
+def test_the_workflow_runs_every_night_on_a_cpu_and_where_there_is_one_on_a_gpu():
+    triggers = WORKFLOW[True]  # YAML 1.1 takes "on" for a truth value
+    (schedule,) = triggers["schedule"]
+    assert re.fullmatch(r"[0-5]?\d ([01]?\d|2[0-3]) \* \* \*", schedule["cron"])
+    assert WORKFLOW["jobs"]["gpu"]["runs-on"] == ["self-hosted", "gpu"]
+    assert steps_of("gpu") == steps_of("cpu")
+
+
+@pytest.mark.parametrize("job", WORKFLOW["jobs"])
+def test_every_command_of_the_workflow_is_shell_and_calls_what_exists(job):
+    for step in steps_of(job):
+        assert ("run" in step) != ("uses" in step)
+        if "run" in step:
+            checked = subprocess.run(["bash", "-n"], input=step["run"], text=True, capture_output=True)
+            assert checked.returncode == 0, checked.stderr
+            for script in scripts_in(step["run"]):
+                assert (SOURCE / script).exists()
+
+
+def test_the_workflow_keeps_the_history_whatever_the_night_says():
+    (call,) = [step["run"] for step in steps_of("cpu") if "scripts/nightly" in step.get("run", "")]
+    options = options_in(call.replace("${{ github.job }}", "cpu"))
+    caches = [step for step in steps_of("cpu") if "cache" in step.get("uses", "")]
+    assert [step["uses"].split("@")[0] for step in caches] == ["actions/cache/restore", "actions/cache/save"]
+    assert {step["with"]["path"] for step in caches} == {str(options.store)}
+    assert caches[0]["with"]["key"].startswith(caches[0]["with"]["restore-keys"])
+    after = steps_of("cpu")[[step.get("run") for step in steps_of("cpu")].index(call) + 1 :]
+    assert after and all(step["if"] == "always()" for step in after)
+    assert any(f"{options.out}/latest/issue.md" in step.get("run", "") for step in after)
+
+
+def test_the_timer_and_its_service_are_what_systemd_takes(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("there is no systemd-analyze here")
+    for unit in SCHEDULES.glob("headroom-nightly.*"):
+        (tmp_path / unit.name).write_text(unit.read_text().replace(INSTALLED, str(SOURCE)))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", tmp_path / "headroom-nightly.timer"], capture_output=True, text=True
+    )
+    ours = [line for line in (checked.stdout + checked.stderr).splitlines() if "headroom-nightly" in line]
+    assert ours == []
+    timer = (tmp_path / "headroom-nightly.timer").read_text()
+    when = re.search(r"^OnCalendar=(.*)$", timer, re.MULTILINE).group(1)
+    assert subprocess.run(["systemd-analyze", "calendar", when], capture_output=True).returncode == 0
+
+
+def test_the_service_and_the_cron_line_give_options_that_exist():
+    service = (SCHEDULES / "headroom-nightly.service").read_text()
+    assert options_in(re.search(r"^ExecStart=(.*)$", service, re.MULTILINE).group(1)).budget == "2h"
+    (line,) = [line for line in (SCHEDULES / "crontab").read_text().splitlines() if line[:1].isdigit()]
+    *fields, command = line.split(maxsplit=5)
+    assert all(re.fullmatch(r"\*|\d+", field) for field in fields)
+    assert options_in(command).budget == "2h"
+    assert "%" not in command  # cron would take it for a newline
+
+
+def test_the_container_copies_and_calls_what_exists():
+    text = (SCHEDULES / "Containerfile").read_text().replace("\\\n", " ")
+    instructions = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    assert instructions[0][0] == "FROM"
+    assert {name for name, _ in instructions} <= {"FROM", "RUN", "COPY", "WORKDIR", "VOLUME", "ENTRYPOINT"}
+    for name, argument in instructions:
+        if name == "RUN":
+            assert subprocess.run(["bash", "-n"], input=argument, text=True).returncode == 0
+        for script in scripts_in(argument):
+            assert (SOURCE / script).exists()
+    (entry,) = [json.loads(argument) for name, argument in instructions if name == "ENTRYPOINT"]
+    (volume,) = [argument for name, argument in instructions if name == "VOLUME"]
+    options = options_in(shlex.join(entry))
+    assert str(options.out).startswith(volume) and str(options.store).startswith(volume)
+    # Its comments say how it is called.
+    assert options_in("scripts/nightly " + text.split("headroom-nightly ")[2].splitlines()[0]).machine == "NAME"
