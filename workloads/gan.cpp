@@ -11,6 +11,7 @@
 #include "harness/run/workload.h"
 #include "workloads/choice.h"
 #include "workloads/data/image_and_noise_batches.h"
+#include "workloads/data/image_records.h"
 #include "workloads/preset.h"
 
 namespace headroom {
@@ -30,6 +31,7 @@ const Presets& presets() {
 }
 
 constexpr std::int64_t kImage = 64;
+constexpr int kAnyLabel = 256;
 constexpr double kDeviation = 0.02;  // the paper's, as are the slope and the kernels
 
 // Both networks in one Program; a network may be run several times, on the same weights.
@@ -166,10 +168,16 @@ class Gan final : public Workload {
     return image_dataset_files(data_directory());
   }
   std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const override {
-    constexpr int kAnyLabel = 256;
     return make_image_and_noise_batches(read_image_dataset(data_directory(), kAnyLabel),
                                         options_.batch, kImage, seed);
   }
+  std::unique_ptr<RecordSource> open_records(std::uint64_t seed) const override {
+    return make_image_and_noise_records(
+        make_image_records(data_directory(), kAnyLabel,
+                           {.batch = options_.batch, .image_size = kImage, .seed = seed}),
+        options_.batch, seed);
+  }
+  std::string why_no_records() const override { return ""; }
 
  private:
   Program generator_turn() const {

@@ -13,6 +13,7 @@
 #include "harness/run/workload.h"
 #include "workloads/choice.h"
 #include "workloads/data/image_batches.h"
+#include "workloads/data/image_records.h"
 #include "workloads/preset.h"
 
 namespace headroom {
@@ -252,13 +253,13 @@ class ResNet : public Workload {
   int held_out_batches() const override { return static_cast<int>(held_out_batches_); }
 
   std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const override {
-    return make_image_batches(
-        read_image_dataset(data_directory(), static_cast<int>(options_.classes)),
-        {.batch = options_.batch,
-         .image_size = options_.image,
-         .seed = seed,
-         .epoch = epoch_,
-         .labels = labels_ == "shuffled" ? Labels::shuffled : Labels::as_read});
+    return make_image_batches(read_image_dataset(data_directory(), classes()), batch_options(seed));
+  }
+  std::unique_ptr<RecordSource> open_records(std::uint64_t seed) const override {
+    return make_image_records(data_directory(), classes(), batch_options(seed));
+  }
+  std::string why_no_records() const override {
+    return labels_ == "as_read" ? "" : "labels=shuffled permutes the labels of all records at once";
   }
 
  private:
@@ -277,6 +278,15 @@ class ResNet : public Workload {
   std::int64_t odd_batch() const {
     return last_batch_ == LastBatch::keep ? epoch_ % options_.batch : 0;
   }
+
+  ImageBatchOptions batch_options(std::uint64_t seed) const {
+    return {.batch = options_.batch,
+            .image_size = options_.image,
+            .seed = seed,
+            .epoch = epoch_,
+            .labels = labels_ == "shuffled" ? Labels::shuffled : Labels::as_read};
+  }
+  int classes() const { return static_cast<int>(options_.classes); }
 
   std::filesystem::path data_directory() const {
     return data_.empty() ? generated_image_directory() : std::filesystem::path(data_);

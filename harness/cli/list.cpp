@@ -13,6 +13,7 @@
 #include "harness/control/injection.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
+#include "harness/pipeline/pipeline.h"
 #include "harness/program/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
@@ -79,6 +80,7 @@ const std::vector<std::pair<std::string, Section (*)()>>& sections() {
       {"precisions", [] { return section_of<PrecisionStrategy>("precisions"); }},
       {"prunings", [] { return section_of<PruningStrategy>("prunings"); }},
       {"optimizers", [] { return section_of<OptimizerStrategy>("optimizers"); }},
+      {"pipelines", [] { return section_of<StageKind>("pipelines"); }},
       {"injections", [] { return section_of<InjectionKind>("injections"); }},
       {"scenarios", [] { return section_of<ScenarioKind>("scenarios"); }},
       {"devices", [] { return section_of<DeviceKind>("devices"); }},

@@ -8,6 +8,7 @@
 #include "harness/control/injection.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
+#include "harness/pipeline/pipeline.h"
 #include "harness/program/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
@@ -21,8 +22,6 @@ template <typename Plugin>
 void check_plugin(const Spec& spec) {
   spec.require_known(Registry<Plugin>::instance().find(spec.name()).parameters);
 }
-
-void check_nothing(const Spec&) {}
 
 void check_device(const Spec& spec) { Registry<DeviceKind>::instance().find(spec.name()); }
 
@@ -40,7 +39,7 @@ const std::vector<Axis>& axes() {
        [](const Spec& spec) { Registry<LoweringRules>::instance().find(spec.name()); }},
       {"allocator", &Cell::allocator, check_allocator},
       {"execution", &Cell::execution, check_strategy<ExecutionStrategy>},
-      {"pipeline", &Cell::pipeline, check_nothing},
+      {"pipeline", &Cell::pipeline, [](const Spec& spec) { check_pipeline(spec); }},
       {"accumulation", &Cell::accumulation, [](const Spec& spec) { micro_batches_of(spec); }},
       {"checkpointing", &Cell::checkpointing, check_strategy<CheckpointingStrategy>},
       {"precision", &Cell::precision, check_strategy<PrecisionStrategy>},
@@ -77,8 +76,8 @@ std::string axis_value(const Cell& cell, std::string_view name) {
 
 void set_axis(Cell& cell, std::string_view name, const std::string& value) {
   const Axis& axis = find_axis(name);
-  const Spec spec =
-      axis.member == &Cell::allocator ? Spec::parse_composition(value) : Spec::parse(value);
+  const bool composes = axis.member == &Cell::allocator || axis.member == &Cell::pipeline;
+  const Spec spec = composes ? Spec::parse_composition(value) : Spec::parse(value);
   axis.check(spec);
   if (axis.member == nullptr) {
     cell.rules = spec.to_string();

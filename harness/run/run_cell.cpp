@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "harness/base/registry.h"
 #include "harness/control/injection.h"
@@ -14,6 +15,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
 #include "harness/memory/unlimited_allocator.h"
+#include "harness/pipeline/pipeline.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
@@ -82,6 +84,18 @@ RecordingCost recording_cost(const Trace& trace, int warmup_steps, int steps) {
   return cost;
 }
 
+// Of what the pipeline hands on at once, on the host.
+Bytes largest_batch_bytes(const TrainingPlan& plan) {
+  Bytes largest = 0;
+  const std::size_t batches =
+      plan.shape_cycle.size() * static_cast<std::size_t>(plan.micro_batches);
+  for (std::size_t batch = 0; batch < batches; ++batch) {
+    const std::vector<Bytes> inputs = plan.input_bytes(batch);
+    largest = std::max(largest, std::accumulate(inputs.begin(), inputs.end(), Bytes{0}));
+  }
+  return largest;
+}
+
 // Follows the process through the moments of the ladder, between steps, never inside one.
 class ProcessWatch {
  public:
@@ -104,8 +118,9 @@ class ProcessWatch {
   ProcessMemory& memory_;
 };
 
-void take_steps(const Cell& cell, Trainer& trainer, TraceRecorder& recorder, bool computes,
-                Sample& sample) {
+// `pipeline` is null where nothing is computed.
+void take_steps(const Cell& cell, Trainer& trainer, TraceRecorder& recorder,
+                const Pipeline* pipeline, Sample& sample) {
   const int steps = cell.warmup_steps + cell.measured_steps;
   ProcessWatch watch(sample.process);
   watch.before_first_step();
@@ -122,11 +137,18 @@ void take_steps(const Cell& cell, Trainer& trainer, TraceRecorder& recorder, boo
     sample.minor_faults.push_back(minor_faults() - faults);
     sample.step_time_ns.push_back(result.time_ns);
     sample.stall_time_ns.push_back(result.stall_ns);
-    if (computes) sample.loss.push_back(result.loss);
+    if (pipeline != nullptr) {
+      sample.loss.push_back(result.loss);
+      sample.pipeline.host_bytes_after_step.push_back(pipeline->host_bytes());
+    }
     watch.after_step(step, cell.warmup_steps, steps);
   }
+  if (pipeline != nullptr) {
+    sample.pipeline.basis = PipelineRecord::Basis::measured;
+    sample.pipeline.stages = pipeline->reports();
+  }
   const HeapCounters heap_after = heap_counters();
-  if (const auto waited = cpu_wait_ns(); computes && waited && waited_before)
+  if (const auto waited = cpu_wait_ns(); pipeline != nullptr && waited && waited_before)
     sample.cpu_wait_ns = waited.value_or(0) - waited_before.value_or(0);
   sample.witness = {
       .available = heap_witness_available(),
@@ -194,6 +216,9 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
   const int steps = cell.warmup_steps + cell.measured_steps;
   sample.lower_bound_bytes = peak_live_bytes(plan.programs_of(steps));
+  check_pipeline(cell.pipeline, *workload);
+  sample.pipeline.basis = PipelineRecord::Basis::estimated;
+  sample.pipeline.stages = estimate_pipeline(cell.pipeline, largest_batch_bytes(plan));
   TraceRecorder recorder(expected_events(plan, steps));
   for (const Program* program : plan.programs())
     for (const Op& op : program->ops) recorder.trace().op_names.push_back(op.name);
@@ -208,14 +233,18 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
                                .granule_bytes = device->memory().granule()};
     const auto allocator = make_allocator(cell.allocator, device->memory());
     RecordingAllocator recorded(*allocator, recorder);
-    auto data = device->computes() ? workload->open_data(sample.seed) : nullptr;
+    auto pipeline = device->computes()
+                        ? std::make_unique<Pipeline>(
+                              cell.pipeline, *workload,
+                              [&plan](std::uint64_t n) { return plan.input_bytes(n); }, sample.seed)
+                        : nullptr;
     const auto injection = make_injection(cell.inject, recorded);
-    const BatchSource* batches = data.get();
-    Trainer trainer(plan, *device, recorded, recorder, std::move(data), sample.seed,
+    const Pipeline* batches = pipeline.get();
+    Trainer trainer(plan, *device, recorded, recorder, std::move(pipeline), sample.seed,
                     injection.get());
     sample.device_setup_ns = device->memory().counters().allocation_ns;
     sample.setup_ns = ns_since(start);
-    take_steps(cell, trainer, recorder, device->computes(), sample);
+    take_steps(cell, trainer, recorder, batches, sample);
     sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
     recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)

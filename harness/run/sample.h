@@ -9,6 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/memory/ledger.h"
+#include "harness/pipeline/report.h"
 #include "harness/run/cell.h"
 
 namespace headroom {
@@ -36,6 +37,17 @@ struct RecordingCost {
   std::uint64_t events = 0;         // in all
   std::uint64_t steady_events = 0;  // in the steps after warm-up
   Bytes bytes = 0;                  // the recorder's own, taken before the first step
+};
+
+// The input pipeline's part of a run.
+struct PipelineRecord {
+  enum class Basis : std::uint8_t {
+    measured,  // counted by the stages as they worked
+    estimated  // nothing was loaded: bytes when full, where the spec tells them
+  };
+  Basis basis = Basis::measured;
+  std::vector<StageReport> stages;  // outermost first; empty: the run ended before it was known
+  std::vector<Bytes> host_bytes_after_step;  // of all stages; beside Ledger::allocated_after_step
 };
 
 struct Sample {
@@ -73,6 +85,7 @@ struct Sample {
   Bytes lower_bound_bytes = 0;  // peak live bytes of the lowered Program
   ProcessMemory process;
   Witness witness;
+  PipelineRecord pipeline;
   std::optional<OutOfMemoryReport> oom;
   double probe_before_gflops = 0;  // machine probe around the sample; 0 on meta
   double probe_after_gflops = 0;

@@ -6,6 +6,7 @@
 #include "harness/run/accumulation.h"
 #include "harness/run/cell_json.h"
 #include "harness/run/experiment.h"
+#include "harness/run/pipeline_json.h"
 #include "harness/run/sample.h"
 #include "harness/run/sample_request.h"
 #include "harness/run/schema_check.h"
@@ -206,7 +207,7 @@ Cell cell_from_json(const Json& json) {
           .rules = json.at("rules").get<std::string>(),
           .allocator = Spec::parse_composition(json.at("allocator").get<std::string>()),
           .execution = spec("execution"),
-          .pipeline = spec("pipeline"),
+          .pipeline = Spec::parse_composition(json.at("pipeline").get<std::string>()),
           .accumulation = spec_or("accumulation", Cell{}.accumulation),
           .checkpointing = spec_or("checkpointing", Cell{}.checkpointing),
           .precision = spec_or("precision", Cell{}.precision),
@@ -250,6 +251,7 @@ std::string to_json(const Sample& sample) {
                {"note", sample.note.empty() ? Json() : Json(sample.note)},
                {"memory", memory_to_json(sample)},
                {"witness", witness_to_json(sample.witness)},
+               {"pipeline", pipeline_to_json(sample.pipeline)},
                {"oom", oom_to_json(sample.oom)},
                {"probe", probe_to_json(sample)},
                {"cpu_wait_ns", value_or_null(sample.cpu_wait_ns)},
@@ -297,6 +299,8 @@ Sample sample_from_json(const std::string& text) try {
         .heap_live_bytes = witness.at("heap_live_bytes").get<Bytes>(),
         .heap_peak_bytes = witness.at("heap_peak_bytes").get<Bytes>(),
         .heap_allocations_per_step = witness.at("heap_allocations_per_step").get<std::uint64_t>()};
+  if (const auto pipeline = json.find("pipeline"); pipeline != json.end())
+    sample.pipeline = pipeline_from_json(*pipeline);
   sample.oom = oom_from(json.at("oom"));
   if (const Json& probe = json.at("probe"); !probe.is_null()) {
     probe.at("before_gflops").get_to(sample.probe_before_gflops);

@@ -25,6 +25,15 @@ struct Matrix {
   std::map<std::string, std::vector<std::string>> values;
 };
 
+std::string canonical(const TomlSection& section, const std::string& key, const std::string& axis,
+                      const std::string& value) {
+  return section.placed(key, [&] {
+    Cell cell;
+    set_axis(cell, axis, value);
+    return axis_value(cell, axis);
+  });
+}
+
 // Canonical values of one axis: a text or a list of them.
 std::vector<std::string> read_axis(const TomlSection& section, const std::string& axis) {
   if (!section.has(axis)) return {};
@@ -35,19 +44,15 @@ std::vector<std::string> read_axis(const TomlSection& section, const std::string
     values = section.texts(axis);
   }
   if (values.empty()) section.fail(axis, "must not be empty");
-  for (std::string& value : values)
-    value = section.placed(axis, [&] {
-      Cell cell;
-      set_axis(cell, axis, value);
-      return axis_value(cell, axis);
-    });
+  for (std::string& value : values) value = canonical(section, axis, axis, value);
   return values;
 }
 
-void put_baseline_first(const TomlSection& section, std::vector<std::string>& arms) {
-  const std::string baseline = section.spec("baseline").to_string();
+void put_baseline_first(const TomlSection& section, const std::string& axis,
+                        std::vector<std::string>& arms) {
+  const std::string baseline = canonical(section, "baseline", axis, section.text("baseline"));
   const auto found = std::find(arms.begin(), arms.end(), baseline);
-  if (found == arms.end()) section.fail("baseline", "is not among the allocators");
+  if (found == arms.end()) section.fail("baseline", "is not among the arms");
   std::rotate(arms.begin(), found, found + 1);
 }
 
@@ -64,8 +69,8 @@ void check_control(const TomlSection& section, const Matrix& matrix) {
 
 Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   std::vector<std::string> known = axis_names();
-  known.insert(known.end(), {"id", "kind", "baseline", "warmup_steps", "measured_steps", "blocks",
-                             "timeout_s", "estimated_seconds"});
+  known.insert(known.end(), {"id", "kind", "arms", "baseline", "warmup_steps", "measured_steps",
+                             "blocks", "timeout_s", "estimated_seconds"});
   section.allow(known);
   Matrix matrix;
   matrix.id = section.text("id");
@@ -74,6 +79,11 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
     matrix.arms = "inject";
   } else if (section.has("kind")) {
     section.known("kind", "kind of experiment", {"comparison", "control"});
+  }
+  if (section.has("arms")) {
+    if (matrix.pattern.kind == ExperimentKind::control)
+      section.fail("arms", "is not for controls, whose arms are the values of inject");
+    matrix.arms = section.known("arms", "axis", axis_names());
   }
   matrix.cell.warmup_steps = section.whole("warmup_steps", matrix.cell.warmup_steps, 1);
   matrix.cell.measured_steps = section.whole("measured_steps", matrix.cell.measured_steps, 1);
@@ -84,7 +94,7 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
 
   for (const std::string& axis : axis_names()) {
     std::vector<std::string> values = read_axis(section, axis);
-    if (axis == "allocator" && section.has("baseline")) put_baseline_first(section, values);
+    if (axis == matrix.arms && section.has("baseline")) put_baseline_first(section, axis, values);
     const auto found = overrides.find(axis);
     // What tests the instrument stays the same whatever is measured with it.
     const bool replaced =
@@ -92,7 +102,8 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
     if (replaced) values = found->second;
     if (!values.empty()) matrix.values[axis] = values;
   }
-  for (const char* axis : {"workload", "device", "allocator"})
+  for (const std::string& axis :
+       {std::string("workload"), std::string("device"), std::string("allocator"), matrix.arms})
     if (!matrix.values.contains(axis))
       section.fail(section.table(), fmt::format("experiment '{}' names no {}", matrix.id, axis));
   if (matrix.pattern.kind == ExperimentKind::control) check_control(section, matrix);

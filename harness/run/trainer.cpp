@@ -207,6 +207,14 @@ std::vector<const Value*> TrainingPlan::inputs(std::size_t shape) const {
   return result;
 }
 
+std::vector<Bytes> TrainingPlan::input_bytes(std::uint64_t micro_batch) const {
+  const std::uint64_t step = micro_batch / static_cast<std::uint64_t>(micro_batches);
+  std::vector<Bytes> bytes;
+  for (const Value* value : inputs(shape_cycle[step % shape_cycle.size()]))
+    bytes.push_back(plain_bytes(*value));
+  return bytes;
+}
+
 Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
                  TraceRecorder& recorder, std::unique_ptr<BatchSource> data, std::uint64_t seed,
                  Injection* injection)

@@ -48,6 +48,8 @@ struct TrainingPlan {
   // Of one micro-batch, in the order in which the BatchSource fills them; the shapes differ in
   // sizes only.
   std::vector<const Value*> inputs(std::size_t shape = 0) const;
+  // Of the n-th micro-batch of a run, from 0: plain bytes of each input.
+  std::vector<Bytes> input_bytes(std::uint64_t micro_batch) const;
 };
 // `workload` at the size of one micro-batch (make_micro_batch_workload). Throws NotSupported where
 // strategies of the cell exclude each other.

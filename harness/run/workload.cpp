@@ -1,8 +1,15 @@
 #include "harness/run/workload.h"
 
 #include "harness/base/registry.h"
+#include "harness/pipeline/records.h"
 
 namespace headroom {
+
+std::unique_ptr<RecordSource> Workload::open_records(std::uint64_t) const { return nullptr; }
+
+std::string Workload::why_no_records() const {
+  return "this workload hands over whole batches and has no records to load one by one";
+}
 
 std::unique_ptr<Workload> make_workload(const Spec& spec) {
   const WorkloadKind& kind = Registry<WorkloadKind>::instance().find(spec.name());

@@ -17,8 +17,11 @@
 
 namespace headroom {
 
+class RecordSource;
+
 // Fills host buffers, one per input of the training Programs in their order, plain row-major. Where
-// steps differ in shape, the sizes of the buffers tell the shape.
+// steps differ in shape, the sizes of the buffers tell the shape. Training batches may be asked for
+// on another thread than held-out ones, at the same time.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -56,6 +59,10 @@ class Workload {
   virtual std::int64_t batch_size() const = 0;
   // Opens (on first use: generates) the data. Not called on meta.
   virtual std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const = 0;
+  // The records that training batches are made of, for pipelines that load, decode and order them
+  // their own way; why_no_records() says why there are none. Not called on meta.
+  virtual std::unique_ptr<RecordSource> open_records(std::uint64_t seed) const;
+  virtual std::string why_no_records() const;
   // The files open_data() reads, once it has been called; for the record of a run.
   virtual std::vector<std::filesystem::path> data_files() const { return {}; }
   // Held-out batches to score after the last step; 0 = none.

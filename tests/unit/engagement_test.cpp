@@ -73,7 +73,8 @@ TEST(Engagement, of_malloc_is_a_device_allocation_for_every_block) {
 }
 
 ImageSet images(std::vector<std::uint8_t> labels) {
-  ImageSet set{.channels = 1, .height = 1, .width = 1, .pixels = {}, .labels = std::move(labels)};
+  ImageSet set{
+      .shape = {.channels = 1, .height = 1, .width = 1}, .pixels = {}, .labels = std::move(labels)};
   set.pixels.assign(set.labels.size(), 0);
   return set;
 }

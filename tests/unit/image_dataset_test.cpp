@@ -70,8 +70,8 @@ TEST_F(ImageFiles, reads_idx_pairs_of_grey_images) {
   write("t10k-images-idx3-ubyte", idx_images(1));
   write("t10k-labels-idx1-ubyte", idx_labels(std::string("\x05", 1)));
   const ImageDataset data = read_image_dataset(directory_, 10);
-  EXPECT_EQ(data.training.channels, 1);
-  EXPECT_EQ(data.training.height, 28);
+  EXPECT_EQ(data.training.shape.channels, 1);
+  EXPECT_EQ(data.training.shape.height, 28);
   EXPECT_THAT(data.training.labels, ::testing::ElementsAre(1, 2));
 }
 

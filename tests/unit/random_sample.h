@@ -58,6 +58,13 @@ class RandomSample {
                       .heap_live_bytes = bytes(),
                       .heap_peak_bytes = bytes(),
                       .heap_allocations_per_step = number(100)};
+    sample.pipeline.stages = {{.name = "prefetch(2)",
+                               .elements = number(100),
+                               .wait_ns = number(1'000'000),
+                               .host_bytes_peak = bytes(),
+                               .counters = {{"depth", 2}}},
+                              {.name = "direct", .elements = number(100)}};
+    sample.pipeline.host_bytes_after_step = {bytes(), bytes(), bytes(), bytes()};
     sample.probe_before_gflops = 100 + fraction();
     sample.probe_after_gflops = 100 + fraction();
     sample.cpu_wait_ns = number(1000);

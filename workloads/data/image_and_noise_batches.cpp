@@ -15,6 +15,16 @@ std::span<float> floats(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
+// Decoded images reach from −2 to 2.
+void narrow(std::span<float> pixels) {
+  for (float& pixel : pixels) pixel = std::clamp(pixel / 2, -1.0F, 1.0F);
+}
+
+void write_noise(BatchBuffers noises, std::mt19937_64& random) {
+  for (const auto& noise : noises)
+    for (float& number : floats(noise)) number = static_cast<float>(normal(random));
+}
+
 class ImageAndNoiseBatches final : public BatchSource {
  public:
   ImageAndNoiseBatches(std::unique_ptr<BatchSource> images, std::int64_t batch, std::uint64_t seed)
@@ -24,10 +34,8 @@ class ImageAndNoiseBatches final : public BatchSource {
     const std::array<std::span<std::byte>, 2> labelled = {
         inputs[0], std::as_writable_bytes(std::span(labels_))};
     images_->next_training_batch(labelled);
-    // Decoded images reach from −2 to 2.
-    for (float& pixel : floats(inputs[0])) pixel = std::clamp(pixel / 2, -1.0F, 1.0F);
-    for (const auto& noise : inputs.subspan(1))
-      for (float& number : floats(noise)) number = static_cast<float>(normal(random_));
+    narrow(floats(inputs[0]));
+    write_noise(inputs.subspan(1), random_);
   }
 
   bool next_held_out_batch(std::span<const std::span<std::byte>>) override { return false; }
@@ -39,7 +47,51 @@ class ImageAndNoiseBatches final : public BatchSource {
   std::mt19937_64 random_;
 };
 
+class ImageAndNoiseRecords final : public RecordSource {
+ public:
+  ImageAndNoiseRecords(std::unique_ptr<RecordSource> images, std::int64_t batch, std::uint64_t seed)
+      : images_(std::move(images)), batch_(batch), random_(seed) {}
+
+  std::int64_t count() const override { return images_->count(); }
+  Bytes record_bytes() const override { return images_->record_bytes(); }
+  Bytes sample_bytes() const override { return images_->sample_bytes(); }
+  EpochEnd epoch_end() const override { return images_->epoch_end(); }
+  std::vector<std::int64_t> next_epoch() override { return images_->next_epoch(); }
+  void read(std::int64_t record, std::span<std::byte> bytes) const override {
+    images_->read(record, bytes);
+  }
+  void decode(std::span<const std::byte> bytes, std::span<std::byte> sample) const override {
+    images_->decode(bytes, sample);
+  }
+
+  std::int64_t batch_of(BatchBuffers) const override { return batch_; }
+  void place(std::span<const std::byte> sample, std::int64_t slot,
+             BatchBuffers inputs) const override {
+    const std::size_t size = inputs[0].size() / static_cast<std::size_t>(batch_);
+    const auto image = inputs[0].subspan(static_cast<std::size_t>(slot) * size, size);
+    std::int32_t label = 0;  // read and not used
+    const std::array<std::span<std::byte>, 2> labelled = {
+        image, std::as_writable_bytes(std::span(&label, 1))};
+    images_->place(sample, 0, labelled);
+    narrow(floats(image));
+  }
+  void complete(BatchBuffers inputs) override { write_noise(inputs.subspan(1), random_); }
+
+  bool next_held_out_batch(BatchBuffers) override { return false; }
+  void restart_held_out() override {}
+
+ private:
+  std::unique_ptr<RecordSource> images_;
+  std::int64_t batch_;
+  std::mt19937_64 random_;
+};
+
 }  // namespace
+
+std::unique_ptr<RecordSource> make_image_and_noise_records(std::unique_ptr<RecordSource> images,
+                                                           std::int64_t batch, std::uint64_t seed) {
+  return std::make_unique<ImageAndNoiseRecords>(std::move(images), batch, seed);
+}
 
 std::unique_ptr<BatchSource> make_image_and_noise_batches(ImageDataset dataset, std::int64_t batch,
                                                           std::int64_t image_size,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "harness/pipeline/records.h"
 #include "harness/run/workload.h"
 #include "workloads/data/image_dataset.h"
 
@@ -15,5 +16,9 @@ namespace headroom {
 std::unique_ptr<BatchSource> make_image_and_noise_batches(ImageDataset dataset, std::int64_t batch,
                                                           std::int64_t image_size,
                                                           std::uint64_t seed);
+
+// The same batches, from records: images of `images`, whose batches have labels, which are dropped.
+std::unique_ptr<RecordSource> make_image_and_noise_records(std::unique_ptr<RecordSource> images,
+                                                           std::int64_t batch, std::uint64_t seed);
 
 }  // namespace headroom

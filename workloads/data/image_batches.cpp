@@ -2,48 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
 #include <random>
 #include <utility>
 
 #include "harness/base/error.h"
+#include "workloads/data/epoch_order.h"
 
 namespace headroom {
 namespace {
 
-// Fisher–Yates, the same on every standard library (std::shuffle is not).
-template <typename T>
-void shuffle(std::vector<T>& items, std::mt19937_64& random) {
-  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random() % i]);
-}
-
 class ImageBatches : public BatchSource {
  public:
   ImageBatches(ImageDataset dataset, ImageBatchOptions options)
-      : dataset_(std::move(dataset)), options_(options), random_(options.seed) {
-    for (const ImageSet* set : {&dataset_.training, &dataset_.held_out}) {
-      if (set->count() < options_.batch)
-        throw InputError(fmt::format("{}: {} images do not fill one batch of {}", dataset_.origin,
-                                     set->count(), options_.batch));
-    }
-    if (dataset_.training.count() < options_.epoch)
-      throw InputError(fmt::format("{}: has {} images, but epoch= asks for {}", dataset_.origin,
-                                   dataset_.training.count(), options_.epoch));
-    if (options_.labels == Labels::shuffled) shuffle_labels();
-    order_.resize(
-        static_cast<std::size_t>(options_.epoch > 0 ? options_.epoch : dataset_.training.count()));
-    std::iota(order_.begin(), order_.end(), std::int64_t{0});
-    shuffle(order_, random_);
+      : dataset_(std::move(dataset)), options_(options), order_(0, {}) {
+    check_counts(dataset_.origin, dataset_.training.count(), dataset_.held_out.count(), options_);
+    std::mt19937_64 random(options_.seed);
+    if (options_.labels == Labels::shuffled) shuffle_labels(random);
+    order_ = EpochOrder(images_of_epoch(options_, dataset_.training.count()), random);
+    begin_epoch();
   }
 
   void next_training_batch(std::span<const std::span<std::byte>> inputs) override {
     const std::int64_t batch = batch_of(inputs);
-    const bool unfilled = next_ + static_cast<std::size_t>(batch) > order_.size();
+    const bool unfilled = next_ + static_cast<std::size_t>(batch) > epoch_.size();
     if (options_.epoch > 0 && unfilled) begin_epoch();
     for (std::int64_t slot = 0; slot < batch; ++slot) {
-      if (next_ == order_.size()) begin_epoch();
-      copy(dataset_.training, order_[next_++], slot, inputs);
+      if (next_ == epoch_.size()) begin_epoch();
+      copy(dataset_.training, epoch_[next_++], slot, inputs);
     }
   }
 
@@ -70,13 +55,13 @@ class ImageBatches : public BatchSource {
   }
 
   void begin_epoch() {
-    shuffle(order_, random_);
+    epoch_ = order_.next();
     next_ = 0;
   }
 
-  void shuffle_labels() {
+  void shuffle_labels(std::mt19937_64& random) {
     const std::vector<std::uint8_t> before = dataset_.training.labels;
-    shuffle(dataset_.training.labels, random_);
+    shuffle(dataset_.training.labels, random);
     for (std::size_t i = 0; i < before.size(); ++i)
       moved_labels_ += before[i] != dataset_.training.labels[i] ? 1 : 0;
   }
@@ -93,14 +78,30 @@ class ImageBatches : public BatchSource {
 
   ImageDataset dataset_;
   ImageBatchOptions options_;
-  std::mt19937_64 random_;
-  std::vector<std::int64_t> order_;
+  EpochOrder order_;
+  std::span<const std::int64_t> epoch_;
   std::size_t next_ = 0;
   std::int64_t next_held_out_ = 0;
   std::int64_t moved_labels_ = 0;
 };
 
 }  // namespace
+
+void check_counts(const std::string& origin, std::int64_t training, std::int64_t held_out,
+                  const ImageBatchOptions& options) {
+  for (const std::int64_t count : {training, held_out}) {
+    if (count < options.batch)
+      throw InputError(
+          fmt::format("{}: {} images do not fill one batch of {}", origin, count, options.batch));
+  }
+  if (training < options.epoch)
+    throw InputError(
+        fmt::format("{}: has {} images, but epoch= asks for {}", origin, training, options.epoch));
+}
+
+std::int64_t images_of_epoch(const ImageBatchOptions& options, std::int64_t training) {
+  return options.epoch > 0 ? options.epoch : training;
+}
 
 std::unique_ptr<BatchSource> make_image_batches(ImageDataset dataset, ImageBatchOptions options) {
   return std::make_unique<ImageBatches>(std::move(dataset), options);

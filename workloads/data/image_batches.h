@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "harness/run/workload.h"
 #include "workloads/data/image_dataset.h"
@@ -22,11 +23,15 @@ struct ImageBatchOptions {
   Labels labels = Labels::as_read;
 };
 
+// Throws InputError when there are fewer images than a batch or an epoch takes.
+void check_counts(const std::string& origin, std::int64_t training, std::int64_t held_out,
+                  const ImageBatchOptions& options);
+std::int64_t images_of_epoch(const ImageBatchOptions& options, std::int64_t training);
+
 // Inputs: images f32 [batch, 3, size, size], labels s32 [batch], of any batch up to the options'.
 // An epoch ends where what is left of it does not fill the batch that is asked for, and the next
 // begins in another order; without an end, epochs follow each other inside a batch too. The last
-// held-out batch is dropped when it is not whole. Throws InputError when the data set has fewer
-// images than a batch or an epoch takes.
+// held-out batch is dropped when it is not whole.
 std::unique_ptr<BatchSource> make_image_batches(ImageDataset dataset, ImageBatchOptions options);
 
 }  // namespace headroom
