@@ -66,7 +66,8 @@ Program apply_micro_batches(Program program, const Spec& spec, MicroBatch positi
       builder.emit("divide", trained.name + ".mean", {sum, all_labels}, {}, {sum});
     gradient = sum;
   }
-  // As soon as each is made, so that few gradients are alive beside the sums.
+  // As soon as each is made (and the labels are counted, where they weigh), so that few gradients
+  // are alive beside the sums.
   return advance(std::move(program), [](const Op& op) { return op.kind == "accumulate"; });
 }
 
