@@ -95,6 +95,8 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
     if sample["flops_per_step"]:
         flops = sample["flops_per_step"]
         facts.append(("work per step", Datum(f"{units.plain(flops / 1e9)} GFLOP", units.exact(flops, "FLOP"))))
+    if sample.get("recomputed_ops_per_step"):
+        facts.append(("ops recomputed per step", Datum(units.plain(sample["recomputed_ops_per_step"]))))
     if sample["held_out_accuracy"] is not None:
         facts.append(("held-out accuracy", _share(sample["held_out_accuracy"])))
     if sample.get("zero_weight_share") is not None:

@@ -20,6 +20,8 @@ struct Refusal {
   std::string axis;
   std::string name;
   std::string why;
+  // With which parameters of the pass; absent: with any.
+  std::function<bool(const Spec&)> when = {};
 };
 
 template <typename Axis>
@@ -35,6 +37,10 @@ struct ProgramPass {
   // What else the pass does once the update ops stand.
   std::function<Program(Program, const Spec&)> finish = nullptr;
   std::vector<Refusal> refuses = {};
+  // Why `apply` did not do what its name says ("" = it did), as seen from the Program before and
+  // after it. A pass that does it to no Program of a step makes the sample invalid. May be absent.
+  std::function<std::string(const Spec&, const Program& before, const Program& after)>
+      why_not_engaged = {};
 };
 
 // Of the forward pass, before it is differentiated.

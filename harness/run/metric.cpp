@@ -209,6 +209,16 @@ std::vector<Metric> make_metrics() {
                      if (!s.ledger_available) return std::nullopt;
                      return slope(steady(s, s.ledger.allocated_after_step));
                    }});
+  table.push_back({"recomputed_ops_per_step", "1",
+                   "forward ops repeated for the backward pass, per step", exact, less,
+                   [](const Sample& s) -> std::optional<double> {
+                     return static_cast<double>(s.recomputed_ops_per_step);
+                   }});
+  table.push_back({"flops_per_step", "1", "work of convolutions and matrix products per step",
+                   exact, less, [](const Sample& s) -> std::optional<double> {
+                     if (s.flops_per_step == 0) return std::nullopt;
+                     return s.flops_per_step;
+                   }});
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; }),
                    Metric::About::allocator});

@@ -17,6 +17,7 @@
 #include "harness/memory/unlimited_allocator.h"
 #include "harness/pipeline/pipeline.h"
 #include "harness/program/pass.h"
+#include "harness/program/recomputed.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
 #include "harness/run/process_memory.h"
@@ -167,10 +168,12 @@ void check(const Cell& cell) {
 }
 
 // Of what does not do what its name says, the first: asked after the run. "" when all do.
-std::string why_not_engaged(const Cell& cell, const Allocator& allocator, const Trace& trace,
-                            const BatchSource* batches, const Injection* injection) {
+std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Allocator& allocator,
+                            const Trace& trace, const BatchSource* batches,
+                            const Injection* injection) {
   const auto& strategies = Registry<AllocatorStrategy>::instance();
-  std::string why = allocator.why_not_engaged();
+  std::string why = plan.not_engaged;
+  if (why.empty()) why = allocator.why_not_engaged();
   const Spec& strategy = cell.allocator.innermost();
   if (why.empty() && strategies.contains(strategy.name()))
     if (const auto& shows = strategies.find(strategy.name()).why_not_engaged)
@@ -210,8 +213,10 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
   sample.rules = plan.usual().programs.front().rules;
   sample.samples_per_step = workload->batch_size() * plan.micro_batches;
-  for (const TrainingPlan::Run& run : plan.usual().runs)
+  for (const TrainingPlan::Run& run : plan.usual().runs) {
     sample.flops_per_step += total_flops(plan.usual().programs[run.program]);
+    sample.recomputed_ops_per_step += recomputed_ops(plan.usual().programs[run.program]);
+  }
   for (const Value* value : plan.persistent_values())
     if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
   const int steps = cell.warmup_steps + cell.measured_steps;
@@ -252,7 +257,8 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }
-    sample.reason = why_not_engaged(cell, *allocator, recorder.trace(), batches, injection.get());
+    sample.reason =
+        why_not_engaged(cell, plan, *allocator, recorder.trace(), batches, injection.get());
     if (sample.reason.empty() && sample.zero_weight_share == 0 && has_masks(plan))
       sample.reason = fmt::format(
           "pruning={}: no weight is zero after the last step; let it begin "

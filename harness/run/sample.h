@@ -75,6 +75,7 @@ struct Sample {
   std::optional<double> zero_weight_share;
   std::int64_t samples_per_step = 0;  // where steps differ in shape, in one of the usual shape
   double flops_per_step = 0;          // likewise
+  std::int64_t recomputed_ops_per_step = 0;  // likewise; forward ops repeated for the backward pass
   std::int64_t parameter_count = 0;
 
   std::map<std::string, double> figures;  // of a scenario, by the names it gives them

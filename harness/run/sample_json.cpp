@@ -243,6 +243,7 @@ std::string to_json(const Sample& sample) {
                {"throughput_samples_per_s", throughput(sample)},
                {"samples_per_step", sample.samples_per_step},
                {"flops_per_step", number_or_null(sample.flops_per_step)},
+               {"recomputed_ops_per_step", sample.recomputed_ops_per_step},
                {"parameter_count", sample.parameter_count},
                {"loss", loss_to_json(sample.loss)},
                {"held_out_accuracy", value_or_null(sample.held_out_accuracy)},
@@ -282,6 +283,7 @@ Sample sample_from_json(const std::string& text) try {
   json.at("device_setup_ns").get_to(sample.device_setup_ns);
   json.at("samples_per_step").get_to(sample.samples_per_step);
   json.at("flops_per_step").get_to(sample.flops_per_step);
+  sample.recomputed_ops_per_step = json.value("recomputed_ops_per_step", std::int64_t{0});
   json.at("parameter_count").get_to(sample.parameter_count);
   for (const Json& loss : json.at("loss"))
     sample.loss.push_back(optional_from<double>(loss).value_or(std::nan("")));

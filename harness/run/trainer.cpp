@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 
@@ -63,7 +64,8 @@ template <typename Strategy>
 void refuse_pairs_of(const Spec& spec, const Cell& cell) {
   if (spec.name() == Strategy::kNeutral) return;
   for (const Refusal& refusal : Registry<Strategy>::instance().find(spec.name()).refuses)
-    if (Spec::parse_composition(axis_value(cell, refusal.axis)).name() == refusal.name)
+    if (Spec::parse_composition(axis_value(cell, refusal.axis)).name() == refusal.name &&
+        (!refusal.when || refusal.when(spec)))
       throw NotSupported(fmt::format("{}={} cannot be combined with {}={}: {}", Strategy::kKind,
                                      spec.to_string(), refusal.axis, refusal.name, refusal.why));
 }
@@ -76,33 +78,58 @@ void refuse_pairs(const Cell& cell) {
   refuse_pairs_of<ExecutionStrategy>(cell.execution, cell);
 }
 
-Program with_gradients(Program forward, const Cell& cell) {
-  Program program = apply_pass<PruningStrategy>(std::move(forward), cell.pruning);
-  program = differentiate(apply_pass<PrecisionStrategy>(std::move(program), cell.precision));
-  return apply_pass<CheckpointingStrategy>(std::move(program), cell.checkpointing);
-}
+// Applies the passes of a cell and remembers which did what its name says.
+class Passes {
+ public:
+  explicit Passes(const Cell& cell) : cell_(cell) {}
 
-Program with_update(Program program, const Cell& cell) {
-  program = apply_pass<OptimizerStrategy>(std::move(program), cell.optimizer);
-  return finish_pass<PruningStrategy>(std::move(program), cell.pruning);
-}
+  Program with_gradients(Program forward) {
+    Program program = apply<PruningStrategy>(std::move(forward), cell_.pruning);
+    program = differentiate(apply<PrecisionStrategy>(std::move(program), cell_.precision));
+    return apply<CheckpointingStrategy>(std::move(program), cell_.checkpointing);
+  }
+  Program with_update(Program program) {
+    program = apply<OptimizerStrategy>(std::move(program), cell_.optimizer);
+    return finish_pass<PruningStrategy>(std::move(program), cell_.pruning);
+  }
+  Program executed(Program program) {
+    return apply<ExecutionStrategy>(std::move(program), cell_.execution);
+  }
 
-Program in_order_of(Program program, const Cell& cell) {
-  return apply_pass<ExecutionStrategy>(std::move(program), cell.execution);
-}
+  std::string why_not_engaged() const {
+    for (const auto& [axis, reason] : reasons_)
+      if (!reason.empty()) return reason;
+    return "";
+  }
+
+ private:
+  template <typename Strategy>
+  Program apply(Program program, const Spec& spec) {
+    if (spec.name() == Strategy::kNeutral) return apply_pass<Strategy>(std::move(program), spec);
+    Program after = apply_pass<Strategy>(program, spec);
+    if (const auto& shows = Registry<Strategy>::instance().find(spec.name()).why_not_engaged) {
+      const auto [found, first] = reasons_.try_emplace(Strategy::kKind);
+      if (first || !found->second.empty()) found->second = shows(spec, program, after);
+    }
+    return after;
+  }
+
+  const Cell& cell_;
+  std::map<std::string_view, std::string> reasons_;  // by axis; "" from the first that engaged on
+};
 
 // One forward pass of a step: as it is, or once per micro-batch with the update after the last.
 template <typename Lower>
 void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t first_input,
-                       const Cell& cell, Lower lower) {
+                       const Cell& cell, Passes& passes, Lower lower) {
   const auto count = static_cast<std::size_t>(micro_batches_of(cell.accumulation));
   const auto add = [&](Program made, std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i)
       step.runs.push_back({step.programs.size(), i, first_input});
-    step.programs.push_back(lower(in_order_of(std::move(made), cell)));
+    step.programs.push_back(lower(passes.executed(std::move(made))));
   };
   if (count == 1) {
-    add(with_update(std::move(program), cell), 0, 1);
+    add(passes.with_update(std::move(program)), 0, 1);
   } else {
     const auto& accumulation =
         Registry<AccumulationStrategy>::instance().find(cell.accumulation.name());
@@ -110,7 +137,7 @@ void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t fi
     if (count > 2)
       add(accumulation.apply(program, cell.accumulation, MicroBatch::middle), 1, count - 1);
     program = accumulation.apply(std::move(program), cell.accumulation, MicroBatch::last);
-    add(with_update(std::move(program), cell), count - 1, count);
+    add(passes.with_update(std::move(program)), count - 1, count);
   }
   step.feeding.push_back(step.programs.size() - 1);
 }
@@ -137,6 +164,7 @@ TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::stri
   PersistentLayouts layouts;
   refuse_pairs(cell);
   if (!workload.is_trained()) refuse_passes(cell);
+  Passes passes(cell);
   plan.micro_batches = micro_batches_of(cell.accumulation);
   for (auto& forwards : workload.training_shapes()) {
     TrainingPlan::Step& step = plan.shapes.emplace_back();
@@ -147,7 +175,7 @@ TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::stri
     std::size_t first_input = 0;
     for (Program& forward : forwards) {
       const std::size_t inputs = forward.inputs.size();
-      add_micro_batches(step, with_gradients(std::move(forward), cell), first_input, cell,
+      add_micro_batches(step, passes.with_gradients(std::move(forward)), first_input, cell, passes,
                         [&](Program program) { return lower(std::move(program), rules, layouts); });
       first_input += inputs;
     }
@@ -160,6 +188,7 @@ TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::stri
     plan.evaluate =
         lower(apply_pass<PruningStrategy>(std::move(*evaluation), cell.pruning), rules, layouts);
   plan.evaluation_interval = workload.evaluation_interval();
+  plan.not_engaged = passes.why_not_engaged();
   return plan;
 }
 

@@ -34,6 +34,8 @@ struct TrainingPlan {
   std::vector<std::size_t> shape_cycle = {0};  // of step 1, 2, …, over and over
   std::optional<Program> evaluate;
   int evaluation_interval = 0;  // also between steps; 0 = only after the last
+  // Why a pass of the cell did to none of the Programs what its name says; "" = all passes did.
+  std::string not_engaged = {};
 
   const Step& usual() const { return shapes.front(); }
   std::size_t shape_of(int step) const;  // 1, 2, …

@@ -9,6 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/program/advance.h"
 #include "harness/run/accumulation.h"
 
 namespace headroom {
@@ -65,7 +66,9 @@ Program apply_micro_batches(Program program, const Spec& spec, MicroBatch positi
       builder.emit("divide", trained.name + ".mean", {sum, all_labels}, {}, {sum});
     gradient = sum;
   }
-  return program;
+  // As soon as each is made (and the labels are counted, where they weigh), so that few gradients
+  // are alive beside the sums.
+  return advance(std::move(program), [](const Op& op) { return op.kind == "accumulate"; });
 }
 
 const bool registered = Registry<AccumulationStrategy>::instance().add(

@@ -35,6 +35,23 @@ TEST(ContributingExample, workload_learns) {
   EXPECT_LT(mean(losses.last(20)), 0.7 * mean(losses.first(5)));
 }
 
+TEST(ContributingExample, pass_recomputes_and_changes_no_loss) {
+  const auto train = [](const char* checkpointing) {
+    const Cell cell{.workload = Spec::parse("resnet(depth=18,width=8,batch=4)"),
+                    .device = Spec::parse("host(capacity=1GiB)"),
+                    .rules = "",
+                    .allocator = Spec::parse("malloc"),
+                    .checkpointing = Spec::parse(checkpointing),
+                    .warmup_steps = 1,
+                    .measured_steps = 2};
+    return run_cell(cell, 3, "");
+  };
+  const Sample sample = train("first_half");
+  ASSERT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  EXPECT_GT(sample.recomputed_ops_per_step, 0);
+  EXPECT_EQ(sample.loss, train("none").loss);
+}
+
 TEST(ContributingExample, claim_runs_and_is_judged) {
   const Claim claim = read_claim(std::getenv("EXAMPLE_CLAIM"));
   VerifyInput input;

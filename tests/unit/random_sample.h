@@ -41,6 +41,7 @@ class RandomSample {
     sample.zero_weight_share = fraction();
     sample.samples_per_step = 8;
     sample.flops_per_step = 1e9 * fraction();
+    sample.recomputed_ops_per_step = 3;
     sample.parameter_count = 1000;
     sample.ledger_available = true;
     sample.ledger.requested = moments();

@@ -360,6 +360,17 @@ void masked(const Run& r) {
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = r.in(0)[i] * r.in(1)[i];
 }
 
+void clip_factor(const Run& r) {
+  double squares = 0;
+  for (std::size_t i = 0; i < r.op.inputs.size(); ++i)
+    for (const double g : r.in(i)) squares += g * g;
+  r.out(0) = {std::min(1.0, r.op.number("largest_norm") / std::sqrt(squares))};
+}
+
+void scale_gradient(const Run& r) {
+  for (double& g : r.in(0)) g *= r.in(1)[0];
+}
+
 void adam(const Run& r) {
   const double b1 = r.op.number("beta1"), b2 = r.op.number("beta2"), steps = r.in(4)[0];
   for (std::size_t i = 0; i < r.in(0).size(); ++i) {
@@ -584,6 +595,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"batch_norm_backward", batch_norm_backward},
       {"batch_norm_inference", batch_norm_inference},
       {"batched_matmul", batched_matmul},
+      {"clip_factor", clip_factor},
       {"convolution", convolution},
       {"convolution_backward_data", convolution_backward_data},
       {"convolution_backward_weights", convolution_backward_weights},
@@ -612,6 +624,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"relu", relu},
       {"relu_backward", relu_backward},
       {"reorder", reorder},
+      {"scale_gradient", scale_gradient},
       {"sgd_momentum", sgd_momentum},
       {"sigmoid_cross_entropy", sigmoid_cross_entropy},
       {"sigmoid_cross_entropy_backward", sigmoid_cross_entropy_backward},

@@ -154,6 +154,8 @@ class Lowering {
       wishes.inputs[4] = plain(op.inputs[4]);  // the count of steps
       return wishes;
     }
+    if (op.kind == "clip_factor" || op.kind == "scale_gradient")
+      return wish_all(op, [&](ValueId id) { return actual(id); });
     if (op.kind == "add") {
       const bool first_is_plain = actual(op.inputs[0]) == plain(op.inputs[0]);
       return wish_all(op, [&](ValueId) { return actual(op.inputs[first_is_plain ? 1 : 0]); });

@@ -28,6 +28,8 @@ Kernel make_count_step(const Op& op, const Program& program);
 Kernel make_apply_mask(const Op& op, const Program& program);
 Kernel make_magnitude_mask(const Op& op, const Program& program);
 Kernel make_masked(const Op& op, const Program& program);
+Kernel make_clip_factor(const Op& op, const Program& program);
+Kernel make_scale_gradient(const Op& op, const Program& program);
 Kernel make_sgd_momentum(const Op& op, const Program& program);
 Kernel make_divide(const Op& op, const Program& program);
 Kernel make_dropout(const Op& op, const Program& program);

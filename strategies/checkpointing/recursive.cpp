@@ -1,0 +1,45 @@
+// Chen et al. 2016, section 4.2, with halves: of the modules, the first half is dropped and made
+// again when the backward pass comes to it, and then treated likewise. Only what passes between
+// halves of halves is alive: O(log n) of it, where modules are alike, for O(n log n) forward work.
+#include <algorithm>
+#include <span>
+
+#include "harness/base/registry.h"
+#include "harness/program/pass.h"
+#include "strategies/checkpointing/regions.h"
+
+namespace headroom {
+namespace {
+
+using checkpointing::Regions;
+using checkpointing::Unit;
+
+// The second half runs in `region` itself: its backward pass comes right after.
+void halve(Regions& regions, std::span<const Unit> units, int region) {
+  if (units.empty()) return;
+  for (std::size_t i = 0; i < units.size(); ++i)
+    std::fill(regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[i].first),
+              regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[i].end), region);
+  if (units.size() == 1) return;
+  const std::size_t half = units.size() / 2;
+  halve(regions, units.first(half), regions.add(region));
+  halve(regions, units.subspan(half), region);
+}
+
+Program apply_recursive(Program program, const Spec&) {
+  Regions regions(checkpointing::forward_ops(program));
+  halve(regions, checkpointing::units_of(program), 0);
+  return checkpointing::recompute(std::move(program), regions);
+}
+
+const bool registered = Registry<CheckpointingStrategy>::instance().add(
+    {.name = "recursive",
+     .summary = "halves of halves of the modules; activations grow as the logarithm of the depth, "
+                "costs a forward pass for every doubling of it",
+     .parameters = {},
+     .examples = {"recursive"},
+     .apply = apply_recursive,
+     .why_not_engaged = checkpointing::why_not_engaged});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,29 @@
+// Chen, Xu, Zhang and Guestrin 2016 ("Training Deep Nets with Sublinear Memory Cost", section
+// 4.1): n modules in segments of sqrt(n), so that the checkpoints and the inside of one segment
+// are both of O(sqrt(n)), where modules are alike.
+#include <cmath>
+
+#include "harness/base/registry.h"
+#include "harness/program/pass.h"
+#include "strategies/checkpointing/segments.h"
+
+namespace headroom {
+namespace {
+
+Program apply_sqrt(Program program, const Spec&) {
+  const auto units = static_cast<double>(checkpointing::units_of(program).size());
+  const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(units)));
+  return checkpointing::recompute_segments(std::move(program), length);
+}
+
+const bool registered = Registry<CheckpointingStrategy>::instance().add(
+    {.name = "sqrt",
+     .summary = "segments of about sqrt(modules); activations grow as the root of the depth, costs "
+                "up to one more forward pass",
+     .parameters = {},
+     .examples = {"sqrt"},
+     .apply = apply_sqrt,
+     .why_not_engaged = checkpointing::why_not_engaged});
+
+}  // namespace
+}  // namespace headroom

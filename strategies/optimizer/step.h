@@ -1,0 +1,32 @@
+// What every optimizer can be told, whatever its rule: how gradients are clipped and kept, and when
+// weights change. For the files of this folder.
+//   clip_norm=N           scales all gradients where their common norm exceeds N
+//   gradients=none        each lives from its making to its use (default)
+//   gradients=zeroed      kept across steps, as zero_grad(set_to_none=False) does in PyTorch
+//   step=after_backward   all weights change after the last gradient (default)
+//   step=in_backward      each weight changes as soon as its gradient is complete and nothing reads
+//                         the weight any more (LOMO, Lv et al. 2023; PyTorch's tutorial on
+//                         optimizer steps in backward): of the gradients, few are alive at a time
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/base/spec.h"
+#include "harness/program/pass.h"
+
+namespace headroom::optimizer {
+
+// `own` and the parameters above.
+std::vector<std::string> parameters(std::vector<std::string> own);
+
+// Emits the ops that change one weight.
+using Update = std::function<void(ProgramBuilder&, ValueId weight, ValueId gradient)>;
+// Throws NotSupported for options that exclude each other.
+Program with_step(Program program, const Spec& spec, const Update& update);
+
+std::vector<Refusal> refusals();
+std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after);
+
+}  // namespace headroom::optimizer
