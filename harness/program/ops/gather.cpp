@@ -7,16 +7,19 @@ namespace {
 using namespace rules;
 
 std::vector<Value> infer_gather(const Op&, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 2}, {"rows", 1, DType::s32}});
-  return {made({inputs[1].shape[0], inputs[0].shape[1]})};
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 2, real}, {"rows", 1, DType::s32}});
+  return {made({inputs[1].shape[0], inputs[0].shape[1]}, Role::activation, real)};
 }
 
 std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"rows", 1, DType::s32}, {"dy", 2}});
+  require(inputs.size() == 2, "takes rows and dy, not {} operands", inputs.size());
+  const DType real = real_type(inputs.subspan(1));
+  require_operands(inputs, {{"rows", 1, DType::s32}, {"dy", 2, real}});
   const Shape& x = op.list("input_shape");
   require(x.size() == 2, "input_shape must have 2 dimensions");
   require_shape(inputs[1], "dy", {inputs[0].shape[0], x[1]});
-  return {made(x, Role::activation_gradient)};
+  return {made(x, Role::activation_gradient, real)};
 }
 
 std::vector<ValueId> differentiate_gather(GradientContext& context) {
