@@ -144,14 +144,17 @@ void check(const Cell& cell) {
 }
 
 // Of what does not do what its name says, the first: asked after the run. "" when all do.
-std::string why_not_engaged(const Cell& cell, const Allocator& allocator, const Trace& trace,
-                            const BatchSource* batches, const Injection* injection) {
+std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Allocator& allocator,
+                            const Trace& trace, const BatchSource* batches,
+                            const Injection* injection) {
   const auto& strategies = Registry<AllocatorStrategy>::instance();
   std::string why = allocator.why_not_engaged();
   const Spec& strategy = cell.allocator.innermost();
   if (why.empty() && strategies.contains(strategy.name()))
     if (const auto& shows = strategies.find(strategy.name()).why_not_engaged)
       why = shows(strategy, trace);
+  for (const TrainingPlan::Step& step : plan.shapes)
+    if (why.empty()) why = why_not_engaged<PrecisionStrategy>(step.programs, cell.precision);
   if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
   if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
   return why;
@@ -222,7 +225,8 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }
-    sample.reason = why_not_engaged(cell, *allocator, recorder.trace(), batches, injection.get());
+    sample.reason =
+        why_not_engaged(cell, plan, *allocator, recorder.trace(), batches, injection.get());
     if (sample.reason.empty() && sample.zero_weight_share == 0 && has_masks(plan))
       sample.reason = fmt::format(
           "pruning={}: no weight is zero after the last step; let it begin "

@@ -79,6 +79,7 @@ void refuse_pairs(const Cell& cell) {
 Program with_gradients(Program forward, const Cell& cell) {
   Program program = apply_pass<PruningStrategy>(std::move(forward), cell.pruning);
   program = differentiate(apply_pass<PrecisionStrategy>(std::move(program), cell.precision));
+  program = apply_to_gradients<PrecisionStrategy>(std::move(program), cell.precision);
   return apply_pass<CheckpointingStrategy>(std::move(program), cell.checkpointing);
 }
 
