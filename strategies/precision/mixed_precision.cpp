@@ -22,20 +22,13 @@ struct Part {
 // Always in 16 bits.
 constexpr std::array kProducts = {Part{"batched_matmul", 2}, Part{"convolution", 2},
                                   Part{"linear", 2}, Part{"transposed_convolution", 2}};
-// In 16 bits where an operand is; arithmetic inside an op is f32 in any case.
-constexpr std::array kFollowers = {Part{"add", 2},
-                                   Part{"batch_norm", 1},
-                                   Part{"causal_softmax", 1},
-                                   Part{"dropout", 1},
-                                   Part{"gather_rows", 1},
-                                   Part{"gelu", 1},
-                                   Part{"global_average_pool", 1},
-                                   Part{"layer_norm", 1},
-                                   Part{"leaky_relu", 1},
-                                   Part{"masked_softmax", 1},
-                                   Part{"max_pool", 1},
-                                   Part{"relu", 1},
-                                   Part{"tanh", 1}};
+// In 16 bits where an operand is; arithmetic inside an op is f32 in any case. Not gather_rows: its
+// gradient adds up rows one by one, and would be rounded after each.
+constexpr std::array kFollowers = {
+    Part{"add", 2},        Part{"batch_norm", 1}, Part{"causal_softmax", 1},
+    Part{"dropout", 1},    Part{"gelu", 1},       Part{"global_average_pool", 1},
+    Part{"layer_norm", 1}, Part{"leaky_relu", 1}, Part{"masked_softmax", 1},
+    Part{"max_pool", 1},   Part{"relu", 1},       Part{"tanh", 1}};
 
 template <std::size_t kCount>
 std::size_t operands_of(const std::array<Part, kCount>& parts, std::string_view kind) {
@@ -60,13 +53,11 @@ class Rewriting {
     rewritten_.phase = source_.phase;
     for (ValueId id = 0; id < source_.values.size(); ++id) {
       const Value& value = source_.value(id);
-      if (!value.persistent) continue;
+      if (!value.persistent && value.role != Role::input) continue;
       ids_[id] = static_cast<ValueId>(rewritten_.values.size());
       rewritten_.values.push_back(value);
     }
-    for (const ValueId id : source_.inputs)
-      ids_[id] =
-          builder_.input(source_.value(id).name, source_.value(id).shape, source_.value(id).dtype);
+    for (const ValueId id : source_.inputs) rewritten_.inputs.push_back(ids_[id]);
     for (const Op& op : source_.ops) rewrite(op);
     for (const ValueId id : source_.results)
       rewritten_.results.push_back(in_type(ids_[id], DType::f32, rewritten_.value(ids_[id]).name));

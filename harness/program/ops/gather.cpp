@@ -7,19 +7,16 @@ namespace {
 using namespace rules;
 
 std::vector<Value> infer_gather(const Op&, std::span<const Value> inputs) {
-  const DType real = real_type(inputs);
-  require_operands(inputs, {{"x", 2, real}, {"rows", 1, DType::s32}});
-  return {made({inputs[1].shape[0], inputs[0].shape[1]}, Role::activation, real)};
+  require_operands(inputs, {{"x", 2}, {"rows", 1, DType::s32}});
+  return {made({inputs[1].shape[0], inputs[0].shape[1]})};
 }
 
 std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
-  require(inputs.size() == 2, "takes rows and dy, not {} operands", inputs.size());
-  const DType real = real_type(inputs.subspan(1));
-  require_operands(inputs, {{"rows", 1, DType::s32}, {"dy", 2, real}});
+  require_operands(inputs, {{"rows", 1, DType::s32}, {"dy", 2}});
   const Shape& x = op.list("input_shape");
   require(x.size() == 2, "input_shape must have 2 dimensions");
   require_shape(inputs[1], "dy", {inputs[0].shape[0], x[1]});
-  return {made(x, Role::activation_gradient, real)};
+  return {made(x, Role::activation_gradient)};
 }
 
 std::vector<ValueId> differentiate_gather(GradientContext& context) {

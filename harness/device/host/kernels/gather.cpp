@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
-#include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 
@@ -28,14 +27,13 @@ Table table_of(const Value& x, const Value& rows) {
           static_cast<std::size_t>(rows.shape[0])};
 }
 
-template <typename T>
-HEADROOM_VECTORISED void add_columns(T* __restrict sum, const T* __restrict dy,
+HEADROOM_VECTORISED void add_columns(float* __restrict sum, const float* __restrict dy,
                                      const std::int32_t* rows, Table table, std::size_t begin,
                                      std::size_t end) {
   for (std::size_t i = 0; i < table.picked; ++i) {
-    T* to = sum + static_cast<std::size_t>(rows[i]) * table.columns;
-    const T* from = dy + i * table.columns;
-    for (std::size_t c = begin; c < end; ++c) store(to[c], load(to[c]) + load(from[c]));
+    float* to = sum + static_cast<std::size_t>(rows[i]) * table.columns;
+    const float* from = dy + i * table.columns;
+    for (std::size_t c = begin; c < end; ++c) to[c] += from[c];
   }
 }
 
@@ -43,39 +41,34 @@ HEADROOM_VECTORISED void add_columns(T* __restrict sum, const T* __restrict dy,
 
 Kernel make_gather_rows(const Op& op, const Program& program) {
   const Table table = table_of(program.value(op.inputs[0]), program.value(op.inputs[1]));
-  return for_type_of(program.value(op.inputs[0]), [&]<typename T>(T) -> Kernel {
-    return [table, name = op.name](const OpBuffers& buffers) {
-      const T* x = elements<T>(buffers.inputs[0]);
-      const std::int32_t* rows = whole_numbers(buffers.inputs[1]);
-      T* y = elements<T>(buffers.outputs[0]);
-      check_rows(rows, table, name);
-      in_parallel(table.picked, row_grain(table.columns), [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i)
-          std::copy_n(x + static_cast<std::size_t>(rows[i]) * table.columns, table.columns,
-                      y + i * table.columns);
-      });
-    };
-  });
+  return [table, name = op.name](const OpBuffers& buffers) {
+    const float* x = floats(buffers.inputs[0]);
+    const std::int32_t* rows = whole_numbers(buffers.inputs[1]);
+    float* y = floats(buffers.outputs[0]);
+    check_rows(rows, table, name);
+    in_parallel(table.picked, row_grain(table.columns), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        std::copy_n(x + static_cast<std::size_t>(rows[i]) * table.columns, table.columns,
+                    y + i * table.columns);
+    });
+  };
 }
 
 // Threads share the columns, not the rows: the order of every sum is that of the rows, whatever the
-// number of threads. In bf16 each sum is rounded after every row it takes in.
+// number of threads.
 Kernel make_gather_rows_backward(const Op& op, const Program& program) {
   const Table table = table_of(program.value(op.outputs[0]), program.value(op.inputs[0]));
-  return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) -> Kernel {
-    return [table, name = op.name](const OpBuffers& buffers) {
-      const std::int32_t* rows = whole_numbers(buffers.inputs[0]);
-      T* dx = elements<T>(buffers.outputs[0]);
-      check_rows(rows, table, name);
-      in_parallel(table.rows * table.columns, [&](std::size_t begin, std::size_t end) {
-        std::fill(dx + begin, dx + end, T{});
-      });
-      constexpr std::size_t kColumns = 64;
-      in_parallel(table.columns, kColumns, [&](std::size_t begin, std::size_t end) {
-        add_columns<T>(dx, elements<T>(buffers.inputs[1]), rows, table, begin, end);
-      });
-    };
-  });
+  return [table, name = op.name](const OpBuffers& buffers) {
+    const std::int32_t* rows = whole_numbers(buffers.inputs[0]);
+    float* dx = floats(buffers.outputs[0]);
+    check_rows(rows, table, name);
+    in_parallel(table.rows * table.columns,
+                [&](std::size_t begin, std::size_t end) { std::fill(dx + begin, dx + end, 0.0F); });
+    constexpr std::size_t kColumns = 64;
+    in_parallel(table.columns, kColumns, [&](std::size_t begin, std::size_t end) {
+      add_columns(dx, floats(buffers.inputs[1]), rows, table, begin, end);
+    });
+  };
 }
 
 }  // namespace headroom::host
