@@ -153,8 +153,12 @@ void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double
   // And the result itself rounded to 8 bits, by half a unit or, where it is kept and read again on
   // the way, twice that.
   const double rounding = value.dtype == DType::bf16 ? 0x1p-8 : 0;
+  // oneDNN adds up the windows that share a maximum in the result itself: up to 4 here, each of up
+  // to the largest input, and rounded after each.
+  const double windows =
+      op.kind == "max_pool_backward" && value.dtype == DType::bf16 ? 0x1p-5 * largest_input : 0;
   for (std::size_t i = 0; i < found.size(); ++i)
-    ASSERT_NEAR(found[i], wanted[i], tolerance + rounding * std::abs(wanted[i]))
+    ASSERT_NEAR(found[i], wanted[i], tolerance + windows + rounding * std::abs(wanted[i]))
         << op.name << " (" << op.kind << "): '" << value.name << "' " << to_string(value.shape)
         << " at " << i;
 
