@@ -41,6 +41,11 @@ struct ProgramPass {
   // after it. A pass that does it to no Program of a step makes the sample invalid. May be absent.
   std::function<std::string(const Spec&, const Program& before, const Program& after)>
       why_not_engaged = {};
+  // Of passes over the forward pass: what is left to do once it is differentiated. May be empty.
+  std::function<Program(Program, const Spec&)> apply_to_gradients = nullptr;
+  // What is missing in the lowered Program of a step for a result under this name to count
+  // ("" = engaged). May be empty: nothing can be.
+  std::function<std::string(const Program& lowered, const Spec&)> why_not_lowered = nullptr;
 };
 
 // Of the forward pass, before it is differentiated.
@@ -69,28 +74,50 @@ using CheckpointingStrategy = ProgramPass<CheckpointingAxis>;
 using OptimizerStrategy = ProgramPass<OptimizerAxis>;
 using ExecutionStrategy = ProgramPass<ExecutionAxis>;
 
+// The strategy that a spec names, null for the neutral one. Throws InputError for unknown names.
+template <typename Strategy>
+const Strategy* find_strategy(const Spec& spec) {
+  if (spec.name() == Strategy::kNeutral) return nullptr;
+  return &Registry<Strategy>::instance().find(spec.name());
+}
+
 // Throws InputError for unknown names and parameters.
 template <typename Strategy>
 void check_strategy(const Spec& spec) {
-  if (spec.name() == Strategy::kNeutral) {
-    spec.require_known({});
-  } else {
-    spec.require_known(Registry<Strategy>::instance().find(spec.name()).parameters);
-  }
+  const Strategy* strategy = find_strategy<Strategy>(spec);
+  spec.require_known(strategy == nullptr ? std::vector<std::string>{} : strategy->parameters);
 }
 
 template <typename Strategy>
 Program apply_pass(Program program, const Spec& spec) {
   check_strategy<Strategy>(spec);
-  if (spec.name() == Strategy::kNeutral) return program;
-  return Registry<Strategy>::instance().find(spec.name()).apply(std::move(program), spec);
+  const Strategy* strategy = find_strategy<Strategy>(spec);
+  return strategy == nullptr ? program : strategy->apply(std::move(program), spec);
+}
+
+template <typename Strategy>
+Program apply_to_gradients(Program program, const Spec& spec) {
+  const Strategy* strategy = find_strategy<Strategy>(spec);
+  if (strategy == nullptr || !strategy->apply_to_gradients) return program;
+  return strategy->apply_to_gradients(std::move(program), spec);
+}
+
+// "" when the strategy is neutral, or what it did shows in every Program.
+template <typename Strategy>
+std::string why_not_lowered(std::span<const Program> lowered, const Spec& spec) {
+  const Strategy* strategy = find_strategy<Strategy>(spec);
+  if (strategy == nullptr || !strategy->why_not_lowered) return "";
+  for (const Program& program : lowered)
+    if (std::string why = strategy->why_not_lowered(program, spec); !why.empty())
+      return std::string(Strategy::kKind) + " " + spec.to_string() + ": " + why;
+  return "";
 }
 
 template <typename Strategy>
 Program finish_pass(Program program, const Spec& spec) {
-  if (spec.name() == Strategy::kNeutral) return program;
-  const auto& finish = Registry<Strategy>::instance().find(spec.name()).finish;
-  return finish ? finish(std::move(program), spec) : std::move(program);
+  const Strategy* strategy = find_strategy<Strategy>(spec);
+  if (strategy == nullptr || !strategy->finish) return program;
+  return strategy->finish(std::move(program), spec);
 }
 
 }  // namespace headroom

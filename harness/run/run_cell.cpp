@@ -178,6 +178,8 @@ std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Al
   if (why.empty() && strategies.contains(strategy.name()))
     if (const auto& shows = strategies.find(strategy.name()).why_not_engaged)
       why = shows(strategy, trace);
+  for (const TrainingPlan::Step& step : plan.shapes)
+    if (why.empty()) why = why_not_lowered<PrecisionStrategy>(step.programs, cell.precision);
   if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
   if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
   return why;

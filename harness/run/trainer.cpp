@@ -86,6 +86,7 @@ class Passes {
   Program with_gradients(Program forward) {
     Program program = apply<PruningStrategy>(std::move(forward), cell_.pruning);
     program = differentiate(apply<PrecisionStrategy>(std::move(program), cell_.precision));
+    program = apply_to_gradients<PrecisionStrategy>(std::move(program), cell_.precision);
     return apply<CheckpointingStrategy>(std::move(program), cell_.checkpointing);
   }
   Program with_update(Program program) {

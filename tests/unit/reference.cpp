@@ -581,6 +581,13 @@ void dropout_backward(const Run& r) {
 
 void reorder(const Run& r) { r.out(0) = r.in(0); }
 
+void cast(const Run& r) {
+  Tensor& y = r.out(0);
+  const DType type = r.program.value(r.op.outputs[0]).dtype;
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = type == DType::bf16 ? rounded_to_bf16(r.in(0)[i]) : r.in(0)[i];
+}
+
 const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
       {"accumulate", accumulate},
@@ -616,6 +623,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"linear", linear},
       {"linear_backward_data", linear_backward_data},
       {"linear_backward_weights", linear_backward_weights},
+      {"cast", cast},
       {"causal_softmax", causal_softmax},
       {"masked_softmax", masked_softmax},
       {"masked_softmax_backward", masked_softmax_backward},
@@ -648,6 +656,13 @@ void reference_run(const Program& program, const Op& op, Tensors& tensors) {
 
 void reference_run(const Program& program, Tensors& tensors) {
   for (const Op& op : program.ops) reference_run(program, op, tensors);
+}
+
+// In whole units of the last of 8 bits; std::nearbyint goes to even at a tie.
+double rounded_to_bf16(double x) {
+  if (x == 0) return x;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7);
+  return std::nearbyint(x / unit) * unit;
 }
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,

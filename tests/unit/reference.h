@@ -30,6 +30,9 @@ void reference_run(const Program& program, const Op& op, Tensors& tensors);
 // Runs all ops of the Program.
 void reference_run(const Program& program, Tensors& tensors);
 
+// The nearest number that bf16 holds; x must lie in its range.
+double rounded_to_bf16(double x);
+
 // Philox4x32-10 of Salmon et al. 2011, one counter at a time.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);

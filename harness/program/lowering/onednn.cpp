@@ -36,6 +36,7 @@ class Lowering {
   }
 
   Program run() {
+    refuse_types();
     for (const ValueId id : source_.inputs) decide(id, plain(id));
     take_persistent();
     pair_gradients();
@@ -49,6 +50,22 @@ class Lowering {
   }
 
  private:
+  // Before the library is asked for descriptors it would refuse one by one.
+  void refuse_types() const {
+    constexpr auto kWide = static_cast<unsigned>(dnnl_cpu_isa_avx512_core);
+    const bool wide = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kWide) == kWide;
+    for (const Value& value : source_.values) {
+      if (value.dtype == DType::f16)
+        throw NotSupported(
+            "oneDNN 2 trains in f32 and bf16 on a CPU, not in f16: take device meta with rules "
+            "dense");
+      if (value.dtype == DType::bf16 && !wide)
+        throw NotSupported(
+            "oneDNN computes bf16 on CPUs with AVX-512 only, which this one has not: take device "
+            "meta with rules dense");
+    }
+  }
+
   void take_persistent() {
     for (ValueId id = 0; id < source_.values.size(); ++id) {
       const Value& value = source_.value(id);
@@ -113,6 +130,7 @@ class Lowering {
     if (onednn::library_role(op.kind) == LibraryRole::follows) {
       Wishes given = wish_all(op, [&](ValueId id) { return actual(id); });
       if (op.kind == "max_pool_backward") given.outputs[0] = pooled_layout(op.inputs[1]);
+      if (op.kind == "cast") given.outputs[0] = cast_layout(op);
       return of_library(onednn::describe(op, given.inputs, given.outputs));
     }
     return wishes_of_own_loops(op);
@@ -171,6 +189,13 @@ class Lowering {
     return wishes;
   }
 
+  // A cast moves every element anyway: into the places where it will be read.
+  Layout cast_layout(const Op& op) const {
+    const ValueId made = op.outputs[0];
+    return wish_of_readers(made).value_or(
+        onednn::in_type(actual(op.inputs[0]), source_.value(made).dtype));
+  }
+
   // What max_pool read when it made these indices.
   Layout pooled_layout(ValueId indices) const {
     for (const Op& op : lowered_.ops)
@@ -186,8 +211,9 @@ class Lowering {
       const auto operand = static_cast<std::size_t>(found - op.inputs.begin());
       if (onednn::library_role(op.kind) == LibraryRole::chooses) return wishes(op).inputs[operand];
       for (const ValueId other : op.inputs)
-        if (other != id && layouts_[other] && source_.value(other).shape == source_.value(id).shape)
-          return layouts_[other];
+        if (other != kNoValue && other != id && layouts_[other] &&
+            source_.value(other).shape == source_.value(id).shape)
+          return onednn::in_type(*layouts_[other], source_.value(id).dtype);
     }
     return std::nullopt;
   }
@@ -215,6 +241,11 @@ class Lowering {
   ValueId in_layout(ValueId id, const Layout& wanted, const Op& user, std::size_t operand) {
     if (!layouts_[id]) decide(id, wanted);
     if (*layouts_[id] == wanted) return id;
+    if (layouts_[id]->data_type() != wanted.data_type())
+      throw Error(
+          fmt::format("{} ({}): '{}' would have to change its element type, which only a "
+                      "cast does",
+                      user.name, user.kind, source_.value(id).name));
     for (const Copy& copy : copies_)
       if (copy.original == id && copy.phase == user.phase && *layouts_[copy.made] == wanted)
         return copy.made;

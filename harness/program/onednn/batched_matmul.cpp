@@ -17,7 +17,7 @@ Layout seen(const Op& op, std::size_t operand, const Layout& layout) {
 }  // namespace
 
 LibraryOp batched_matmul(const Op& op, const Layouts& inputs, const Layouts& outputs) {
-  const auto plain = [](const Layout& layout) { return plain_layout(layout.dims(), DType::f32); };
+  const auto plain = [](const Layout& layout) { return row_major(layout); };
   const Layout a = plain(inputs[0]), b = plain(inputs[1]), y = plain(outputs[0]);
   const Layout seen_a = seen(op, 0, a), seen_b = seen(op, 1, b), seen_y = seen(op, 2, y);
   const dnnl::matmul::primitive_desc made({seen_a, seen_b, seen_y}, user_scratchpad(), engine());

@@ -26,10 +26,11 @@ convolution_forward::primitive_desc forward(const Op& op, const Layout& x, const
           engine()};
 }
 
-// The library's backward descriptors want a forward one beside them, whatever its layouts.
+// The library's backward descriptors want a forward one beside them, whatever its layouts; a
+// forward convolution has all operands of one type, also where a gradient of weights is wider.
 convolution_forward::primitive_desc hint(const Op& op, const Layout& x, const Layout& w,
                                          const Layout& y) {
-  return forward(op, freed(x), freed(w), freed(y));
+  return forward(op, freed(x), freed(w, x.data_type()), freed(y));
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ inline dnnl::primitive_desc_base shared(const dnnl::primitive_desc_base& descrip
 }
 
 // A layout of the same tensor that the library may choose.
-inline Layout freed(const Layout& layout) {
-  return {layout.dims(), layout.data_type(), dnnl::memory::format_tag::any};
+inline Layout freed(const Layout& layout, dnnl::memory::data_type type) {
+  return {layout.dims(), type, dnnl::memory::format_tag::any};
 }
+inline Layout freed(const Layout& layout) { return freed(layout, layout.data_type()); }
 
 }  // namespace headroom::onednn

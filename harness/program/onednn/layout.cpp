@@ -51,6 +51,17 @@ Layout plain_layout(const Shape& shape, DType dtype) {
   return {shape, to_library(dtype), strides};
 }
 
+Layout row_major(const Layout& layout) {
+  return plain_layout(layout.dims(), from_library(layout.data_type()));
+}
+
+Layout in_type(const Layout& layout, DType dtype) {
+  if (layout.data.format_kind != dnnl_blocked) return plain_layout(layout.dims(), dtype);
+  dnnl_memory_desc_t data = layout.data;
+  data.data_type = memory::convert_to_c(to_library(dtype));
+  return Layout(data);
+}
+
 Layout free_layout(const Shape& shape, DType dtype) {
   return {shape, to_library(dtype), memory::format_tag::any};
 }

@@ -15,8 +15,12 @@ const dnnl::engine& engine();
 
 // Row-major, as the host sees it.
 Layout plain_layout(const Shape& shape, DType dtype);
+Layout row_major(const Layout& layout);  // the same tensor
 // The library may choose.
 Layout free_layout(const Shape& shape, DType dtype);
+// The elements of another type in the same places; row-major where the library keeps these places
+// to itself.
+Layout in_type(const Layout& layout, DType dtype);
 
 Layout layout_of(const Value& value);
 // Sets layout, bytes and element type of a value; the shape is checked.

@@ -36,6 +36,7 @@ const std::map<std::string_view, Kind>& kinds() {
       {"tanh", {follows, tanh}},
       {"tanh_backward", {follows, tanh_backward}},
       {"transposed_convolution", {chooses, convolution_backward_data}},
+      {"cast", {follows, reorder}},
       {"reorder", {follows, reorder}},
   };
   return kinds;

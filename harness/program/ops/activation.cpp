@@ -9,15 +9,18 @@ using namespace rules;
 
 std::vector<Value> infer_forward(const Op&, std::span<const Value> inputs) {
   require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
-  require_operands(inputs, {{"x", inputs[0].shape.size()}});
-  return {made(inputs[0].shape)};
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", inputs[0].shape.size(), real}});
+  return {made(inputs[0].shape, Role::activation, real)};
 }
 
 std::vector<Value> infer_backward(const Op&, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes the kept value and dy, not {} operands", inputs.size());
-  require_operands(inputs, {{"kept", inputs[0].shape.size()}, {"dy", inputs[0].shape.size()}});
+  const DType real = real_type(inputs);
+  const std::size_t rank = inputs[0].shape.size();
+  require_operands(inputs, {{"kept", rank, real}, {"dy", rank, real}});
   require_shape(inputs[1], "dy", inputs[0].shape);
-  return {made(inputs[0].shape, Role::activation_gradient)};
+  return {made(inputs[0].shape, Role::activation_gradient, real)};
 }
 
 void require_slope(const Op& op) {

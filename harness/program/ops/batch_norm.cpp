@@ -14,29 +14,34 @@ void require_per_channel(std::span<const Value> inputs, std::size_t first, std::
 }
 
 std::vector<Value> infer_training(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"scale", 1}, {"shift", 1}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"scale", 1}, {"shift", 1}});
   require_per_channel(inputs, 1, 2);
   require(op.number("epsilon") > 0, "epsilon must be positive");
   const Shape& channels = inputs[1].shape;
-  return {made(inputs[0].shape), made(channels), made(channels)};
+  return {made(inputs[0].shape, Role::activation, real), made(channels), made(channels)};
 }
 
 std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"dy", 4}, {"mean", 1}, {"variance", 1}, {"scale", 1}});
+  const DType real = real_type(inputs);
+  require_operands(inputs,
+                   {{"x", 4, real}, {"dy", 4, real}, {"mean", 1}, {"variance", 1}, {"scale", 1}});
   require_shape(inputs[1], "dy", inputs[0].shape);
   require_per_channel(inputs, 2, 4);
   require(op.number("epsilon") > 0, "epsilon must be positive");
   const Shape& channels = inputs[4].shape;
-  return {made(inputs[0].shape, Role::activation_gradient), made(channels, Role::gradient),
+  return {made(inputs[0].shape, Role::activation_gradient, real), made(channels, Role::gradient),
           made(channels, Role::gradient)};
 }
 
 std::vector<Value> infer_inference(const Op& op, std::span<const Value> inputs) {
+  const DType real = real_type(inputs);
   require_operands(
-      inputs, {{"x", 4}, {"scale", 1}, {"shift", 1}, {"running_mean", 1}, {"running_variance", 1}});
+      inputs,
+      {{"x", 4, real}, {"scale", 1}, {"shift", 1}, {"running_mean", 1}, {"running_variance", 1}});
   require_per_channel(inputs, 1, 4);
   require(op.number("epsilon") > 0, "epsilon must be positive");
-  return {made(inputs[0].shape)};
+  return {made(inputs[0].shape, Role::activation, real)};
 }
 
 std::vector<Value> infer_update(const Op& op, std::span<const Value> inputs) {

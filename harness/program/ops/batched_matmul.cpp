@@ -18,13 +18,11 @@ MatmulView view(const Op& op, std::size_t operand, const Value& value) {
   const std::int64_t merged = op.list("merged")[operand];
   const Shape& shape = value.shape;
   if (merged != 0)
-    require(value.dtype == DType::f32 && shape.size() == 2 && shape[0] % batch[0] == 0 &&
-                shape[1] % batch[1] == 0,
+    require(shape.size() == 2 && shape[0] % batch[0] == 0 && shape[1] % batch[1] == 0,
             "'{}' {} does not hold {} samples of {} heads side by side", value.name,
             to_string(shape), batch[0], batch[1]);
   else
-    require(value.dtype == DType::f32 && shape.size() == 4 && shape[0] == batch[0] &&
-                shape[1] == batch[1],
+    require(shape.size() == 4 && shape[0] == batch[0] && shape[1] == batch[1],
             "'{}' {} does not hold a matrix for each of {} samples and {} heads", value.name,
             to_string(shape), batch[0], batch[1]);
   return matmul_view(op, operand, shape);
@@ -39,6 +37,9 @@ Product product(const Op& op, std::span<const Value> inputs) {
 
 std::vector<Value> infer(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes a and b, not {} operands", inputs.size());
+  const DType real = real_type(inputs);
+  require_operands(inputs,
+                   {{"a", inputs[0].shape.size(), real}, {"b", inputs[1].shape.size(), real}});
   const auto& batch = op.list("batch");
   require(batch.size() == 2 && batch[0] > 0 && batch[1] > 0, "batch must be samples, heads");
   require(op.list("transposed").size() == 2, "transposed must tell of a and b");
@@ -47,8 +48,9 @@ std::vector<Value> infer(const Op& op, std::span<const Value> inputs) {
   const bool gradient =
       inputs[0].role == Role::activation_gradient || inputs[1].role == Role::activation_gradient;
   const Role role = gradient ? Role::activation_gradient : Role::activation;
-  if (op.list("merged")[2] != 0) return {made({batch[0] * p.rows, batch[1] * p.columns}, role)};
-  return {made({batch[0], batch[1], p.rows, p.columns}, role)};
+  if (op.list("merged")[2] != 0)
+    return {made({batch[0] * p.rows, batch[1] * p.columns}, role, real)};
+  return {made({batch[0], batch[1], p.rows, p.columns}, role, real)};
 }
 
 std::vector<ValueId> differentiate_product(GradientContext& context) {

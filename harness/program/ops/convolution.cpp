@@ -15,19 +15,24 @@ Shape output_shape(const Op& op, const Shape& x, const Shape& w) {
 }
 
 std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"w", 4}});
-  return {made(output_shape(op, inputs[0].shape, inputs[1].shape))};
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"w", 4, real}});
+  return {made(output_shape(op, inputs[0].shape, inputs[1].shape), Role::activation, real)};
 }
 
 std::vector<Value> infer_backward_data(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"dy", 4}, {"w", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"dy", 4, real}, {"w", 4, real}});
   const Shape& x = op.list("input_shape");
   require_shape(inputs[0], "dy", output_shape(op, x, inputs[1].shape));
-  return {made(x, Role::activation_gradient)};
+  return {made(x, Role::activation_gradient, real)};
 }
 
+// In f32 whatever x and dy are: the weight that the gradient updates is, and a sum over the batch
+// that was rounded to fewer bits would not come back.
 std::vector<Value> infer_backward_weights(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"dy", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"dy", 4, real}});
   const Shape& w = op.list("weight_shape");
   require_shape(inputs[1], "dy", output_shape(op, inputs[0].shape, w));
   return {made(w, Role::gradient)};
@@ -60,7 +65,8 @@ double count(const Shape& y, const Shape& w) {
 }
 
 std::vector<Value> infer_transposed(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"w", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"w", 4, real}});
   const Shape &x = inputs[0].shape, &w = inputs[1].shape;
   const auto &strides = op.list("strides"), &padding = op.list("padding");
   require(strides.size() == 2 && padding.size() == 4, "takes strides[2] and padding[4]");
@@ -68,7 +74,7 @@ std::vector<Value> infer_transposed(const Op& op, std::span<const Value> inputs)
   for (std::size_t i = 0; i < 2; ++i)
     y.push_back((x[2 + i] - 1) * strides[i] + w[2 + i] - padding[i] - padding[2 + i]);
   require_shape(inputs[0], "x", output_shape(op, y, w));
-  return {made(y)};
+  return {made(y, Role::activation, real)};
 }
 
 // The gradients of a transposed convolution are those of a convolution with the sides exchanged.

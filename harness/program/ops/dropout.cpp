@@ -13,20 +13,23 @@ void require_rate(const Op& op) {
 
 std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes x and key, not {} operands", inputs.size());
-  require_operands(inputs, {{"x", inputs[0].shape.size()}, {"key", 1, DType::s32}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", inputs[0].shape.size(), real}, {"key", 1, DType::s32}});
   require_shape(inputs[1], "key", {2});
   require_rate(op);
   require(op.integer("stream") >= 0, "stream must not be negative");
-  return {made(inputs[0].shape), made(inputs[0].shape, Role::activation, DType::u8)};
+  return {made(inputs[0].shape, Role::activation, real),
+          made(inputs[0].shape, Role::activation, DType::u8)};
 }
 
 std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes dy and kept, not {} operands", inputs.size());
   const std::size_t rank = inputs[0].shape.size();
-  require_operands(inputs, {{"dy", rank}, {"kept", rank, DType::u8}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"dy", rank, real}, {"kept", rank, DType::u8}});
   require_shape(inputs[1], "kept", inputs[0].shape);
   require_rate(op);
-  return {made(inputs[0].shape, Role::activation_gradient)};
+  return {made(inputs[0].shape, Role::activation_gradient, real)};
 }
 
 const bool forward = Registry<OpDefinition>::instance().add(

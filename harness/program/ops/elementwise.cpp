@@ -7,15 +7,18 @@ using namespace rules;
 
 std::vector<Value> infer_relu(const Op&, std::span<const Value> inputs) {
   require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
-  require_operands(inputs, {{"x", inputs[0].shape.size()}});
-  return {made(inputs[0].shape)};
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", inputs[0].shape.size(), real}});
+  return {made(inputs[0].shape, Role::activation, real)};
 }
 
 std::vector<Value> infer_relu_backward(const Op&, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes y and dy, not {} operands", inputs.size());
-  require_operands(inputs, {{"y", inputs[0].shape.size()}, {"dy", inputs[0].shape.size()}});
+  const DType real = real_type(inputs);
+  const std::size_t rank = inputs[0].shape.size();
+  require_operands(inputs, {{"y", rank, real}, {"dy", rank, real}});
   require_shape(inputs[1], "dy", inputs[0].shape);
-  return {made(inputs[0].shape, Role::activation_gradient)};
+  return {made(inputs[0].shape, Role::activation_gradient, real)};
 }
 
 std::vector<ValueId> differentiate_relu(GradientContext& context) {
@@ -32,9 +35,11 @@ Role role_of_sum(const Value& a, const Value& b) {
 
 std::vector<Value> infer_add(const Op&, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes a and b, not {} operands", inputs.size());
-  require_operands(inputs, {{"a", inputs[0].shape.size()}, {"b", inputs[0].shape.size()}});
+  const DType real = real_type(inputs);
+  const std::size_t rank = inputs[0].shape.size();
+  require_operands(inputs, {{"a", rank, real}, {"b", rank, real}});
   require_shape(inputs[1], "b", inputs[0].shape);
-  return {made(inputs[0].shape, role_of_sum(inputs[0], inputs[1]))};
+  return {made(inputs[0].shape, role_of_sum(inputs[0], inputs[1]), real)};
 }
 
 const bool relu = Registry<OpDefinition>::instance().add({.name = "relu",

@@ -7,22 +7,25 @@ namespace {
 using namespace rules;
 
 std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 2}, {"scale", 1}, {"shift", 1}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 2, real}, {"scale", 1}, {"shift", 1}});
   for (const std::size_t i : {1, 2})
     require_shape(inputs[i], "a per-column operand", {inputs[0].shape[1]});
   require(op.number("epsilon") > 0, "epsilon must be positive");
   const Shape rows = {inputs[0].shape[0]};
-  return {made(inputs[0].shape), made(rows), made(rows)};
+  return {made(inputs[0].shape, Role::activation, real), made(rows), made(rows)};
 }
 
 std::vector<Value> infer_backward(const Op&, std::span<const Value> inputs) {
-  require_operands(inputs,
-                   {{"x", 2}, {"dy", 2}, {"mean", 1}, {"inverse_deviation", 1}, {"scale", 1}});
+  const DType real = real_type(inputs);
+  require_operands(
+      inputs,
+      {{"x", 2, real}, {"dy", 2, real}, {"mean", 1}, {"inverse_deviation", 1}, {"scale", 1}});
   const Shape& x = inputs[0].shape;
   require_shape(inputs[1], "dy", x);
   for (const std::size_t i : {2, 3}) require_shape(inputs[i], "a per-row operand", {x[0]});
   require_shape(inputs[4], "scale", {x[1]});
-  return {made(x, Role::activation_gradient), made({x[1]}, Role::gradient),
+  return {made(x, Role::activation_gradient, real), made({x[1]}, Role::gradient),
           made({x[1]}, Role::gradient)};
 }
 

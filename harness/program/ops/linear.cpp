@@ -6,20 +6,24 @@ namespace {
 using namespace rules;
 
 std::vector<Value> infer_forward(const Op&, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 2}, {"w", 2}, {"b", 1}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 2, real}, {"w", 2, real}, {"b", 1}});
   require_shape(inputs[1], "w", {inputs[1].shape[0], inputs[0].shape[1]});
   require_shape(inputs[2], "b", {inputs[1].shape[0]});
-  return {made({inputs[0].shape[0], inputs[1].shape[0]})};
+  return {made({inputs[0].shape[0], inputs[1].shape[0]}, Role::activation, real)};
 }
 
 std::vector<Value> infer_backward_data(const Op&, std::span<const Value> inputs) {
-  require_operands(inputs, {{"dy", 2}, {"w", 2}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"dy", 2, real}, {"w", 2, real}});
   require_shape(inputs[0], "dy", {inputs[0].shape[0], inputs[1].shape[0]});
-  return {made({inputs[0].shape[0], inputs[1].shape[1]}, Role::activation_gradient)};
+  return {made({inputs[0].shape[0], inputs[1].shape[1]}, Role::activation_gradient, real)};
 }
 
+// In f32 whatever x and dy are, as a convolution's.
 std::vector<Value> infer_backward_weights(const Op&, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 2}, {"dy", 2}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 2, real}, {"dy", 2, real}});
   require_shape(inputs[1], "dy", {inputs[0].shape[0], inputs[1].shape[1]});
   return {made({inputs[1].shape[1], inputs[0].shape[1]}, Role::gradient),
           made({inputs[1].shape[1]}, Role::gradient)};

@@ -19,18 +19,20 @@ Shape pooled_shape(const Op& op, const Shape& x) {
 }
 
 std::vector<Value> infer_max(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}});
   const Shape y = pooled_shape(op, inputs[0].shape);
-  return {made(y), made(y, Role::workspace, DType::u8)};
+  return {made(y, Role::activation, real), made(y, Role::workspace, DType::u8)};
 }
 
 std::vector<Value> infer_max_backward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"dy", 4}, {"indices", 4, DType::u8}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"dy", 4, real}, {"indices", 4, DType::u8}});
   const Shape& x = op.list("input_shape");
   const Shape y = pooled_shape(op, x);
   require_shape(inputs[0], "dy", y);
   require_shape(inputs[1], "indices", y);
-  return {made(x, Role::activation_gradient)};
+  return {made(x, Role::activation_gradient, real)};
 }
 
 std::vector<ValueId> differentiate_max(GradientContext& context) {
@@ -43,16 +45,18 @@ std::vector<ValueId> differentiate_max(GradientContext& context) {
 }
 
 std::vector<Value> infer_average(const Op&, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}});
-  return {made({inputs[0].shape[0], inputs[0].shape[1]})};
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}});
+  return {made({inputs[0].shape[0], inputs[0].shape[1]}, Role::activation, real)};
 }
 
 std::vector<Value> infer_average_backward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"dy", 2}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"dy", 2, real}});
   const Shape& x = op.list("input_shape");
   require(x.size() == 4, "input_shape must have 4 dimensions");
   require_shape(inputs[0], "dy", {x[0], x[1]});
-  return {made(x, Role::activation_gradient)};
+  return {made(x, Role::activation_gradient, real)};
 }
 
 std::vector<ValueId> differentiate_average(GradientContext& context) {

@@ -43,6 +43,17 @@ inline void require_operands(std::span<const Value> inputs,
   }
 }
 
+// The element type that the first operand computes in: operands and results of its kind share it
+// where the rule does not name f32, in which parameters of normalisations, statistics and losses
+// stay. Throws for types that are no real numbers.
+inline DType real_type(std::span<const Value> inputs) {
+  require(!inputs.empty(), "takes operands, not none");
+  const DType type = inputs[0].dtype;
+  require(type == DType::f32 || type == DType::bf16 || type == DType::f16,
+          "computes in f32, bf16 or f16, but '{}' is {}", inputs[0].name, to_string(type));
+  return type;
+}
+
 inline void require_shape(const Value& value, std::string_view name, const Shape& wanted) {
   require(value.shape == wanted, "{} must have shape {}, but '{}' has {}", name, to_string(wanted),
           value.name, to_string(value.shape));

@@ -9,26 +9,29 @@ using namespace rules;
 void require_scale(const Op& op) { require(op.number("scale") > 0, "scale must be positive"); }
 
 std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"mask", 2, DType::s32}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"mask", 2, DType::s32}});
   const Shape& x = inputs[0].shape;
   require_shape(inputs[1], "mask", {x[0], x[3]});
   require_scale(op);
-  return {made(x)};
+  return {made(x, Role::activation, real)};
 }
 
 std::vector<Value> infer_causal(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}});
   const Shape& x = inputs[0].shape;
   require(x[2] == x[3], "queries and keys must be the same tokens, but x is {}", to_string(x));
   require_scale(op);
-  return {made(x)};
+  return {made(x, Role::activation, real)};
 }
 
 std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"y", 4}, {"dy", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"y", 4, real}, {"dy", 4, real}});
   require_shape(inputs[1], "dy", inputs[0].shape);
   require_scale(op);
-  return {made(inputs[0].shape, Role::activation_gradient)};
+  return {made(inputs[0].shape, Role::activation_gradient, real)};
 }
 
 const bool forward = Registry<OpDefinition>::instance().add(

@@ -4,6 +4,7 @@
 // by side fill 64 neighbours.
 #include <cmath>
 
+#include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 
@@ -50,25 +51,26 @@ struct Draw {
 }
 
 // `begin` is a multiple of kBlock.
-HEADROOM_VECTORISED void drop(const float* __restrict x, float* __restrict y,
-                              std::uint8_t* __restrict kept, Draw draw, std::size_t begin,
-                              std::size_t end) {
+template <typename T>
+HEADROOM_VECTORISED void drop(const T* __restrict x, T* __restrict y, std::uint8_t* __restrict kept,
+                              Draw draw, std::size_t begin, std::size_t end) {
   alignas(64) std::uint32_t words[kBlock];
   for (std::size_t block = begin; block < end; block += kBlock) {
     philox(block / 4, draw, words);
     const std::size_t count = end - block < kBlock ? end - block : kBlock;
     for (std::size_t i = 0; i < count; ++i) {
       const bool keep = words[i] >= draw.dropped_below;
-      y[block + i] = keep ? draw.scale * x[block + i] : 0.0F;
+      store(y[block + i], keep ? draw.scale * load(x[block + i]) : 0.0F);
       kept[block + i] = keep ? 1 : 0;
     }
   }
 }
 
-HEADROOM_VECTORISED void drop_backward(const float* __restrict dy,
-                                       const std::uint8_t* __restrict kept, float* __restrict dx,
-                                       float scale, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) dx[i] = kept[i] != 0 ? scale * dy[i] : 0.0F;
+template <typename T>
+HEADROOM_VECTORISED void drop_backward(const T* __restrict dy, const std::uint8_t* __restrict kept,
+                                       T* __restrict dx, float scale, std::size_t begin,
+                                       std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) store(dx[i], kept[i] != 0 ? scale * load(dy[i]) : 0.0F);
 }
 
 float scale_of(const Op& op) { return static_cast<float>(1 / (1 - op.number("rate"))); }
@@ -86,26 +88,30 @@ Kernel make_dropout(const Op& op, const Program& program) {
       .stream = static_cast<std::uint32_t>(op.integer("stream")),
       .dropped_below = static_cast<std::uint32_t>(std::lround(op.number("rate") * 0x1p32)),
       .scale = scale_of(op)};
-  return [draw, count = count_of(op, program)](const OpBuffers& buffers) {
-    Draw now = draw;
-    now.key0 = static_cast<std::uint32_t>(whole_numbers(buffers.inputs[1])[0]);
-    now.key1 = static_cast<std::uint32_t>(whole_numbers(buffers.inputs[1])[1]);
-    static_assert(kPartFloats % kBlock == 0);
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      drop(floats(buffers.inputs[0]), floats(buffers.outputs[0]),
-           reinterpret_cast<std::uint8_t*>(buffers.outputs[1]), now, begin, end);
-    });
-  };
+  return for_type_of(program.value(op.inputs[0]), [&]<typename T>(T) -> Kernel {
+    return [draw, count = count_of(op, program)](const OpBuffers& buffers) {
+      Draw now = draw;
+      now.key0 = static_cast<std::uint32_t>(whole_numbers(buffers.inputs[1])[0]);
+      now.key1 = static_cast<std::uint32_t>(whole_numbers(buffers.inputs[1])[1]);
+      static_assert(kPartFloats % kBlock == 0);
+      in_parallel(count, [&](std::size_t begin, std::size_t end) {
+        drop<T>(elements<T>(buffers.inputs[0]), elements<T>(buffers.outputs[0]),
+                reinterpret_cast<std::uint8_t*>(buffers.outputs[1]), now, begin, end);
+      });
+    };
+  });
 }
 
 Kernel make_dropout_backward(const Op& op, const Program& program) {
-  return [scale = scale_of(op), count = count_of(op, program)](const OpBuffers& buffers) {
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      drop_backward(floats(buffers.inputs[0]),
-                    reinterpret_cast<const std::uint8_t*>(buffers.inputs[1]),
-                    floats(buffers.outputs[0]), scale, begin, end);
-    });
-  };
+  return for_type_of(program.value(op.inputs[0]), [&]<typename T>(T) -> Kernel {
+    return [scale = scale_of(op), count = count_of(op, program)](const OpBuffers& buffers) {
+      in_parallel(count, [&](std::size_t begin, std::size_t end) {
+        drop_backward<T>(elements<T>(buffers.inputs[0]),
+                         reinterpret_cast<const std::uint8_t*>(buffers.inputs[1]),
+                         elements<T>(buffers.outputs[0]), scale, begin, end);
+      });
+    };
+  });
 }
 
 }  // namespace headroom::host

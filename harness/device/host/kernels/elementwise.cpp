@@ -1,88 +1,112 @@
 // Loops over whole buffers, padding included: padding holds zeros, and all of these map zeros
 // to zeros.
+#include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 
 namespace headroom::host {
 namespace {
 
-HEADROOM_VECTORISED void add(const float* __restrict a, const float* __restrict b,
-                             float* __restrict y, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
+template <typename T>
+HEADROOM_VECTORISED void add(const T* __restrict a, const T* __restrict b, T* __restrict y,
+                             std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) store(y[i], load(a[i]) + load(b[i]));
 }
 
-HEADROOM_VECTORISED void relu(const float* __restrict x, float* __restrict y, std::size_t begin,
+template <typename T>
+HEADROOM_VECTORISED void relu(const T* __restrict x, T* __restrict y, std::size_t begin,
                               std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // NaN stays
+  for (std::size_t i = begin; i < end; ++i) store(y[i], load(x[i]) < 0 ? 0 : load(x[i]));  // or NaN
 }
 
-HEADROOM_VECTORISED void relu_backward(const float* __restrict y, const float* __restrict dy,
-                                       float* __restrict dx, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
+template <typename T>
+HEADROOM_VECTORISED void relu_backward(const T* __restrict y, const T* __restrict dy,
+                                       T* __restrict dx, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) store(dx[i], load(y[i]) > 0 ? load(dy[i]) : 0);
 }
 
-HEADROOM_VECTORISED void leaky_relu(const float* __restrict x, float* __restrict y, float slope,
+template <typename T>
+HEADROOM_VECTORISED void leaky_relu(const T* __restrict x, T* __restrict y, float slope,
                                     std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] > 0 ? x[i] : slope * x[i];
+  for (std::size_t i = begin; i < end; ++i)
+    store(y[i], load(x[i]) > 0 ? load(x[i]) : slope * load(x[i]));
 }
 
-HEADROOM_VECTORISED void leaky_relu_backward(const float* __restrict y, const float* __restrict dy,
-                                             float* __restrict dx, float slope, std::size_t begin,
+template <typename T>
+HEADROOM_VECTORISED void leaky_relu_backward(const T* __restrict y, const T* __restrict dy,
+                                             T* __restrict dx, float slope, std::size_t begin,
                                              std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : slope * dy[i];
+  for (std::size_t i = begin; i < end; ++i)
+    store(dx[i], load(y[i]) > 0 ? load(dy[i]) : slope * load(dy[i]));
 }
 
 // Elements of the buffer in its layout, padding included.
-std::size_t float_count(const Program& program, ValueId id) {
-  return program.value(id).bytes / sizeof(float);
+template <typename T>
+std::size_t count_of(const Op& op, const Program& program) {
+  return program.value(op.outputs[0]).bytes / sizeof(T);
+}
+
+// loop(y, first input, second input, begin, end) over an output y and its inputs; the second is
+// null where the op has one.
+template <typename T, typename Loop>
+Kernel over_elements(const Op& op, const Program& program, Loop loop) {
+  return [loop, count = count_of<T>(op, program)](const OpBuffers& buffers) {
+    const T* first = elements<T>(buffers.inputs[0]);
+    const T* second = buffers.inputs.size() > 1 ? elements<T>(buffers.inputs[1]) : nullptr;
+    T* y = elements<T>(buffers.outputs[0]);
+    in_parallel(count,
+                [&](std::size_t begin, std::size_t end) { loop(y, first, second, begin, end); });
+  };
 }
 
 }  // namespace
 
 Kernel make_add(const Op& op, const Program& program) {
-  return [count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      // a + a: __restrict allows it, both are only read.
-      add(floats(buffers.inputs[0]), floats(buffers.inputs[1]), floats(buffers.outputs[0]), begin,
-          end);
-    });
-  };
+  return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) {
+    // a + a: __restrict allows it, both are only read.
+    return over_elements<T>(op, program,
+                            [](T* y, const T* a, const T* b, std::size_t begin, std::size_t end) {
+                              add<T>(a, b, y, begin, end);
+                            });
+  });
 }
 
 Kernel make_relu(const Op& op, const Program& program) {
-  return [count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      relu(floats(buffers.inputs[0]), floats(buffers.outputs[0]), begin, end);
-    });
-  };
+  return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) {
+    return over_elements<T>(op, program,
+                            [](T* y, const T* x, const T*, std::size_t begin, std::size_t end) {
+                              relu<T>(x, y, begin, end);
+                            });
+  });
 }
 
 Kernel make_relu_backward(const Op& op, const Program& program) {
-  return [count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      relu_backward(floats(buffers.inputs[0]), floats(buffers.inputs[1]),
-                    floats(buffers.outputs[0]), begin, end);
-    });
-  };
+  return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) {
+    return over_elements<T>(op, program,
+                            [](T* dx, const T* y, const T* dy, std::size_t begin, std::size_t end) {
+                              relu_backward<T>(y, dy, dx, begin, end);
+                            });
+  });
 }
 
 Kernel make_leaky_relu(const Op& op, const Program& program) {
   const auto slope = static_cast<float>(op.number("slope"));
-  return [slope, count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      leaky_relu(floats(buffers.inputs[0]), floats(buffers.outputs[0]), slope, begin, end);
-    });
-  };
+  return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) {
+    return over_elements<T>(
+        op, program, [slope](T* y, const T* x, const T*, std::size_t begin, std::size_t end) {
+          leaky_relu<T>(x, y, slope, begin, end);
+        });
+  });
 }
 
 Kernel make_leaky_relu_backward(const Op& op, const Program& program) {
   const auto slope = static_cast<float>(op.number("slope"));
-  return [slope, count = float_count(program, op.outputs[0])](const OpBuffers& buffers) {
-    in_parallel(count, [&](std::size_t begin, std::size_t end) {
-      leaky_relu_backward(floats(buffers.inputs[0]), floats(buffers.inputs[1]),
-                          floats(buffers.outputs[0]), slope, begin, end);
-    });
-  };
+  return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) {
+    return over_elements<T>(
+        op, program, [slope](T* dx, const T* y, const T* dy, std::size_t begin, std::size_t end) {
+          leaky_relu_backward<T>(y, dy, dx, slope, begin, end);
+        });
+  });
 }
 
 }  // namespace headroom::host

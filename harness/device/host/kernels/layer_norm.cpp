@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 
@@ -18,45 +19,50 @@ struct Statistics {
   float mean, variance;
 };
 
-HEADROOM_VECTORISED Statistics statistics(const float* x, std::size_t width) {
+template <typename T>
+HEADROOM_VECTORISED Statistics statistics(const T* x, std::size_t width) {
   const float share = 1.0F / static_cast<float>(width);
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::size_t c = 0; c < width; ++c) sum += x[c];
+  for (std::size_t c = 0; c < width; ++c) sum += load(x[c]);
   const float mean = sum * share;
   float squares = 0;
 #pragma omp simd reduction(+ : squares)
-  for (std::size_t c = 0; c < width; ++c) squares += (x[c] - mean) * (x[c] - mean);
+  for (std::size_t c = 0; c < width; ++c) squares += (load(x[c]) - mean) * (load(x[c]) - mean);
   return {mean, squares * share};
 }
 
-HEADROOM_VECTORISED void normalise(const float* __restrict x, const float* __restrict scale,
-                                   const float* __restrict shift, float* __restrict y, float mean,
+template <typename T>
+HEADROOM_VECTORISED void normalise(const T* __restrict x, const float* __restrict scale,
+                                   const float* __restrict shift, T* __restrict y, float mean,
                                    float inverse, std::size_t width) {
-  for (std::size_t c = 0; c < width; ++c) y[c] = (x[c] - mean) * inverse * scale[c] + shift[c];
+  for (std::size_t c = 0; c < width; ++c)
+    store(y[c], (load(x[c]) - mean) * inverse * scale[c] + shift[c]);
 }
 
 // dx = inverse (g - mean(g) - x^ mean(g x^)) with g = dy scale and x^ = (x - mean) inverse.
-HEADROOM_VECTORISED void row_backward(const float* __restrict x, const float* __restrict dy,
-                                      const float* __restrict scale, float* __restrict dx,
-                                      float mean, float inverse, std::size_t width) {
+template <typename T>
+HEADROOM_VECTORISED void row_backward(const T* __restrict x, const T* __restrict dy,
+                                      const float* __restrict scale, T* __restrict dx, float mean,
+                                      float inverse, std::size_t width) {
   const float share = 1.0F / static_cast<float>(width);
   float sum = 0;
   float product = 0;
 #pragma omp simd reduction(+ : sum, product)
   for (std::size_t c = 0; c < width; ++c) {
-    const float g = dy[c] * scale[c];
+    const float g = load(dy[c]) * scale[c];
     sum += g;
-    product += g * (x[c] - mean);
+    product += g * (load(x[c]) - mean);
   }
   sum *= share;
   product *= share * inverse * inverse;
   for (std::size_t c = 0; c < width; ++c)
-    dx[c] = inverse * (dy[c] * scale[c] - sum - (x[c] - mean) * product);
+    store(dx[c], inverse * (load(dy[c]) * scale[c] - sum - (load(x[c]) - mean) * product));
 }
 
 // Columns [begin, end) of all rows, so that sums have one order whatever the number of threads.
-HEADROOM_VECTORISED void columns_backward(const float* __restrict x, const float* __restrict dy,
+template <typename T>
+HEADROOM_VECTORISED void columns_backward(const T* __restrict x, const T* __restrict dy,
                                           const float* __restrict mean,
                                           const float* __restrict inverse, float* __restrict dscale,
                                           float* __restrict dshift, Rows rows, std::size_t begin,
@@ -65,52 +71,63 @@ HEADROOM_VECTORISED void columns_backward(const float* __restrict x, const float
   for (std::size_t n = 0; n < rows.count; ++n) {
     const std::size_t row = n * rows.width;
     for (std::size_t c = begin; c < end; ++c) {
-      dscale[c] += dy[row + c] * ((x[row + c] - mean[n]) * inverse[n]);
-      dshift[c] += dy[row + c];
+      dscale[c] += load(dy[row + c]) * ((load(x[row + c]) - mean[n]) * inverse[n]);
+      dshift[c] += load(dy[row + c]);
     }
   }
 }
 
-}  // namespace
-
-Kernel make_layer_norm(const Op& op, const Program& program) {
-  const Rows rows = rows_of(program.value(op.inputs[0]));
-  const auto epsilon = static_cast<float>(op.number("epsilon"));
+template <typename T>
+Kernel layer_norm(Rows rows, float epsilon) {
   return [rows, epsilon](const OpBuffers& buffers) {
-    const float* x = floats(buffers.inputs[0]);
-    float* y = floats(buffers.outputs[0]);
+    const T* x = elements<T>(buffers.inputs[0]);
+    T* y = elements<T>(buffers.outputs[0]);
     float* mean = floats(buffers.outputs[1]);
     float* inverse = floats(buffers.outputs[2]);
     in_parallel(rows.count, row_grain(rows.width), [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n) {
-        const Statistics found = statistics(x + n * rows.width, rows.width);
+        const Statistics found = statistics<T>(x + n * rows.width, rows.width);
         mean[n] = found.mean;
         inverse[n] = 1 / std::sqrt(found.variance + epsilon);
-        normalise(x + n * rows.width, floats(buffers.inputs[1]), floats(buffers.inputs[2]),
-                  y + n * rows.width, mean[n], inverse[n], rows.width);
+        normalise<T>(x + n * rows.width, floats(buffers.inputs[1]), floats(buffers.inputs[2]),
+                     y + n * rows.width, mean[n], inverse[n], rows.width);
       }
     });
   };
 }
 
-Kernel make_layer_norm_backward(const Op& op, const Program& program) {
-  const Rows rows = rows_of(program.value(op.inputs[0]));
+template <typename T>
+Kernel layer_norm_backward(Rows rows) {
   return [rows](const OpBuffers& buffers) {
-    const float* x = floats(buffers.inputs[0]);
-    const float* dy = floats(buffers.inputs[1]);
+    const T* x = elements<T>(buffers.inputs[0]);
+    const T* dy = elements<T>(buffers.inputs[1]);
     const float* mean = floats(buffers.inputs[2]);
     const float* inverse = floats(buffers.inputs[3]);
     in_parallel(rows.count, row_grain(rows.width), [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n)
-        row_backward(x + n * rows.width, dy + n * rows.width, floats(buffers.inputs[4]),
-                     floats(buffers.outputs[0]) + n * rows.width, mean[n], inverse[n], rows.width);
+        row_backward<T>(x + n * rows.width, dy + n * rows.width, floats(buffers.inputs[4]),
+                        elements<T>(buffers.outputs[0]) + n * rows.width, mean[n], inverse[n],
+                        rows.width);
     });
     constexpr std::size_t kColumns = 64;
     in_parallel(rows.width, kColumns, [&](std::size_t begin, std::size_t end) {
-      columns_backward(x, dy, mean, inverse, floats(buffers.outputs[1]), floats(buffers.outputs[2]),
-                       rows, begin, end);
+      columns_backward<T>(x, dy, mean, inverse, floats(buffers.outputs[1]),
+                          floats(buffers.outputs[2]), rows, begin, end);
     });
   };
+}
+
+}  // namespace
+
+Kernel make_layer_norm(const Op& op, const Program& program) {
+  const Value& x = program.value(op.inputs[0]);
+  const auto epsilon = static_cast<float>(op.number("epsilon"));
+  return for_type_of(x, [&]<typename T>(T) { return layer_norm<T>(rows_of(x), epsilon); });
+}
+
+Kernel make_layer_norm_backward(const Op& op, const Program& program) {
+  const Value& x = program.value(op.inputs[0]);
+  return for_type_of(x, [&]<typename T>(T) { return layer_norm_backward<T>(rows_of(x)); });
 }
 
 }  // namespace headroom::host

@@ -1,0 +1,155 @@
+#include "strategies/precision/mixed_precision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "harness/base/registry.h"
+
+namespace headroom {
+namespace {
+
+// How a kind takes part, and how many of its first operands change their type with it. The others
+// stay as they are: biases, parameters of normalisations, masks, keys.
+struct Part {
+  std::string_view kind;
+  std::size_t operands;
+};
+// Always in 16 bits.
+constexpr std::array kProducts = {Part{"batched_matmul", 2}, Part{"convolution", 2},
+                                  Part{"linear", 2}, Part{"transposed_convolution", 2}};
+// In 16 bits where an operand is; arithmetic inside an op is f32 in any case. Not gather_rows: its
+// gradient adds up rows one by one, and would be rounded after each.
+constexpr std::array kFollowers = {
+    Part{"add", 2},        Part{"batch_norm", 1}, Part{"causal_softmax", 1},
+    Part{"dropout", 1},    Part{"gelu", 1},       Part{"global_average_pool", 1},
+    Part{"layer_norm", 1}, Part{"leaky_relu", 1}, Part{"masked_softmax", 1},
+    Part{"max_pool", 1},   Part{"relu", 1},       Part{"tanh", 1}};
+
+template <std::size_t kCount>
+std::size_t operands_of(const std::array<Part, kCount>& parts, std::string_view kind) {
+  const auto found =
+      std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.kind == kind; });
+  return found == parts.end() ? 0 : found->operands;
+}
+
+bool is_real(DType type) { return type == DType::f32 || type == DType::bf16 || type == DType::f16; }
+
+class Rewriting {
+ public:
+  Rewriting(const Program& forward, DType reduced, WeightCasts casts)
+      : source_(forward),
+        reduced_(reduced),
+        casts_(casts),
+        builder_(rewritten_),
+        ids_(forward.values.size(), kNoValue) {}
+
+  Program run() {
+    rewritten_.name = source_.name;
+    rewritten_.phase = source_.phase;
+    for (ValueId id = 0; id < source_.values.size(); ++id) {
+      const Value& value = source_.value(id);
+      if (!value.persistent && value.role != Role::input) continue;
+      ids_[id] = static_cast<ValueId>(rewritten_.values.size());
+      rewritten_.values.push_back(value);
+    }
+    for (const ValueId id : source_.inputs) rewritten_.inputs.push_back(ids_[id]);
+    for (const Op& op : source_.ops) rewrite(op);
+    for (const ValueId id : source_.results)
+      rewritten_.results.push_back(in_type(ids_[id], DType::f32, rewritten_.value(ids_[id]).name));
+    for (const ValueId id : source_.frozen) rewritten_.frozen.push_back(ids_[id]);
+    if (source_.loss != kNoValue) rewritten_.loss = ids_[source_.loss];
+    return std::move(rewritten_);
+  }
+
+ private:
+  void rewrite(const Op& op) {
+    builder_.set_phase(op.phase);
+    std::vector<ValueId> inputs;
+    for (const ValueId id : op.inputs) inputs.push_back(id == kNoValue ? kNoValue : ids_[id]);
+    const auto [type, operands] = type_of(op, inputs);
+    for (std::size_t i = 0; i < operands; ++i)
+      inputs[i] = in_type(inputs[i], type, fmt::format("{}.cast{}", op.name, i));
+    std::vector<ValueId> mutates;
+    for (const ValueId id : op.mutates) mutates.push_back(ids_[id]);
+    const auto outputs = builder_.emit(op.kind, op.name, inputs, op.attributes, mutates);
+    for (std::size_t i = 0; i < outputs.size(); ++i) ids_[op.outputs[i]] = outputs[i];
+  }
+
+  // The type an op computes in and how many of its operands must have it.
+  std::pair<DType, std::size_t> type_of(const Op& op, const std::vector<ValueId>& inputs) const {
+    if (const std::size_t operands = operands_of(kProducts, op.kind); operands > 0)
+      return {reduced_, operands};
+    if (const std::size_t operands = operands_of(kFollowers, op.kind); operands > 0) {
+      const bool any =
+          std::any_of(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(operands),
+                      [&](ValueId id) { return rewritten_.value(id).dtype == reduced_; });
+      return {any ? reduced_ : DType::f32, operands};
+    }
+    return {DType::f32, inputs.size()};
+  }
+
+  ValueId in_type(ValueId id, DType type, const std::string& name) {
+    if (id == kNoValue) return id;
+    const Value value = rewritten_.value(id);
+    if (!is_real(value.dtype) || value.dtype == type) return id;
+    const bool shared = !value.persistent || casts_ == WeightCasts::shared;
+    if (const auto found = made_.find({id, type}); shared && found != made_.end())
+      return found->second;
+    return made_[{id, type}] =
+               builder_.emit_one("cast", name, {id}, {{"to", static_cast<std::int64_t>(type)}});
+  }
+
+  const Program& source_;
+  DType reduced_;
+  WeightCasts casts_;
+  Program rewritten_;
+  ProgramBuilder builder_;
+  std::vector<ValueId> ids_;  // of rewritten_, by id in source_
+  std::map<std::pair<ValueId, DType>, ValueId> made_;
+};
+
+}  // namespace
+
+Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts casts) {
+  return Rewriting(forward, reduced, casts).run();
+}
+
+Program cast_again_in_backward(Program program) {
+  std::map<ValueId, Op> copies;  // made by a cast of a weight
+  const std::vector<Op> ops = std::exchange(program.ops, {});
+  ProgramBuilder builder(program, Phase::backward);
+  for (Op op : ops) {
+    if (op.kind == "cast" && program.value(op.inputs[0]).persistent) copies[op.outputs[0]] = op;
+    for (ValueId& id : op.inputs)
+      if (const auto copy = copies.find(id); op.phase == Phase::backward && copy != copies.end())
+        id = builder.emit_one("cast", op.name + ".cast", copy->second.inputs,
+                              copy->second.attributes);
+    program.ops.push_back(std::move(op));
+  }
+  return program;
+}
+
+std::string why_not_mixed_precision(const Program& lowered, DType reduced) {
+  int products = 0;
+  for (const Op& op : lowered.ops) {
+    if (!Registry<OpDefinition>::instance().find(op.kind).flops) continue;
+    const Value& x = lowered.value(op.inputs[0]);
+    if (x.dtype != reduced)
+      return fmt::format("{} ({}) multiplies in {}, not in {}", op.name, op.kind,
+                         to_string(x.dtype), to_string(reduced));
+    ++products;
+  }
+  if (products == 0) return "the step has no product that could compute in fewer bits";
+  for (const Value& value : lowered.values)
+    if (value.persistent && is_real(value.dtype) && value.dtype != DType::f32)
+      return fmt::format("'{}' is kept in {} between steps, not in f32", value.name,
+                         to_string(value.dtype));
+  return "";
+}
+
+}  // namespace headroom

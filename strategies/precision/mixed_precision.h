@@ -1,0 +1,27 @@
+// What strategies of mixed precision share: products computed in 16 bits, weights kept in f32.
+#pragma once
+
+#include <string>
+
+#include "harness/program/program.h"
+
+namespace headroom {
+
+enum class WeightCasts {
+  shared,    // one copy of a weight in 16 bits per Program, kept to the backward pass
+  each_use,  // a copy for each op that reads the weight, made again in the backward pass
+};
+
+// Rewrites a forward pass: convolutions, linear layers and batched products read and write
+// `reduced`, and so does what comes after them up to the next op that has to compute in f32
+// (losses, counts), with a cast wherever two types meet.
+Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts casts);
+
+// Makes the copies of weights that backward ops read anew, right before each of them.
+Program cast_again_in_backward(Program program);
+
+// Why a lowered Program is not what the two above promise: every product computes in `reduced`,
+// every weight is kept in f32. "" = it is.
+std::string why_not_mixed_precision(const Program& lowered, DType reduced);
+
+}  // namespace headroom
