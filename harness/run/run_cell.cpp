@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -25,6 +24,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/scenario.h"
 #include "harness/run/trainer.h"
+#include "harness/run/zero_weights.h"
 
 namespace headroom {
 namespace {
@@ -183,28 +183,6 @@ std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Al
   if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
   if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
   return why;
-}
-
-// Of the weights that magnitude pruning works on; by their values, whoever set them.
-double zero_weight_share(const Trainer& trainer, const TrainingPlan& plan) {
-  std::size_t zeros = 0;
-  std::size_t all = 0;
-  for (const Value* value : plan.persistent_values()) {
-    if (value->role != Role::weight || value->shape.size() < 2) continue;
-    const auto bytes = trainer.read_persistent(*value);
-    std::vector<float> numbers(bytes.size() / sizeof(float));
-    std::memcpy(numbers.data(), bytes.data(), bytes.size());
-    zeros += static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), 0.0F));
-    all += numbers.size();
-  }
-  return all == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(all);
-}
-
-bool has_masks(const TrainingPlan& plan) {
-  for (const Program* program : plan.programs())
-    for (const Op& op : program->ops)
-      if (op.kind == "magnitude_mask") return true;
-  return false;
 }
 
 // Everything after the cell is known to be runnable here.

@@ -23,7 +23,8 @@ void add(Facts& facts, std::string_view what, const std::map<std::string, std::s
 
 std::string plan_line(const Experiment& experiment) {
   std::string line = fmt::format("{} x {}", experiment.id, experiment.blocks);
-  for (const Arm& arm : experiment.arms) line += fmt::format("; {}: {} {}", arm.name, arm.cell.id(), arm.program);
+  for (const Arm& arm : experiment.arms)
+    line += fmt::format("; {}: {} {}", arm.name, arm.cell.id(), arm.program);
   return line;
 }
 

@@ -102,11 +102,11 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
     if (replaced) values = found->second;
     if (!values.empty()) matrix.values[axis] = values;
   }
+  if (matrix.pattern.kind == ExperimentKind::control) check_control(section, matrix);
   for (const std::string& axis :
        {std::string("workload"), std::string("device"), std::string("allocator"), matrix.arms})
     if (!matrix.values.contains(axis))
       section.fail(section.table(), fmt::format("experiment '{}' names no {}", matrix.id, axis));
-  if (matrix.pattern.kind == ExperimentKind::control) check_control(section, matrix);
   return matrix;
 }
 

@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_written_ends_with_exit_code_2(
     small_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = small_run / "absent" / "report.html"
-    assert main([str(small_run), "--out", str(target)]) == 2
+    assert main([str(small_run), "--html", str(target)]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
