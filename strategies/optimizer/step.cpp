@@ -80,11 +80,14 @@ Program with_step(Program program, const Spec& spec, const Update& update) {
 }
 
 std::vector<Refusal> refusals() {
-  return {{"accumulation", "micro_batches",
-           "a weight must not change before the gradients of all micro-batches are summed",
-           in_backward},
-          {"accumulation", "micro_batches", "the sums of gradients are kept across steps anyway",
-           zeroed}};
+  return {
+      {"accumulation", "micro_batches",
+       "a weight must not change before the gradients of all micro-batches are summed",
+       in_backward},
+      {"accumulation", "micro_batches", "the sums of gradients are kept across steps anyway",
+       zeroed},
+      {"execution", "eager",
+       "eager execution is modelled with gradients that live to the end of the step", in_backward}};
 }
 
 std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after) {

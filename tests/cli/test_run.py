@@ -281,7 +281,7 @@ def test_list_gives_programs_json(headroom: Headroom) -> None:
     listed = json.loads(headroom("list", "--json").output)
     assert listed.keys() == {
         "workloads", "allocators", "adaptors", "executions", "accumulations", "checkpointings", "precisions", "prunings",
-        "optimizers", "injections", "scenarios", "devices", "rules", "suites", "claims"
+        "optimizers", "pipelines", "injections", "scenarios", "devices", "rules", "suites", "claims"
     }
     assert {"malloc", "bfc"} <= {entry["name"] for entry in listed["allocators"]}
     assert {"quick", "smoke"} <= {entry["name"] for entry in listed["suites"]}

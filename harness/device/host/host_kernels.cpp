@@ -36,6 +36,7 @@ Maker maker_of(const Op& op) {
       {"gather_rows_backward", host::make_gather_rows_backward},
       {"global_average_pool", host::make_average_pool},
       {"global_average_pool_backward", host::make_average_pool_backward},
+      {"hold", [](const Op&, const Program&) -> host::Kernel { return [](const OpBuffers&) {}; }},
       {"layer_norm", host::make_layer_norm},
       {"layer_norm_backward", host::make_layer_norm_backward},
       {"leaky_relu", host::make_leaky_relu},

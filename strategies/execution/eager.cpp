@@ -1,0 +1,48 @@
+// Eager execution as a training loop in Python has it: an op's result goes with its last use, as
+// reference counts see to, but what the loop has names for stays. The batch, the network's output
+// and the loss are variables until the next step assigns them; a parameter's gradient is its
+// attribute until the next step sets it to none (torch.optim.Optimizer.zero_grad,
+// set_to_none=True). Held until the end of the step; the references that live on into the next one
+// are not modelled. Without it (last_use) every value goes with its last use, as in a graph.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "harness/program/pass.h"
+
+namespace headroom {
+namespace {
+
+// What the losses are computed from, sums of losses followed to their parts.
+void collect_outputs(const Program& program, ValueId loss, std::vector<ValueId>& held) {
+  for (const Op& op : program.ops) {
+    if (std::find(op.outputs.begin(), op.outputs.end(), loss) == op.outputs.end()) continue;
+    if (op.kind == "add") {
+      for (const ValueId part : op.inputs) collect_outputs(program, part, held);
+    } else {
+      held.push_back(op.inputs.front());
+    }
+    return;
+  }
+}
+
+Program hold_until_the_end(Program program, const Spec&) {
+  std::vector<ValueId> held = program.inputs;
+  collect_outputs(program, program.loss, held);
+  for (const auto& [weight, gradient] : program.gradients) held.push_back(gradient);
+  std::erase_if(held, [&](ValueId id) { return program.value(id).persistent; });
+  ProgramBuilder builder(program, Phase::update);
+  builder.emit("hold", program.name + ".end", held);
+  return program;
+}
+
+const bool registered = Registry<ExecutionStrategy>::instance().add(
+    {.name = "eager",
+     .summary = "the batch, the output, the loss and all gradients live to the end of the step, as "
+                "variables of a training loop do",
+     .parameters = {},
+     .examples = {"eager"},
+     .apply = hold_until_the_end});
+
+}  // namespace
+}  // namespace headroom
