@@ -122,7 +122,8 @@ Night night_of(const RecordedRun& run, const std::string& verdicts_json,
               .verdicts = verdicts_of(nlohmann::json::parse(verdicts_json))};
   night.night_id = night_id_of(info, night.machine);
   std::string all = night.machine;
-  for (const auto& [what, value] : night.environment) all += "\n" + what + "=" + value;
+  for (const auto& [what, value] : night.environment)
+    all.append("\n").append(what).append("=").append(value);
   night.environment_id = sha256(all).substr(0, 16);
   const SampleTable table(run.samples, info.additions);
   for (const Experiment& experiment : info.experiments) {

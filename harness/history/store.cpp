@@ -156,9 +156,10 @@ Night HistoryStore::last_night() const {
 }
 
 Night HistoryStore::night_of_run(const std::string& run_id) const {
-  const auto ids = night_ids();
-  for (auto id = ids.rbegin(); id != ids.rend(); ++id)
-    if (Night night = read(*id); night.run_id == run_id) return night;
+  auto ids = night_ids();
+  std::reverse(ids.begin(), ids.end());
+  for (const std::string& id : ids)
+    if (Night night = read(id); night.run_id == run_id) return night;
   throw InputError(
       fmt::format("{}: no night in it is of the run {}; add it with: headroom history "
                   "add RUN --store {}",

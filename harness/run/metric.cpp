@@ -139,7 +139,8 @@ void add_scenarios(std::vector<Metric>& table) {
       table.push_back({fmt::format("{}.{}", kind, figure.name), figure.unit, figure.text,
                        figure.exact ? Metric::Class::exact : Metric::Class::noisy,
                        figure.more_is_better ? Metric::Better::more : Metric::Better::less,
-                       [name = figure.name, kind](const Sample& s) -> std::optional<double> {
+                       [name = figure.name,
+                        kind = std::string(kind)](const Sample& s) -> std::optional<double> {
                          if (s.cell.scenario.name() != kind) return std::nullopt;
                          const auto found = s.figures.find(name);
                          if (found == s.figures.end()) return std::nullopt;
