@@ -338,7 +338,7 @@ StepResult Trainer::step() {
   for (const TrainingPlan::Run& part : plan_.shapes[shape].runs) {
     Runnable& runnable = runnables_[first_runnable_[shape] + part.program];
     const float loss = run(runnable, batches_[part.micro_batch], part.first_input);
-    if (part.first_input == 0) result.loss += loss / plan_.micro_batches;
+    if (part.first_input == 0) result.loss += static_cast<double>(loss) / plan_.micro_batches;
   }
   device_.synchronize();
   if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
