@@ -31,8 +31,9 @@ inline std::size_t row_grain(std::size_t row_floats) {
 }  // namespace headroom::host
 
 // Compiled once per instruction set, chosen when the program starts: users' builds carry no
-// -march. On functions without OpenMP regions, which are outlined before cloning.
-#if defined(__x86_64__)
+// -march. On functions without OpenMP regions, which are outlined before cloning. Clang has no
+// such versions of templates and does with one.
+#if defined(__x86_64__) && !defined(__clang__)
 #define HEADROOM_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define HEADROOM_VECTORISED
