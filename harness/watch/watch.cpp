@@ -102,7 +102,9 @@ WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& p
   for (Clock::time_point next = begin;;) {
     WatchSample sample = watcher.take();
     on_sample(sample);
-    if (!record.breach && (record.breach = watcher.breach_of(sample))) {
+    const bool was_within = !record.breach;
+    if (was_within) record.breach = watcher.breach_of(sample);
+    if (was_within && record.breach) {
       on_breach(*record.breach);
       if (plan.stop_over_budget) {
         signal_all(sample.processes, SIGTERM);

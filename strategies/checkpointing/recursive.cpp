@@ -17,9 +17,9 @@ using checkpointing::Unit;
 // The second half runs in `region` itself: its backward pass comes right after.
 void halve(Regions& regions, std::span<const Unit> units, int region) {
   if (units.empty()) return;
-  for (std::size_t i = 0; i < units.size(); ++i)
-    std::fill(regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[i].first),
-              regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[i].end), region);
+  for (const Unit& unit : units)
+    std::fill(regions.of_op.begin() + static_cast<std::ptrdiff_t>(unit.first),
+              regions.of_op.begin() + static_cast<std::ptrdiff_t>(unit.end), region);
   if (units.size() == 1) return;
   const std::size_t half = units.size() / 2;
   halve(regions, units.first(half), regions.add(region));
