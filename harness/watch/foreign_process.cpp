@@ -145,15 +145,16 @@ ForeignProcess::Event ForeignProcess::handle_signals() {
   return event;
 }
 
-// Orphans that came to this process end here, too.
-void ForeignProcess::reap() {
-  if (!is_child_) return;
+bool ForeignProcess::reap() {
+  if (!is_child_) return false;
   int status = 0;
-  for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(-1, &status, WNOHANG)) > 0) {
     if (ended != pid_) continue;
     end_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     end_.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   }
+  return ended == 0;
 }
 
 }  // namespace headroom

@@ -38,12 +38,13 @@ class ForeignProcess {
   // Waits, and passes signals on to a started process. `interrupted`: SIGINT or the like came
   // while a process is followed, which does not concern that process.
   Event wait_until(std::chrono::steady_clock::time_point time);
+  // Takes note of the children that ended, adopted orphans included; whether others remain.
+  bool reap();
   const ProcessEnd& end() const { return end_; }
 
  private:
   ForeignProcess(pid_t pid, bool is_child);
   Event handle_signals();
-  void reap();
 
   pid_t pid_;
   bool is_child_;

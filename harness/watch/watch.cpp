@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <thread>
 
 namespace headroom {
 namespace {
@@ -89,6 +90,18 @@ void signal_all(const std::vector<ProcessUsage>& processes, int signal) {
   for (const ProcessUsage& process : processes) ::kill(process.pid, signal);
 }
 
+// Kills what the command left behind, and buries it; returns what is still there after the grace.
+std::vector<ProcessUsage> kill_the_rest(ForeignProcess& process, ProcessTree& tree) {
+  const Clock::time_point end = Clock::now() + kGrace;
+  for (;;) {
+    std::vector<ProcessUsage> left = tree.read(Proportional::left_out);
+    signal_all(left, SIGKILL);
+    const bool all_buried = !process.reap() && left.empty();
+    if (all_buried || Clock::now() >= end) return left;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 }  // namespace
 
 WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& plan,
@@ -120,8 +133,10 @@ WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& p
   record.duration_s = seconds(Clock::now() - begin);
   record.own_cpu_s = own_cpu_s() - cpu_before;
   record.end = process.end();
-  if (record.end.known) record.left_behind = tree.read(Proportional::left_out);
-  if (kill_at) signal_all(record.left_behind, SIGKILL);
+  if (kill_at)
+    record.left_behind = kill_the_rest(process, tree);
+  else if (record.end.known)
+    record.left_behind = tree.read(Proportional::left_out);
   return record;
 }
 

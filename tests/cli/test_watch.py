@@ -138,7 +138,7 @@ for child in children:
 LEAK = """
 kept = []
 start = time.monotonic()
-while looks() < 40:
+while looks() < 150:
     while len(kept) < 128 * (time.monotonic() - start):
         kept.append(bytearray(b"1") * (MIB // 16))
     time.sleep(0.002)
