@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "harness/base/registry.h"
+#include "harness/memory/poison.h"
 #include "strategies/allocator/forwarding_allocator.h"
 
 namespace headroom {
@@ -22,7 +23,9 @@ class Round final : public ForwardingAllocator {
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes > std::numeric_limits<Bytes>::max() - to_) refuse(bytes, "round");
     Block block = inner().allocate(align_up(bytes, to_), hint);
+    const Bytes added = block.requested - bytes;
     block.requested = bytes;  // the rest is the strategy's, as any rounding
+    if (added > 0 && block.data != nullptr) poison(block.data + bytes, added);
     requested_ += bytes;
     return block;
   }
@@ -30,6 +33,8 @@ class Round final : public ForwardingAllocator {
   void deallocate(const Block& block) override {
     Block rounded = block;
     rounded.requested = align_up(block.requested, to_);
+    if (block.data != nullptr)
+      unpoison(block.data + block.requested, rounded.requested - block.requested);
     inner().deallocate(rounded);
     requested_ -= block.requested;
   }
