@@ -40,6 +40,8 @@ constexpr const char* kExamples = R"(Examples
                                         a run in PyTorch's viewer
   headroom plan 'bert(size=large,sequence=512)' --device a100-80gb
                                         will it fit, and in how large a batch?
+  headroom search 'resnet(batch=16)' --device 'host(capacity=96MiB)' -a allocator=caching
+                                        the largest batch that really trains here, and the least memory
   headroom watch -- python train.py     does it leak? Memory of the command and all its workers
 
 Exit status
@@ -67,6 +69,14 @@ constexpr const char* kPlanNotes = R"(Examples
 Bytes are simulated, exactly, by the allocators' own code on a capacity that exists on paper; nothing
 is computed and nothing is timed. Exit status 0 when the batch fits under one of the allocators at
 least, 3 when it fits under none.)";
+
+constexpr const char* kSearchNotes = R"(Examples
+  headroom search 'resnet(batch=16)' --device 'host(capacity=96MiB)' -a allocator=caching
+  headroom search 'bert(size=base,batch=32,sequence=512)' --device v100-16gb --points 64 --json
+
+On a device that computes, every trial is trained, in a process of its own: about a second each for
+small models, twice the points and a few for each allocator. Elsewhere bytes are simulated, as for
+headroom plan.)";
 
 constexpr const char* kWatchNotes = R"(Examples
   headroom watch -- python train.py --epochs 3
@@ -454,17 +464,19 @@ carries and what is lost.)");
   return *command;
 }
 
-// headroom plan: as RunArguments.
+// headroom plan and search: as RunArguments.
 class PlanArguments {
  public:
-  explicit PlanArguments(CLI::App& app)
-      : command_(*app.add_subcommand("plan", "Will it fit, and in how large a batch? Simulated")) {
-    command_.footer(kPlanNotes);
+  PlanArguments(CLI::App& app, const std::string& name, const std::string& summary,
+                const char* notes, const std::string& steps, int fewest_steps)
+      : command_(*app.add_subcommand(name, summary)) {
+    command_.footer(notes);
     command_.add_option("workload", plan_.workload, "As in 'resnet(depth=50,batch=64)'")
         ->required();
     command_
         .add_option("--device", plan_.device,
-                    "A card or a capacity: meta:a100-80gb, a100-80gb, 24GiB, meta(card=v100-16gb)")
+                    "A device, or a card or a capacity to simulate: a100-80gb, meta:a100-80gb, "
+                    "24GiB, meta(card=v100-16gb)")
         ->required();
     command_
         .add_option("-a,--axis", axes_,
@@ -472,13 +484,14 @@ class PlanArguments {
                     "for one axis (default: every allocator as it comes)")
         ->take_all()
         ->expected(1);
-    command_.add_option("--steps", plan_.steps, "Training steps to simulate")
+    command_.add_option("--steps", plan_.steps, steps)
         ->capture_default_str()
-        ->check(CLI::Range(1, kMostSteps));
+        ->check(CLI::Range(fewest_steps, kMostSteps));
     command_.add_flag("--json", plan_.json, "For programs");
   }
 
   bool parsed() const { return command_.parsed(); }
+  CLI::App& command() { return command_; }
 
   PlanOptions options() const {
     PlanOptions plan = plan_;
@@ -493,6 +506,14 @@ class PlanArguments {
   PlanOptions plan_;
   std::vector<std::string> axes_;
 };
+
+void add_points(CLI::App& search, int& points) {
+  search
+      .add_option("--points", points,
+                  "Batches, and capacities from the live bytes to twice those, to try evenly")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 100'000));
+}
 
 CLI::App& add_export_state(CLI::App& app, ExportStateOptions& state) {
   CLI::App* command = app.add_subcommand(
@@ -577,7 +598,12 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   const VerifyArguments verify(app);
   const CLI::App& replay_command = add_replay(app, replay, plan_time);
   const CLI::App& export_command = add_export(app, exported);
-  const PlanArguments plan(app);
+  const PlanArguments plan(app, "plan", "Will it fit, and in how large a batch? Simulated",
+                           kPlanNotes, "Training steps to simulate", 1);
+  PlanArguments search(app, "search", "The largest batch and the least memory, found by training",
+                       kSearchNotes, "Training steps of each trial", 2);
+  int points = SearchOptions{}.points;
+  add_points(search.command(), points);
   std::vector<std::string> own = argv;
   std::vector<std::string> watched;
   if (const auto dashes = std::find(own.begin(), own.end(), "--");
@@ -625,6 +651,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   }
   if (export_command.parsed()) return exported;
   if (plan.parsed()) return plan.options();
+  if (search.parsed()) return SearchOptions{.asked = search.options(), .points = points};
   if (watch.parsed()) return watch.options();
   if (report_command.parsed()) return report;
   if (doctor_command->parsed()) return DoctorOptions{};

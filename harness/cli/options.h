@@ -75,6 +75,11 @@ struct PlanOptions {
   bool json = false;
 };
 
+struct SearchOptions {
+  PlanOptions asked;
+  int points = 16;  // of each grid
+};
+
 struct DoctorOptions {};
 
 struct CompareOptions {
@@ -145,7 +150,7 @@ struct PrintText {
 };
 
 using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
-                             PlanOptions, ReportOptions, WatchOptions, DoctorOptions,
+                             PlanOptions, SearchOptions, ReportOptions, WatchOptions, DoctorOptions,
                              CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
                              SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 

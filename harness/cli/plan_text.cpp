@@ -6,24 +6,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/planned_cells.h"
 #include "harness/run/axes.h"
 
 namespace headroom {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Of those that neither title nor rows name: the optimizer, and what is not as it comes.
-std::string axes_of(const Cell& cell) {
-  std::vector<std::string> texts;
-  for (const std::string& axis : axis_names()) {
-    if (axis == "workload" || axis == "device" || axis == "allocator") continue;
-    const std::string value = axis_value(cell, axis);
-    if (axis == "optimizer" || value != axis_value(Cell{}, axis))
-      texts.push_back(fmt::format("{}={}", axis, value));
-  }
-  return fmt::format("{}", fmt::join(texts, " "));
-}
 
 bool has_free_batch(const Fit& fit) { return fit.last_batch_by_live_bytes.has_value(); }
 
@@ -69,8 +58,8 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
 }
 
 void print(const Fit& fit) {
-  fmt::print("\n{}: {} parameters, {} allocations and frees in {} steps\n", axes_of(fit.cell),
-             fit.parameters, fit.requests, fit.steps);
+  fmt::print("\n{}: {} parameters, {} allocations and frees in {} steps\n",
+             axes_beside_allocator(fit.cell), fit.parameters, fit.requests, fit.steps);
   fmt::print("Live bytes at their highest, below which no allocator can go: {}\n",
              format_bytes(fit.peak_live_bytes));
   print_roles(fit);

@@ -9,8 +9,10 @@
 #include "harness/base/registry.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/history.h"
+#include "harness/cli/oom_text.h"
 #include "harness/memory/allocator.h"
 #include "harness/memory/planning/search.h"
+#include "harness/run/viable_capacity.h"
 
 namespace headroom {
 namespace {
@@ -18,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kPinsToName = 5;
 // Of the capacity grid, all strategies' replays together: keeps a long history to seconds.
 constexpr std::size_t kGridRequests = 40'000'000;
 constexpr int kGridPoints = 101;
@@ -51,7 +52,10 @@ Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, 
   try {
     row.outcome = replay(list, spec, device);
     if (!row.outcome.failure) row.ns_per_operation = nanoseconds_per_operation(list, spec, device);
-    row.viable = find_viable_capacity(list, spec, device.granule, points);
+    row.viable =
+        find_viable_capacity(list.peak_live_bytes, device.granule, points, [&](Bytes capacity) {
+          return serves(list, spec, {.capacity = capacity, .granule = device.granule});
+        });
   } catch (const NotSupported& error) {
     row.refused = error.what();
   }
@@ -97,38 +101,6 @@ void print(const Row& row, std::size_t width) {
              row.ns_per_operation ? fmt::format("{:.0f}", *row.ns_per_operation) : "-");
 }
 
-std::string describe(const PinningBlock& pin) {
-  return fmt::format("{} ({}{}{})", format_bytes(pin.bytes),
-                     pin.op.empty() ? to_string(pin.role) : pin.op,
-                     pin.op.empty() ? "" : fmt::format(", {}", to_string(pin.role)),
-                     pin.step > 0 ? fmt::format(", since step {}", pin.step) : "");
-}
-
-void print_failure(const Row& row) {
-  const ReplayFailure& failure = *row.outcome.failure;
-  const OomExplanation& why = failure.explanation;
-  fmt::print("\n{}: request {} ({}{}) of {} found no room.\n", row.spec.to_string(),
-             failure.request + 1, failure.op.empty() ? to_string(failure.role) : failure.op,
-             failure.step > 0 ? fmt::format(", step {}", failure.step) : "",
-             format_bytes(why.requested_bytes));
-  fmt::print("  {} reserved, {} of it in use; free {}, the largest hole {}.\n",
-             format_bytes(why.reserved_bytes), format_bytes(why.live_bytes),
-             format_bytes(why.free_bytes), format_bytes(why.largest_hole_bytes));
-  if (why.pins.empty()) {
-    if (why.largest_hole_bytes < why.requested_bytes)
-      fmt::print("  No segment is as large as the request.\n");
-    else
-      fmt::print("  The largest hole would have held it, but was not for this request: {}.\n",
-                 failure.message);
-    return;
-  }
-  std::vector<std::string> named;
-  for (const PinningBlock& pin : why.pins)
-    if (named.size() < kPinsToName) named.push_back(describe(pin));
-  fmt::print("  Least in its way: {} in {} blocks: {}{}\n", format_bytes(why.pinned_bytes),
-             why.pins.size(), fmt::join(named, "; "), why.pins.size() > named.size() ? "; …" : ".");
-}
-
 void print_counterfactual(const std::vector<Row>& rows) {
   std::vector<std::string> served, refused;
   for (const Row& row : rows) {
@@ -142,29 +114,6 @@ void print_counterfactual(const std::vector<Row>& rows) {
   } else {
     fmt::print("\nServed all of it: {}.\n", fmt::join(served, ", "));
   }
-}
-
-Json to_json(const ReplayFailure& failure) {
-  const OomExplanation& why = failure.explanation;
-  Json pins = Json::array();
-  for (const PinningBlock& pin : why.pins)
-    pins.push_back({{"bytes", pin.bytes},
-                    {"role", to_string(pin.role)},
-                    {"phase", to_string(pin.phase)},
-                    {"op", pin.op},
-                    {"step", pin.step}});
-  return {{"request", failure.request},
-          {"step", failure.step},
-          {"op", failure.op},
-          {"role", to_string(failure.role)},
-          {"requested_bytes", why.requested_bytes},
-          {"reserved_bytes", why.reserved_bytes},
-          {"live_bytes", why.live_bytes},
-          {"free_bytes", why.free_bytes},
-          {"largest_hole_bytes", why.largest_hole_bytes},
-          {"pinned_bytes", why.pinned_bytes},
-          {"pins", pins},
-          {"message", failure.message}};
 }
 
 Json to_json(const Row& row) {
@@ -236,7 +185,10 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
               1),
       foresight.seconds);
   for (const Row& row : rows)
-    if (row.refused.empty() && row.outcome.failure) print_failure(row);
+    if (row.refused.empty() && row.outcome.failure) {
+      fmt::print("\n");
+      print_failure(row.spec, *row.outcome.failure);
+    }
   print_counterfactual(rows);
 }
 

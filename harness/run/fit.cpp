@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/accumulation.h"
+#include "harness/run/batch_requests.h"
 #include "harness/run/training_requests.h"
 
 namespace headroom {
@@ -25,44 +25,8 @@ ReplayDevice virtual_device(const Spec& spec) {
   return {.capacity = device->memory().capacity(), .granule = device->memory().granule()};
 }
 
-bool has_free_batch(const Spec& workload) {
-  const auto& known = Registry<WorkloadKind>::instance().find(workload.name()).parameters;
-  return std::find(known.begin(), known.end(), "batch") != known.end();
-}
-
-// The requests of one cell at any batch, each made once. Batches are counted in `unit`, the number
-// of micro-batches that a batch must be divided into.
-class Batches {
- public:
-  Batches(const Cell& cell, std::int64_t unit) : cell_(cell), unit_(unit) {}
-
-  // Null where the workload refuses the batch.
-  const RequestList* of(std::int64_t batch) {
-    const auto [found, first] = lists_.try_emplace(batch);
-    if (!first) return found->second ? &*found->second : nullptr;
-    Cell cell = cell_;
-    cell.workload.set("batch", std::to_string(batch * unit_));
-    try {
-      found->second = requests_of(*make_micro_batch_workload(cell), cell);
-    } catch (const InputError&) {
-      return nullptr;
-    }
-    return &*found->second;
-  }
-
- private:
-  static RequestList requests_of(const Workload& workload, const Cell& cell) {
-    return training_requests(plan_training(workload, cell, cell.rules),
-                             cell.warmup_steps + cell.measured_steps);
-  }
-
-  const Cell& cell_;
-  std::int64_t unit_;
-  std::map<std::int64_t, std::optional<RequestList>> lists_;
-};
-
 AllocatorFit fit_of(const RequestList& asked, const Spec& allocator, const ReplayDevice& device,
-                    std::int64_t bound, Batches& batches) {
+                    std::int64_t bound, BatchRequests& batches) {
   AllocatorFit fit{.allocator = allocator, .refused = "", .outcome = {}, .largest = {}};
   try {
     fit.outcome = replay(asked, allocator, device);
@@ -93,7 +57,7 @@ Fit find_fit(const Cell& cell, const std::vector<Spec>& allocators) {
   fit.requests = asked.requests.size();
   fit.peak_live_bytes = asked.peak_live_bytes;
   fit.live_at_peak = live_bytes_at_peak(asked);
-  Batches batches(cell, unit);
+  BatchRequests batches(cell, unit);
   std::int64_t bound = 0;
   if (has_free_batch(cell.workload)) {
     bound = find_last_batch(workload->batch_size(), [&](std::int64_t batch) {

@@ -1,6 +1,7 @@
 #include "harness/run/largest_batch.h"
 
 #include <algorithm>
+#include <map>
 
 namespace headroom {
 namespace {
@@ -41,6 +42,28 @@ LargestBatch find_largest_batch(std::int64_t bound, const BatchFits& fits) {
     candidate = candidate > 1 ? std::max<std::int64_t>(1, candidate - step) : 0;
   }
   result.batch = bisect(candidate, failing, counted);
+  return result;
+}
+
+BatchSearch search_batches(std::int64_t bound, int points, const BatchFits& fits) {
+  std::map<std::int64_t, bool> tried;
+  const BatchFits remembered = [&](std::int64_t batch) {
+    const auto [found, first] = tried.try_emplace(batch);
+    if (first) found->second = fits(batch);
+    return found->second;
+  };
+  find_largest_batch(bound, remembered);
+  const std::int64_t on_grid = std::min<std::int64_t>(bound, points);
+  for (std::int64_t i = 1; i <= on_grid; ++i) remembered(bound * i / on_grid);
+
+  BatchSearch result;
+  std::int64_t failing = bound + 1;
+  for (auto at = tried.rbegin(); at != tried.rend() && result.largest == 0; ++at)
+    (at->second ? result.largest : failing) = at->first;
+  result.largest = bisect(result.largest, failing, remembered);
+  for (const auto& [batch, fit] : tried)
+    if (!fit && batch < result.largest) result.holes.push_back(batch);
+  result.tried = static_cast<int>(tried.size());
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace headroom {
 
@@ -20,5 +21,15 @@ struct LargestBatch {
 // Of 1 … bound, where a larger batch may fit although a smaller one does not: from the bound down
 // by 1, 2, 4, … until one fits, then bisection between that one and the last that did not.
 LargestBatch find_largest_batch(std::int64_t bound, const BatchFits& fits);
+
+struct BatchSearch {
+  std::int64_t largest = 0;         // of all tried, and the next one does not fit; 0: none found
+  std::vector<std::int64_t> holes;  // tried and did not fit, although a larger one does
+  int tried = 0;
+};
+
+// As find_largest_batch, and besides `points` batches evenly from 1 to the bound, each where there
+// are no more: what a search by halves alone passes over.
+BatchSearch search_batches(std::int64_t bound, int points, const BatchFits& fits);
 
 }  // namespace headroom

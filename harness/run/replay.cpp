@@ -149,26 +149,4 @@ double nanoseconds_per_operation(const RequestList& list, const Spec& allocator,
          static_cast<double>(std::max<std::size_t>(1, list.requests.size()));
 }
 
-ViableCapacity find_viable_capacity(const RequestList& list, const Spec& allocator, Bytes granule,
-                                    int points) {
-  ViableCapacity result;
-  const auto steps = static_cast<Bytes>(points - 1);
-  bool served_below = false;
-  for (Bytes i = 0; i <= steps; ++i) {
-    const Bytes capacity = align_up(
-        std::max<Bytes>(1, list.peak_live_bytes + list.peak_live_bytes / steps * i), granule);
-    if (result.points > 0 && capacity == result.last) continue;
-    if (result.points++ == 0) result.first = capacity;
-    result.last = capacity;
-    const bool served = serves(list, allocator, {.capacity = capacity, .granule = granule});
-    if (served && !result.smallest) result.smallest = capacity;
-    if (!served && served_below) {
-      result.holes.push_back(capacity);
-      result.smallest.reset();
-    }
-    served_below = served_below || served;
-  }
-  return result;
-}
-
 }  // namespace headroom

@@ -52,17 +52,4 @@ bool serves(const RequestList& list, const Spec& allocator, const ReplayDevice& 
 double nanoseconds_per_operation(const RequestList& list, const Spec& allocator,
                                  const ReplayDevice& device);
 
-// The smallest capacity of a grid from which on every one served all requests. More memory need
-// not help: holes are those below it that failed although a smaller one served.
-struct ViableCapacity {
-  std::optional<Bytes> smallest;  // none: not even the grid's last
-  std::vector<Bytes> holes;
-  Bytes first = 0, last = 0;  // of the grid
-  int points = 0;
-};
-
-// Grid: `points` capacities, evenly from the peak of live bytes to twice that, in whole granules.
-ViableCapacity find_viable_capacity(const RequestList& list, const Spec& allocator, Bytes granule,
-                                    int points);
-
 }  // namespace headroom

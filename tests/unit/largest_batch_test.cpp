@@ -54,5 +54,42 @@ TEST(LargestBatch, is_none_where_not_even_one_sample_fits) {
   EXPECT_EQ(find_largest_batch(0, never).tried, 0);
 }
 
+TEST(LargestBatch, and_every_hole_below_it_are_found_where_each_batch_is_tried) {
+  std::mt19937_64 random(testing::test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const auto bound = static_cast<std::int64_t>(random() % 60);
+    std::vector<bool> fit(static_cast<std::size_t>(bound) + 2, false);
+    for (std::int64_t batch = 1; batch <= bound; ++batch)
+      fit[static_cast<std::size_t>(batch)] = random() % 3 > 0;
+    const auto fits = [&](std::int64_t batch) { return fit.at(static_cast<std::size_t>(batch)); };
+    std::int64_t largest = 0;
+    for (std::int64_t batch = 1; batch <= bound; ++batch)
+      if (fits(batch)) largest = batch;
+    std::vector<std::int64_t> holes;
+    for (std::int64_t batch = 1; batch < largest; ++batch)
+      if (!fits(batch)) holes.push_back(batch);
+    const BatchSearch found = search_batches(bound, 60, fits);
+    EXPECT_EQ(found.largest, largest);
+    EXPECT_EQ(found.holes, holes);
+    EXPECT_EQ(found.tried, bound);
+  }
+}
+
+TEST(LargestBatch, on_a_coarse_grid_fits_and_the_next_one_does_not) {
+  std::mt19937_64 random(testing::test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const auto bound = 1 + static_cast<std::int64_t>(random() % 5000);
+    const auto last = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound + 1));
+    const auto hole = static_cast<std::int64_t>(random() % 5000);
+    const BatchFits fits = [&](std::int64_t batch) { return batch <= last && batch != hole; };
+    const BatchSearch found = search_batches(bound, 10, fits);
+    if (found.largest == 0) continue;
+    EXPECT_TRUE(fits(found.largest));
+    EXPECT_FALSE(fits(found.largest + 1));
+    for (const std::int64_t batch : found.holes) EXPECT_EQ(batch, hole);
+    EXPECT_LE(found.tried, 60);
+  }
+}
+
 }  // namespace
 }  // namespace headroom

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"
+#include "harness/run/viable_capacity.h"
 #include "tests/unit/trace_builder.h"
 
 namespace headroom {
@@ -42,18 +43,33 @@ TEST(Replay, tells_the_strategy_where_a_step_ends) {
   EXPECT_EQ(outcome.device_allocations, 3U);  // async gives everything back at the end of each
 }
 
-TEST(Replay, finds_the_smallest_capacity_that_serves) {
-  const ViableCapacity in_a_row = find_viable_capacity(checkerboard(), Spec("bfc"), 2 * kMiB, 17);
+ViableCapacity viable(const Spec& allocator) {
+  const RequestList list = checkerboard();
+  return find_viable_capacity(list.peak_live_bytes, 2 * kMiB, 17, [&](Bytes capacity) {
+    return serves(list, allocator, {.capacity = capacity});
+  });
+}
+
+TEST(ViableCapacity, is_the_smallest_from_which_on_every_one_serves) {
+  const ViableCapacity in_a_row = viable(Spec("bfc"));
   EXPECT_EQ(in_a_row.smallest, 48 * kMiB);  // the fourth quarter parts what is free
   EXPECT_EQ(in_a_row.first, 32 * kMiB);
   EXPECT_EQ(in_a_row.last, 64 * kMiB);
-  const ViableCapacity pages = find_viable_capacity(checkerboard(), Spec("malloc"), 2 * kMiB, 17);
-  EXPECT_EQ(pages.smallest, 32 * kMiB);
+  EXPECT_EQ(viable(Spec("malloc")).smallest, 32 * kMiB);
 }
 
-TEST(Replay, says_so_where_no_capacity_of_the_grid_serves) {
-  const Spec tight("bfc", {{"limit", "16MiB"}});
-  EXPECT_FALSE(find_viable_capacity(checkerboard(), tight, 2 * kMiB, 17).smallest);
+TEST(ViableCapacity, is_none_where_no_capacity_of_the_grid_serves) {
+  EXPECT_FALSE(viable(Spec("bfc", {{"limit", "16MiB"}})).smallest);
+}
+
+TEST(ViableCapacity, has_as_holes_those_that_fail_above_one_that_serves) {
+  const auto but = [](Bytes failing) {
+    return [failing](Bytes capacity) { return capacity != failing; };
+  };
+  const ViableCapacity found = find_viable_capacity(8 * kMiB, kMiB, 9, but(12 * kMiB));
+  EXPECT_EQ(found.smallest, 13 * kMiB);
+  EXPECT_EQ(found.holes, std::vector<Bytes>{12 * kMiB});
+  EXPECT_EQ(find_viable_capacity(8 * kMiB, kMiB, 9, but(8 * kMiB)).holes, std::vector<Bytes>{});
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// headroom search: how large a batch really trains, in how little memory, and what stood in the
+// way.
+#include "harness/run/memory_search.h"
+
+#include <fmt/format.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/planned_cells.h"
+#include "harness/cli/search_text.h"
+
+namespace headroom {
+
+ExitCode search_command(const SearchOptions& options) {
+  const PlanOptions& asked = options.asked;
+  const PlannedCells planned =
+      read_planned_cells(asked.workload, asked.device, asked.axes, asked.steps);
+  std::vector<MemorySearch> searches;
+  for (const Cell& cell : planned.cells)
+    searches.push_back(search_memory(
+        cell, planned.allocators, options.points,
+        [](const Spec& allocator) { fmt::print(stderr, "Trying {}\n", allocator.to_string()); }));
+  if (asked.json)
+    fmt::print("{}\n", to_json(searches));
+  else
+    print_searches(searches);
+  return ExitCode::ok;
+}
+
+}  // namespace headroom

@@ -1,0 +1,15 @@
+// What headroom search found, for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/run/memory_search.h"
+
+namespace headroom {
+
+// `searches` differ in axes other than the allocator; at least one.
+void print_searches(const std::vector<MemorySearch>& searches);
+std::string to_json(const std::vector<MemorySearch>& searches);
+
+}  // namespace headroom

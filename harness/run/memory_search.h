@@ -1,0 +1,51 @@
+// How large a batch trains on a device, and in how little memory, under each allocator: found by
+// trying, because neither follows from one trial that failed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/run/cell.h"
+#include "harness/run/largest_batch.h"
+#include "harness/run/replay.h"
+#include "harness/run/viable_capacity.h"
+
+namespace headroom {
+
+// What stood in the way of the first batch too many.
+struct RefusedBatch {
+  std::int64_t batch = 0;
+  ReplayFailure failure;
+  std::vector<Spec> served_by;  // other allocators that find room on that capacity; simulated
+};
+
+struct SearchRow {
+  Spec allocator;
+  std::string refused;                        // why it cannot be tried on this device; or ""
+  BatchSearch batches;                        // on the device's capacity
+  ViableCapacity capacity;                    // of the batch that was asked for
+  std::optional<RefusedBatch> refused_batch;  // absent where live bytes alone are too many
+};
+
+struct MemorySearch {
+  Cell cell;               // its allocator says nothing
+  bool simulated = false;  // the device computes nothing
+  ReplayDevice device;
+  int steps = 0;           // of each trial
+  std::int64_t batch = 0;  // that was asked for
+  Bytes peak_live_bytes = 0;
+  std::int64_t last_batch_by_live_bytes = 0;  // larger ones were not tried
+  std::vector<SearchRow> rows;
+};
+
+// Trials of one allocator: `points` batches besides those a search by halves takes, and `points`
+// capacities. steps = cell.warmup_steps + cell.measured_steps. `begin` is called before each
+// allocator's trials. Throws InputError: also where the workload has no batch to vary, or the
+// batches are divided (accumulation).
+MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators, int points,
+                           const std::function<void(const Spec& allocator)>& begin);
+
+}  // namespace headroom
