@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
 
 #include "harness/base/error.h"
+#include "harness/base/home.h"
 #include "harness/base/subprocess.h"
 
 namespace headroom {
@@ -16,17 +16,8 @@ namespace fs = std::filesystem;
 constexpr std::chrono::minutes kLongest{9};
 constexpr const char* kSystemPython = "/usr/bin/python3";
 
-fs::path cache_root() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
-    return cache;
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    return fs::path(home) / ".cache";
-  return ".cache";
-}
-
 fs::path python_of(const std::string& name) {
-  return name == "system" ? fs::path(kSystemPython)
-                          : environment_directory(name) / "bin" / "python";
+  return name == "system" ? fs::path(kSystemPython) : environment_python(name);
 }
 
 std::string last_line(std::string text) {
@@ -36,10 +27,6 @@ std::string last_line(std::string text) {
 }
 
 }  // namespace
-
-fs::path environment_directory(const std::string& name) {
-  return cache_root() / "headroom" / "environments" / name;
-}
 
 bool has_python(const std::string& name) { return fs::exists(python_of(name)); }
 

@@ -2,14 +2,11 @@
 // that holds a framework. Environments are optional: scripts/setup --with makes them.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace headroom {
 
-// $XDG_CACHE_HOME/headroom/environments/<name>, else below ~/.cache.
-std::filesystem::path environment_directory(const std::string& name);
 // `name` is "system" or an environment.
 bool has_python(const std::string& name);
 

@@ -38,4 +38,16 @@ std::filesystem::path headroom_home() {
                   installed.string(), kSourceRoot));
 }
 
+std::filesystem::path cache_directory() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
+    return std::filesystem::path(cache) / "headroom";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return std::filesystem::path(home) / ".cache" / "headroom";
+  return std::filesystem::temp_directory_path() / "headroom";
+}
+
+std::filesystem::path environment_python(const std::string& name) {
+  return cache_directory() / "environments" / name / "bin" / "python";
+}
+
 }  // namespace headroom

@@ -12,6 +12,7 @@ ExitCode verify_command(const VerifyOptions& options);
 ExitCode replay_command(const ReplayOptions& options);
 ExitCode export_command(const ExportOptions& options);
 ExitCode plan_command(const PlanOptions& options);
+ExitCode leaks_command(const LeaksOptions& options);
 ExitCode search_command(const SearchOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode doctor_command(const DoctorOptions& options);

@@ -107,10 +107,15 @@ void describe_reports() {
                                  "can be written later"
                                : python);
   const std::string interpreter = python.empty() ? "/usr/bin/python3" : python;
-  for (const char* framework : {"torch", "tensorflow", "jax"})
-    say(framework, missing_modules(interpreter, {framework}).empty()
-                       ? "installed"
-                       : "not installed (optional; no suite needs it)");
+  for (const std::string framework : {"torch", "tensorflow", "jax"}) {
+    const std::filesystem::path own = environment_python(framework);
+    if (std::filesystem::exists(own))
+      say(framework, "in an environment of its own, " + own.string());
+    else
+      say(framework, missing_modules(interpreter, {framework}).empty()
+                         ? "installed"
+                         : "not installed (optional; no suite needs it)");
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const ExportOptions& options) const { return export_command(options); }
     ExitCode operator()(const PlanOptions& options) const { return plan_command(options); }
     ExitCode operator()(const SearchOptions& options) const { return search_command(options); }
+    ExitCode operator()(const LeaksOptions& options) const { return leaks_command(options); }
     ExitCode operator()(const ReportOptions& options) const { return report_command(options); }
     ExitCode operator()(const DoctorOptions& options) const { return doctor_command(options); }
     ExitCode operator()(const CompareOptions& options) const { return compare_command(options); }

@@ -42,6 +42,7 @@ constexpr const char* kExamples = R"(Examples
                                         will it fit, and in how large a batch?
   headroom search 'resnet(batch=16)' --device 'host(capacity=96MiB)' -a allocator=caching
                                         the largest batch that really trains here, and the least memory
+  headroom leaks snapshot.pickle        which lines hold memory that grows
   headroom watch -- python train.py     does it leak? Memory of the command and all its workers
 
 Exit status
@@ -49,7 +50,7 @@ Exit status
   that plan was asked about fits under no allocator, 4 nothing selected,
   10 worse than before (compare --fail-on, history check), 11 a verdict differs from the accepted
   one (history check), 12 the instrument is not to be trusted with times: identical arms differ too
-  often, or an effect put in on purpose was not seen, 13 watch: over --budget, 14 watch: a leak, with
+  often, or an effect put in on purpose was not seen, 13 watch: over --budget, 14 watch, leaks: a leak, with
   --fail-on leak (watch otherwise ends with the status of the command it watched), 70 a fault of this
   program, 130 interrupted (the run can be resumed))";
 
@@ -69,6 +70,12 @@ constexpr const char* kPlanNotes = R"(Examples
 Bytes are simulated, exactly, by the allocators' own code on a capacity that exists on paper; nothing
 is computed and nothing is timed. Exit status 0 when the batch fits under one of the allocators at
 least, 3 when it fits under none.)";
+
+constexpr const char* kLeaksNotes = R"(Examples
+  headroom leaks snapshot.pickle        of PyTorch, with its recorded stacks: names the lines
+  headroom leaks runs/RUN/traces/CELL.hrtrace --warmup 5 --fail-on leak
+
+Reads what headroom replay reads. Bytes are counted, not estimated: what live blocks asked for.)";
 
 constexpr const char* kSearchNotes = R"(Examples
   headroom search 'resnet(batch=16)' --device 'host(capacity=96MiB)' -a allocator=caching
@@ -507,6 +514,25 @@ class PlanArguments {
   std::vector<std::string> axes_;
 };
 
+CLI::App& add_leaks(CLI::App& app, LeaksOptions& leaks) {
+  CLI::App& command = *app.add_subcommand(
+      "leaks", "An allocation history: which blocks outlive their step, and do they grow?");
+  command.add_option("file", leaks.file, "As headroom replay reads it")->required();
+  command.footer(kLeaksNotes);
+  command
+      .add_option("--warmup", leaks.warmup,
+                  "Steps at the beginning to leave out (default: 2, or a quarter of a history that "
+                  "tells no steps apart)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option_function<std::string>(
+          "--fail-on", [&leaks](const std::string&) { leaks.fail_on_leak = true; },
+          "Exit status 14 when this is found")
+      ->check(CLI::IsMember({"leak"}));
+  command.add_flag("--json", leaks.json, "For programs");
+  return command;
+}
+
 void add_points(CLI::App& search, int& points) {
   search
       .add_option("--points", points,
@@ -602,6 +628,8 @@ Command parse_command_line(const std::vector<std::string>& argv) {
                            kPlanNotes, "Training steps to simulate", 1);
   PlanArguments search(app, "search", "The largest batch and the least memory, found by training",
                        kSearchNotes, "Training steps of each trial", 2);
+  LeaksOptions leaks;
+  const CLI::App& leaks_command = add_leaks(app, leaks);
   int points = SearchOptions{}.points;
   add_points(search.command(), points);
   std::vector<std::string> own = argv;
@@ -651,6 +679,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   }
   if (export_command.parsed()) return exported;
   if (plan.parsed()) return plan.options();
+  if (leaks_command.parsed()) return leaks;
   if (search.parsed()) return SearchOptions{.asked = search.options(), .points = points};
   if (watch.parsed()) return watch.options();
   if (report_command.parsed()) return report;

@@ -80,6 +80,13 @@ struct SearchOptions {
   int points = 16;  // of each grid
 };
 
+struct LeaksOptions {
+  std::filesystem::path file;
+  std::optional<int> warmup;  // steps, or windows where the history has no steps
+  bool fail_on_leak = false;
+  bool json = false;
+};
+
 struct DoctorOptions {};
 
 struct CompareOptions {
@@ -150,7 +157,7 @@ struct PrintText {
 };
 
 using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
-                             PlanOptions, SearchOptions, ReportOptions, WatchOptions, DoctorOptions,
+                             PlanOptions, SearchOptions, LeaksOptions, ReportOptions, WatchOptions, DoctorOptions,
                              CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
                              SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 

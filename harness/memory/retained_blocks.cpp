@@ -36,6 +36,12 @@ std::vector<Life> lives_of(const Trace& trace, std::int32_t last_step) {
   return lives;
 }
 
+std::int32_t last_step_of(const Trace& trace) {
+  std::int32_t last = 0;
+  for (const TraceEvent& event : trace.events) last = std::max(last, event.step);
+  return last;
+}
+
 std::string name_of(const Trace& trace, std::uint32_t op) {
   return op < trace.op_names.size() ? trace.op_names[op] : "";
 }
@@ -45,8 +51,7 @@ std::string name_of(const Trace& trace, std::uint32_t op) {
 std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, int steps_later) {
   if (warmup_steps < 0 || steps_later < 1)
     throw Error("retained blocks are looked for after 0 or more steps, at least 1 step later");
-  std::int32_t last_step = 0;
-  for (const TraceEvent& event : trace.events) last_step = std::max(last_step, event.step);
+  const std::int32_t last_step = last_step_of(trace);
   const std::int32_t first = warmup_steps + 1;
   const std::int32_t eligible = last_step - steps_later - warmup_steps;
   if (eligible < 1) return {};
@@ -83,6 +88,8 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
     retained.bytes_per_step = static_cast<double>(retained.bytes) / eligible;
     // The warm-up is known, and bytes are counted: nothing more is to be left out.
     retained.growth = detect_leak(held.at(site), {.warmup_share = 0});
+    const std::vector<double>& values = held.at(site).values;
+    retained.most_held = static_cast<Bytes>(*std::max_element(values.begin(), values.end()));
     result.push_back(std::move(retained));
   }
   std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) {
@@ -90,6 +97,32 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
            std::pair(b.growth.slope, b.bytes_per_step);
   });
   return result;
+}
+
+LeakFinding growth_of_live_bytes(const Trace& trace, int warmup_steps) {
+  const std::int32_t last_step = last_step_of(trace);
+  std::vector<double> change(static_cast<std::size_t>(last_step) + 2, 0);
+  for (const Life& life : lives_of(trace, last_step)) {
+    change[static_cast<std::size_t>(life.taken)] += static_cast<double>(life.requested);
+    change[static_cast<std::size_t>(life.given_back)] -= static_cast<double>(life.requested);
+  }
+  Series series;
+  double live = 0;
+  for (std::int32_t step = 0; step <= last_step; ++step) {
+    live += change[static_cast<std::size_t>(step)];
+    if (step < warmup_steps) continue;
+    series.at.push_back(step);
+    series.values.push_back(live);
+  }
+  return detect_leak(series, {.warmup_share = 0});
+}
+
+Trace cut_into_windows(Trace trace, int windows) {
+  const std::size_t events = trace.events.size();
+  for (std::size_t i = 0; i < events; ++i)
+    trace.events[i].step =
+        1 + static_cast<std::int32_t>(i * static_cast<std::size_t>(windows) / events);
+  return trace;
 }
 
 }  // namespace headroom

@@ -18,6 +18,7 @@ struct RetainedSite {
   std::size_t blocks = 0;
   Bytes bytes = 0;
   double bytes_per_step = 0;  // bytes / steps that could have left some
+  Bytes most_held = 0;        // by the site after a step, whenever taken
   // What the site holds after each step: a ring of a few steps' blocks retains and does not grow.
   LeakFinding growth;
 };
@@ -25,5 +26,12 @@ struct RetainedSite {
 // Sites that retain anything, fastest growth first. `warmup_steps` ≥ 0 are left out, `steps_later`
 // ≥ 1. Throws Error for other values.
 std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, int steps_later = 1);
+
+// Bytes that live blocks of all sites asked for, after each step from the last of the warm-up on.
+LeakFinding growth_of_live_bytes(const Trace& trace, int warmup_steps);
+
+// The same history in `windows` ≥ 1 pieces of as many events each, numbered as steps from 1: for
+// histories that do not tell steps apart.
+Trace cut_into_windows(Trace trace, int windows);
 
 }  // namespace headroom

@@ -122,5 +122,34 @@ TEST_F(RetainedBlocks, are_not_looked_for_in_the_step_itself) {
   EXPECT_THROW(find_retained(trace_, -1, 1), Error);
 }
 
+TEST_F(RetainedBlocks, make_live_bytes_grow_by_what_they_hold) {
+  take(0, Role::weight, kNoOp, 5000);
+  for (std::int32_t step = 1; step <= 12; ++step) {
+    take(step, Role::activation, 0, 1000);
+    give_back(next_id_ - 1, step);
+    take(step, Role::result, 1, 64);
+  }
+  const LeakFinding growth = growth_of_live_bytes(trace_, 2);
+  EXPECT_EQ(growth.verdict, LeakVerdict::leak);
+  EXPECT_EQ(growth.slope, 64);
+}
+
+TEST_F(RetainedBlocks, are_found_in_windows_where_a_history_does_not_tell_steps_apart) {
+  for (int round = 0; round < 100; ++round) {
+    take(0, Role::activation, 0, 1000);
+    give_back(next_id_ - 1, 0);
+    take(0, Role::result, 1, 64);
+  }
+  EXPECT_TRUE(find_retained(trace_, 0).empty());
+  const Trace cut = cut_into_windows(trace_, 20);
+  EXPECT_EQ(cut.events.front().step, 1);
+  EXPECT_EQ(cut.events.back().step, 20);
+  const auto sites = find_retained(cut, 5);
+  ASSERT_EQ(sites.size(), 1U);
+  EXPECT_EQ(sites[0].op, "loss");
+  EXPECT_EQ(sites[0].growth.verdict, LeakVerdict::leak);
+  EXPECT_EQ(sites[0].most_held, 6400U);
+}
+
 }  // namespace
 }  // namespace headroom

@@ -3,28 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "harness/base/error.h"
+#include "harness/base/home.h"
 
 namespace headroom {
-namespace {
 
 namespace fs = std::filesystem;
-
-fs::path cache_root() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
-    return cache;
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    return fs::path(home) / ".cache";
-  return fs::temp_directory_path();
-}
-
-}  // namespace
-
 fs::path cached_directory(const std::string& name,
                           const std::function<void(const fs::path&)>& write) {
-  const fs::path directory = cache_root() / "headroom" / name;
+  const fs::path directory = cache_directory() / name;
   if (fs::exists(directory)) return directory;
   const fs::path draft = directory.string() + fmt::format(".{}", ::getpid());
   std::error_code error;

@@ -1,0 +1,84 @@
+"""headroom leaks: what an allocation history keeps from step to step, by the line that took it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Headroom, samples
+
+MIB = 1 << 20
+
+SUITE = """
+name = "leaking"
+description = "for tests"
+
+[[experiment]]
+id = "steps"
+kind = "control"
+workload = "resnet(batch=2,depth=18,width=8)"
+device = "meta(capacity=256MiB)"
+rules = "dense"
+allocator = "caching"
+inject = ["none", "leak(bytes=1MiB)"]
+warmup_steps = 2
+measured_steps = 12
+"""
+
+
+@pytest.fixture
+def traces(headroom: Headroom) -> dict[str, str]:
+    """Of a run that leaks and one that does not, by what was put in."""
+    suite = headroom.write("leaking.toml", SUITE)
+    assert headroom("run", suite, "--samples-only", "--max-pairs", "1").code == 0
+    run = headroom.only_run()
+    return {sample["cell"]["inject"]: str(run / sample["trace_file"])
+            for sample in samples(run) if sample["trace_file"]}
+
+
+def told(headroom: Headroom, *arguments: str) -> dict[str, Any]:
+    outcome = headroom("leaks", *arguments, "--json")
+    assert outcome.code == 0, outcome.errors
+    return json.loads(outcome.output)
+
+
+def test_what_was_put_in_is_found_to_the_byte_and_nothing_else(headroom: Headroom, traces: dict[str, str]) -> None:
+    leaking = told(headroom, traces["leak(bytes=1MiB)"])
+    assert leaking["live_bytes"] == {"verdict": "leak", "bytes_per_step": MIB}
+    assert [site["growth"]["bytes_per_step"] for site in leaking["sites"]] == [MIB]
+    assert leaking["sites"][0]["most_held_bytes"] == 14 * MIB
+    assert told(headroom, traces["none"])["live_bytes"]["verdict"] == "no leak"
+
+
+def test_a_snapshot_of_pytorch_names_the_same_sites(headroom: Headroom, traces: dict[str, str]) -> None:
+    assert headroom("export", traces["leak(bytes=1MiB)"], "--to", "pytorch", "-o", "snapshot.pickle").code == 0
+    own, exported = told(headroom, traces["leak(bytes=1MiB)"]), told(headroom, "snapshot.pickle")
+    assert exported["sites"] == own["sites"]
+
+
+def test_a_history_that_tells_no_steps_apart_is_looked_at_in_windows(headroom: Headroom) -> None:
+    lines = []
+    for i in range(400):
+        lines += [f"1 work{i} 4096 0", f"0 work{i} 4096 0", f"1 kept{i} 512 0"]
+    found = told(headroom, headroom.write("history.txt", "\n".join(lines) + "\n"))
+    assert not found["steps_are_the_historys_own"]
+    assert found["live_bytes"]["verdict"] == "leak"
+
+
+def test_a_leak_fails_only_when_asked_to(headroom: Headroom, traces: dict[str, str]) -> None:
+    for put_in, code in (("leak(bytes=1MiB)", 14), ("none", 0)):
+        assert headroom("leaks", traces[put_in]).code == 0
+        assert headroom("leaks", traces[put_in], "--fail-on", "leak").code == code
+
+
+def test_a_warm_up_as_long_as_the_history_is_refused(headroom: Headroom, traces: dict[str, str]) -> None:
+    outcome = headroom("leaks", traces["none"], "--warmup", "99")
+    assert outcome.code == 2
+    assert "--warmup 99" in outcome.errors
+
+
+def test_what_is_no_history_is_refused(headroom: Headroom) -> None:
+    outcome = headroom("leaks", headroom.write("notes.txt", "hello\n"))
+    assert outcome.code == 2
+    assert "notes.txt" in outcome.errors
