@@ -173,6 +173,12 @@ std::vector<Metric> make_metrics() {
                    noisy, less, [](const Sample& s) { return step_time_quantile(s, 0.95); }});
   table.push_back({"steady_step_time_max_ns", "ns", "longest step after warm-up", noisy, less,
                    [](const Sample& s) { return step_time_quantile(s, 1); }});
+  table.push_back({"steady_stall_time_ns", "ns",
+                   "time per step after warm-up spent waiting for data", noisy, less,
+                   [](const Sample& s) -> std::optional<double> {
+                     if (!has_time(s)) return std::nullopt;
+                     return mean_per_steady_step(s, s.stall_time_ns);
+                   }});
   table.push_back({"first_steps_time_ns", "ns", "time of the warm-up steps together", noisy, less,
                    [](const Sample& s) { return first_steps_time(s, warmup_of(s)); }});
   table.push_back({"first_step_time_ns", "ns", "time of the first step", noisy, less,
@@ -194,6 +200,12 @@ std::vector<Metric> make_metrics() {
                      return mean_per_steady_step(s, s.minor_faults);
                    }});
 
+  table.push_back({"pipeline_bytes", "B", "most host bytes the input pipeline held after a step",
+                   noisy, less, [](const Sample& s) -> std::optional<double> {
+                     const auto& held = s.pipeline.host_bytes_after_step;
+                     if (!has_time(s) || held.empty()) return std::nullopt;
+                     return static_cast<double>(*std::max_element(held.begin(), held.end()));
+                   }});
   table.push_back({"steady_device_allocations_per_step", "1",
                    "device allocations per step after warm-up", exact, less,
                    [](const Sample& s) -> std::optional<double> {
