@@ -1,4 +1,4 @@
-// The command line as plain structs; only options.cpp knows the library that parses it.
+// The command line as plain structs; only options.cpp and arguments/ know the library that parses it.
 #pragma once
 
 #include <chrono>

@@ -1,0 +1,162 @@
+// headroom list, verify, report, compare, merge and history: what is read and kept.
+#include "harness/cli/arguments/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include <map>
+
+namespace headroom {
+namespace {
+
+// headroom verify CLAIM… RUN: the library knows no list before a last argument.
+class VerifyArguments {
+ public:
+  explicit VerifyArguments(CLI::App& app)
+      : command_(*app.add_subcommand("verify", "Judge the claims of a recorded run, and say why")) {
+    command_.add_option("arguments", arguments_, "Claims to tell of (default: all), then the run")
+        ->required();
+  }
+  CLI::App* parser() const { return &command_; }
+  VerifyOptions options() const {
+    return {.claims = {arguments_.begin(), arguments_.end() - 1}, .run = arguments_.back()};
+  }
+
+ private:
+  CLI::App& command_;
+  std::vector<std::string> arguments_;
+};
+
+constexpr const char* kHistoryNotes = R"(Examples
+  headroom history add runs/RUN                    keep tonight's figures
+  headroom history check --issue issue.md          is it worse than what was accepted?
+  headroom history accept S02 --reason 'the new growth rule'
+  headroom history accept 'nightly/bert*' --reason 'weights are tied now'
+  headroom history merge /mnt/other/history        what another machine has kept
+
+Exact figures are held to equality, times to the levels of the last 50 nights of the same machine
+and environment. The first value seen is accepted, and so is every better one. Exit status of
+check: 10 worse than accepted, 11 a verdict differs from the accepted one, 12 times are not to be
+trusted tonight.)";
+
+// headroom history ACTION: as RunArguments.
+class HistoryArguments {
+ public:
+  explicit HistoryArguments(CLI::App& app)
+      : command_(*app.add_subcommand("history",
+                                     "Night after night: what became worse, and since when")) {
+    command_.footer(kHistoryNotes);
+    command_.require_subcommand(1);
+    CLI::App& add =
+        action(HistoryAction::add, "add", "Keep the figures and verdicts of a run", "run");
+    add.add_option("--machine", history_.machine,
+                   "What the history calls this machine, where host names change from night to "
+                   "night (default: a hash of the host name)");
+    CLI::App& check =
+        action(HistoryAction::check, "check", "Hold a night to what was accepted", "run");
+    check.get_option("run")->required(false)->description(
+        "The run of the night (default: the last)");
+    check.add_option("--issue", history_.issue, "Write the body of an issue, in Markdown");
+    check.add_flag("--json", history_.json, "For programs");
+    action(HistoryAction::accept, "accept", "What the last night shows is intended", "name")
+        .add_option("--reason", history_.reason, "Why")
+        ->required();
+    action(HistoryAction::merge, "merge", "Take over what another store has", "other");
+  }
+
+  CLI::App* parser() const { return &command_; }
+
+  HistoryOptions options() const {
+    HistoryOptions history = history_;
+    for (const auto& [action, command] : actions_)
+      if (command->parsed()) history.action = action;
+    return history;
+  }
+
+ private:
+  CLI::App& action(HistoryAction action, const char* name, const char* summary, const char* what) {
+    CLI::App& command = *command_.add_subcommand(name, summary);
+    command.add_option(what, history_.operand)->required();
+    command.add_option("--store", history_.store, "Where the history is")->capture_default_str();
+    actions_[action] = &command;
+    return command;
+  }
+
+  CLI::App& command_;
+  HistoryOptions history_;
+  std::map<HistoryAction, CLI::App*> actions_;
+};
+
+}  // namespace
+
+Subcommand add_list(CLI::App& app) {
+  auto list = std::make_shared<ListOptions>();
+  CLI::App* command = app.add_subcommand("list", "What there is, by name");
+  command->add_option("what", list->what,
+                      "workloads, allocators, adaptors, executions, accumulations, checkpointings, "
+                      "precisions, prunings, optimizers, injections, scenarios, devices, rules, "
+                      "suites or claims");
+  command->add_flag("--json", list->json, "For programs");
+  return {.parser = command, .command = [list]() -> Command { return *list; }};
+}
+
+Subcommand add_verify(CLI::App& app) {
+  auto arguments = std::make_shared<VerifyArguments>(app);
+  return {.parser = arguments->parser(),
+          .command = [arguments]() -> Command { return arguments->options(); }};
+}
+
+Subcommand add_report(CLI::App& app) {
+  auto report = std::make_shared<ReportOptions>();
+  CLI::App* command =
+      app.add_subcommand("report", "Write the report of a recorded run, or of what changed in two");
+  command->footer(R"(Examples
+  headroom report runs/RUN                       runs/RUN/report.html
+  headroom report runs/RUN --md summary.md --junit results.xml      for a CI job
+  headroom report runs/RUN --perfetto trace.json                    for ui.perfetto.dev
+  headroom report runs/A runs/B --html changes.html                 bytes and counts of both
+
+Without a file, the page is written beside the results. In JUnit, a verdict that changed and a cell
+that got worse since run A are failures, crashes are errors, and what is inconclusive or cannot be
+tested here is skipped. For a single trace in PyTorch's viewer there is headroom export.)");
+  command->add_option("run", report->run, "A run directory; with a second one, the earlier")
+      ->required();
+  command->add_option("run_b", report->second, "The later run directory");
+  for (const auto& [format, what] : report_formats())
+    command->add_option("--" + format, report->files[format], what);
+  return {.parser = command, .command = [report]() -> Command { return *report; }};
+}
+
+Subcommand add_compare(CLI::App& app) {
+  auto compare = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "What became of bytes and counts between two stored runs, cell by cell");
+  command->add_option("run_a", compare->first, "The earlier run directory")->required();
+  command->add_option("run_b", compare->second, "The later one")->required();
+  command
+      ->add_option_function<std::string>(
+          "--fail-on", [compare](const std::string&) { compare->fail_on_worse = true; },
+          "worse: exit status 10 when a cell is worse by over 1 %")
+      ->check(CLI::IsMember({"worse"}));
+  command->add_flag("--json", compare->json, "For programs");
+  return {.parser = command, .command = [compare]() -> Command { return *compare; }};
+}
+
+Subcommand add_merge(CLI::App& app) {
+  auto merge = std::make_shared<MergeOptions>();
+  CLI::App* command = app.add_subcommand("merge", "Make one run of the shards of a run");
+  command->add_option("shards", merge->shards, "Run directories that --shard made")->required();
+  command->add_option("--out", merge->out, "Where run directories go")->capture_default_str();
+  command->add_flag("--samples-only", merge->samples_only, "Stop before verdicts and report");
+  return {.parser = command, .command = [merge]() -> Command { return *merge; }};
+}
+
+Subcommand add_history(CLI::App& app) {
+  auto arguments = std::make_shared<HistoryArguments>(app);
+  return {.parser = arguments->parser(),
+          .command = [arguments]() -> Command { return arguments->options(); }};
+}
+
+}  // namespace headroom

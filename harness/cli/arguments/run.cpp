@@ -1,0 +1,153 @@
+// headroom run, selftest and export-state: what trains.
+#include "harness/cli/arguments/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "harness/run/rerun.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kRunExamples = R"(Examples
+  headroom run quick --max-pairs 4 --budget 5m
+  headroom run quick -a 'device=host(capacity=2GiB)' --filter 'workload=resnet*,allocator=bfc*'
+  headroom run my-suite.toml --seed 7 --out /data/runs
+
+The last line on standard output is the path of the report.)";
+
+constexpr const char* kSelftestNotes = R"(
+About a minute. Identical arms must not look different, and a slowdown, a leak and a fragmentation
+put in on purpose must be seen; what identical arms say counts towards this machine's calibration.
+Exit status 12 when something that is there was not seen, or identical arms differ too often.)";
+
+// headroom run: what the library fills in, and what becomes of it.
+class RunArguments {
+ public:
+  explicit RunArguments(CLI::App& app)
+      : command_(*app.add_subcommand("run", "Run a suite, judge its claims, write a report")) {
+    command_.footer(kRunExamples);
+    command_.add_option("suite", run_.suite, "A suite by name or file (default: quick)");
+    command_
+        .add_option("-a,--axis", axes_,
+                    "axis=value instead of the suite's own values on that axis; may be repeated")
+        ->take_all()
+        ->expected(1);
+    command_
+        .add_option("--filter", run_.filters,
+                    "Only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
+        ->take_all()
+        ->expected(1);
+    command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)");
+    command_
+        .add_option("--max-pairs", run_.max_pairs,
+                    "At most so many pairs (blocks) per experiment: fewer than the suite asks for, "
+                    "or as many as the noise of a pilot of ten makes it want")
+        ->check(CLI::PositiveNumber);
+    command_
+        .add_option("--shard", shard_,
+                    "2/4: the second of four parts of the run, for machines of one kind that share "
+                    "it; headroom merge puts them together")
+        ->needs(command_.get_option("--seed"));
+    command_.add_option("--against", run_.against,
+                        "Another build of headroom: each cell runs by both, back to back; exit "
+                        "status 10 where this one is worse (scripts/gate builds two commits)");
+    command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
+    command_.add_flag("--dry-run", run_.dry_run, "Print what would run and how long it may take");
+    // Everything so far was settled when a run began.
+    const std::vector<CLI::Option*> settled = command_.get_options(
+        [this](const CLI::Option* option) { return option != command_.get_help_ptr(); });
+    CLI::Option* resume =
+        command_.add_option("--resume", run_.resume, "Go on with this run directory");
+    for (CLI::Option* option : settled) resume->excludes(option);
+    command_
+        .add_option("--rerun", rerun_,
+                    "inconclusive or failed: fresh blocks for those experiments of the run that "
+                    "--resume names; earlier samples stay and count")
+        ->needs(resume);
+    command_.add_option("--budget", budget_, "Begin no new block after this time, as in 45m");
+    command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
+    command_.add_flag("--samples-only", run_.samples_only, "Stop before verdicts and report");
+  }
+
+  CLI::App* parser() const { return &command_; }
+
+  RunOptions options(const std::vector<std::string>& argv) const {
+    RunOptions run = run_;
+    run.argv = argv;
+    if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
+    for (const std::string& text : axes_) add_override(run.axes, text);
+    if (!shard_.empty()) run.shard = parse_shard(shard_);
+    if (!rerun_.empty()) run.rerun = parse_added_for(rerun_);
+    if (!budget_.empty()) run.budget = parse_duration(budget_, "--budget");
+    run.progress = parse_progress_style(progress_);
+    return run;
+  }
+
+ private:
+  CLI::App& command_;
+  RunOptions run_;
+  std::vector<std::string> axes_;
+  std::string budget_;
+  std::string shard_;
+  std::string rerun_;
+  std::string progress_ = "auto";
+};
+
+// headroom selftest: as RunArguments.
+class SelftestArguments {
+ public:
+  explicit SelftestArguments(CLI::App& app)
+      : command_(*app.add_subcommand("selftest", "Does the instrument see what is known?")) {
+    command_.footer(kSelftestNotes);
+    command_.add_option("--seed", selftest_.seed, "Of every random order (default: drawn)");
+    command_.add_option("--out", selftest_.out, "Where its run goes")->capture_default_str();
+    command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
+    command_.add_flag("--json", selftest_.json, "For programs");
+  }
+
+  CLI::App* parser() const { return &command_; }
+
+  SelftestOptions options() const {
+    SelftestOptions selftest = selftest_;
+    selftest.progress = parse_progress_style(progress_);
+    return selftest;
+  }
+
+ private:
+  CLI::App& command_;
+  SelftestOptions selftest_;
+  std::string progress_ = "auto";
+};
+
+}  // namespace
+
+Subcommand add_run(CLI::App& app, const std::vector<std::string>& argv) {
+  auto arguments = std::make_shared<RunArguments>(app);
+  return {.parser = arguments->parser(),
+          .command = [arguments, argv]() -> Command { return arguments->options(argv); }};
+}
+
+Subcommand add_selftest(CLI::App& app) {
+  auto arguments = std::make_shared<SelftestArguments>(app);
+  return {.parser = arguments->parser(),
+          .command = [arguments]() -> Command { return arguments->options(); }};
+}
+
+Subcommand add_export_state(CLI::App& app) {
+  auto state = std::make_shared<ExportStateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
+  command->add_option("workload", state->workload, "As in 'resnet(depth=18,batch=8)'")->required();
+  command->add_option("--out", state->out, "Directory to write")->required();
+  command->add_option("--steps", state->steps)->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--seed", state->seed)->capture_default_str();
+  command->add_option("--device", state->device)->capture_default_str();
+  command->add_option("--optimizer", state->optimizer)->capture_default_str();
+  return {.parser = command, .command = [state]() -> Command { return *state; }};
+}
+
+// A command with one required argument; hidden ones are what the runner starts.
+}  // namespace headroom
