@@ -55,7 +55,8 @@ std::string in_words(const LeakFinding& finding) {
 }
 
 std::string signed_bytes(double bytes) {
-  return (bytes < 0 ? "-" : "+") + format_bytes(static_cast<Bytes>(std::llround(std::abs(bytes))));
+  return fmt::format("{}{}", bytes < 0 ? "-" : "+",
+                     format_bytes(static_cast<Bytes>(std::llround(std::abs(bytes)))));
 }
 
 void print_table(const std::string& file, const Steps& steps, const LeakFinding& all,
