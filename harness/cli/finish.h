@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/base/error.h"
 #include "harness/cli/options.h"
@@ -16,13 +18,15 @@ std::optional<std::filesystem::path> record_run(const RunOptions& options);
 
 struct Judged {
   std::string headline;
+  std::map<std::string, std::vector<std::string>> claims_by_word;  // ids, by verdict
   std::string distrust;  // why nothing rests on noisy figures; "" if it may
 };
 
 // Writes verdicts.json. Throws InputError when the run directory cannot be read.
 Judged write_verdicts(const std::filesystem::path& run);
 
-// Prints the headline, and any distrust on standard error. Not calibrated, where there is some.
+// Prints the headline and which claims have which verdict, and any distrust on standard error. Not
+// calibrated, where there is some.
 ExitCode tell(const Judged& judged);
 
 // Writes the report, prints what it has to say in short, and returns where it lies. Throws

@@ -1,5 +1,6 @@
 // headroom verify: samples in, verdicts out.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/base/file.h"
 #include "harness/cli/commands.h"
@@ -47,11 +48,15 @@ Judged write_verdicts(const std::filesystem::path& run) {
   check_record(json, RecordKind::verdicts, file.string());
   write_file_durably(file, json);
   keep_calibration(calibrations, recorded.info.run_id, input);
-  return {.headline = headline_of(json), .distrust = distrust_of(json)};
+  return {.headline = headline_of(json),
+          .claims_by_word = claims_by_word(json),
+          .distrust = distrust_of(json)};
 }
 
 ExitCode tell(const Judged& judged) {
   fmt::print("{}\n", judged.headline);
+  for (const auto& [word, claims] : judged.claims_by_word)
+    fmt::print("  {:<18} {}\n", word, fmt::join(claims, " "));
   if (judged.distrust.empty()) return ExitCode::ok;
   fmt::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
              judged.distrust);

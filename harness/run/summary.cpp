@@ -114,16 +114,14 @@ std::string claim_by_claim(const std::vector<ClaimJudgement>& claims) {
   return fmt::format("{}.", fmt::join(phrases, "; "));
 }
 
-// "Of 28 claims: 3 REPRODUCED (S05, S10, S25); …": the words in the order of their list.
+// "Of 28 claims: 3 REPRODUCED, …": the words in the order of their list.
 std::string count_words(const std::vector<ClaimJudgement>& claims) {
-  std::map<ClaimVerdict, std::vector<std::string>> ids;
-  for (const ClaimJudgement& judgement : claims)
-    ids[judgement.verdict].push_back(judgement.claim->id);
+  std::map<ClaimVerdict, std::size_t> counts;
+  for (const ClaimJudgement& judgement : claims) ++counts[judgement.verdict];
   std::vector<std::string> phrases;
-  for (const auto& [verdict, of_word] : ids)
-    phrases.push_back(
-        fmt::format("{} {} ({})", of_word.size(), to_string(verdict), fmt::join(of_word, ", ")));
-  return fmt::format("Of {} claims: {}.", claims.size(), fmt::join(phrases, "; "));
+  for (const auto& [verdict, count] : counts)
+    phrases.push_back(fmt::format("{} {}", count, to_string(verdict)));
+  return fmt::format("Of {} claims: {}.", claims.size(), fmt::join(phrases, ", "));
 }
 
 }  // namespace

@@ -1,15 +1,12 @@
 // The subcommands as the parser knows them: one function each adds its options.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "harness/cli/options.h"
-
-namespace CLI {
-class App;
-}
 
 namespace headroom {
 
