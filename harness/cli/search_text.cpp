@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "harness/cli/oom_text.h"
 #include "harness/cli/planned_cells.h"
@@ -16,10 +17,10 @@ using Json = nlohmann::ordered_json;
 std::string in_words(const std::vector<std::int64_t>& batches) {
   constexpr std::size_t kToName = 4;
   if (batches.empty()) return "none";
-  const std::size_t named = std::min(kToName, batches.size());
-  return fmt::format(
-      "{}{}", fmt::join(batches.begin(), batches.begin() + named, ", "),
-      batches.size() > named ? fmt::format(" and {} more", batches.size() - named) : "");
+  const auto named = std::span(batches).first(std::min(kToName, batches.size()));
+  const std::size_t more = batches.size() - named.size();
+  return fmt::format("{}{}", fmt::join(named, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 void print_row(const MemorySearch& search, const SearchRow& row, std::size_t width) {
