@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "harness/cli/oom_text.h"
 #include "harness/cli/planned_cells.h"
