@@ -10,6 +10,8 @@
 //                        what is made early waits for the rest
 //   order=memory         greedy: the op that leaves least memory taken, without looking ahead, so
 //                        that the peak may rise too
+// In any order but the built one a weight may change as soon as its gradient is there and nobody
+// reads it any more, as with optimizer step=in_backward: mostly that is what makes the peak fall.
 // Fusion is not part of it: lower() decides what is one op.
 #include <fmt/format.h>
 

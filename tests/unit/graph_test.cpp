@@ -117,9 +117,14 @@ Cell random_cell(std::mt19937_64& random) {
   };
   Cell cell;
   set_axis(cell, "checkpointing", one_of({"none", "none", "sqrt", "every(n=2)", "recursive"}));
-  set_axis(cell, "optimizer",
-           one_of({"sgd", "adam", "adam(clip_norm=0.1)", "sgd(step=in_backward)",
-                   "sgd(gradients=zeroed)"}));
+  if (random() % 3 == 0) {
+    set_axis(cell, "accumulation", "micro_batches(k=3)");
+    set_axis(cell, "optimizer", one_of({"sgd", "adam(clip_norm=0.1)"}));
+  } else {
+    set_axis(cell, "optimizer",
+             one_of({"sgd", "adam", "adam(clip_norm=0.1)", "sgd(step=in_backward)",
+                     "sgd(gradients=zeroed)"}));
+  }
   return cell;
 }
 
