@@ -138,9 +138,8 @@ TEST(Graph, leaves_every_weight_and_state_of_random_networks_the_same_bits) {
     const TrainingPlan plain = plan_training(workload, cell, "onednn");
     const Outcome wanted = trained(plain, workload, "host", 3);
     for (const std::string& graph : strategy().examples) {
-      SCOPED_TRACE(graph + ", checkpointing " + cell.checkpointing.to_string() + ", optimizer " +
-                   cell.optimizer.to_string() + ", round " + std::to_string(round));
       set_axis(cell, "execution", graph);
+      SCOPED_TRACE(cell.id() + ", round " + std::to_string(round));
       const TrainingPlan plan = plan_training(workload, cell, "onednn");
       const Outcome found = trained(plan, workload, "host", 3);
       EXPECT_EQ(found.losses, wanted.losses);
