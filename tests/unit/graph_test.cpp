@@ -191,14 +191,15 @@ TEST_P(EveryNetwork, trains_to_the_same_losses_and_takes_what_meta_says) {
 }
 
 TEST_P(EveryNetwork, never_takes_more_in_place) {
-  for (const auto& [axis, value] : {std::pair{"precision", "fp32"},
-                                    {"checkpointing", "sqrt"},
-                                    {"accumulation", "micro_batches(k=2)"},
-                                    {"optimizer", "sgd(gradients=zeroed)"}}) {
+  using Setting = std::pair<const char*, const char*>;
+  for (const Setting& setting : {Setting{"precision", "fp32"}, Setting{"checkpointing", "sqrt"},
+                                 Setting{"accumulation", "micro_batches(k=2)"},
+                                 Setting{"optimizer", "sgd(gradients=zeroed)"}}) {
     const auto peak = [&](const char* execution) {
-      return run(workload(), execution, "meta(capacity=1GiB)", axis, value).lower_bound_bytes;
+      return run(workload(), execution, "meta(capacity=1GiB)", setting.first, setting.second)
+          .lower_bound_bytes;
     };
-    EXPECT_LE(peak("graph"), peak("last_use")) << axis << "=" << value;
+    EXPECT_LE(peak("graph"), peak("last_use")) << setting.first << "=" << setting.second;
   }
 }
 
