@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "harness/program/in_place.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -17,6 +18,7 @@ std::vector<std::vector<ValueId>> last_uses(const Program& program) {
       seen[id] = true;
       frees[index].push_back(id);
     };
+    if (const auto places = in_place(op)) seen[op.inputs[places->input]] = true;  // lives on
     std::for_each(op.inputs.begin(), op.inputs.end(), visit);
     std::for_each(op.outputs.begin(), op.outputs.end(), visit);
     visit(op.workspace);
@@ -36,6 +38,7 @@ Bytes peak_live_bytes(const Program& lowered) {
   for (std::size_t index = 0; index < lowered.ops.size(); ++index) {
     const Op& op = lowered.ops[index];
     for (const ValueId id : op.outputs) live += lowered.value(id).bytes;
+    if (const auto places = in_place(op)) live -= lowered.value(op.outputs[places->output]).bytes;
     if (op.workspace != kNoValue) live += lowered.value(op.workspace).bytes;
     peak = std::max(peak, live);
     for (const ValueId id : frees[index]) live -= lowered.value(id).bytes;

@@ -1,6 +1,6 @@
 // Strategies that rewrite the Program of a training step: one registry for each axis, and one order
 // in which plan_training() applies them, never the user's: pruning, precision, differentiation,
-// checkpointing, accumulation, optimizer, execution, lowering.
+// checkpointing, accumulation, optimizer, lowering, execution.
 #pragma once
 
 #include <functional>
@@ -63,7 +63,7 @@ struct CheckpointingAxis {
 struct OptimizerAxis {
   static constexpr std::string_view kKind = "optimizer", kNeutral = "";
 };
-// Of the whole step: order, fusion, what is done in place, how long values live.
+// Of the whole lowered step: order, what is done in place, how long values live.
 struct ExecutionAxis {
   static constexpr std::string_view kKind = "execution", kNeutral = "last_use";
 };

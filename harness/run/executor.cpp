@@ -24,6 +24,7 @@ Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& 
   for (const Op& op : lowered.ops) {
     most_inputs = std::max(most_inputs, op.inputs.size());
     most_outputs = std::max(most_outputs, op.outputs.size());
+    in_place_.push_back(in_place(op));
   }
   inputs_.resize(most_inputs);
   outputs_.resize(most_outputs);
@@ -62,7 +63,12 @@ void Executor::run_op(std::size_t index) {
   const std::uint32_t number = first_op_ + static_cast<std::uint32_t>(index);
   recorder_.enter_op(number, phase, recorder_.elapsed_ns());
   hint_ = {.phase = phase, .op = number, .name = op.name};
-  for (const ValueId id : op.outputs) allocate(id);
+  const auto& places = in_place_[index];
+  for (std::size_t i = 0; i < op.outputs.size(); ++i)
+    if (places && places->output == i)
+      hand_over(op.inputs[places->input], op.outputs[i]);
+    else
+      allocate(op.outputs[i]);
   if (op.workspace != kNoValue) allocate(op.workspace);
   if (compute_ != nullptr) {
     const auto data_of = [this](ValueId id) { return id == kNoValue ? nullptr : blocks_[id].data; };
@@ -82,6 +88,12 @@ void Executor::allocate(ValueId id) {
   hint_.role = value.role;
   blocks_[id] = allocator_.allocate(value.bytes, hint_);
   held_[id] = true;
+}
+
+void Executor::hand_over(ValueId from, ValueId to) {
+  blocks_[to] = blocks_[from];
+  held_[to] = true;
+  held_[from] = false;
 }
 
 void Executor::release(ValueId id) {

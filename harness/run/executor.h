@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/memory/recorder.h"
+#include "harness/program/in_place.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -39,6 +41,7 @@ class Executor {
 
  private:
   void allocate(ValueId id);
+  void hand_over(ValueId from, ValueId to);
   void release(ValueId id);
   void release_all();
   void run_op(std::size_t index);
@@ -48,12 +51,13 @@ class Executor {
   Allocator& allocator_;
   TraceRecorder& recorder_;
   std::uint32_t first_op_;
-  std::vector<std::vector<ValueId>> frees_;   // after each op
-  std::vector<Block> blocks_;                 // by value id
-  std::vector<bool> held_;                    // transient values that have a block now
-  AllocationHint hint_;                       // of the op that runs
-  std::vector<std::byte*> inputs_, outputs_;  // of the op that runs
-  Injection* injection_;                      // null in all cells but controls
+  std::vector<std::vector<ValueId>> frees_;       // after each op
+  std::vector<std::optional<InPlace>> in_place_;  // of each op
+  std::vector<Block> blocks_;                     // by value id
+  std::vector<bool> held_;                        // transient values that have a block now
+  AllocationHint hint_;                           // of the op that runs
+  std::vector<std::byte*> inputs_, outputs_;      // of the op that runs
+  Injection* injection_;                          // null in all cells but controls
 };
 
 }  // namespace headroom

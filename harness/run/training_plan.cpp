@@ -48,8 +48,10 @@ class Passes {
     program = apply<OptimizerStrategy>(std::move(program), cell_.optimizer);
     return finish_pass<PruningStrategy>(std::move(program), cell_.pruning);
   }
-  Program executed(Program program) {
-    return apply<ExecutionStrategy>(std::move(program), cell_.execution);
+  Program executed(Program lowered) {
+    Program program = apply<ExecutionStrategy>(std::move(lowered), cell_.execution);
+    validate(program);
+    return program;
   }
 
   std::string why_not_engaged() const {
@@ -82,7 +84,7 @@ void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t fi
   const auto add = [&](Program made, std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i)
       step.runs.push_back({step.programs.size(), i, first_input});
-    step.programs.push_back(lower(passes.executed(std::move(made))));
+    step.programs.push_back(passes.executed(lower(std::move(made))));
   };
   if (count == 1) {
     add(passes.with_update(std::move(program)), 0, 1);

@@ -13,14 +13,21 @@
 namespace headroom {
 namespace {
 
-// What the losses are computed from, sums of losses followed to their parts.
+ValueId original_of(const Program& program, ValueId id) {
+  for (const Op& op : program.ops)
+    if (op.kind == "reorder" && op.outputs.front() == id) return op.inputs.front();
+  return id;
+}
+
+// What the losses are computed from, sums of losses followed to their parts and copies in another
+// layout to what the loop has a name for.
 void collect_outputs(const Program& program, ValueId loss, std::vector<ValueId>& held) {
   for (const Op& op : program.ops) {
     if (std::find(op.outputs.begin(), op.outputs.end(), loss) == op.outputs.end()) continue;
     if (op.kind == "add") {
       for (const ValueId part : op.inputs) collect_outputs(program, part, held);
     } else {
-      held.push_back(op.inputs.front());
+      held.push_back(original_of(program, op.inputs.front()));
     }
     return;
   }

@@ -6,6 +6,7 @@
 #include "harness/program/pass.h"
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
+#include "harness/run/workload.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -44,6 +45,20 @@ TEST(Eager, holds_the_batch_the_output_and_every_gradient_to_the_end_of_the_step
     EXPECT_THAT(freed, ::testing::Contains(gradient)) << plain.value(weight).name;
   for (const ValueId input : plain.inputs) EXPECT_THAT(freed, ::testing::Contains(input));
   EXPECT_THAT(freed, ::testing::Contains(plain.find("head")));
+}
+
+// The loss may read the output through a copy that the library wants.
+TEST(Eager, holds_the_output_itself_and_no_copy_in_another_layout) {
+  for (Program& forward : make_workload(Spec::parse("gan(preset=tiny)"))->training_forwards()) {
+    PersistentLayouts layouts;
+    const Program eager = apply_pass<ExecutionStrategy>(
+        lower(differentiate(std::move(forward)), "onednn", layouts), Spec::parse("eager"));
+    const auto held = last_uses(eager).back();
+    for (const Op& op : eager.ops)
+      if (op.kind == "reorder") {
+        EXPECT_THAT(held, ::testing::Not(::testing::Contains(op.outputs[0]))) << op.name;
+      }
+  }
 }
 
 TEST(Eager, never_takes_less_memory) {

@@ -99,13 +99,14 @@ void HostRun::write_all(const Tensors& tensors) {
       if (!tensors[id].empty()) write(id, tensors[id]);
 }
 
-void HostRun::run_op(std::size_t index) {
+void HostRun::run_op(std::size_t index, std::optional<InPlace> places) {
   const Op& op = program_.ops[index];
   std::vector<std::byte*> inputs, outputs;
   for (const ValueId id : op.inputs) inputs.push_back(buffers_[id].data);
-  for (const ValueId id : op.outputs) {
-    std::fill_n(buffers_[id].data, buffers_[id].bytes, kPoison);
-    outputs.push_back(buffers_[id].data);
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    const Buffer& buffer = buffers_[op.outputs[i]];
+    std::fill_n(buffer.data, buffer.bytes, kPoison);
+    outputs.push_back(places && places->output == i ? inputs[places->input] : buffer.data);
   }
   std::byte* workspace = nullptr;
   if (op.workspace != kNoValue) {
@@ -117,6 +118,45 @@ void HostRun::run_op(std::size_t index) {
 
 void HostRun::run() {
   for (std::size_t index = 0; index < program_.ops.size(); ++index) run_op(index);
+}
+
+std::vector<std::vector<std::byte>> HostRun::bytes_of(const std::vector<ValueId>& ids) const {
+  std::vector<std::vector<std::byte>> bytes;
+  for (const ValueId id : ids)
+    bytes.emplace_back(buffers_[id].data, buffers_[id].data + buffers_[id].bytes);
+  return bytes;
+}
+
+void HostRun::write_bytes(const std::vector<ValueId>& ids,
+                          const std::vector<std::vector<std::byte>>& bytes) {
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    std::copy(bytes[i].begin(), bytes[i].end(), buffers_[ids[i]].data);
+}
+
+std::set<std::string> HostRun::run_in_place_too() {
+  std::set<std::string> tried;
+  for (std::size_t index = 0; index < program_.ops.size(); ++index) {
+    const Op& op = program_.ops[index];
+    run_op(index);
+    const auto wanted = bytes_of(op.outputs);
+    for (const InPlace& places : in_place_choices(op.kind)) {
+      const Value& from = program_.value(op.inputs[places.input]);
+      const Value& to = program_.value(op.outputs[places.output]);
+      if (from.layout != to.layout || from.dtype != to.dtype || from.bytes != to.bytes) continue;
+      if (std::count(op.inputs.begin(), op.inputs.end(), op.inputs[places.input]) > 1) continue;
+      const auto operands = bytes_of(op.inputs);
+      run_op(index, places);
+      auto found = bytes_of(op.outputs);
+      found[places.output] = bytes_of(op.inputs)[places.input];
+      const std::string name =
+          op.kind + " " + std::to_string(places.output) + " over " + std::to_string(places.input);
+      EXPECT_EQ(found, wanted) << op.name << ": " << name;
+      tried.insert(name);
+      write_bytes(op.inputs, operands);
+      write_bytes(op.outputs, wanted);
+    }
+  }
+  return tried;
 }
 
 void HostRun::run_and_judge() {

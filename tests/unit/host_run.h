@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "harness/device/device.h"
+#include "harness/program/in_place.h"
 #include "harness/program/program.h"
 #include "tests/unit/reference.h"
 
@@ -26,6 +30,10 @@ class HostRun {
   // As run(), and fails the test where an output or a changed input differs from the reference,
   // where padding is not zero, or where a kernel wrote outside its buffers.
   void run_and_judge();
+  // As run(), and each op again for every operand that its kind can write over, whoever else reads
+  // it: fails the test where a bit of an output differs. Returns what was tried, as "kind 0 over
+  // 1".
+  std::set<std::string> run_in_place_too();
 
   const Program& program() const { return program_; }
 
@@ -35,7 +43,10 @@ class HostRun {
     std::byte* data = nullptr;
     Bytes bytes = 0;
   };
-  void run_op(std::size_t index);
+  void run_op(std::size_t index, std::optional<InPlace> places = std::nullopt);
+  std::vector<std::vector<std::byte>> bytes_of(const std::vector<ValueId>& ids) const;
+  void write_bytes(const std::vector<ValueId>& ids,
+                   const std::vector<std::vector<std::byte>>& bytes);
   void judge(const Op& op, Tensors& before);
   void judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input);
   void check_guards(const Op& op) const;

@@ -141,7 +141,6 @@ class Lowering {
     if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "leaky_relu" ||
         op.kind == "leaky_relu_backward" || op.kind == "sgd_momentum")
       return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
-    if (op.kind == "hold") return wish_all(op, [&](ValueId id) { return actual(id); });
     if (op.kind == "apply_mask") return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
     if (op.kind == "magnitude_mask") {
       Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });

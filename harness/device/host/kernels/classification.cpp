@@ -41,8 +41,10 @@ std::size_t counted_labels(const std::int32_t* labels, const Rows& rows) {
 }
 
 // Returns the logarithm of the sum of exponentials, less the label's logit where there is one.
-HEADROOM_VECTORISED double row_loss(const float* __restrict logits, float* __restrict probabilities,
-                                    std::int32_t label, std::size_t classes) {
+// Probabilities may lie where the logits do.
+HEADROOM_VECTORISED double row_loss(const float* logits, float* probabilities, std::int32_t label,
+                                    std::size_t classes) {
+  const double own = label == kIgnored ? 0.0 : double{logits[label]};
   // Shifted by the largest, so that no exponential overflows.
   float largest = logits[0];
 #pragma omp simd reduction(max : largest)
@@ -55,13 +57,13 @@ HEADROOM_VECTORISED double row_loss(const float* __restrict logits, float* __res
   }
   const float scale = 1 / sum;
   for (std::size_t k = 0; k < classes; ++k) probabilities[k] *= scale;
-  return label == kIgnored ? 0.0 : std::log(double{sum}) - (double{logits[label]} - largest);
+  return label == kIgnored ? 0.0 : std::log(double{sum}) - (own - largest);
 }
 
-HEADROOM_VECTORISED void row_gradient(const float* __restrict probabilities,
-                                      float* __restrict gradient, std::int32_t label, float share,
-                                      std::size_t classes) {
+HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradient,
+                                      std::int32_t label, float share, std::size_t classes) {
   if (label == kIgnored) share = 0;
+#pragma omp simd
   for (std::size_t k = 0; k < classes; ++k) gradient[k] = share * probabilities[k];
   if (label != kIgnored) gradient[label] -= share;
 }

@@ -50,14 +50,15 @@ struct Draw {
   }
 }
 
-// `begin` is a multiple of kBlock.
+// `begin` is a multiple of kBlock; y may lie where x does.
 template <typename T>
-HEADROOM_VECTORISED void drop(const T* __restrict x, T* __restrict y, std::uint8_t* __restrict kept,
-                              Draw draw, std::size_t begin, std::size_t end) {
+HEADROOM_VECTORISED void drop(const T* x, T* y, std::uint8_t* __restrict kept, Draw draw,
+                              std::size_t begin, std::size_t end) {
   alignas(64) std::uint32_t words[kBlock];
   for (std::size_t block = begin; block < end; block += kBlock) {
     philox(block / 4, draw, words);
     const std::size_t count = end - block < kBlock ? end - block : kBlock;
+#pragma omp simd
     for (std::size_t i = 0; i < count; ++i) {
       const bool keep = words[i] >= draw.dropped_below;
       store(y[block + i], keep ? draw.scale * load(x[block + i]) : 0.0F);
@@ -67,9 +68,9 @@ HEADROOM_VECTORISED void drop(const T* __restrict x, T* __restrict y, std::uint8
 }
 
 template <typename T>
-HEADROOM_VECTORISED void drop_backward(const T* __restrict dy, const std::uint8_t* __restrict kept,
-                                       T* __restrict dx, float scale, std::size_t begin,
-                                       std::size_t end) {
+HEADROOM_VECTORISED void drop_backward(const T* dy, const std::uint8_t* __restrict kept, T* dx,
+                                       float scale, std::size_t begin, std::size_t end) {
+#pragma omp simd
   for (std::size_t i = begin; i < end; ++i) store(dx[i], kept[i] != 0 ? scale * load(dy[i]) : 0.0F);
 }
 

@@ -1,5 +1,5 @@
 // Loops over whole buffers, padding included: padding holds zeros, and all of these map zeros
-// to zeros.
+// to zeros. An output may lie where an input does: no __restrict, and `simd` to be vectorised.
 #include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
@@ -8,34 +8,36 @@ namespace headroom::host {
 namespace {
 
 template <typename T>
-HEADROOM_VECTORISED void add(const T* __restrict a, const T* __restrict b, T* __restrict y,
-                             std::size_t begin, std::size_t end) {
+HEADROOM_VECTORISED void add(const T* a, const T* b, T* y, std::size_t begin, std::size_t end) {
+#pragma omp simd
   for (std::size_t i = begin; i < end; ++i) store(y[i], load(a[i]) + load(b[i]));
 }
 
 template <typename T>
-HEADROOM_VECTORISED void relu(const T* __restrict x, T* __restrict y, std::size_t begin,
-                              std::size_t end) {
+HEADROOM_VECTORISED void relu(const T* x, T* y, std::size_t begin, std::size_t end) {
+#pragma omp simd
   for (std::size_t i = begin; i < end; ++i) store(y[i], load(x[i]) < 0 ? 0 : load(x[i]));  // or NaN
 }
 
 template <typename T>
-HEADROOM_VECTORISED void relu_backward(const T* __restrict y, const T* __restrict dy,
-                                       T* __restrict dx, std::size_t begin, std::size_t end) {
+HEADROOM_VECTORISED void relu_backward(const T* y, const T* dy, T* dx, std::size_t begin,
+                                       std::size_t end) {
+#pragma omp simd
   for (std::size_t i = begin; i < end; ++i) store(dx[i], load(y[i]) > 0 ? load(dy[i]) : 0);
 }
 
 template <typename T>
-HEADROOM_VECTORISED void leaky_relu(const T* __restrict x, T* __restrict y, float slope,
-                                    std::size_t begin, std::size_t end) {
+HEADROOM_VECTORISED void leaky_relu(const T* x, T* y, float slope, std::size_t begin,
+                                    std::size_t end) {
+#pragma omp simd
   for (std::size_t i = begin; i < end; ++i)
     store(y[i], load(x[i]) > 0 ? load(x[i]) : slope * load(x[i]));
 }
 
 template <typename T>
-HEADROOM_VECTORISED void leaky_relu_backward(const T* __restrict y, const T* __restrict dy,
-                                             T* __restrict dx, float slope, std::size_t begin,
-                                             std::size_t end) {
+HEADROOM_VECTORISED void leaky_relu_backward(const T* y, const T* dy, T* dx, float slope,
+                                             std::size_t begin, std::size_t end) {
+#pragma omp simd
   for (std::size_t i = begin; i < end; ++i)
     store(dx[i], load(y[i]) > 0 ? load(dy[i]) : slope * load(dy[i]));
 }
@@ -63,7 +65,6 @@ Kernel over_elements(const Op& op, const Program& program, Loop loop) {
 
 Kernel make_add(const Op& op, const Program& program) {
   return for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) {
-    // a + a: __restrict allows it, both are only read.
     return over_elements<T>(op, program,
                             [](T* y, const T* a, const T* b, std::size_t begin, std::size_t end) {
                               add<T>(a, b, y, begin, end);

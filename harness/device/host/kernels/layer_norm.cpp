@@ -32,19 +32,21 @@ HEADROOM_VECTORISED Statistics statistics(const T* x, std::size_t width) {
   return {mean, squares * share};
 }
 
+// y may lie where x does.
 template <typename T>
-HEADROOM_VECTORISED void normalise(const T* __restrict x, const float* __restrict scale,
-                                   const float* __restrict shift, T* __restrict y, float mean,
-                                   float inverse, std::size_t width) {
+HEADROOM_VECTORISED void normalise(const T* x, const float* __restrict scale,
+                                   const float* __restrict shift, T* y, float mean, float inverse,
+                                   std::size_t width) {
+#pragma omp simd
   for (std::size_t c = 0; c < width; ++c)
     store(y[c], (load(x[c]) - mean) * inverse * scale[c] + shift[c]);
 }
 
-// dx = inverse (g - mean(g) - x^ mean(g x^)) with g = dy scale and x^ = (x - mean) inverse.
+// dx = inverse (g - mean(g) - x^ mean(g x^)) with g = dy scale and x^ = (x - mean) inverse; dx may
+// lie where x or dy does.
 template <typename T>
-HEADROOM_VECTORISED void row_backward(const T* __restrict x, const T* __restrict dy,
-                                      const float* __restrict scale, T* __restrict dx, float mean,
-                                      float inverse, std::size_t width) {
+HEADROOM_VECTORISED void row_backward(const T* x, const T* dy, const float* __restrict scale, T* dx,
+                                      float mean, float inverse, std::size_t width) {
   const float share = 1.0F / static_cast<float>(width);
   float sum = 0;
   float product = 0;
@@ -56,6 +58,7 @@ HEADROOM_VECTORISED void row_backward(const T* __restrict x, const T* __restrict
   }
   sum *= share;
   product *= share * inverse * inverse;
+#pragma omp simd
   for (std::size_t c = 0; c < width; ++c)
     store(dx[c], inverse * (load(dy[c]) * scale[c] - sum - (load(x[c]) - mean) * product));
 }
@@ -103,16 +106,17 @@ Kernel layer_norm_backward(Rows rows) {
     const T* dy = elements<T>(buffers.inputs[1]);
     const float* mean = floats(buffers.inputs[2]);
     const float* inverse = floats(buffers.inputs[3]);
+    // Columns first: rows may write over x or dy.
+    constexpr std::size_t kColumns = 64;
+    in_parallel(rows.width, kColumns, [&](std::size_t begin, std::size_t end) {
+      columns_backward<T>(x, dy, mean, inverse, floats(buffers.outputs[1]),
+                          floats(buffers.outputs[2]), rows, begin, end);
+    });
     in_parallel(rows.count, row_grain(rows.width), [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n)
         row_backward<T>(x + n * rows.width, dy + n * rows.width, floats(buffers.inputs[4]),
                         elements<T>(buffers.outputs[0]) + n * rows.width, mean[n], inverse[n],
                         rows.width);
-    });
-    constexpr std::size_t kColumns = 64;
-    in_parallel(rows.width, kColumns, [&](std::size_t begin, std::size_t end) {
-      columns_backward<T>(x, dy, mean, inverse, floats(buffers.outputs[1]),
-                          floats(buffers.outputs[2]), rows, begin, end);
     });
   };
 }

@@ -22,9 +22,10 @@ Scores scores_of(const Op& op, const Value& x) {
           static_cast<float>(op.number("scale"))};
 }
 
+// y may lie where x does.
 template <typename T>
-HEADROOM_VECTORISED void row(const T* __restrict x, const std::int32_t* __restrict mask,
-                             T* __restrict y, float scale, std::size_t width) {
+HEADROOM_VECTORISED void row(const T* x, const std::int32_t* __restrict mask, T* y, float scale,
+                             std::size_t width) {
   // Shifted by the largest, so that no exponential overflows.
   float largest = -std::numeric_limits<float>::max();
 #pragma omp simd reduction(max : largest)
@@ -41,15 +42,18 @@ HEADROOM_VECTORISED void row(const T* __restrict x, const std::int32_t* __restri
     sum += kept;
   }
   const float share = sum > 0 ? 1 / sum : 0.0F;  // a row that is all padding
+#pragma omp simd
   for (std::size_t k = 0; k < width; ++k) store(y[k], load(y[k]) * share);
 }
 
+// dx may lie where y or dy does.
 template <typename T>
-HEADROOM_VECTORISED void row_backward(const T* __restrict y, const T* __restrict dy,
-                                      T* __restrict dx, float scale, std::size_t width) {
+HEADROOM_VECTORISED void row_backward(const T* y, const T* dy, T* dx, float scale,
+                                      std::size_t width) {
   float product = 0;
 #pragma omp simd reduction(+ : product)
   for (std::size_t k = 0; k < width; ++k) product += load(y[k]) * load(dy[k]);
+#pragma omp simd
   for (std::size_t k = 0; k < width; ++k)
     store(dx[k], scale * load(y[k]) * (load(dy[k]) - product));
 }
