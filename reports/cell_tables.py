@@ -111,10 +111,7 @@ def _share(value: float) -> Datum:
     return Datum(units.percent(value), units.exact(value), value)
 
 
-def oom_facts(samples: Sequence[dict[str, Any]]) -> list[tuple[str, Datum]]:
-    report = next((sample["oom"] for sample in samples if sample["oom"]), None)
-    if report is None:
-        return []
+def oom_facts(report: dict[str, Any]) -> list[tuple[str, Datum]]:
     return [
         ("the request that failed", bytes_datum(report["requested_bytes"])),
         ("capacity", bytes_datum(report["capacity_bytes"])),

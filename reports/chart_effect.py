@@ -7,8 +7,8 @@ from typing import Sequence
 
 from matplotlib.axes import Axes
 
-from reports.chart_style import colour
-from reports.evidence import Claimed, Point
+from reports.chart_style import colour, nice_bytes_ticks
+from reports.evidence import Claimed, Point, Series
 
 
 def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, float]:
@@ -25,6 +25,15 @@ def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, floa
     low, high = min(core), max(core)
     margin = ((high - low) or 0.1) * 0.1
     return low - margin, high + margin
+
+
+def effect_ticks(axes_ticks: Sequence[float], limits: tuple[float, float], series: Series) -> list[float]:
+    """Round in the series' own unit: matplotlib knows of tens only."""
+    if series.relative or series.unit != "bytes":
+        return few_ticks(axes_ticks, limits)
+    step = nice_bytes_ticks(max(map(abs, limits)))[1]
+    first, last = math.ceil(limits[0] / step), math.floor(limits[1] / step)
+    return few_ticks([step * place for place in range(first, last + 1)], limits)
 
 
 def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float]:

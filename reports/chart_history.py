@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
-from reports import units
+from reports import glossary, units
 from reports.chart_style import Chart, Datum, LegendItem, Table, add_axes, colour, format_value_axis
 from reports.chart_style import hover_data, new_figure, nice_bytes_ticks, nice_ticks
 from reports.chart_svg import to_svg
@@ -56,7 +56,13 @@ def history_chart(chart_id: str, series: Series) -> Chart:
     ends = sorted({0, len(values) - 1})
     axes.set_xticks(ends)
     axes.set_xticklabels([series.points[end].night[:10] for end in ends])
-    title = f"{series.cell}: {series.metric}"
+    axes.tick_params(axis="x", pad=9)
+    # Dates are long: inwards from both ends.
+    labels = axes.get_xticklabels()
+    labels[-1].set_horizontalalignment("right")
+    labels[0].set_horizontalalignment("left")
+    name = glossary.metric(series.metric)
+    title = f"{series.cell}: {name}"
     return Chart(
         chart_id,
         title,
@@ -74,7 +80,7 @@ def history_chart(chart_id: str, series: Series) -> Chart:
             axes,
             list(range(len(values))),
             [f"{point.night[:10]}, {point.commit[:12] or 'unknown commit'}" for point in series.points],
-            [{"name": series.metric, "text": [text(point.value) for point in series.points]}],
+            [{"name": name, "text": [text(point.value) for point in series.points]}],
             "",
         ),
     )

@@ -242,9 +242,9 @@ def _mark_peak(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
 
 
 def _mark_out_of_memory(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> None:
-    if timeline.out_of_memory is None:
+    if timeline.failure is None:
         return
-    event, requested = timeline.out_of_memory
+    event, requested = timeline.failure.event, timeline.failure.requested
     axes.axvline(xs[event], color=colour("alert"), linewidth=1.6, dashes=(4, 2))
     axes.text(
         xs[event],
@@ -276,7 +276,7 @@ def _phase_words(timeline: Timeline, inside: numpy.ndarray) -> str:
 
 def _describe(timeline: Timeline) -> str:
     peak = timeline.peak
-    end = " It ran out of memory." if timeline.out_of_memory else ""
+    end = " It ran out of memory." if timeline.failure else ""
     return (
         f"Allocated bytes peak at {units.bytes_(int(timeline.allocated[peak]))} in {_moment(timeline, peak)}; "
         f"reserved bytes reach {units.bytes_(int(timeline.reserved.max()))}." + end

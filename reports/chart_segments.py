@@ -1,4 +1,4 @@
-"""The segments at the peak, laid end to end: what lies in them, by role, and where the holes are."""
+"""The segments at one moment, laid end to end: what lies in them, by role, and where the holes are."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _HOLE = "band"
 _LISTED = 10  # holes and segments in the table
 
 
-def segments_chart(chart_id: str, layout: Layout, *, budget: int) -> Chart:
+def segments_chart(chart_id: str, layout: Layout, *, budget: int, when: str = "at the peak") -> Chart:
     """`budget`: about how many stripes are drawn."""
+    title = f"Segments {when}"
     total = sum(segment.size for segment in layout.segments)
     columns = max(40, min(220, budget // 2))
     stripe = total / (ROWS * columns)
@@ -57,8 +58,8 @@ def segments_chart(chart_id: str, layout: Layout, *, budget: int) -> Chart:
     note += "."
     return Chart(
         chart_id,
-        "Segments at the peak",
-        to_svg(figure, chart_id, "Segments at the peak", words),
+        title,
+        to_svg(figure, chart_id, title, words),
         _table(layout, holes),
         [LegendItem(role_name(role), role_token(role), "block") for role in roles] + [LegendItem("hole", _HOLE, "band")],
         note=note,

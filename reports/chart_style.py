@@ -118,7 +118,8 @@ def nice_bytes_ticks(top: float, count: int = 4) -> list[float]:
     if top <= 0:
         return [0.0, 1.0]
     unit = 1.0
-    while top / unit >= 1024:
+    # The highest tick is below 1024 of the unit: it would read as 1.46 of the next.
+    while nice_ticks(top / unit, count)[-1] >= 1024:
         unit *= 1024
     return [tick * unit for tick in nice_ticks(top / unit, count)]
 

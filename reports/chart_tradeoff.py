@@ -41,7 +41,8 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
         textcoords="offset points", color=colour("ink"),
     )  # fmt: skip
     front = [strategy for strategy in strategies if strategy.front]
-    if len(front) > 1:
+    told = len(front) > 1 and all(strategy.bounded for strategy in front)  # else it ranks nobody
+    if told:
         points = [(strategy.peak, strategy.speed) for strategy in front]
         axes.plot(*zip(*points), color=colour("faint"), linewidth=1.4, dashes=(4, 3), zorder=1)
     for strategy in strategies:
@@ -53,8 +54,12 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
             color=token, alpha=1 if strategy.front else 0.45, clip_on=False, zorder=3,
         )  # fmt: skip
     legend = [LegendItem(strategy.label, strategy.look.token, marker=strategy.look.marker) for strategy in strategies]
-    legend.append(LegendItem("front: nothing surely beats these; others are paler", "faint", "dash"))
+    if told:
+        legend.append(LegendItem("front: nothing surely beats these; others are paler", "faint", "dash"))
     names = ", ".join(strategy.label for strategy in front)
     description = f"{len(strategies)} strategies; nothing surely beats {names}."
-    note = "Marks are medians over samples, bars their 95 % signed-rank intervals."
+    intervals = any(strategy.bounded for strategy in strategies)
+    note = "Marks are medians over samples, " + (
+        "bars their 95 % signed-rank intervals." if intervals else "which are too few for intervals."
+    )
     return Chart(chart_id, title, to_svg(figure, chart_id, title, description), table, legend, note=note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,16 @@ def metric(name: str) -> str:
     if moment:
         words += ", " + _content()["moment"].get(moment, moment.replace("_", " ").replace(".", " "))
     return words
+
+
+def in_words(sentence: str) -> str:
+    """The sentence with names of metrics replaced by words; what else it says stays."""
+    known = _content()["metric"]
+    return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+(?:\.[a-z0-9_]+)*\b", lambda m: _named(m[0], known), sentence)
+
+
+def _named(name: str, known: dict[str, str]) -> str:
+    return metric(name) if name.partition(".")[0] in known else name
 
 
 def matrix_metrics() -> list[str]:

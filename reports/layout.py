@@ -15,6 +15,7 @@ class Block:
     address: int
     size: int
     role: str  # empty: a hole
+    event: int = -1  # that made it; −1: a hole
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def layout_at(kinds: Sequence[str], roles: Sequence[str], columns: dict[str, Any
     starts = [address for address, _ in regions]
     inside: list[list[Block]] = [[] for _ in regions]
     for event in sorted(live.values(), key=lambda event: columns["address"][event]):
-        block = Block(columns["address"][event], columns["size_bytes"][event], roles[event])
+        block = Block(columns["address"][event], columns["size_bytes"][event], roles[event], event)
         place = bisect_right(starts, block.address) - 1
         if place < 0 or block.address + block.size > sum(regions[place]):
             return None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# Places given for good, so that a strategy looks the same in every report. Others follow in
-# alphabetical order.
+# Places given for good, so that a strategy looks the same in every report. Others follow, without
+# parameters first, in alphabetical order.
 _FIXED = {
     "bfc": 0,
     "bfc(growth=off)": 0,
@@ -39,7 +39,7 @@ class AllocatorLooks:
         names = {_look_name(spec) for spec in specs}
         place = {name: _FIXED[name] for name in names if name in _FIXED}
         free = len(set(_FIXED.values()))
-        for name in sorted(names - set(place)):
+        for name in sorted(names - set(place), key=lambda name: ("(" in name, name)):
             place[name] = free
             free += 1
         self._place = {spec: place[_look_name(spec)] for spec in specs}
@@ -48,7 +48,7 @@ class AllocatorLooks:
         place = self._place.get(spec, 0)
         return Look(
             token=f"a{place % _COLOURS}",
-            marker=_MARKERS[place % len(_MARKERS)],
+            marker=_MARKERS[(place + place // _COLOURS) % len(_MARKERS)],  # another one when colours come round
             dash=_DASHES[place // _COLOURS % len(_DASHES)],
         )
 
@@ -99,3 +99,9 @@ def split_spec(spec: str) -> SpecText:
     if not match:
         return SpecText(spec, spec, "")
     return SpecText(spec, match[1], match[2].replace(",", ", "))
+
+
+def readable(spec: str) -> str:
+    """The spec as one text that a line may break in."""
+    parts = split_spec(spec)
+    return f"{parts.name} ({parts.parameters})" if parts.parameters else parts.name

@@ -18,12 +18,15 @@ from reports.read import Changes, RunData
 from reports.read_history import read_history
 from reports.view_changes import MAXIMUM_ROWS, build_changes
 from reports.view_cells import build_cells
+from reports.view_before import build_before
 from reports.view_claims import build_claims
 from reports.view_compare import build_compare
 from reports.view_cost import build_cost
 from reports.view_history import build_history
 from reports.view_instrument import build_instrument, control_experiments
+from reports.view_left import build_left
 from reports.view_matrix import build_matrix
+from reports.view_oom import build_oom
 from reports.view_summary import build_summary
 from reports.view_tradeoffs import build_tradeoffs
 
@@ -50,8 +53,11 @@ def render(data: RunData) -> str:
         cells=cells,
         compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
         tradeoffs=build_tradeoffs(measured, entries, looks),
+        left=build_left(data.directory, measured, looks),
+        oom=build_oom(data.directory, measured, entries, looks),
         history=build_history(read_history(data.directory)),
         cost=build_cost(data.run),
+        before=build_before(data),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
         terms=glossary.terms(),
@@ -78,7 +84,7 @@ def render_changes(data: RunData, changes: Changes) -> str:
 def render_page(template: str, **values: Any) -> str:
     """One template with the style, the script and the filters that all pages share."""
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
-    script = _asset("report.js") + _asset("compare.js")
+    script = _asset("report.js") + _asset("compare.js") + _asset("svg.js")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -87,7 +93,8 @@ def render_page(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec
+        bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec,
+        in_words=glossary.in_words,
     )
     return environment.get_template(template).render(
         **values,

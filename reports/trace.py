@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from harness.memory import trace_file
+from reports.failure import Failure, failure_at
 from reports.layout import Layout, layout_at
 
 MAXIMUM_EVENTS = 4_000_000  # beyond that the report says so instead of drawing
@@ -39,7 +40,7 @@ class Timeline:
     reserved: numpy.ndarray
     by_role: dict[str, numpy.ndarray]  # requested bytes
     live_at_peak: list[tuple[str, str, int]]  # op, role, bytes: the largest first
-    out_of_memory: tuple[int, int] | None  # event, bytes asked for in vain
+    failure: Failure | None  # where it ran out of memory
     layout: Layout | None  # at the peak; None where addresses mean nothing
     broken: list[str]  # invariants that do not hold, in words
 
@@ -58,6 +59,40 @@ class Timeline:
 
 def load(run_directory: Path, name: str) -> Timeline:
     """Reads `name`, which must lie inside the run directory. Raises TraceError."""
+    recorded = _read(run_directory, name)
+    columns = {column: values.tolist() for column, values in recorded.columns.items()}
+    return follow(recorded.header, recorded.op_names, columns)
+
+
+@dataclass(frozen=True)
+class ReservedBySteps:
+    """`at`: the step, and how far into its events; set-up is from 0 to 1."""
+
+    at: numpy.ndarray
+    bytes: numpy.ndarray
+    capacity: int
+
+
+def reserved_by_step(run_directory: Path, name: str, steps: int) -> ReservedBySteps:
+    """Reserved bytes alone, up to the end of the last of `steps`: giving everything back comes after.
+    Raises TraceError."""
+    recorded = _read(run_directory, name)
+    signs = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+    sign = numpy.array([signs.get(kind, 0) for kind in recorded.header["kinds"]])[recorded.columns["kind"]]
+    reserved = numpy.cumsum(sign * recorded.columns["size_bytes"].astype(numpy.int64))
+    step = recorded.columns["step"].astype(numpy.int64)
+    if (numpy.diff(step) < 0).any():
+        raise TraceError(f"the trace {name} has steps out of order")
+    first = numpy.searchsorted(step, step, side="left")
+    count = numpy.searchsorted(step, step, side="right") - first
+    at = step + (numpy.arange(len(step)) - first) / count
+    inside = step <= steps
+    if not inside.any():
+        raise TraceError(f"the trace {name} has no step")
+    return ReservedBySteps(at[inside], reserved[inside], recorded.header["capacity_bytes"])
+
+
+def _read(run_directory: Path, name: str) -> trace_file.Trace:
     root = run_directory.resolve()
     file = (root / name).resolve()
     if not file.is_relative_to(root):
@@ -72,8 +107,7 @@ def load(run_directory: Path, name: str) -> Timeline:
         raise TraceError(f"the trace {name} {error}") from None
     if len(recorded.columns["kind"]) == 0:
         raise TraceError(f"the trace {name} has no events")
-    columns = {column: values.tolist() for column, values in recorded.columns.items()}
-    return follow(recorded.header, recorded.op_names, columns)
+    return recorded
 
 
 def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[int]]) -> Timeline:
@@ -89,7 +123,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
     segments: dict[int, int] = {}
     died = numpy.full(count, count, dtype=numpy.int64)
     broken: list[str] = []
-    out_of_memory = None
+    failed = None
     for event, kind in enumerate(kinds):
         key = columns["id"][event]
         if kind == "alloc":
@@ -111,7 +145,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
             sign = 1 if kind == "segment_map" else -1
             change["reserved"][event] += sign * columns["size_bytes"][event]
         elif kind == "oom":
-            out_of_memory = event, columns["requested_bytes"][event]
+            failed = event
     totals = {rung: numpy.cumsum(array) for rung, array in change.items()}
     peak = int(numpy.argmax(totals["allocated"]))
     return Timeline(
@@ -124,7 +158,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
         op=numpy.where(arrays["op"] < len(op_names), arrays["op"], -1),
         by_role={role: numpy.cumsum(array) for role, array in by_role.items()},
         live_at_peak=_live(kinds, roles, columns, op_names, died, peak),
-        out_of_memory=out_of_memory,
+        failure=None if failed is None else failure_at(header, op_names, kinds, roles, columns, failed),
         layout=layout_at(kinds, roles, columns, peak),
         broken=broken[:3] + check(totals, header["capacity_bytes"]),
         **totals,

@@ -133,7 +133,7 @@ def _cell(
         ladder=ladder(shown) if shown and detailed else (),
         facts=facts(shown) if shown and detailed else (),
         largest=largest,
-        oom=oom_facts(samples),
+        oom=next((oom_facts(sample["oom"]) for sample in samples if sample["oom"]), ()),
         samples=samples_table(samples) if detailed else None,
         notes=notes,
         alerts=alerts,

@@ -62,11 +62,14 @@ def _table(
 ) -> Table | None:
     """None where no group has both a size that fitted and one that did not."""
     counted = [e for e in entries if e["status"] in ("ok", "oom") and size(e["cell"]) is not None]
-    varied = differing([entry["cell"] for entry in counted])
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in counted:
+        groups.setdefault(group(entry["cell"]), []).append(entry["cell"])
+    varied = {key: differing(cells) for key, cells in groups.items()}
     tried: dict[tuple[str, str, str], dict[str, set[float]]] = {}
     for entry in counted:
         cell = entry["cell"]
-        key = (*group(cell), strategy_label(cell, varied))
+        key = (*group(cell), strategy_label(cell, varied[group(cell)]))
         tried.setdefault(key, {"ok": set(), "oom": set()})[entry["status"]].add(size(cell) or 0)
     contested = {key[:2] for key, found in tried.items() if found["oom"]} & {
         key[:2] for key, found in tried.items() if found["ok"]

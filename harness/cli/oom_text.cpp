@@ -37,8 +37,9 @@ void print_failure(const Spec& allocator, const ReplayFailure& failure) {
   std::vector<std::string> named;
   for (const PinningBlock& pin : why.pins)
     if (named.size() < kPinsToName) named.push_back(describe(pin));
-  fmt::print("  Least in its way: {} in {} blocks: {}{}\n", format_bytes(why.pinned_bytes),
-             why.pins.size(), fmt::join(named, "; "), why.pins.size() > named.size() ? "; …" : ".");
+  fmt::print("  Least in its way: {} in {} {}: {}{}\n", format_bytes(why.pinned_bytes),
+             why.pins.size(), why.pins.size() == 1 ? "block" : "blocks", fmt::join(named, "; "),
+             why.pins.size() > named.size() ? "; …" : ".");
 }
 
 nlohmann::ordered_json to_json(const ReplayFailure& failure) {

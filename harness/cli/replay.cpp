@@ -33,20 +33,28 @@ struct Row {
   ViableCapacity viable;
 };
 
-std::vector<Spec> strategies(const std::vector<std::string>& wanted) {
-  std::vector<Spec> specs;
+struct Candidate {
+  Spec spec;
+  enum class From { user, examples } from;  // examples: `all` was asked for
+};
+
+std::vector<Candidate> candidates(const std::vector<std::string>& wanted) {
+  std::vector<Candidate> found;
   for (const std::string& text : wanted) {
     if (text != "all") {
-      specs.push_back(Spec::parse_composition(text));
+      found.push_back({Spec::parse_composition(text), Candidate::From::user});
       continue;
     }
     for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
-      for (const std::string& example : strategy.examples) specs.push_back(Spec::parse(example));
+      for (const std::string& example : strategy.examples)
+        found.push_back({Spec::parse(example), Candidate::From::examples});
   }
-  return specs;
+  return found;
 }
 
-Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, int points) {
+Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice& device,
+         int points) {
+  const Spec& spec = candidate.spec;
   Row row{
       .spec = spec, .refused = "", .outcome = {}, .ns_per_operation = std::nullopt, .viable = {}};
   try {
@@ -54,9 +62,17 @@ Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, 
     if (!row.outcome.failure) row.ns_per_operation = nanoseconds_per_operation(list, spec, device);
     row.viable =
         find_viable_capacity(list.peak_live_bytes, device.granule, points, [&](Bytes capacity) {
-          return serves(list, spec, {.capacity = capacity, .granule = device.granule});
+          try {
+            return serves(list, spec, {.capacity = capacity, .granule = device.granule});
+          } catch (const InputError&) {
+            return false;  // parameters that ask for more than so small a device has
+          }
         });
   } catch (const NotSupported& error) {
+    row.refused = error.what();
+  } catch (const InputError& error) {
+    // An example's parameters may not fit so small a device, and are not the user's to mend.
+    if (candidate.from == Candidate::From::user) throw;
     row.refused = error.what();
   }
   return row;
@@ -195,7 +211,7 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
 }  // namespace
 
 ExitCode replay_command(const ReplayOptions& options) {
-  const std::vector<Spec> specs = strategies(options.allocators);
+  const std::vector<Candidate> wanted = candidates(options.allocators);
   const Trace trace = read_history(options.file);
   RequestList list;
   try {
@@ -216,10 +232,10 @@ ExitCode replay_command(const ReplayOptions& options) {
                     "--capacity 80GiB (peak of live bytes: {})",
                     options.file.string(), format_bytes(list.peak_live_bytes)));
   const auto points = static_cast<int>(std::clamp<std::size_t>(
-      kGridRequests / (list.requests.size() * std::max<std::size_t>(1, specs.size())),
+      kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
       kFewestGridPoints, kGridPoints));
   std::vector<Row> rows;
-  for (const Spec& spec : specs) rows.push_back(play(list, spec, device, points));
+  for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
   const Foresight foresight = look_ahead(list, options.plan_time);
   if (!options.json) {
     print_table(list, trace, options.file, device, rows, foresight);

@@ -75,8 +75,8 @@ def _process(pid: int, name: str, sample: dict[str, Any], timeline: trace.Timeli
     levels = (("step", [steps]), ("phase", [steps, phases]), ("op", [steps, phases, ops]))
     for category, names in levels:
         yield from _slices(pid, category, list(zip(*names)), at)
-    if timeline.out_of_memory:
-        event, requested = timeline.out_of_memory
+    if timeline.failure:
+        event, requested = timeline.failure.event, timeline.failure.requested
         yield {
             "ph": "i", "pid": pid, "tid": 1, "s": "p", "name": "out of memory",
             "ts": at[event] / 1000, "args": {"requested_bytes": requested},

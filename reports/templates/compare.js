@@ -57,7 +57,7 @@
     return svg;
   };
   const figure = (title, svg, note, ...more) =>
-    make("figure", { class: "figure" }, make("figcaption", {}, title), ...more, make("div", { class: "plot" }, svg), make("p", { class: "note" }, note));
+    make("figure", { class: "figure" }, make("figcaption", {}, title), ...more, make("div", { class: "plot" }, svg), make("p", { class: "note" }, note), make("button", { type: "button", class: "csv svg" }, "SVG"));
   const badge = (word) => {
     const [tone, icon] = data.words[word] ?? ["none", "question"];
     const use = shape("use", { href: "#i-" + icon });

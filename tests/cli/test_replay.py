@@ -60,6 +60,23 @@ def test_every_strategy_is_tried_when_none_is_named(headroom: Headroom) -> None:
     assert names == {example for entry in listed for example in entry["examples"]}
 
 
+def test_a_small_device_refuses_what_does_not_fit_it_and_tries_the_rest(headroom: Headroom) -> None:
+    history = headroom.write("history.txt", "1 a 1000 0\n0 a 1000 0\n")
+    tiny = (history, "--granule", "4096", "--capacity", "1MiB")
+    rows = replayed(headroom, *tiny)["strategies"]
+    assert strategy({"strategies": rows}, "bfc")["status"] == "ok"
+    refused = [row["allocator"] for row in rows if row["status"] == "unsupported"]
+    assert refused
+    named = headroom("replay", *tiny, "--allocator", refused[0])
+    assert named.code == 2 and "initial" in named.errors
+
+
+def test_the_search_for_the_smallest_capacity_goes_below_what_a_strategy_begins_with(headroom: Headroom) -> None:
+    history = headroom.write("history.txt", "1 a 1000 0\n0 a 1000 0\n")
+    rows = replayed(headroom, history, "--granule", "4096", "--capacity", "64MiB")["strategies"]
+    assert {row["status"] for row in rows} == {"ok"}
+
+
 def test_a_snapshot_begins_with_what_was_live_before_its_history(headroom: Headroom) -> None:
     history = [event("free_requested", 0, 8 * MIB), event("free_completed", 0, 8 * MIB), event("alloc", 64 * MIB, 4 * MIB)]
     blocks = [block(16 * MIB, 2 * MIB), block(64 * MIB, 4 * MIB), block(70 * MIB, MIB, "inactive")]

@@ -1,4 +1,4 @@
-"""Shared by the report's tests: one synthetic run, and the skip code Meson understands."""
+"""Shared by the report's tests: one synthetic run, a browser, and the skip code Meson understands."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from chromium import browser, page  # noqa: E402
 from fixture import write_fixture  # noqa: E402
 
 from reports.__main__ import main  # noqa: E402
 
+__all__ = ["browser", "page"]
 MESON_SKIP = 77
 
 

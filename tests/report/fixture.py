@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from fixture_failure import memory_of_scattered, report_of, scattered
 from fixture_recording import GIB, MEASURED, MIB, WARMUP, Recording, memory_of, record, trace_of, write_trace
 from fixture_verdicts import MOMENTS, comparison_of, verdicts_of
 
@@ -203,18 +204,17 @@ class Fixture:
                 "comparisons": {},
             }
         )
-        oom = None
+        oom, trace_file, memory = None, None, None
         if status == "oom":
-            oom = {
-                "requested_bytes": 123_456_789,
-                "capacity_bytes": 256 * MIB,
-                "reserved_bytes": 250 * MIB,
-                "allocated_bytes": 180 * MIB,
-                "free_bytes": 70 * MIB,
-                "largest_free_bytes": 31 * MIB,
-                "allocator": cell["allocator"],
-            }
-        self.samples.append(sample_of(cell, experiment, arm, 0, status=status, reason=reason, oom=oom))
+            oom = {**report_of(), "allocator": cell["allocator"]}
+            trace_file = f"traces/{len(self.samples):04d}.hrtrace"
+            write_trace(scattered(), self.directory / trace_file)
+            memory = memory_of_scattered()
+        self.samples.append(
+            sample_of(
+                cell, experiment, arm, 0, status=status, reason=reason, oom=oom, trace_file=trace_file, memory=memory
+            )
+        )
 
 
 def run_of(samples: int) -> dict[str, Any]:
@@ -289,8 +289,8 @@ def write_fixture(
     fixture.host("S03/host", "preallocate", cell_of(host, 16, "bfc(growth=off)"), False, 1.0)
     fixture.host("S03/host", "growth", cell_of(host, 16, "bfc(growth=on)"), True, 1.006)
     fixture.host("S03/host", "malloc", cell_of(host, 16, "malloc"), True, 1.31)
-    small = cell_of("host(capacity=256MiB)", 64, "bfc(fraction=0.5)")
-    fixture.missing("limits", "small", small, "oom", "123,456,789 bytes did not fit into 256 MiB")
+    small = cell_of("host(capacity=64MiB)", 64, "bfc(fraction=0.5)")
+    fixture.missing("limits", "small", small, "oom", "18 MiB did not fit into 64 MiB")
     absent = cell_of("cuda", 64, "bfc")
     fixture.missing("limits", "gpu", absent, "unsupported", "this machine has no CUDA GPU; it needs one with a driver")
     verdicts = verdicts_of(fixture.matrix) if judged else None

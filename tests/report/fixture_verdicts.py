@@ -294,7 +294,7 @@ def verdicts_of(matrix: list[dict[str, Any]]) -> dict[str, Any]:
                 "arm": "small",
                 "block": 0,
                 "status": "oom",
-                "reason": "123,456,789 bytes did not fit into 256 MiB",
+                "reason": "18 MiB did not fit into 64 MiB",
             }
         ],
     }

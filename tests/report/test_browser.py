@@ -4,78 +4,23 @@ with and without scripts."""
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
-
+from chromium import DARK, DESKTOP, PHONE, background, needs_chromium, visible
 from fixture import write_fixture
 
-from reports.__main__ import main
-
-selenium = pytest.importorskip("selenium", reason="selenium is not installed")
+pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium import webdriver  # noqa: E402
-from selenium.webdriver.chrome.options import Options  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="no headless browser: install chromium and chromium-driver"
-)
+from reports.__main__ import main  # noqa: E402
 
-SECTIONS = ["summary", "claims", "matrix", "compare", "tradeoffs", "cells", "instrument", "provenance"]
-DESKTOP, PHONE = (1440, 900), (390, 844)
-DARK = {"name": "prefers-color-scheme", "value": "dark"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    options = Options()
-    options.binary_location = CHROMIUM
-    with tempfile.TemporaryDirectory() as profile:
-        arguments = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
-        for argument in (*arguments, f"--user-data-dir={profile}"):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        driver = webdriver.Chrome(service=Service(DRIVER), options=options)
-        driver.set_page_load_timeout(60)
-        yield driver
-        driver.quit()
-
-
-@pytest.fixture
-def page(browser: webdriver.Chrome, synthetic_run: Path) -> Iterator[Any]:
-    """Opens the report at an address inside it, at a width, in a theme."""
-
-    def open_page(place: str = "", size: tuple[int, int] = DESKTOP, theme: str = "light") -> webdriver.Chrome:
-        width, height = size
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        features = [
-            {"name": "prefers-color-scheme", "value": theme},
-            {"name": "prefers-reduced-motion", "value": "reduce"},
-        ]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        browser.get("about:blank")
-        browser.get((synthetic_run / "report.html").as_uri() + place)
-        return browser
-
-    yield open_page
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
-def background(browser: webdriver.Chrome) -> str:
-    return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-
-
-def visible(browser: webdriver.Chrome, selector: str) -> list[Any]:
-    return [element for element in browser.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
+pytestmark = needs_chromium
+SECTIONS = ["summary", "claims", "matrix", "compare", "tradeoffs", "oom", "cells", "instrument", "provenance"]
 
 
 def test_it_opens_without_a_message_and_asks_the_network_for_nothing(page: Any) -> None:

@@ -39,7 +39,8 @@ def test_what_is_worse_stands_first_with_its_commits(run: Path) -> None:
     text = section(run)
     assert check["headline"] in text
     assert "06" * 6 + ".." + "07" * 6 in text
-    assert captions(text)[:2] == [f"{TIMED}/1 [bfc]: steady_step_time_ns", f"{COUNTED} [bfc]: reserved_bytes.steady_peak"]
+    words = ("step time after warm-up", "reserved, peak after warm-up")
+    assert captions(text)[:2] == [f"{TIMED}/1 [bfc]: {words[0]}", f"{COUNTED} [bfc]: {words[1]}"]
 
 
 def test_a_chart_says_where_it_shifted_and_where_the_environment_changed(run: Path) -> None:

@@ -198,7 +198,7 @@ def test_a_run_without_samples_still_has_a_page(tmp_path: Path) -> None:
 def test_cells_that_gave_no_figure_stay_visible_with_their_reason(page: Page) -> None:
     text = "".join(page.text)
     assert "this machine has no CUDA GPU" in text
-    assert "did not fit into 256 MiB" in text
+    assert "did not fit into 64 MiB" in text
 
 
 def table_of(page_text: str, identity: str) -> str:

@@ -78,8 +78,9 @@ def test_the_request_that_found_no_room_is_remembered() -> None:
     for name, values in content.columns.items():
         values.append({"kind": 4, "requested_bytes": 12345}.get(name, values[-1]))
     events = len(content.columns["kind"])
-    assert follow(content).out_of_memory == (events - 1, 12345)
-    assert follow(made_up()).out_of_memory is None
+    failure = follow(content).failure
+    assert failure is not None and (failure.event, failure.requested) == (events - 1, 12345)
+    assert follow(made_up()).failure is None
 
 
 def test_a_written_trace_is_followed_as_it_was_recorded(tmp_path: Path) -> None:

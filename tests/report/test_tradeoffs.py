@@ -57,6 +57,13 @@ def test_without_an_interval_nobody_is_beaten() -> None:
     assert front(build(entry("malloc", 2, 50, None), entry("bfc", 1, 100))) == {"malloc", "bfc"}
 
 
+def test_a_chart_without_intervals_ranks_nobody_and_says_why() -> None:
+    chart = build(entry("malloc", 2, 50, None), entry("bfc", 1, 100, None)).groups[0].chart
+    assert "too few for intervals" in chart.note and all("front" not in item.label for item in chart.legend)
+    chart = build(entry("malloc", 2, 50), entry("bfc", 1, 40)).groups[0].chart
+    assert "signed-rank intervals" in chart.note and any("front" in item.label for item in chart.legend)
+
+
 def test_the_price_of_a_gibibyte_is_told_from_the_paired_comparison() -> None:
     text = sentence(build(entry("malloc", 4, 100), entry("bfc", 2, 50, slower=0.2)))
     assert "bfc takes 2 GiB (50 %) less than malloc" in text

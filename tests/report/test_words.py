@@ -21,7 +21,7 @@ def test_a_reserve_that_mirrors_the_card_does_not_change_the_look() -> None:
 def test_many_strategies_all_look_different() -> None:
     specs = {f"strategy{number}" for number in range(20)}
     looks = AllocatorLooks(specs)
-    assert len({looks[spec] for spec in specs}) == len(specs)
+    assert len({(looks[spec].token, looks[spec].marker) for spec in specs}) == len(specs)
 
 
 def test_a_spec_is_split_into_name_and_parameters() -> None:
@@ -43,3 +43,8 @@ def test_an_unknown_verdict_is_shown_as_it_is() -> None:
 def test_metrics_have_names_in_words_known_or_not() -> None:
     assert glossary.metric("reserved_bytes.overall_peak") == "reserved, peak"
     assert glossary.metric("some_new_figure.some_moment") == "some new figure, some moment"
+
+
+def test_names_of_metrics_in_a_sentence_become_words_and_other_names_stay() -> None:
+    said = glossary.in_words("It holds for reserved_bytes.after_step_1: my_own_thing and a100-80gb batch 256.")
+    assert said == "It holds for reserved, after step 1: my_own_thing and a100-80gb batch 256."

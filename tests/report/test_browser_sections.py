@@ -1,0 +1,72 @@
+"""Sections of the page in a real browser: what is left, what ran out of memory, the run before, and
+charts taken away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from chromium import needs_chromium, visible
+from fixture import write_fixture
+
+pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+from reports.__main__ import main  # noqa: E402
+
+pytestmark = needs_chromium
+
+
+def test_a_chart_is_taken_away_as_a_file_that_needs_no_page(page: Any, tmp_path: Path) -> None:
+    browser = page("#claims", theme="dark")
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    figure = browser.find_element(By.CSS_SELECTOR, "article.claim figure")
+    shown = figure.find_element(By.CSS_SELECTOR, "svg.chart text")
+    figure.find_element(By.CSS_SELECTOR, "button.svg").send_keys(Keys.ENTER)
+    WebDriverWait(browser, 20).until(lambda _: list(tmp_path.glob("*.svg")))
+    (file,) = tmp_path.glob("*.svg")
+    text = file.read_text()
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and float(root.get("width", 0)) > 100
+    assert "var(" not in text and "style=" not in text
+    words = [element for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert len(words) == len(figure.find_elements(By.CSS_SELECTOR, "svg.chart text"))
+    assert words[0].get("fill") == shown.value_of_css_property("fill")
+    assert words[0].get("font-family") == shown.value_of_css_property("font-family")
+
+
+def test_what_ran_out_of_memory_is_explained_and_leads_to_its_cell(page: Any) -> None:
+    browser = page("#oom")
+    (told,) = visible(browser, "#oom article")
+    assert "18 MiB found no room: head.linear (activation)" in told.text.replace("\u202f", " ")
+    assert "4 MiB stem.conv" in told.text.replace("\u202f", " ")
+    assert told.find_element(By.CSS_SELECTOR, "svg.chart").is_displayed()
+    told.find_element(By.LINK_TEXT, "Everything about this cell").click()
+    (cell,) = [item for item in visible(browser, "details.cell") if item.get_attribute("open")]
+    assert "bfc(fraction=0.5)" in cell.get_attribute("data-text")
+
+
+def test_what_is_left_for_a_second_process_is_drawn_over_the_steps(page: Any) -> None:
+    browser = page("#left")
+    charts = visible(browser, "#left ~ .figures svg.chart")
+    assert charts and "set-up" in charts[0].text
+    assert "growth=on" in browser.find_element(By.CSS_SELECTOR, "#left ~ .figures .legend").text
+
+
+def test_the_run_before_is_told_where_there_is_one(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "now", batches=(4,))
+    earlier = json.loads((directory / "run.json").read_text())
+    earlier.update(run_id="before", started="2000-01-01T00:00:00Z")
+    earlier["machine"]["kernel"] = "0.0.1"
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "run.json").write_text(json.dumps(earlier))
+    assert main([str(directory)]) == 0
+    browser.get((directory / "report.html").as_uri() + "#before")
+    (row,) = visible(browser, "#before-data tbody tr")
+    assert row.text == "kernel 0.0.1 0.0.0-synthetic"
