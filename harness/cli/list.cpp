@@ -24,11 +24,18 @@
 namespace headroom {
 namespace {
 
+// What an example of a plug-in cannot be combined with.
+struct Exclusion {
+  std::string example, axis, name, why;
+};
+
 struct Entry {
   std::string name;
   std::string summary;
   std::vector<std::string> parameters;
   std::vector<std::string> examples;
+  std::string breaks = {};
+  std::vector<Exclusion> excludes = {};
 };
 
 struct Section {
@@ -37,12 +44,24 @@ struct Section {
 };
 
 template <typename Plugin>
+std::vector<Exclusion> exclusions_of(const Plugin& plugin) {
+  std::vector<Exclusion> result;
+  for (const std::string& example : plugin.examples)
+    for (const Refusal& refusal : plugin.refuses)
+      if (!refusal.when || refusal.when(Spec::parse(example)))
+        result.push_back({example, refusal.axis, refusal.name, refusal.why});
+  return result;
+}
+
+template <typename Plugin>
 Section section_of(const char* name) {
   Section section{.name = name, .entries = {}};
   for (const auto& [key, plugin] : Registry<Plugin>::instance().all()) {
     Entry entry{.name = key, .summary = plugin.summary, .parameters = {}, .examples = {}};
     if constexpr (requires { plugin.parameters; }) entry.parameters = plugin.parameters;
     if constexpr (requires { plugin.examples; }) entry.examples = plugin.examples;
+    if constexpr (requires { plugin.breaks; }) entry.breaks = plugin.breaks;
+    if constexpr (requires { plugin.refuses; }) entry.excludes = exclusions_of(plugin);
     if constexpr (requires { plugin.unavailable; }) {
       const std::string why = plugin.unavailable ? plugin.unavailable() : "";
       if (!why.empty()) entry.summary += fmt::format(" [not here: {}]", why);
@@ -107,11 +126,17 @@ void print(const Section& section) {
 
 nlohmann::ordered_json to_json(const Section& section) {
   auto list = nlohmann::ordered_json::array();
-  for (const Entry& entry : section.entries)
+  for (const Entry& entry : section.entries) {
+    auto excludes = nlohmann::ordered_json::array();
+    for (const auto& [example, axis, name, why] : entry.excludes)
+      excludes.push_back({{"example", example}, {"axis", axis}, {"name", name}, {"why", why}});
     list.push_back({{"name", entry.name},
                     {"summary", entry.summary},
                     {"parameters", entry.parameters},
-                    {"examples", entry.examples}});
+                    {"examples", entry.examples},
+                    {"breaks", entry.breaks},
+                    {"excludes", excludes}});
+  }
   return list;
 }
 

@@ -115,6 +115,11 @@ Json to_json(const Fit& fit) {
                {"requests", fit.requests},
                {"peak_live_bytes", fit.peak_live_bytes},
                {"live_bytes_at_peak", roles},
+               {"ops_per_step", fit.counts.ops},
+               {"recomputed_ops_per_step", fit.counts.recomputed},
+               {"flops_per_step", fit.counts.flops},
+               {"touched_bytes_per_step", fit.counts.touched},
+               {"not_engaged", fit.not_engaged.empty() ? Json() : Json(fit.not_engaged)},
                {"last_batch_by_live_bytes",
                 has_free_batch(fit) ? Json(*fit.last_batch_by_live_bytes) : Json()},
                {"allocators", Json::array()}};

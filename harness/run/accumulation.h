@@ -28,6 +28,7 @@ struct AccumulationStrategy {
   std::function<int(const Spec&)> micro_batches;
   // Makes a differentiated Program that of one micro-batch: gradients are summed up across them.
   std::function<Program(Program, const Spec&, MicroBatch)> apply;
+  std::string breaks = {};  // as ProgramPass::breaks
 };
 
 // 1 without accumulation.

@@ -57,6 +57,8 @@ Fit find_fit(const Cell& cell, const std::vector<Spec>& allocators) {
   fit.requests = asked.requests.size();
   fit.peak_live_bytes = asked.peak_live_bytes;
   fit.live_at_peak = live_bytes_at_peak(asked);
+  fit.counts = count_step(plan);
+  fit.not_engaged = plan.not_engaged;
   BatchRequests batches(cell, unit);
   std::int64_t bound = 0;
   if (has_free_batch(cell.workload)) {

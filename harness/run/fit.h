@@ -11,6 +11,7 @@
 #include "harness/run/cell.h"
 #include "harness/run/largest_batch.h"
 #include "harness/run/replay.h"
+#include "harness/run/step_counts.h"
 
 namespace headroom {
 
@@ -30,6 +31,8 @@ struct Fit {
   std::size_t requests = 0;   // allocations and frees of all steps
   Bytes peak_live_bytes = 0;  // no allocator needs less
   std::array<Bytes, kRoleCount> live_at_peak{};
+  StepCounts counts;
+  std::string not_engaged;  // why a pass of the cell does nothing here; or ""
   // No allocator serves a larger one; 0: none at all. Absent where the workload has no free batch.
   std::optional<std::int64_t> last_batch_by_live_bytes;
   std::vector<AllocatorFit> allocators;

@@ -16,13 +16,13 @@
 #include "harness/memory/unlimited_allocator.h"
 #include "harness/pipeline/pipeline.h"
 #include "harness/program/pass.h"
-#include "harness/program/recomputed.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
 #include "harness/run/process_memory.h"
 #include "harness/run/run_info.h"
 #include "harness/run/sample.h"
 #include "harness/run/scenario.h"
+#include "harness/run/step_counts.h"
 #include "harness/run/trainer.h"
 #include "harness/run/zero_weights.h"
 
@@ -193,10 +193,9 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
   sample.rules = plan.usual().programs.front().rules;
   sample.samples_per_step = workload->batch_size() * plan.micro_batches;
-  for (const TrainingPlan::Run& run : plan.usual().runs) {
-    sample.flops_per_step += total_flops(plan.usual().programs[run.program]);
-    sample.recomputed_ops_per_step += recomputed_ops(plan.usual().programs[run.program]);
-  }
+  const StepCounts counts = count_step(plan);
+  sample.flops_per_step = counts.flops;
+  sample.recomputed_ops_per_step = counts.recomputed;
   for (const Value* value : plan.persistent_values())
     if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
   const int steps = cell.warmup_steps + cell.measured_steps;

@@ -77,7 +77,10 @@ const bool registered = Registry<AccumulationStrategy>::instance().add(
      .parameters = {"k", "weigh"},
      .examples = {"micro_batches(k=2)", "micro_batches(k=4)", "micro_batches(k=4,weigh=labels)"},
      .micro_batches = count_of,
-     .apply = apply_micro_batches});
+     .apply = apply_micro_batches,
+     .breaks =
+         "batch normalisation sees each part alone; parts with unlike numbers of labels weigh "
+         "the same, but for weigh=labels; sums round in another order"});
 
 }  // namespace
 }  // namespace headroom

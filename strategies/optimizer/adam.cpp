@@ -40,7 +40,9 @@ const bool registered = Registry<OptimizerStrategy>::instance().add(
      .examples = {"adam", "adam(step=in_backward)"},
      .apply = apply_adam,
      .refuses = optimizer::refusals(),
-     .why_not_engaged = optimizer::why_not_engaged});
+     .why_not_engaged = optimizer::why_not_engaged,
+     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients, step= and "
+               "gradients= change no number"});
 
 }  // namespace
 }  // namespace headroom

@@ -28,7 +28,9 @@ const bool registered = Registry<OptimizerStrategy>::instance().add(
      .examples = {"sgd(step=in_backward)", "sgd(clip_norm=1)", "sgd(gradients=zeroed)"},
      .apply = apply_sgd,
      .refuses = optimizer::refusals(),
-     .why_not_engaged = optimizer::why_not_engaged});
+     .why_not_engaged = optimizer::why_not_engaged,
+     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients, step= and "
+               "gradients= change no number"});
 
 }  // namespace
 }  // namespace headroom

@@ -42,7 +42,8 @@ const bool registered = Registry<PrecisionStrategy>::instance().add(
            return keeps_casts(spec) ? program : cast_again_in_backward(std::move(program));
          },
      .why_not_lowered = [](const Program& lowered,
-                           const Spec&) { return why_not_mixed_precision(lowered, DType::bf16); }});
+                           const Spec&) { return why_not_mixed_precision(lowered, DType::bf16); },
+     .breaks = "products and activations are rounded to 8 bits"});
 
 }  // namespace
 }  // namespace headroom

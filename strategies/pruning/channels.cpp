@@ -119,7 +119,8 @@ const bool registered = Registry<PruningStrategy>::instance().add(
      .summary = "removes channels between two layers before the first step: a smaller network",
      .parameters = {"keep"},
      .examples = {"channels(keep=0.5)"},
-     .apply = remove_channels});
+     .apply = remove_channels,
+     .breaks = "another network is trained: a smaller one"});
 
 }  // namespace
 }  // namespace headroom

@@ -79,7 +79,8 @@ const bool registered = Registry<PruningStrategy>::instance().add(
      .parameters = {"begin", "copy", "end", "every", "initial", "sparsity"},
      .examples = {"magnitude(sparsity=0.8)", "magnitude(sparsity=0.5,copy=on)"},
      .apply = apply_copies,
-     .finish = add_masking});
+     .finish = add_masking,
+     .breaks = "weights are zero that would not be"});
 
 }  // namespace
 }  // namespace headroom

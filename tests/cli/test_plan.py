@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -33,6 +34,8 @@ def test_the_peaks_are_those_of_a_run_of_the_same_cells(headroom: Headroom, coun
         for rung in ("requested", "allocated", "reserved"):
             assert row[f"{rung}_bytes_peak"] == sample["memory"][f"{rung}_bytes"]["overall_peak"]
         assert only_plan(result)["peak_live_bytes"] == sample["memory"]["lower_bound_bytes"]
+        for count in ("flops_per_step", "recomputed_ops_per_step"):
+            assert only_plan(result)[count] == sample[count]
         checked += 1
     assert checked == 12
 
@@ -79,6 +82,29 @@ def test_optimizers_are_planned_side_by_side(headroom: Headroom) -> None:
     assert sgd["axes"]["optimizer"] == "sgd"
     states = [plan["live_bytes_at_peak"]["optimizer_state"] for plan in (sgd, adam)]
     assert states[1] == 2 * states[0] + 4  # two states a weight, and the count of steps
+
+
+def test_what_a_strategy_computes_again_is_counted_and_what_does_nothing_is_said(headroom: Headroom) -> None:
+    result = planned(headroom, TINY, "--device", "256MiB", "-a", "allocator=malloc", "-a", "checkpointing=none",
+                     "-a", "checkpointing=every(n=1)", "-a", "checkpointing=selective")
+    plain, every, selective = result["plans"]
+    again = every["ops_per_step"] - plain["ops_per_step"]
+    assert again == every["recomputed_ops_per_step"] > 0
+    assert every["touched_bytes_per_step"] > plain["touched_bytes_per_step"]
+    assert selective["ops_per_step"] == plain["ops_per_step"]
+    assert plain["not_engaged"] is None
+    assert "nothing of 'train' is recomputed" in selective["not_engaged"]
+
+
+def test_a_budget_too_small_is_refused_with_the_smallest_that_would_do(headroom: Headroom) -> None:
+    arguments = [TINY, "--device", "256MiB", "-a", "allocator=malloc", "-a"]
+    outcome = headroom("plan", *arguments, "checkpointing=optimal(budget=64KiB)")
+    assert outcome.code == 2
+    found = re.search(r"budget=(\d+) or more", outcome.errors)
+    assert found, outcome.errors
+    least = int(found.group(1))
+    assert headroom("plan", *arguments, f"checkpointing=optimal(budget={least})").code == 0
+    assert headroom("plan", *arguments, f"checkpointing=optimal(budget={least - 1})").code == 2
 
 
 def test_text_and_programs_are_told_the_same(headroom: Headroom) -> None:

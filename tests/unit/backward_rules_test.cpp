@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "harness/base/registry.h"
+#include "tests/unit/finite_differences.h"
 #include "tests/unit/reference.h"
 #include "tests/unit/tiny_net.h"
 
@@ -24,24 +26,9 @@ double dot(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-// d(scalar)/d(tensor[i]) by central differences, for the elements asked for. Not a number where the
-// slopes to the left and to the right differ: a kink of relu or max_pool has no derivative.
-template <typename Scalar>
-Tensor finite_differences(Tensor& tensor, const std::vector<std::size_t>& elements, Scalar scalar) {
-  constexpr double kStep = 1e-6;
-  Tensor slopes;
-  for (const std::size_t i : elements) {
-    const double kept = tensor[i];
-    const double here = scalar();
-    tensor[i] = kept + kStep;
-    const double right = (scalar() - here) / kStep;
-    tensor[i] = kept - kStep;
-    const double left = (here - scalar()) / kStep;
-    tensor[i] = kept;
-    const bool kink = std::abs(right - left) > kTolerance * (1 + std::abs(right));
-    slopes.push_back(kink ? std::nan("") : (left + right) / 2);
-  }
-  return slopes;
+Tensor finite_differences(Tensor& tensor, const std::vector<std::size_t>& elements,
+                          const std::function<double()>& scalar) {
+  return testing::finite_differences(tensor, elements, 1e-6, kTolerance, scalar);
 }
 
 void expect_slopes(const Tensor& found, const std::vector<std::size_t>& elements,

@@ -14,7 +14,7 @@
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
 #include "harness/run/trainer.h"
-#include "tests/unit/random_net.h"
+#include "tests/unit/branching_net.h"
 #include "tests/unit/reference.h"
 
 namespace headroom {
@@ -45,14 +45,14 @@ class RandomBatches final : public BatchSource {
   void next_training_batch(std::span<const std::span<std::byte>> inputs) override {
     fill<std::int32_t>(inputs[0], [&] { return static_cast<std::int32_t>(random_() >> 33); });
     fill<float>(inputs[1], [&] { return std::normal_distribution<float>()(random_); });
-    fill<std::int32_t>(inputs[2],
-                       [&] { return static_cast<std::int32_t>(random_() % RandomNet::kClasses); });
+    fill<std::int32_t>(
+        inputs[2], [&] { return static_cast<std::int32_t>(random_() % BranchingNet::kClasses); });
   }
   bool next_held_out_batch(std::span<const std::span<std::byte>>) override { return false; }
   void restart_held_out() override {}
 
  private:
-  using RandomNet = testing::RandomNet;
+  using BranchingNet = testing::BranchingNet;
   template <typename Element, typename Draw>
   void fill(std::span<std::byte> bytes, Draw draw) {
     for (std::size_t i = 0; i < bytes.size(); i += sizeof(Element)) {
@@ -133,7 +133,7 @@ TEST(Graph, leaves_every_weight_and_state_of_random_networks_the_same_bits) {
   int reused = 0;
   int moved = 0;
   for (int round = 0; round < 12; ++round) {
-    const OneNet workload(testing::RandomNet(random).make());
+    const OneNet workload(testing::BranchingNet(random).make());
     Cell cell = random_cell(random);
     const TrainingPlan plain = plan_training(workload, cell, "onednn");
     const Outcome wanted = trained(plain, workload, "host", 3);

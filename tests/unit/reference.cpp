@@ -579,6 +579,8 @@ void dropout_backward(const Run& r) {
     dx[e] = r.in(1)[e] * r.in(0)[e] / (1 - r.op.number("rate"));
 }
 
+void hold(const Run&) {}
+
 void reorder(const Run& r) { r.out(0) = r.in(0); }
 
 void cast(const Run& r) {
@@ -616,6 +618,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"gelu_backward", gelu_backward},
       {"global_average_pool", global_average_pool},
       {"global_average_pool_backward", global_average_pool_backward},
+      {"hold", hold},
       {"layer_norm", layer_norm},
       {"layer_norm_backward", layer_norm_backward},
       {"leaky_relu", leaky_relu},

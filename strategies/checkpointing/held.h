@@ -1,0 +1,16 @@
+// What is held for the backward pass at the same time. For the files of this folder and tests.
+#pragma once
+
+#include "harness/program/program.h"
+
+namespace headroom::checkpointing {
+
+// Row-major bytes.
+Bytes plain_bytes(const Value& value);
+
+// At their highest: what the forward pass makes, until the backward pass (what it makes again
+// included) has read it for the last time; and what the backward pass makes again, where it is not
+// only for making something else again. Neither gradients nor anything persistent is in it.
+Bytes held_bytes(const Program& differentiated);
+
+}  // namespace headroom::checkpointing

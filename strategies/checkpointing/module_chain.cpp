@@ -1,0 +1,182 @@
+#include "strategies/checkpointing/module_chain.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "harness/base/registry.h"
+#include "strategies/checkpointing/held.h"
+
+namespace headroom::checkpointing {
+namespace {
+
+constexpr std::size_t kNever = ~std::size_t{0};
+
+Work work_of(const Program& program, const Op& op) {
+  Work work;
+  const auto operands = [&](const std::vector<ValueId>& ids) {
+    std::vector<Value> values;
+    for (const ValueId id : ids) {
+      if (id == kNoValue) continue;
+      values.push_back(program.value(id));
+      work.touched += plain_bytes(values.back());
+    }
+    return values;
+  };
+  const std::vector<Value> inputs = operands(op.inputs), outputs = operands(op.outputs);
+  const auto& definition = Registry<OpDefinition>::instance().find(op.kind);
+  if (definition.flops) work.flops = definition.flops(op, inputs, outputs);
+  return work;
+}
+
+class Facts {
+ public:
+  explicit Facts(const Program& program)
+      : program_(program),
+        maker_(program.values.size(), kNever),
+        first_reader_(program.values.size(), kNever),
+        last_reader_(program.values.size(), kNever),
+        backward_reads_(program.values.size()),
+        leaves_(program.values.size()) {
+    const std::size_t forward = forward_ops(program);
+    std::vector<bool> changed(program.values.size());
+    for (const Op& op : program.ops)
+      for (const ValueId id : op.mutates) changed[id] = true;
+    for (std::size_t index = 0; index < forward; ++index) {
+      note_forward(index, changed);
+      work_.push_back(work_of(program, program.ops[index]));
+    }
+    for (std::size_t index = forward; index < program.ops.size(); ++index)
+      for (const ValueId id : program.ops[index].inputs)
+        if (id != kNoValue && maker_[id] != kNever) backward_reads_[id].push_back(index);
+    for (const ValueId id : program.results) leaves_[id] = true;
+  }
+
+  Segment kept(const Unit& unit) const {
+    Segment segment;
+    for (std::size_t index = unit.first; index < unit.end; ++index)
+      for (const ValueId id : program_.ops[index].outputs) segment.kept += saved(id);
+    return segment;
+  }
+
+  Segment again(const Unit& all) const;
+
+ private:
+  void note_forward(std::size_t index, const std::vector<bool>& changed) {
+    const Op& op = program_.ops[index];
+    const bool repeatable = op.mutates.empty() &&
+                            std::none_of(op.inputs.begin(), op.inputs.end(),
+                                         [&](ValueId id) { return id != kNoValue && changed[id]; });
+    for (const ValueId id : op.outputs) {
+      maker_[id] = index;
+      leaves_[id] = !repeatable;
+    }
+    if (!repeatable) return;
+    for (const ValueId id : op.inputs) {
+      if (id == kNoValue) continue;
+      first_reader_[id] = std::min(first_reader_[id], index);
+      last_reader_[id] = last_reader_[id] == kNever ? index : std::max(last_reader_[id], index);
+    }
+  }
+
+  // 0 where the backward pass does not read it.
+  Bytes saved(ValueId id) const {
+    return backward_reads_[id].empty() ? 0 : plain_bytes(program_.value(id));
+  }
+  bool is_made_in(ValueId id, const Unit& all) const {
+    return maker_[id] != kNever && maker_[id] >= all.first && maker_[id] < all.end;
+  }
+  // Dropped when it has been used, and made again.
+  bool is_home_in(ValueId id, const Unit& all) const {
+    return is_made_in(id, all) && !leaves_[id] &&
+           (last_reader_[id] == kNever || last_reader_[id] < all.end);
+  }
+  std::vector<std::size_t> ops_made_again(const Unit& all) const;
+
+  const Program& program_;
+  std::vector<std::size_t> maker_, first_reader_, last_reader_;  // forward ops, by value
+  std::vector<std::vector<std::size_t>> backward_reads_;         // backward ops, by value
+  std::vector<bool> leaves_;  // every region: a result, or made by what cannot be repeated
+  std::vector<Work> work_;    // by forward op
+};
+
+// In order: those that lead to what the backward pass reads and is not kept.
+std::vector<std::size_t> Facts::ops_made_again(const Unit& all) const {
+  std::vector<std::size_t> ops;
+  std::vector<bool> needed(all.end - all.first);
+  for (std::size_t index = all.end; index-- > all.first;) {
+    const Op& op = program_.ops[index];
+    for (const ValueId id : op.outputs)
+      if (is_home_in(id, all) && saved(id) > 0) needed[index - all.first] = true;
+    if (!needed[index - all.first]) continue;
+    ops.push_back(index);
+    for (const ValueId id : op.inputs)
+      if (id != kNoValue && is_home_in(id, all)) needed[maker_[id] - all.first] = true;
+  }
+  std::reverse(ops.begin(), ops.end());
+  return ops;
+}
+
+// The segment is made again as a whole when the backward pass first reads what it had dropped.
+// What was kept before it is alive then, but for what is read for the last time on the way.
+Segment Facts::again(const Unit& all) const {
+  Segment segment{.again = true};
+  const std::vector<std::size_t> ops = ops_made_again(all);
+  std::size_t trigger = kNever;
+  std::set<ValueId> around;  // kept, and perhaps not to the end
+  std::set<ValueId> read;    // kept for nothing else
+  for (std::size_t index = all.first; index < all.end; ++index)
+    for (const ValueId id : program_.ops[index].outputs) {
+      if (saved(id) == 0) continue;
+      if (is_home_in(id, all)) {
+        trigger = std::min(trigger, backward_reads_[id].front());
+      } else {
+        segment.kept += saved(id);
+        around.insert(id);
+      }
+    }
+  std::map<ValueId, std::size_t> last_needed;  // position in ops, from 1
+  for (std::size_t position = 0; position < ops.size(); ++position) {
+    const Op& op = program_.ops[ops[position]];
+    segment.work += work_[ops[position]];
+    for (const ValueId id : op.inputs) {
+      if (id == kNoValue || maker_[id] == kNever || is_home_in(id, all)) continue;
+      last_needed[id] = position + 1;
+      // What an earlier segment reads too may still be needed there.
+      if (is_made_in(id, all) || first_reader_[id] >= all.first) around.insert(id);
+      if (saved(id) == 0 && read.insert(id).second) segment.kept += plain_bytes(program_.value(id));
+    }
+  }
+  Bytes made = 0;
+  for (std::size_t position = 0; position < ops.size(); ++position) {
+    for (const ValueId id : program_.ops[ops[position]].outputs)
+      if (is_home_in(id, all)) made += saved(id);
+    Bytes dead = 0;
+    for (const ValueId id : around)
+      if (last_needed[id] < position + 1 &&
+          (backward_reads_[id].empty() || backward_reads_[id].back() < trigger))
+        dead += plain_bytes(program_.value(id));
+    if (made > dead) segment.inside = std::max(segment.inside, made - dead);
+  }
+  return segment;
+}
+
+}  // namespace
+
+Chain chain_of(const Program& program, const std::vector<Unit>& units) {
+  const Facts facts(program);
+  Chain chain{.modules = units.size(), .segments = {}};
+  const auto add = [&](std::size_t first, std::size_t end, Segment segment) {
+    segment.first = first;
+    segment.end = end;
+    chain.segments.push_back(segment);
+  };
+  for (std::size_t first = 0; first < units.size(); ++first) {
+    add(first, first + 1, facts.kept(units[first]));
+    for (std::size_t end = first + 1; end <= units.size(); ++end)
+      add(first, end, facts.again({units[first].first, units[end - 1].end}));
+  }
+  return chain;
+}
+
+}  // namespace headroom::checkpointing

@@ -1,0 +1,77 @@
+// The least work for a budget of memory: which modules are made again, and in which segments, is
+// chosen by a dynamic programme over the chain of modules, as Gruslys et al. 2016
+// ("Memory-Efficient Backpropagation Through Time") and Beaumont et al. 2019 ("Optimal
+// checkpointing for heterogeneous chains") do. Here each module is made again at most once, in one
+// go with its segment, as in torch.utils.checkpoint: where nested repetition (`recursive`) would
+// still fit, this may not.
+//
+// The budget is what is held for the backward pass at any time (held.h), of each Program of a
+// step; gradients and what lives only from one op to the next come on top, as do weights and their
+// states. The work is counted, not measured: floating-point operations of products, then bytes
+// that the ops read and write. Exact where a module reads nothing from further back than the module
+// before it; otherwise the budget holds all the same, and there may be less work that fits too.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/program/pass.h"
+#include "strategies/checkpointing/held.h"
+#include "strategies/checkpointing/module_chain.h"
+
+namespace headroom {
+namespace {
+
+// A number of at most 1 is a share of what the plain step holds.
+Bytes budget_of(const Spec& spec, const Program& plain) {
+  const std::string text = spec.text("budget", "0.5");
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc{} || end != text.data() + text.size() || share > 1)
+    return spec.bytes("budget", 0);
+  if (!(share > 0))
+    throw InputError(fmt::format("{}: the budget must be a positive share or number of bytes",
+                                 spec.to_string()));
+  return static_cast<Bytes>(share * static_cast<double>(checkpointing::held_bytes(plain)));
+}
+
+Program apply_optimal(Program program, const Spec& spec) {
+  using namespace checkpointing;
+  const Bytes budget = budget_of(spec, program);
+  const std::vector<Unit> units = units_of(program);
+  const Chain chain = chain_of(program, units);
+  const auto segments = cheapest(chain, budget);
+  if (!segments) {
+    const Bytes least = smallest_budget(chain);
+    throw NotSupported(fmt::format(
+        "checkpointing={}: '{}' holds {} for its backward pass where nothing is computed again, "
+        "and with modules computed once more at least {}, above the budget of {}; take "
+        "budget={} or more, or checkpointing=recursive",
+        spec.to_string(), program.name, format_bytes(held_bytes(program)), format_bytes(least),
+        format_bytes(budget), least));
+  }
+  Regions regions(forward_ops(program));
+  for (const Segment& segment : *segments) {
+    if (!segment.again) continue;
+    const int region = regions.add(0);
+    std::fill(regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[segment.first].first),
+              regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[segment.end - 1].end),
+              region);
+  }
+  return recompute(std::move(program), regions);
+}
+
+const bool registered = Registry<CheckpointingStrategy>::instance().add(
+    {.name = "optimal",
+     .summary = "recomputes the modules that cost least to hold no more than budget= (bytes, or a "
+                "share of what the plain step holds) for the backward pass; costs at most one "
+                "more forward pass",
+     .parameters = {"budget"},
+     .examples = {"optimal(budget=0.6)", "optimal(budget=0.8)"},
+     .apply = apply_optimal,
+     .why_not_engaged = checkpointing::why_not_engaged});
+
+}  // namespace
+}  // namespace headroom

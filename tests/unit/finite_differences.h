@@ -1,0 +1,34 @@
+// Derivatives by their definition, in double.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "tests/unit/reference.h"
+
+namespace headroom::testing {
+
+// d(scalar)/d(tensor[i]) by central differences, for the elements asked for. Not a number where the
+// slopes to the left and to the right differ by more than `tolerance` (of 1 + the slope): a kink of
+// relu or max_pool has no derivative. What remains is off by half of that at most, as a kink; a
+// smooth scalar by step^2/6 of its third derivative, and by rounding, about 1e-15/step.
+template <typename Scalar>
+Tensor finite_differences(Tensor& tensor, const std::vector<std::size_t>& elements, double step,
+                          double tolerance, Scalar scalar) {
+  Tensor slopes;
+  for (const std::size_t i : elements) {
+    const double kept = tensor[i];
+    const double here = scalar();
+    tensor[i] = kept + step;
+    const double right = (scalar() - here) / step;
+    tensor[i] = kept - step;
+    const double left = (here - scalar()) / step;
+    tensor[i] = kept;
+    const bool kink = std::abs(right - left) > tolerance * (1 + std::abs(right));
+    slopes.push_back(kink ? std::nan("") : (left + right) / 2);
+  }
+  return slopes;
+}
+
+}  // namespace headroom::testing
