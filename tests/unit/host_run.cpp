@@ -47,12 +47,14 @@ struct UpperHalf {
 std::vector<std::byte> to_plain(const Value& value, const Tensor& tensor) {
   if (value.dtype == DType::s32) return to_plain_as<std::int32_t>(tensor);
   if (value.dtype == DType::bf16) return to_plain_as<UpperHalf>(tensor);
+  if (value.dtype == DType::u8) return to_plain_as<std::uint8_t>(tensor);
   return to_plain_as<float>(tensor);
 }
 
 Tensor from_plain(const Value& value, const std::vector<std::byte>& plain) {
   if (value.dtype == DType::s32) return from_plain_as<std::int32_t>(plain);
   if (value.dtype == DType::bf16) return from_plain_as<UpperHalf>(plain);
+  if (value.dtype == DType::u8) return from_plain_as<std::uint8_t>(plain);
   return from_plain_as<float>(plain);
 }
 

@@ -385,6 +385,55 @@ void adam(const Run& r) {
   }
 }
 
+// Rows and columns as sums, as the paper writes them; the op keeps means.
+void adafactor(const Run& r) {
+  const bool factored = r.op.inputs.size() == 5;
+  Tensor &w = r.in(0), &g = r.in(1);
+  const std::size_t rows = factored ? static_cast<std::size_t>(r.shape(0)[0]) : 1;
+  const std::size_t columns = w.size() / rows;
+  const double t = r.in(r.op.inputs.size() - 1)[0];
+  const double b = 1 - std::pow(t, -r.op.number("decay_rate"));
+  Tensor squares(w.size());
+  const auto decay = [&](double old, double now) { return b * old + (1 - b) * now; };
+  const auto squared = [&](std::size_t e) { return g[e] * g[e] + r.op.number("epsilon1"); };
+  if (factored) {
+    Tensor row_sums(rows), column_sums(columns);
+    for (std::size_t e = 0; e < w.size(); ++e) {
+      row_sums[e / columns] += squared(e);
+      column_sums[e % columns] += squared(e);
+    }
+    double total = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto n = static_cast<double>(columns);
+      row_sums[i] = decay(n * r.in(2)[i], row_sums[i]);
+      r.in(2)[i] = row_sums[i] / n;
+      total += row_sums[i];
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const auto n = static_cast<double>(rows);
+      column_sums[j] = decay(n * r.in(3)[j], column_sums[j]);
+      r.in(3)[j] = column_sums[j] / n;
+    }
+    for (std::size_t e = 0; e < w.size(); ++e)
+      squares[e] = row_sums[e / columns] * column_sums[e % columns] / total;
+  } else {
+    for (std::size_t e = 0; e < w.size(); ++e)
+      squares[e] = r.in(2)[e] = decay(r.in(2)[e], squared(e));
+  }
+  const auto rms = [](const Tensor& x) {
+    double sum = 0;
+    for (const double e : x) sum += e * e / static_cast<double>(x.size());
+    return std::sqrt(sum);
+  };
+  Tensor update(w.size());
+  for (std::size_t e = 0; e < w.size(); ++e) update[e] = g[e] / std::sqrt(squares[e]);
+  const double clip = std::max(1.0, rms(update) / r.op.number("clip_threshold"));
+  const double rate = r.op.integer("relative") == 1 ? std::max(r.op.number("epsilon2"), rms(w)) *
+                                                          std::min(1e-2, std::pow(t, -0.5))
+                                                    : r.op.number("learning_rate");
+  for (std::size_t e = 0; e < w.size(); ++e) w[e] -= rate * update[e] / clip;
+}
+
 void count_step(const Run& r) { r.in(0)[0] += 1; }
 
 void gather_rows(const Run& r) {
@@ -591,6 +640,7 @@ void cast(const Run& r) {
 const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
       {"accumulate", accumulate},
+      {"adafactor", adafactor},
       {"adam", adam},
       {"count_labels", count_labels},
       {"divide", divide},

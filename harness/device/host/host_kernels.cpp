@@ -21,7 +21,9 @@ using Maker = host::Kernel (*)(const Op&, const Program&);
 Maker maker_of(const Op& op) {
   static const std::map<std::string_view, Maker> own_loops = {
       {"accumulate", host::make_accumulate},
+      {"adafactor", host::make_adafactor},
       {"adam", host::make_adam},
+      {"adam8bit", host::make_adam8bit},
       {"apply_mask", host::make_apply_mask},
       {"add", host::make_add},
       {"causal_softmax", host::make_causal_softmax},

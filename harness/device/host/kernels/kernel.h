@@ -22,6 +22,8 @@ Kernel make_relu_backward(const Op& op, const Program& program);
 Kernel make_leaky_relu(const Op& op, const Program& program);
 Kernel make_leaky_relu_backward(const Op& op, const Program& program);
 Kernel make_accumulate(const Op& op, const Program& program);
+Kernel make_adafactor(const Op& op, const Program& program);
+Kernel make_adam8bit(const Op& op, const Program& program);
 Kernel make_adam(const Op& op, const Program& program);
 Kernel make_count_labels(const Op& op, const Program& program);
 Kernel make_count_step(const Op& op, const Program& program);
