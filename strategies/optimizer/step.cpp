@@ -106,6 +106,9 @@ std::vector<Refusal> refusals() {
        in_backward},
       {"accumulation", "micro_batches", "the sums of gradients are kept across steps anyway",
        zeroed},
+      {"precision", "fp16",
+       "whether gradients overflowed, and the step is left out, is known after the last of them",
+       in_backward},
       {"execution", "eager",
        "eager execution is modelled with gradients that live to the end of the step", in_backward}};
 }

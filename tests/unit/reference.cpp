@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "harness/base/error.h"
+#include "harness/program/conditional.h"
 
 namespace headroom::testing {
 namespace {
@@ -371,6 +372,24 @@ void scale_gradient(const Run& r) {
   for (double& g : r.in(0)) g *= r.in(1)[0];
 }
 
+void check_gradients(const Run& r) {
+  double& overflow = r.out(0)[0];
+  for (std::size_t i = 1; i < r.op.inputs.size(); ++i)
+    for (const double g : r.in(i)) overflow = std::isfinite(g) ? overflow : 1;
+  r.out(1)[0] = 1 / r.in(0)[0];
+}
+
+void adjust_loss_scale(const Run& r) {
+  double &scale = r.in(1)[0], &good_steps = r.in(2)[0], &skipped = r.in(3)[0];
+  const bool overflow = r.in(0)[0] != 0;
+  good_steps = overflow ? 0 : good_steps + 1;
+  skipped += overflow ? 1 : 0;
+  if (overflow) scale *= r.op.number("backoff");
+  if (good_steps < static_cast<double>(r.op.integer("growth_interval"))) return;
+  scale *= r.op.number("growth");
+  good_steps = 0;
+}
+
 void adam(const Run& r) {
   const double b1 = r.op.number("beta1"), b2 = r.op.number("beta2"), steps = r.in(4)[0];
   for (std::size_t i = 0; i < r.in(0).size(); ++i) {
@@ -634,12 +653,16 @@ void cast(const Run& r) {
   Tensor& y = r.out(0);
   const DType type = r.program.value(r.op.outputs[0]).dtype;
   for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] = type == DType::bf16 ? rounded_to_bf16(r.in(0)[i]) : r.in(0)[i];
+    y[i] = type == DType::bf16  ? rounded_to_bf16(r.in(0)[i])
+           : type == DType::f16 ? rounded_to_f16(r.in(0)[i])
+                                : r.in(0)[i];
 }
 
 const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
       {"accumulate", accumulate},
+      {"adjust_loss_scale", adjust_loss_scale},
+      {"check_gradients", check_gradients},
       {"adafactor", adafactor},
       {"adam", adam},
       {"count_labels", count_labels},
@@ -701,7 +724,8 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
 void reference_run(const Program& program, const Op& op, Tensors& tensors) {
   const auto found = kinds().find(op.kind);
   if (found == kinds().end()) throw Error("the reference does not know " + op.kind);
-  found->second({program, op, tensors});
+  if (is_conditional(op) && tensors[op.inputs.back()][0] != 0) return;
+  found->second({program, unconditional(op), tensors});
 }
 
 void reference_run(const Program& program, Tensors& tensors) {
@@ -713,6 +737,14 @@ double rounded_to_bf16(double x) {
   if (x == 0) return x;
   const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7);
   return std::nearbyint(x / unit) * unit;
+}
+
+// Of 11 bits, or of the multiples of 2^-24 near zero.
+double rounded_to_f16(double x) {
+  if (x == 0) return x;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -14) - 10);
+  const double rounded = std::nearbyint(x / unit) * unit;
+  return std::abs(rounded) > 65504 ? std::copysign(HUGE_VAL, x) : rounded;
 }
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
@@ -747,7 +779,7 @@ void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& ra
     Tensor& tensor = tensors[id];
     tensor.resize(static_cast<std::size_t>(element_count(value.shape)));
     const bool positive = value.name.ends_with("variance") || value.name.ends_with("square") ||
-                          value.name.ends_with("steps");
+                          value.name.ends_with("steps") || value.name.ends_with("loss_scale");
     for (double& x : tensor) {
       if (value.dtype == DType::s32) x = static_cast<double>(label(random));
       if (value.dtype == DType::f32)

@@ -25,6 +25,8 @@ Kernel make_accumulate(const Op& op, const Program& program);
 Kernel make_adafactor(const Op& op, const Program& program);
 Kernel make_adam8bit(const Op& op, const Program& program);
 Kernel make_adam(const Op& op, const Program& program);
+Kernel make_adjust_loss_scale(const Op& op, const Program& program);
+Kernel make_check_gradients(const Op& op, const Program& program);
 Kernel make_count_labels(const Op& op, const Program& program);
 Kernel make_count_step(const Op& op, const Program& program);
 Kernel make_apply_mask(const Op& op, const Program& program);
