@@ -352,6 +352,24 @@ void magnitude_mask(const Run& r) {
     r.in(1)[i] = r.in(0)[i] != 0 && std::abs(r.in(0)[i]) >= sizes[pruned] ? 1 : 0;
 }
 
+void two_of_four_mask(const Run& r) {
+  if (r.in(2)[0] != static_cast<double>(r.op.integer("begin"))) return;
+  const auto columns = static_cast<std::size_t>(r.shape(0)[1]);
+  std::size_t apart = 1;  // of neighbours along the second dimension
+  for (std::size_t d = 2; d < r.shape(0).size(); ++d)
+    apart *= static_cast<std::size_t>(r.shape(0)[d]);
+  const auto size = [&](std::size_t e) { return std::abs(r.in(0)[e]); };
+  for (std::size_t e = 0; e < r.in(0).size(); ++e) {
+    const std::size_t place = e / apart % columns % 4;
+    int ahead = 0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const std::size_t other = e - place * apart + k * apart;
+      ahead += size(other) > size(e) || (size(other) == size(e) && k < place) ? 1 : 0;
+    }
+    r.in(1)[e] = ahead < 2 ? 1 : 0;
+  }
+}
+
 void apply_mask(const Run& r) {
   for (std::size_t i = 0; i < r.in(0).size(); ++i) r.in(0)[i] *= r.in(1)[i];
 }
@@ -714,6 +732,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"tanh", tanh},
       {"tanh_backward", tanh_backward},
       {"transposed_convolution", transposed_convolution},
+      {"two_of_four_mask", two_of_four_mask},
       {"update_statistics", update_statistics},
   };
   return kinds;

@@ -59,6 +59,7 @@ Maker maker_of(const Op& op) {
       {"softmax_cross_entropy", host::make_cross_entropy},
       {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
       {"touch", host::make_touch},
+      {"two_of_four_mask", host::make_two_of_four_mask},
       {"update_statistics", host::make_update_statistics},
   };
   if (onednn::library_role(op.kind) != onednn::LibraryRole::none) return host::make_library;

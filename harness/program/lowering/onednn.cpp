@@ -35,7 +35,7 @@ std::size_t operands_like_first(std::string_view kind) {
       {"adafactor", 2},           {"adam", 4},           {"adam8bit", 2},
       {"apply_mask", 2},          {"divide", 1},         {"leaky_relu", 1},
       {"leaky_relu_backward", 2}, {"magnitude_mask", 2}, {"relu", 1},
-      {"relu_backward", 2},       {"sgd_momentum", 3}};
+      {"relu_backward", 2},       {"sgd_momentum", 3},   {"two_of_four_mask", 2}};
   const auto found = kinds.find(kind);
   return found == kinds.end() ? 0 : found->second;
 }

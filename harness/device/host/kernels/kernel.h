@@ -31,6 +31,7 @@ Kernel make_count_labels(const Op& op, const Program& program);
 Kernel make_count_step(const Op& op, const Program& program);
 Kernel make_apply_mask(const Op& op, const Program& program);
 Kernel make_magnitude_mask(const Op& op, const Program& program);
+Kernel make_two_of_four_mask(const Op& op, const Program& program);
 Kernel make_masked(const Op& op, const Program& program);
 Kernel make_clip_factor(const Op& op, const Program& program);
 Kernel make_scale_gradient(const Op& op, const Program& program);
