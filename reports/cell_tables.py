@@ -101,6 +101,8 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
         facts.append(("held-out accuracy", _share(sample["held_out_accuracy"])))
     if sample.get("zero_weight_share") is not None:
         facts.append(("weights that are zero", _share(sample["zero_weight_share"])))
+    if "skipped_steps" in sample.get("figures", {}):
+        facts.append(("updates left out (gradients overflowed)", Datum(units.plain(sample["figures"]["skipped_steps"]))))
     if sample["recording_ns_per_event"] is not None:
         cost = sample["recording_ns_per_event"]
         facts.append(("cost of recording", Datum(f"{units.plain(cost)} ns per event", units.exact(cost, "ns"))))

@@ -18,6 +18,7 @@
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
+#include "harness/run/loss_scale.h"
 #include "harness/run/process_memory.h"
 #include "harness/run/run_info.h"
 #include "harness/run/sample.h"
@@ -233,11 +234,15 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
       sample.zero_weight_share = zero_weight_share(trainer, plan);
+    if (device->computes()) sample.figures = loss_scale_figures(trainer, plan);
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }
     sample.reason =
         why_not_engaged(cell, plan, *allocator, recorder.trace(), batches, injection.get());
+    if (sample.reason.empty())
+      sample.reason = why_nothing_trained(sample.figures,
+                                          steps * static_cast<int>(plan.usual().feeding.size()));
     if (sample.reason.empty() && sample.zero_weight_share == 0 && has_masks(plan))
       sample.reason = fmt::format(
           "pruning={}: no weight is zero after the last step; let it begin "

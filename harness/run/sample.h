@@ -78,7 +78,7 @@ struct Sample {
   std::int64_t recomputed_ops_per_step = 0;  // likewise; forward ops repeated for the backward pass
   std::int64_t parameter_count = 0;
 
-  std::map<std::string, double> figures;  // of a scenario, by the names it gives them
+  std::map<std::string, double> figures;  // of a scenario by its names, or of loss scaling
   std::string note;                       // what a scenario adds in words, for readers
 
   bool ledger_available = false;

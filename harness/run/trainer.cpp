@@ -178,6 +178,10 @@ double Trainer::evaluate(int batches) {
   return correct / seen;
 }
 
+void Trainer::write_persistent(const Value& value, std::span<const std::byte> plain) {
+  device_.write(value, persistent_.at(value.name).data, plain);
+}
+
 std::vector<std::byte> Trainer::read_persistent(const Value& value) const {
   std::vector<std::byte> plain(plain_bytes(value));
   device_.read(value, persistent_.at(value.name).data, plain);

@@ -40,6 +40,8 @@ class Trainer {
   // Plain row-major copy of a persistent value or, right after a step, of the (last micro-)batch
   // it used.
   std::vector<std::byte> read_persistent(const Value& value) const;
+  // Between steps.
+  void write_persistent(const Value& value, std::span<const std::byte> plain);
   std::span<const std::vector<std::byte>> last_batch() const { return batches_.back(); }
 
  private:

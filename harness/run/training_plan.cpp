@@ -46,6 +46,7 @@ class Passes {
   }
   Program with_update(Program program) {
     program = apply<OptimizerStrategy>(std::move(program), cell_.optimizer);
+    program = finish_pass<PrecisionStrategy>(std::move(program), cell_.precision);
     return finish_pass<PruningStrategy>(std::move(program), cell_.pruning);
   }
   Program executed(Program lowered) {

@@ -39,8 +39,9 @@ double zero_weight_share(const Trainer& trainer, const TrainingPlan& plan) {
 bool has_masks(const TrainingPlan& plan) {
   const auto programs = plan.programs();
   return std::any_of(programs.begin(), programs.end(), [](const Program* program) {
-    return std::any_of(program->ops.begin(), program->ops.end(),
-                       [](const Op& op) { return op.kind == "magnitude_mask"; });
+    return std::any_of(program->ops.begin(), program->ops.end(), [](const Op& op) {
+      return op.kind == "magnitude_mask" || op.kind == "two_of_four_mask";
+    });
   });
 }
 

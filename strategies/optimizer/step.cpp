@@ -58,9 +58,7 @@ std::vector<std::string> parameters(std::vector<std::string> own) {
 }
 
 Program with_step(Program program, const Spec& spec, const Update& update) {
-  const double largest_norm = spec.number("clip_norm", 0);
-  if (spec.has("clip_norm") && largest_norm <= 0)
-    throw InputError(fmt::format("{}: clip_norm must be positive", spec.to_string()));
+  const double largest_norm = positive(spec, "clip_norm", 1);
   if (in_backward(spec) && spec.has("clip_norm"))
     throw NotSupported(fmt::format(
         "{}: the norm of all gradients is known after the last one, when weights that change in "
@@ -79,6 +77,28 @@ Program with_step(Program program, const Spec& spec, const Update& update) {
   return advance(std::move(program), [](const Op& op) { return op.phase == Phase::update; });
 }
 
+ValueId add_state(ProgramBuilder& builder, const std::string& name, const Shape& shape,
+                  DType dtype) {
+  const ValueId state =
+      builder.persistent(name, shape, Role::optimizer_state, {Fill::constant, 0.0});
+  builder.program().values[state].dtype = dtype;
+  return state;
+}
+
+ValueId count_steps(ProgramBuilder& builder) {
+  const std::string name = builder.program().name + ".steps";
+  if (const ValueId known = builder.program().find(name); known != kNoValue) return known;
+  const ValueId steps = add_state(builder, name, {1});
+  builder.emit("count_step", name + ".count", {steps}, {}, {steps});
+  return steps;
+}
+
+double positive(const Spec& spec, const std::string& key, double otherwise) {
+  const double value = spec.number(key, otherwise);
+  if (!(value > 0)) throw InputError(fmt::format("{}: {} must be positive", spec.to_string(), key));
+  return value;
+}
+
 std::vector<Refusal> refusals() {
   return {
       {"accumulation", "micro_batches",
@@ -86,6 +106,9 @@ std::vector<Refusal> refusals() {
        in_backward},
       {"accumulation", "micro_batches", "the sums of gradients are kept across steps anyway",
        zeroed},
+      {"precision", "fp16",
+       "whether gradients overflowed, and the step is left out, is known after the last of them",
+       in_backward},
       {"execution", "eager",
        "eager execution is modelled with gradients that live to the end of the step", in_backward}};
 }

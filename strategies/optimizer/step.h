@@ -26,6 +26,14 @@ using Update = std::function<void(ProgramBuilder&, ValueId weight, ValueId gradi
 // Throws NotSupported for options that exclude each other.
 Program with_step(Program program, const Spec& spec, const Update& update);
 
+// A state of a weight, zero before the first step.
+ValueId add_state(ProgramBuilder& builder, const std::string& name, const Shape& shape,
+                  DType dtype = DType::f32);
+// The count of steps, the running one included; its op stands where the first weight asks.
+ValueId count_steps(ProgramBuilder& builder);
+// A number that must be positive. Throws InputError.
+double positive(const Spec& spec, const std::string& key, double otherwise);
+
 std::vector<Refusal> refusals();
 std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after);
 

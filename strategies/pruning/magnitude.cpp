@@ -13,21 +13,10 @@
 
 #include "harness/base/error.h"
 #include "harness/program/pass.h"
+#include "strategies/pruning/masks.h"
 
 namespace headroom {
 namespace {
-
-bool is_prunable(const Value& value) {
-  return value.persistent && value.role == Role::weight && value.shape.size() >= 2;
-}
-
-ValueId mask_of(ProgramBuilder& builder, ValueId weight) {
-  const Value kept = builder.program().value(weight);
-  const std::string name = kept.name + ".mask";
-  const ValueId known = builder.program().find(name);
-  if (known != kNoValue) return known;
-  return builder.persistent(name, kept.shape, Role::statistic, {Fill::constant, 1.0});
-}
 
 // Forward pass over masked copies, made in front of everything else.
 Program apply_copies(Program program, const Spec& spec) {
@@ -38,8 +27,8 @@ Program apply_copies(Program program, const Spec& spec) {
   ProgramBuilder builder(program, Phase::forward);
   for (ValueId id = 0; id < values; ++id) {
     stands_for[id] = id;
-    if (!is_prunable(program.value(id))) continue;
-    const ValueId mask = mask_of(builder, id);
+    if (!pruning::is_prunable(program.value(id))) continue;
+    const ValueId mask = pruning::mask_of(builder, id);
     stands_for[id] = builder.emit_one("masked", program.value(id).name + ".masked", {id, mask});
   }
   for (std::size_t i = 0; i < built; ++i)
@@ -58,14 +47,12 @@ Program add_masking(Program program, const Spec& spec) {
                                {"end", spec.integer("end", begin)},
                                {"every", spec.integer("every", 1)}};
   ProgramBuilder builder(program, Phase::update);
-  const ValueId steps = builder.persistent(program.name + ".pruning_steps", {1}, Role::statistic,
-                                           {Fill::constant, 0.0});
-  builder.emit("count_step", program.name + ".pruning_steps.count", {steps}, {}, {steps});
+  const ValueId steps = pruning::count_steps(builder);
   const auto trained = program.gradients;
   for (const auto& [weight, gradient] : trained) {
     const std::string name = program.value(weight).name;
-    if (!is_prunable(program.value(weight))) continue;
-    const ValueId mask = mask_of(builder, weight);
+    if (!pruning::is_prunable(program.value(weight))) continue;
+    const ValueId mask = pruning::mask_of(builder, weight);
     builder.emit("magnitude_mask", name + ".mask.update", {weight, mask, steps}, schedule, {mask});
     if (!spec.flag("copy", false))
       builder.emit("apply_mask", name + ".mask.apply", {weight, mask}, {}, {weight});

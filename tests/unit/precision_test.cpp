@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -36,10 +37,10 @@ Program lowered(Program program, const std::string& rules = "onednn") {
   return lower(std::move(program), rules, layouts);
 }
 
-// Why the host cannot compute in bf16; "" where it can.
-std::string bf16_is_missing() {
+// Why the host cannot compute so; "" where it can.
+std::string missing(const char* precision) {
   try {
-    lowered(step_of(testing::tiny_residual_net(), "bf16"));
+    lowered(step_of(testing::tiny_residual_net(), precision));
   } catch (const NotSupported& error) {
     return error.what();
   }
@@ -94,10 +95,10 @@ std::vector<Program> every_network() {
   return networks;
 }
 
-class Bf16 : public ::testing::TestWithParam<const char*> {};
+class SixteenBits : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Bf16, computes_every_op_as_the_reference_does_from_the_same_rounded_operands) {
-  if (!bf16_is_missing().empty()) GTEST_SKIP() << bf16_is_missing();
+TEST_P(SixteenBits, computes_every_op_as_the_reference_does_from_the_same_rounded_operands) {
+  if (!missing(GetParam()).empty()) GTEST_SKIP() << missing(GetParam());
   for (const Program& network : every_network()) {
     testing::judge_on_host(testing::with_sgd(step_of(network, GetParam())), kClasses);
     if (HasFatalFailure()) return;
@@ -132,13 +133,16 @@ Outcome computed(const Program& step, std::uint64_t seed) {
   host.write_all(tensors);
   host.run();
   Outcome outcome{.loss = host.read(host.program().loss)[0], .gradients = {}};
-  for (const auto& [weight, gradient] : host.program().gradients)
-    outcome.gradients[step.value(weight).name] = host.read(gradient);
+  const ValueId scale = step.find("train.loss_scale");
+  for (const auto& [weight, gradient] : host.program().gradients) {
+    testing::Tensor& found = outcome.gradients[step.value(weight).name] = host.read(gradient);
+    for (double& g : found) g /= scale == kNoValue ? 1 : tensors[scale][0];
+  }
   return outcome;
 }
 
-TEST_P(Bf16, gives_nearly_the_loss_and_the_gradients_of_fp32) {
-  if (!bf16_is_missing().empty()) GTEST_SKIP() << bf16_is_missing();
+TEST_P(SixteenBits, gives_nearly_the_loss_and_the_gradients_of_fp32) {
+  if (!missing(GetParam()).empty()) GTEST_SKIP() << missing(GetParam());
   for (const Program& network : every_network()) {
     const Outcome exact = computed(step_of(network, "fp32"), testing::test_seed());
     const Outcome rounded = computed(step_of(network, GetParam()), testing::test_seed());
@@ -150,17 +154,22 @@ TEST_P(Bf16, gives_nearly_the_loss_and_the_gradients_of_fp32) {
         all.push_back(gradient[i]);
         difference.push_back(rounded.gradients.at(name)[i] - gradient[i]);
       }
-    // Each rounding is off by 2^-9 at most; normalising a handful of numbers magnifies that.
-    // Another draw of weights is off by more than 1.
+    // Each rounding is off by 2^-9 or 2^-12 at most; normalising a handful of numbers magnifies
+    // that. Another draw of weights is off by more than 1.
     EXPECT_NEAR(rounded.loss, exact.loss, 0.05 * (1 + exact.loss));
     EXPECT_LT(norm(difference), 0.25 * norm(all));
     EXPECT_GT(norm(difference), 0) << "nothing was rounded";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(CastCache, Bf16, ::testing::Values("bf16", "bf16(cast_cache=off)"),
+INSTANTIATE_TEST_SUITE_P(Precisions, SixteenBits,
+                         ::testing::Values("bf16", "bf16(cast_cache=off)", "fp16(loss_scale=64)",
+                                           "fp16(cast_cache=off,loss_scale=64)"),
                          [](const auto& info) {
-                           return std::string(info.index == 0 ? "on" : "off");
+                           std::string name = info.param;
+                           for (char& c : name)
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           return name;
                          });
 
 // Casts of weights, by phase.
@@ -241,8 +250,8 @@ Cell cell_of(const std::string& workload, const std::string& precision, const st
           .measured_steps = 1};
 }
 
-TEST_P(Bf16, leaves_the_same_trace_on_host_and_on_meta_event_by_event) {
-  if (!bf16_is_missing().empty()) GTEST_SKIP() << bf16_is_missing();
+TEST_P(SixteenBits, leaves_the_same_trace_on_host_and_on_meta_event_by_event) {
+  if (!missing(GetParam()).empty()) GTEST_SKIP() << missing(GetParam());
   for (const char* workload : {"resnet(batch=4,depth=18,width=8)", "gan(batch=4,latent=8,width=4)",
                                "bert(batch=2,sequence=16,size=tiny,vocabulary=500)"}) {
     SCOPED_TRACE(workload);
@@ -260,7 +269,7 @@ TEST_P(Bf16, leaves_the_same_trace_on_host_and_on_meta_event_by_event) {
   }
 }
 
-TEST_P(Bf16, peaks_at_its_live_bytes_and_below_fp32) {
+TEST_P(SixteenBits, peaks_at_its_live_bytes_and_below_fp32) {
   for (const char* workload :
        {"resnet(batch=32,depth=18)", "gan(batch=32,width=16)", "bert(batch=16,size=mini)"}) {
     SCOPED_TRACE(workload);

@@ -13,6 +13,7 @@
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/random_sample.h"
+#include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
@@ -114,6 +115,110 @@ TEST(Pruning, refuses_shares_that_mean_nothing) {
   const Program program = make_workload(Spec::parse(kResNet))->training_forward();
   for (const char* bad : {"channels(keep=0)", "channels(keep=1)", "channels(keep=1.5)"})
     EXPECT_THROW(apply_pass<PruningStrategy>(program, Spec::parse(bad)), InputError) << bad;
+}
+
+// Counted in groups, which no average over all weights could stand in for.
+TEST(TwoOfFour, leaves_exactly_two_of_each_group_in_whatever_layout_a_weight_has) {
+  const Spec spec("two_of_four");
+  for (const std::int64_t channels : {12, 16, 36}) {
+    Program step =
+        differentiate(apply_pass<PruningStrategy>(testing::tiny_residual_net(2, channels), spec));
+    step = finish_pass<PruningStrategy>(testing::with_sgd(std::move(step)), spec);
+    PersistentLayouts layouts;
+    testing::HostRun host(lower(std::move(step), "onednn", layouts));
+    testing::Tensors tensors(host.program());
+    std::mt19937_64 random(testing::test_seed());
+    testing::fill_randomly(host.program(), tensors, random, 4);
+    tensors[host.program().find("train.pruning_steps")] = {0};
+    host.write_all(tensors);
+    host.run_and_judge();
+    if (::testing::Test::HasFatalFailure()) return;
+    for (const char* name : {"block.weight", "down.weight", "head.weight"}) {
+      const ValueId id = host.program().find(name);
+      const testing::Tensor weight = host.read(id);
+      const auto apart =
+          static_cast<std::size_t>(host.program().value(id).shape.size() > 2 ? 9 : 1);
+      for (std::size_t e = 0; e < weight.size(); ++e) {
+        if (e / apart % 4 != 0) continue;
+        int zeros = 0;
+        for (std::size_t k = 0; k < 4; ++k) zeros += weight[e + k * apart] == 0 ? 1 : 0;
+        ASSERT_EQ(zeros, 2) << name << " at " << e;
+      }
+    }
+    EXPECT_EQ(host.program().find("stem.weight.mask"), kNoValue) << "three channels have no groups";
+  }
+}
+
+TEST(TwoOfFour, zeroes_half_of_the_weights_and_takes_more_memory_not_less) {
+  for (const char* workload : {kResNet, "gpt(preset=tiny,dropout=0)"}) {
+    const Sample sample = run(workload, "two_of_four");
+    EXPECT_NEAR(sample.zero_weight_share.value_or(0), 0.5, 0.01);
+    for (const double loss : sample.loss) EXPECT_TRUE(std::isfinite(loss));
+  }
+  const char* const meta = "meta(capacity=8GiB)";
+  const char* const resnet = "resnet(depth=18,batch=64)";
+  const Sample masked = run(resnet, "two_of_four", meta);
+  EXPECT_GT(masked.lower_bound_bytes, run(resnet, "none", meta).lower_bound_bytes);
+  EXPECT_EQ(masked.ledger.requested.overall_peak, masked.lower_bound_bytes);
+}
+
+TEST(TwoOfFour, peaks_on_host_at_what_meta_counts) {
+  Cell cell{.workload = Spec::parse(kResNet),
+            .device = Spec::parse("host(capacity=1GiB)"),
+            .rules = "onednn",
+            .allocator = Spec("bfc"),
+            .pruning = Spec::parse("two_of_four"),
+            .warmup_steps = 1,
+            .measured_steps = 1};
+  const Sample host = run_cell(cell, 5, "");
+  cell.device = Spec::parse("meta(capacity=1GiB)");
+  const Sample meta = run_cell(cell, 5, "");
+  EXPECT_EQ(host.ledger.requested.overall_peak, meta.ledger.requested.overall_peak);
+  EXPECT_EQ(host.ledger.reserved.overall_peak, meta.ledger.reserved.overall_peak);
+}
+
+TEST(TwoOfFour, says_where_there_are_no_groups_and_refuses_a_step_that_never_comes) {
+  const Program program = testing::tiny_residual_net(2, 10);
+  EXPECT_THROW(apply_pass<PruningStrategy>(program, Spec::parse("two_of_four")), NotSupported);
+  EXPECT_THROW(apply_pass<PruningStrategy>(testing::tiny_residual_net(2, 12),
+                                           Spec::parse("two_of_four(begin=0)")),
+               InputError);
+}
+
+TEST(TwoOfFour, that_never_begins_makes_the_cell_invalid) {
+  Cell cell{.workload = Spec::parse(kResNet),
+            .device = Spec::parse("host(capacity=1GiB)"),
+            .rules = "onednn",
+            .allocator = Spec("bfc"),
+            .pruning = Spec::parse("two_of_four(begin=100)"),
+            .warmup_steps = 1,
+            .measured_steps = 1};
+  const Sample sample = run_cell(cell, 5, "");
+  EXPECT_EQ(sample.status, SampleStatus::invalid);
+  EXPECT_THAT(sample.reason, ::testing::HasSubstr("no weight is zero"));
+}
+
+TEST(HostKernel, of_two_of_four_agrees_with_the_reference_where_magnitudes_are_equal) {
+  std::mt19937_64 random(testing::test_seed());
+  Program program{.name = "masks"};
+  ProgramBuilder build(program);
+  const Shape shape = {7, 8, 3, 2};
+  const auto weight = build.persistent("weight", shape, Role::weight, {});
+  const auto mask = build.persistent("mask", shape, Role::statistic, {});
+  const auto steps = build.persistent("steps", {1}, Role::statistic, {});
+  build.emit("two_of_four_mask", "choose", {weight, mask, steps}, {{"begin", std::int64_t{3}}},
+             {mask});
+  PersistentLayouts layouts;
+  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::Tensors tensors(host.program());
+  testing::fill_randomly(host.program(), tensors, random, 2);
+  for (double& w : tensors[weight]) w = static_cast<double>(random() % 5) - 2;
+  for (const double step : {2.0, 3.0, 4.0}) {
+    tensors[steps] = {step};
+    host.write_all(tensors);
+    host.run_and_judge();
+    if (::testing::Test::HasFatalFailure()) return;
+  }
 }
 
 TEST(HostKernel, of_masks_agrees_with_the_reference) {

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "harness/base/error.h"
+#include "harness/program/conditional.h"
 
 namespace headroom::testing {
 namespace {
@@ -351,6 +352,24 @@ void magnitude_mask(const Run& r) {
     r.in(1)[i] = r.in(0)[i] != 0 && std::abs(r.in(0)[i]) >= sizes[pruned] ? 1 : 0;
 }
 
+void two_of_four_mask(const Run& r) {
+  if (r.in(2)[0] != static_cast<double>(r.op.integer("begin"))) return;
+  const auto columns = static_cast<std::size_t>(r.shape(0)[1]);
+  std::size_t apart = 1;  // of neighbours along the second dimension
+  for (std::size_t d = 2; d < r.shape(0).size(); ++d)
+    apart *= static_cast<std::size_t>(r.shape(0)[d]);
+  const auto size = [&](std::size_t e) { return std::abs(r.in(0)[e]); };
+  for (std::size_t e = 0; e < r.in(0).size(); ++e) {
+    const std::size_t place = e / apart % columns % 4;
+    int ahead = 0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const std::size_t other = e - place * apart + k * apart;
+      ahead += size(other) > size(e) || (size(other) == size(e) && k < place) ? 1 : 0;
+    }
+    r.in(1)[e] = ahead < 2 ? 1 : 0;
+  }
+}
+
 void apply_mask(const Run& r) {
   for (std::size_t i = 0; i < r.in(0).size(); ++i) r.in(0)[i] *= r.in(1)[i];
 }
@@ -371,6 +390,24 @@ void scale_gradient(const Run& r) {
   for (double& g : r.in(0)) g *= r.in(1)[0];
 }
 
+void check_gradients(const Run& r) {
+  double& overflow = r.out(0)[0];
+  for (std::size_t i = 1; i < r.op.inputs.size(); ++i)
+    for (const double g : r.in(i)) overflow = std::isfinite(g) ? overflow : 1;
+  r.out(1)[0] = 1 / r.in(0)[0];
+}
+
+void adjust_loss_scale(const Run& r) {
+  double &scale = r.in(1)[0], &good_steps = r.in(2)[0], &skipped = r.in(3)[0];
+  const bool overflow = r.in(0)[0] != 0;
+  good_steps = overflow ? 0 : good_steps + 1;
+  skipped += overflow ? 1 : 0;
+  if (overflow) scale *= r.op.number("backoff");
+  if (good_steps < static_cast<double>(r.op.integer("growth_interval"))) return;
+  scale *= r.op.number("growth");
+  good_steps = 0;
+}
+
 void adam(const Run& r) {
   const double b1 = r.op.number("beta1"), b2 = r.op.number("beta2"), steps = r.in(4)[0];
   for (std::size_t i = 0; i < r.in(0).size(); ++i) {
@@ -383,6 +420,55 @@ void adam(const Run& r) {
     w -= r.op.number("learning_rate") *
          (mean / (std::sqrt(square) + r.op.number("epsilon")) + r.op.number("weight_decay") * w);
   }
+}
+
+// Rows and columns as sums, as the paper writes them; the op keeps means.
+void adafactor(const Run& r) {
+  const bool factored = r.op.inputs.size() == 5;
+  Tensor &w = r.in(0), &g = r.in(1);
+  const std::size_t rows = factored ? static_cast<std::size_t>(r.shape(0)[0]) : 1;
+  const std::size_t columns = w.size() / rows;
+  const double t = r.in(r.op.inputs.size() - 1)[0];
+  const double b = 1 - std::pow(t, -r.op.number("decay_rate"));
+  Tensor squares(w.size());
+  const auto decay = [&](double old, double now) { return b * old + (1 - b) * now; };
+  const auto squared = [&](std::size_t e) { return g[e] * g[e] + r.op.number("epsilon1"); };
+  if (factored) {
+    Tensor row_sums(rows), column_sums(columns);
+    for (std::size_t e = 0; e < w.size(); ++e) {
+      row_sums[e / columns] += squared(e);
+      column_sums[e % columns] += squared(e);
+    }
+    double total = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto n = static_cast<double>(columns);
+      row_sums[i] = decay(n * r.in(2)[i], row_sums[i]);
+      r.in(2)[i] = row_sums[i] / n;
+      total += row_sums[i];
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const auto n = static_cast<double>(rows);
+      column_sums[j] = decay(n * r.in(3)[j], column_sums[j]);
+      r.in(3)[j] = column_sums[j] / n;
+    }
+    for (std::size_t e = 0; e < w.size(); ++e)
+      squares[e] = row_sums[e / columns] * column_sums[e % columns] / total;
+  } else {
+    for (std::size_t e = 0; e < w.size(); ++e)
+      squares[e] = r.in(2)[e] = decay(r.in(2)[e], squared(e));
+  }
+  const auto rms = [](const Tensor& x) {
+    double sum = 0;
+    for (const double e : x) sum += e * e / static_cast<double>(x.size());
+    return std::sqrt(sum);
+  };
+  Tensor update(w.size());
+  for (std::size_t e = 0; e < w.size(); ++e) update[e] = g[e] / std::sqrt(squares[e]);
+  const double clip = std::max(1.0, rms(update) / r.op.number("clip_threshold"));
+  const double rate = r.op.integer("relative") == 1 ? std::max(r.op.number("epsilon2"), rms(w)) *
+                                                          std::min(1e-2, std::pow(t, -0.5))
+                                                    : r.op.number("learning_rate");
+  for (std::size_t e = 0; e < w.size(); ++e) w[e] -= rate * update[e] / clip;
 }
 
 void count_step(const Run& r) { r.in(0)[0] += 1; }
@@ -587,12 +673,17 @@ void cast(const Run& r) {
   Tensor& y = r.out(0);
   const DType type = r.program.value(r.op.outputs[0]).dtype;
   for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] = type == DType::bf16 ? rounded_to_bf16(r.in(0)[i]) : r.in(0)[i];
+    y[i] = type == DType::bf16  ? rounded_to_bf16(r.in(0)[i])
+           : type == DType::f16 ? rounded_to_f16(r.in(0)[i])
+                                : r.in(0)[i];
 }
 
 const std::map<std::string, void (*)(const Run&)>& kinds() {
   static const std::map<std::string, void (*)(const Run&)> kinds = {
       {"accumulate", accumulate},
+      {"adjust_loss_scale", adjust_loss_scale},
+      {"check_gradients", check_gradients},
+      {"adafactor", adafactor},
       {"adam", adam},
       {"count_labels", count_labels},
       {"divide", divide},
@@ -644,6 +735,7 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
       {"tanh", tanh},
       {"tanh_backward", tanh_backward},
       {"transposed_convolution", transposed_convolution},
+      {"two_of_four_mask", two_of_four_mask},
       {"update_statistics", update_statistics},
   };
   return kinds;
@@ -654,7 +746,8 @@ const std::map<std::string, void (*)(const Run&)>& kinds() {
 void reference_run(const Program& program, const Op& op, Tensors& tensors) {
   const auto found = kinds().find(op.kind);
   if (found == kinds().end()) throw Error("the reference does not know " + op.kind);
-  found->second({program, op, tensors});
+  if (is_conditional(op) && tensors[op.inputs.back()][0] != 0) return;
+  found->second({program, unconditional(op), tensors});
 }
 
 void reference_run(const Program& program, Tensors& tensors) {
@@ -666,6 +759,14 @@ double rounded_to_bf16(double x) {
   if (x == 0) return x;
   const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7);
   return std::nearbyint(x / unit) * unit;
+}
+
+// Of 11 bits, or of the multiples of 2^-24 near zero.
+double rounded_to_f16(double x) {
+  if (x == 0) return x;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -14) - 10);
+  const double rounded = std::nearbyint(x / unit) * unit;
+  return std::abs(rounded) > 65504 ? std::copysign(HUGE_VAL, x) : rounded;
 }
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
@@ -700,7 +801,7 @@ void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& ra
     Tensor& tensor = tensors[id];
     tensor.resize(static_cast<std::size_t>(element_count(value.shape)));
     const bool positive = value.name.ends_with("variance") || value.name.ends_with("square") ||
-                          value.name.ends_with("steps");
+                          value.name.ends_with("steps") || value.name.ends_with("loss_scale");
     for (double& x : tensor) {
       if (value.dtype == DType::s32) x = static_cast<double>(label(random));
       if (value.dtype == DType::f32)

@@ -32,6 +32,8 @@ void reference_run(const Program& program, Tensors& tensors);
 
 // The nearest number that bf16 holds; x must lie in its range.
 double rounded_to_bf16(double x);
+// That f16 holds; infinite from 65520 on.
+double rounded_to_f16(double x);
 
 // Philox4x32-10 of Salmon et al. 2011, one counter at a time.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
@@ -42,7 +44,7 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 std::uint64_t test_seed();
 
 // Gives every input and persistent value fresh contents that an exact float holds: normal for
-// f32, a class below `classes` for s32 labels, positive for variances, squares and steps.
+// f32, a class below `classes` for s32 labels, positive for variances, squares, steps and loss scales.
 void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& random,
                    std::int64_t classes);
 

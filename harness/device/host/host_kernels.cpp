@@ -9,6 +9,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/host/kernels/kernel.h"
+#include "harness/program/conditional.h"
 #include "harness/program/lowering.h"
 #include "harness/program/onednn/layout.h"
 #include "harness/program/onednn/library_op.h"
@@ -21,10 +22,14 @@ using Maker = host::Kernel (*)(const Op&, const Program&);
 Maker maker_of(const Op& op) {
   static const std::map<std::string_view, Maker> own_loops = {
       {"accumulate", host::make_accumulate},
+      {"adafactor", host::make_adafactor},
       {"adam", host::make_adam},
+      {"adam8bit", host::make_adam8bit},
+      {"adjust_loss_scale", host::make_adjust_loss_scale},
       {"apply_mask", host::make_apply_mask},
       {"add", host::make_add},
       {"causal_softmax", host::make_causal_softmax},
+      {"check_gradients", host::make_check_gradients},
       {"clip_factor", host::make_clip_factor},
       {"count_correct", host::make_count_correct},
       {"count_labels", host::make_count_labels},
@@ -54,6 +59,7 @@ Maker maker_of(const Op& op) {
       {"softmax_cross_entropy", host::make_cross_entropy},
       {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
       {"touch", host::make_touch},
+      {"two_of_four_mask", host::make_two_of_four_mask},
       {"update_statistics", host::make_update_statistics},
   };
   if (onednn::library_role(op.kind) != onednn::LibraryRole::none) return host::make_library;
@@ -63,10 +69,20 @@ Maker maker_of(const Op& op) {
   return found->second;
 }
 
+host::Kernel kernel_of(const Op& op, const Program& lowered) {
+  if (!is_conditional(op)) return maker_of(op)(op, lowered);
+  const Op always = unconditional(op);
+  return [kernel = maker_of(always)(always, lowered)](const OpBuffers& buffers) {
+    const auto operands = buffers.inputs.first(buffers.inputs.size() - 1);
+    if (*host::floats(buffers.inputs.back()) != 0) return;
+    kernel({.inputs = operands, .outputs = buffers.outputs, .workspace = buffers.workspace});
+  };
+}
+
 class HostProgram : public CompiledProgram {
  public:
   explicit HostProgram(const Program& lowered) {
-    for (const Op& op : lowered.ops) kernels_.push_back(maker_of(op)(op, lowered));
+    for (const Op& op : lowered.ops) kernels_.push_back(kernel_of(op, lowered));
   }
   void run(std::size_t op_index, const OpBuffers& buffers) override { kernels_[op_index](buffers); }
 

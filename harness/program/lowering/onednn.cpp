@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "harness/base/error.h"
@@ -26,6 +27,18 @@ struct Wishes {
   Layouts inputs;
   Layouts outputs;
 };
+
+// Of kinds whose operands lie as the first one does, element by element: how many do; the others
+// are plain, and all results lie as the first operand. 0 for other kinds.
+std::size_t operands_like_first(std::string_view kind) {
+  static const std::map<std::string_view, std::size_t> kinds = {
+      {"adafactor", 2},           {"adam", 4},           {"adam8bit", 2},
+      {"apply_mask", 2},          {"divide", 1},         {"leaky_relu", 1},
+      {"leaky_relu_backward", 2}, {"magnitude_mask", 2}, {"relu", 1},
+      {"relu_backward", 2},       {"sgd_momentum", 3},   {"two_of_four_mask", 2}};
+  const auto found = kinds.find(kind);
+  return found == kinds.end() ? 0 : found->second;
+}
 
 class Lowering {
  public:
@@ -55,10 +68,6 @@ class Lowering {
     constexpr auto kWide = static_cast<unsigned>(dnnl_cpu_isa_avx512_core);
     const bool wide = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kWide) == kWide;
     for (const Value& value : source_.values) {
-      if (value.dtype == DType::f16)
-        throw NotSupported(
-            "oneDNN 2 trains in f32 and bf16 on a CPU, not in f16: take device meta with rules "
-            "dense");
       if (value.dtype == DType::bf16 && !wide)
         throw NotSupported(
             "oneDNN computes bf16 on CPUs with AVX-512 only, which this one has not: take device "
@@ -138,13 +147,10 @@ class Lowering {
 
   // The kinds that the host computes with loops of its own.
   Wishes wishes_of_own_loops(const Op& op) const {
-    if (op.kind == "relu" || op.kind == "relu_backward" || op.kind == "leaky_relu" ||
-        op.kind == "leaky_relu_backward" || op.kind == "sgd_momentum")
-      return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
-    if (op.kind == "apply_mask") return wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
-    if (op.kind == "magnitude_mask") {
+    if (const std::size_t operands = operands_like_first(op.kind); operands > 0) {
       Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
-      wishes.inputs[2] = plain(op.inputs[2]);  // the count of steps
+      for (std::size_t i = operands; i < op.inputs.size(); ++i)
+        wishes.inputs[i] = plain(op.inputs[i]);
       return wishes;
     }
     if (op.kind == "masked") {
@@ -162,17 +168,7 @@ class Lowering {
       if (op.inputs.size() == 3) wishes.inputs[2] = plain(op.inputs[2]);
       return wishes;
     }
-    if (op.kind == "divide") {
-      Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
-      wishes.inputs[1] = plain(op.inputs[1]);
-      return wishes;
-    }
-    if (op.kind == "adam") {
-      Wishes wishes = wish_all(op, [&](ValueId) { return actual(op.inputs[0]); });
-      wishes.inputs[4] = plain(op.inputs[4]);  // the count of steps
-      return wishes;
-    }
-    if (op.kind == "clip_factor" || op.kind == "scale_gradient")
+    if (op.kind == "check_gradients" || op.kind == "clip_factor" || op.kind == "scale_gradient")
       return wish_all(op, [&](ValueId id) { return actual(id); });
     if (op.kind == "add") {
       const bool first_is_plain = actual(op.inputs[0]) == plain(op.inputs[0]);

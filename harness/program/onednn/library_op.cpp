@@ -42,7 +42,34 @@ const std::map<std::string_view, Kind>& kinds() {
   return kinds;
 }
 
+bool is_f16(const Layout& layout) { return layout.data_type() == dnnl::memory::data_type::f16; }
+
+Layouts widened(Layouts layouts) {
+  for (Layout& layout : layouts) {
+    if (!is_f16(layout)) continue;
+    const bool chosen = layout.data.format_kind != dnnl_format_kind_any;
+    layout = chosen ? in_type(layout, DType::f32) : freed(layout, dnnl::memory::data_type::f32);
+  }
+  return layouts;
+}
+
+void narrow(std::vector<LibraryOperand>& operands, const Layouts& wanted) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!is_f16(wanted[i])) continue;
+    operands[i].seen = operands[i].of_primitive();
+    operands[i].layout = in_type(operands[i].layout, DType::f16);
+  }
+}
+
 }  // namespace
+
+Bytes LibraryOp::workspace_bytes() const {
+  Bytes bytes = descriptor.query_md(dnnl::query::scratchpad_md).get_size();
+  for (const auto* operands : {&inputs, &outputs})
+    for (const LibraryOperand& operand : *operands)
+      if (operand.is_emulated()) bytes = copy_begin(bytes) + operand.of_primitive().get_size();
+  return bytes;
+}
 
 LibraryRole library_role(std::string_view kind) {
   const auto found = kinds().find(kind);
@@ -52,7 +79,10 @@ LibraryRole library_role(std::string_view kind) {
 LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
                    const std::vector<Layout>& outputs) {
   try {
-    return kinds().at(op.kind).describe(op, inputs, outputs);
+    LibraryOp described = kinds().at(op.kind).describe(op, widened(inputs), widened(outputs));
+    narrow(described.inputs, inputs);
+    narrow(described.outputs, outputs);
+    return described;
   } catch (const dnnl::error& error) {
     throw DeviceError(
         fmt::format("{} ({}): oneDNN has no implementation: {}", op.name, op.kind, error.what()));

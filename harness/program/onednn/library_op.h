@@ -19,6 +19,8 @@ struct LibraryOperand {
   Layout seen = {};         // how the primitive strides through it, where that is not `layout`
 
   const Layout& of_primitive() const { return seen.data.ndims == 0 ? layout : seen; }
+  // Kept in f16, computed in f32 on a copy in the workspace.
+  bool is_emulated() const { return layout.data_type() == dnnl::memory::data_type::f16; }
 };
 
 struct LibraryOp {
@@ -26,9 +28,8 @@ struct LibraryOp {
   std::vector<LibraryOperand> inputs;   // in the op's order
   std::vector<LibraryOperand> outputs;  // in the op's order
 
-  Bytes workspace_bytes() const {
-    return descriptor.query_md(dnnl::query::scratchpad_md).get_size();
-  }
+  // The library's scratchpad, then a copy of each emulated operand, inputs first.
+  Bytes workspace_bytes() const;
 };
 
 // Whether the library computes this kind, and whether it may choose all of its layouts (otherwise
@@ -36,7 +37,11 @@ struct LibraryOp {
 enum class LibraryRole { none, follows, chooses };
 LibraryRole library_role(std::string_view kind);
 
-// `inputs` and `outputs` in the op's order. Throws DeviceError naming the op when the library
+// Where the next copy in a workspace begins.
+inline Bytes copy_begin(Bytes end_of_last) { return align_up(end_of_last, 64); }
+
+// `inputs` and `outputs` in the op's order; f16, which oneDNN 2 does not compute with on CPUs, is
+// emulated. Throws DeviceError naming the op when the library
 // refuses.
 LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
                    const std::vector<Layout>& outputs);

@@ -21,6 +21,20 @@ std::vector<Value> infer_magnitude_mask(const Op& op, std::span<const Value> inp
   return {made(inputs[0].shape, Role::workspace)};
 }
 
+std::vector<Value> infer_two_of_four(const Op& op, std::span<const Value> inputs) {
+  require(inputs.size() == 3, "takes weight, mask and steps, not {} operands", inputs.size());
+  const Shape& shape = inputs[0].shape;
+  require_operands(inputs, {{"weight", shape.size()}, {"mask", shape.size()}, {"steps", 1}});
+  require(shape.size() >= 2 && shape[1] % 4 == 0,
+          "groups of four run along the second dimension, but '{}' is {}", inputs[0].name,
+          to_string(shape));
+  require_shape(inputs[1], "mask", shape);
+  require_shape(inputs[2], "steps", {1});
+  require_mutates(op, {1});
+  op.integer("begin");
+  return {};
+}
+
 std::vector<Value> infer_apply_mask(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 2, "takes weight and mask, not {} operands", inputs.size());
   const std::size_t rank = inputs[0].shape.size();
@@ -45,6 +59,13 @@ const bool magnitude_mask = Registry<OpDefinition>::instance().add(
                 "..., end the mask becomes 0 for the share of smallest magnitudes and for zeros, "
                 "else 1; the share goes from initial to final along a cubic",
      .infer = infer_magnitude_mask});
+
+const bool two_of_four_mask = Registry<OpDefinition>::instance().add(
+    {.name = "two_of_four_mask",
+     .summary = "weight, mask, steps[1]: in the step begin the mask becomes 1 for the two largest "
+                "magnitudes of each four neighbours along the second dimension (of equal ones the "
+                "first), else 0",
+     .infer = infer_two_of_four});
 
 const bool apply_mask =
     Registry<OpDefinition>::instance().add({.name = "apply_mask",

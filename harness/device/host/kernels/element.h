@@ -14,6 +14,11 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
+// IEEE half precision: 5 bits of exponent, 11 of precision.
+struct F16 {
+  std::uint16_t bits;
+};
+
 [[gnu::always_inline]] inline float load(float element) { return element; }
 [[gnu::always_inline]] inline float load(Bf16 element) {
   return std::bit_cast<float>(std::uint32_t{element.bits} << 16U);
@@ -28,6 +33,30 @@ struct Bf16 {
   element.bits = static_cast<std::uint16_t>((x != x ? quiet : rounded) >> 16U);
 }
 
+// Exponents and fractions move to their places in a float, and the difference between the biases
+// is multiplied in, which also makes subnormal numbers normal. Processors without an instruction
+// for it do the same in vectors.
+[[gnu::always_inline]] inline float load(F16 element) {
+  const std::uint32_t magnitude = (element.bits & 0x7FFFU) << 13U;
+  const auto number = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
+  const std::uint32_t not_finite = (element.bits & 0x7C00U) == 0x7C00U ? 0x7F800000U : 0U;
+  return std::bit_cast<float>(number | not_finite | (element.bits & 0x8000U) << 16U);
+}
+// Rounded to nearest, ties to even; from 65520 on infinite; NaN stays NaN.
+[[gnu::always_inline]] inline void store(F16& element, float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  const std::uint32_t rounded = magnitude + 0xFFFU + ((magnitude >> 13U) & 1U);
+  const std::uint32_t normal = (rounded - 0x38000000U) >> 13U;
+  // Beside 1/2 the last place of a float is that of the subnormal numbers: adding rounds to it.
+  const auto beside_half =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3F000000U;
+  const std::uint32_t finite = magnitude < 0x38800000U ? beside_half : normal;
+  const std::uint32_t not_finite = magnitude > 0x7F800000U ? 0x7E00U : 0x7C00U;
+  element.bits = static_cast<std::uint16_t>((magnitude < 0x47800000U ? finite : not_finite) |
+                                            (bits >> 16U & 0x8000U));
+}
+
 template <typename T>
 const T* elements(const std::byte* data) {
   return reinterpret_cast<const T*>(data);
@@ -40,6 +69,7 @@ T* elements(std::byte* data) {
 // Returns make(T{}) for the type T in which the value is kept. Lowering lets no other through.
 template <typename Make>
 auto for_type_of(const Value& value, Make make) {
+  if (value.dtype == DType::f16) return make(F16{});
   return value.dtype == DType::bf16 ? make(Bf16{}) : make(float{});
 }
 

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
+#include "harness/device/host/kernels/parallel.h"
 #include "harness/program/onednn/library_op.h"
 
 namespace headroom::host {
@@ -15,6 +17,34 @@ dnnl::stream& stream() {
   static dnnl::stream stream(onednn::engine());
   return stream;
 }
+
+HEADROOM_VECTORISED void widen(const F16* __restrict from, float* __restrict to, std::size_t begin,
+                               std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) to[i] = load(from[i]);
+}
+
+HEADROOM_VECTORISED void narrow(const float* __restrict from, F16* __restrict to, std::size_t begin,
+                                std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) store(to[i], from[i]);
+}
+
+// An operand in f16 and the copy of it that the library computes with, padding included.
+struct Emulated {
+  std::size_t operand, count;
+  Bytes begin;  // of the copy, in the workspace
+
+  void copy_in(const OpBuffers& buffers) const {
+    in_parallel(count, [&](std::size_t first, std::size_t last) {
+      widen(elements<F16>(buffers.inputs[operand]), floats(buffers.workspace + begin), first, last);
+    });
+  }
+  void copy_out(const OpBuffers& buffers) const {
+    in_parallel(count, [&](std::size_t first, std::size_t last) {
+      narrow(floats(buffers.workspace + begin), elements<F16>(buffers.outputs[operand]), first,
+             last);
+    });
+  }
+};
 
 // A primitive with its arguments laid out once, so that a step only changes addresses that moved.
 // The C interface is used because the C++ one builds a map and a vector at each execution.
@@ -26,6 +56,9 @@ class LibraryKernel {
     for (const auto& operand : described.outputs) outputs_.push_back(bind(operand));
     const auto scratchpad = described.descriptor.query_md(dnnl::query::scratchpad_md);
     if (scratchpad.get_size() > 0) workspace_ = bind({DNNL_ARG_SCRATCHPAD, scratchpad});
+    Bytes end = scratchpad.get_size();
+    emulate(described.inputs, emulated_inputs_, end);
+    emulate(described.outputs, emulated_outputs_, end);
     arguments_.insert(arguments_.end(), unread_arguments_.begin(), unread_arguments_.end());
   }
 
@@ -33,10 +66,17 @@ class LibraryKernel {
     for (std::size_t i = 0; i < inputs_.size(); ++i) point(inputs_[i], buffers.inputs[i]);
     for (std::size_t i = 0; i < outputs_.size(); ++i) point(outputs_[i], buffers.outputs[i]);
     if (workspace_ != kNone) point(workspace_, buffers.workspace);
+    for (const Emulated& emulated : emulated_inputs_) {
+      emulated.copy_in(buffers);
+      point(inputs_[emulated.operand], buffers.workspace + emulated.begin);
+    }
+    for (const Emulated& emulated : emulated_outputs_)
+      point(outputs_[emulated.operand], buffers.workspace + emulated.begin);
     const dnnl_status_t status = dnnl_primitive_execute(
         primitive_.get(), stream().get(), static_cast<int>(arguments_.size()), arguments_.data());
     if (status != dnnl_success)
       throw DeviceError(fmt::format("oneDNN's {} failed with status {}", name_, int{status}));
+    for (const Emulated& emulated : emulated_outputs_) emulated.copy_out(buffers);
   }
 
  private:
@@ -50,6 +90,16 @@ class LibraryKernel {
     if (operand.unread_argument != 0)
       unread_arguments_.push_back({operand.unread_argument, memories_.back().get()});
     return arguments_.size() - 1;
+  }
+
+  static void emulate(const std::vector<onednn::LibraryOperand>& operands,
+                      std::vector<Emulated>& emulated, Bytes& end) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].is_emulated()) continue;
+      const Bytes bytes = operands[i].of_primitive().get_size();
+      emulated.push_back({i, bytes / sizeof(float), onednn::copy_begin(end)});
+      end = emulated.back().begin + bytes;
+    }
   }
 
   void point(std::size_t index, std::byte* address) {
@@ -66,6 +116,7 @@ class LibraryKernel {
   std::vector<std::byte*> addresses_;
   std::vector<std::size_t> inputs_, outputs_;  // indices into arguments_
   std::size_t workspace_ = kNone;
+  std::vector<Emulated> emulated_inputs_, emulated_outputs_;
 };
 
 void check_planned(const Op& op, const std::vector<onednn::LibraryOperand>& described,

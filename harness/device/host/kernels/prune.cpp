@@ -1,9 +1,11 @@
 // Masks over weights, in whatever layout the weight has: padding holds zeros and stays so.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
+#include "harness/program/onednn/places.h"
 
 namespace headroom::host {
 namespace {
@@ -70,6 +72,33 @@ Kernel make_magnitude_mask(const Op& op, const Program& program) {
     in_parallel(count, [&](std::size_t begin, std::size_t end) {
       keep_from(weight, threshold, floats(buffers.inputs[1]), begin, end);
     });
+  };
+}
+
+Kernel make_two_of_four_mask(const Op& op, const Program& program) {
+  const Value& value = program.value(op.inputs[0]);
+  const onednn::MatrixPlaces places = onednn::matrix_places(value);
+  const auto begin_step = static_cast<double>(op.integer("begin"));
+  // Between neighbours along the second dimension lie all positions of the later ones.
+  const std::size_t apart = places.columns.size() / static_cast<std::size_t>(value.shape[1]);
+  return [=](const OpBuffers& buffers) {
+    if (*floats(buffers.inputs[2]) != begin_step) return;
+    const float* weight = floats(buffers.inputs[0]);
+    float* mask = floats(buffers.inputs[1]);
+    in_parallel(places.rows.size(), row_grain(places.columns.size()),
+                [&](std::size_t begin, std::size_t end) {
+                  for (std::size_t i = begin; i < end; ++i)
+                    for (std::size_t j = 0; j < places.columns.size(); ++j) {
+                      if (j / apart % 4 != 0) continue;
+                      std::array<std::size_t, 4> group;
+                      for (std::size_t k = 0; k < 4; ++k)
+                        group[k] = places.rows[i] + places.columns[j + k * apart];
+                      std::stable_sort(group.begin(), group.end(), [&](auto a, auto b) {
+                        return std::abs(weight[a]) > std::abs(weight[b]);
+                      });
+                      for (std::size_t k = 0; k < 4; ++k) mask[group[k]] = k < 2 ? 1.0F : 0.0F;
+                    }
+                });
   };
 }
 
