@@ -1,7 +1,6 @@
 #include "strategies/allocator/best_fit_index.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "harness/base/error.h"
 
@@ -63,8 +62,9 @@ inline std::size_t BestFitIndex::first_of_row(const Range& range, Bytes size, Ad
   while (found < range.count && before(range.row[found], size, address)) ++found;
   for (std::size_t i = found + 1; i < range.count; ++i) {
     const Entry& entry = range.row[i];
-    const bool better = !before(entry, size, address) & in_order(entry, range.row[found]);
-    found = better ? i : found;
+    const bool serves = !before(entry, size, address);
+    const bool comes_first = in_order(entry, range.row[found]);
+    found = (serves & comes_first) ? i : found;
   }
   return found;
 }
