@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "harness/base/error.h"
@@ -29,6 +30,8 @@ RequestList requests_of(const Trace& trace) {
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i];
     if (event.kind == EventKind::alloc || event.kind == EventKind::oom) {
+      if (event.requested > std::numeric_limits<Bytes>::max() - live_bytes)
+        throw InputError(fmt::format("event {}: more bytes are live than can be counted", i));
       const std::uint32_t block = list.blocks++;
       ask(Request::Kind::alloc, event, block);
       live_bytes += event.requested;

@@ -7,8 +7,12 @@
 namespace headroom {
 namespace {
 
+// Without branches: which entries of a row are searched for cannot be predicted.
 bool before(const BestFitIndex::Entry& entry, Bytes size, Address address) {
-  return entry.size != size ? entry.size < size : entry.address < address;
+  return (entry.size < size) | ((entry.size == size) & (entry.address < address));
+}
+bool in_order(const BestFitIndex::Entry& a, const BestFitIndex::Entry& b) {
+  return before(a, b.size, b.address);
 }
 
 }  // namespace
@@ -36,27 +40,45 @@ void BestFitIndex::update_mark(std::size_t range) {
     occupied_[range / 64] &= ~(std::uint64_t{1} << (range % 64));
 }
 
-void BestFitIndex::insert(const Entry& entry) {
-  const std::size_t index = range_of(entry.size);
+void BestFitIndex::insert(Bytes size, Address address, std::uint32_t handle) {
+  const std::size_t index = range_of(size);
   Range& range = ranges_[index];
   mark(index);
-  if (range.uses_tree()) return range.tree->insert(entry);
+  if (range.uses_tree()) return range.tree->insert({size, address, handle});
   if (range.count == kRowEntries) {
     if (!range.tree) range.tree = std::make_unique<SortedEntries>();
     for (const Entry& each : range.row) range.tree->insert(each);
     range.count = 0;
-    return range.tree->insert(entry);
+    return range.tree->insert({size, address, handle});
   }
-  std::size_t position = range.count++;
-  for (; position > 0 && !before(range.row[position - 1], entry.size, entry.address); --position)
-    range.row[position] = range.row[position - 1];
-  range.row[position] = entry;
+  Entry& added = range.row[range.count++];
+  added.size = size;
+  added.address = address;
+  added.handle = handle;
+}
+
+inline std::size_t BestFitIndex::first_of_row(const Range& range, Bytes size, Address address) {
+  std::size_t found = 0;
+  while (found < range.count && before(range.row[found], size, address)) ++found;
+  for (std::size_t i = found + 1; i < range.count; ++i) {
+    const Entry& entry = range.row[i];
+    const bool serves = !before(entry, size, address);
+    const bool comes_first = in_order(entry, range.row[found]);
+    found = (serves & comes_first) ? i : found;
+  }
+  return found;
+}
+
+std::size_t BestFitIndex::last_of_row(const Range& range) {
+  const auto end = range.row.begin() + static_cast<std::ptrdiff_t>(range.count);
+  return static_cast<std::size_t>(std::max_element(range.row.begin(), end, in_order) -
+                                  range.row.begin());
 }
 
 void BestFitIndex::remove_from_row(std::size_t index, std::size_t position) {
   Range& range = ranges_[index];
   --range.count;
-  for (; position < range.count; ++position) range.row[position] = range.row[position + 1];
+  if (position != range.count) range.row[position] = range.row[range.count];
   if (range.count == 0) update_mark(index);
 }
 
@@ -88,12 +110,11 @@ bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
       after_removal_from_tree(index);
       return true;
     }
-    for (std::size_t i = 0; i < range.count; ++i) {
-      if (range.row[i].size < size) continue;
-      taken = range.row[i];
-      remove_from_row(index, i);
-      return true;
-    }
+    const std::size_t position = first_of_row(range, size, 0);
+    if (position == range.count) continue;
+    taken = range.row[position];
+    remove_from_row(index, position);
+    return true;
   }
   return false;
 }
@@ -106,8 +127,9 @@ bool BestFitIndex::take_largest(Entry& taken) {
     range.tree->take_largest(taken);
     after_removal_from_tree(index);
   } else {
-    taken = range.row[range.count - 1];
-    remove_from_row(index, range.count - 1);
+    const std::size_t position = last_of_row(range);
+    taken = range.row[position];
+    remove_from_row(index, position);
   }
   return true;
 }
@@ -120,13 +142,19 @@ bool BestFitIndex::find_from(Bytes size, Address address, Entry& found) const {
       if (range.tree->find_from(size, address, found)) return true;
       continue;
     }
-    for (std::size_t i = 0; i < range.count; ++i) {
-      if (before(range.row[i], size, address)) continue;
-      found = range.row[i];
-      return true;
-    }
+    const std::size_t position = first_of_row(range, size, address);
+    if (position == range.count) continue;
+    found = range.row[position];
+    return true;
   }
   return false;
+}
+
+std::vector<BestFitIndex::Entry> BestFitIndex::sorted_row(const Range& range) {
+  std::vector<Entry> row(range.row.begin(),
+                         range.row.begin() + static_cast<std::ptrdiff_t>(range.count));
+  std::sort(row.begin(), row.end(), in_order);
+  return row;
 }
 
 std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
@@ -137,8 +165,8 @@ std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
       const std::vector<Entry> some = range.tree->entries();
       all.insert(all.end(), some.begin(), some.end());
     } else {
-      all.insert(all.end(), range.row.begin(),
-                 range.row.begin() + static_cast<std::ptrdiff_t>(range.count));
+      const std::vector<Entry> some = sorted_row(range);
+      all.insert(all.end(), some.begin(), some.end());
     }
   }
   return all;
@@ -152,8 +180,9 @@ std::vector<BestFitIndex::Entry> BestFitIndex::largest_entries(std::size_t count
       const std::vector<Entry> some = range.tree->largest_entries(count - largest.size());
       largest.insert(largest.end(), some.begin(), some.end());
     }
-    for (std::size_t i = range.count; i > 0 && largest.size() < count; --i)
-      largest.push_back(range.row[i - 1]);
+    const std::vector<Entry> row = sorted_row(range);
+    for (std::size_t i = row.size(); i > 0 && largest.size() < count; --i)
+      largest.push_back(row[i - 1]);
   }
   return largest;
 }
@@ -162,7 +191,7 @@ Bytes BestFitIndex::largest() const {
   const std::size_t index = last_range();
   if (index == kNone) return 0;
   const Range& range = ranges_[index];
-  return range.uses_tree() ? range.tree->largest() : range.row[range.count - 1].size;
+  return range.uses_tree() ? range.tree->largest() : range.row[last_of_row(range)].size;
 }
 
 }  // namespace headroom

@@ -1,7 +1,7 @@
 // Free blocks ordered by (size, address): the order in which best-fit allocators search. Four
-// ranges of size a power of two, each a short sorted row and, where it grows long, a tree; a bitmap
-// finds the next range that is not empty. A few nanoseconds while rows are short, logarithmically
-// many comparisons when there are millions.
+// ranges of size a power of two, each a short row in no order and, where it grows long, a tree; a
+// bitmap finds the next range that is not empty. A few nanoseconds while rows are short,
+// logarithmically many comparisons when there are millions.
 #pragma once
 
 #include <array>
@@ -19,7 +19,9 @@ class BestFitIndex {
  public:
   using Entry = SortedEntries::Entry;
 
-  void insert(const Entry& entry);
+  // Fields travel in registers: an entry read back as a whole just after it was written in parts
+  // makes the processor wait.
+  void insert(const Entry& entry) { insert(entry.size, entry.address, entry.handle); }
   // The entry must be there.
   void erase(Bytes size, Address address);
   // Takes out the smallest entry of at least `size`, at the lowest address among equals.
@@ -60,11 +62,17 @@ class BestFitIndex {
     const Bytes part = (size >> (power - kRangeBits)) & ((Bytes{1} << kRangeBits) - 1);
     return (std::size_t{power} << kRangeBits) + part;
   }
+  void insert(Bytes size, Address address, std::uint32_t handle);
   // The first range from `from` on that is not empty, and the last; kNone when there is none.
   std::size_t next_range(std::size_t from) const;
   std::size_t last_range() const;
   void mark(std::size_t range) { occupied_[range / 64] |= std::uint64_t{1} << (range % 64); }
   void update_mark(std::size_t range);
+  // The place in the row of the first entry not before (size, address), range.count where there is
+  // none; and of the largest, where there is one.
+  static std::size_t first_of_row(const Range& range, Bytes size, Address address);
+  static std::size_t last_of_row(const Range& range);
+  static std::vector<Entry> sorted_row(const Range& range);
   void remove_from_row(std::size_t range, std::size_t position);
   void after_removal_from_tree(std::size_t range);
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "harness/base/error.h"
 #include "tests/unit/trace_builder.h"
 
@@ -31,6 +33,12 @@ TEST(Requests, ask_again_for_what_was_refused_and_give_it_back_at_once) {
   EXPECT_EQ(list.requests[2].kind, Request::Kind::free);
   EXPECT_EQ(list.requests[2].block, list.requests[1].block);
   EXPECT_EQ(list.peak_live_bytes, 2 * kMiB + 100);
+}
+
+TEST(Requests, refuse_more_live_bytes_than_can_be_counted) {
+  TraceBuilder build;
+  build.alloc(1, 0, 1000).alloc(2, 4096, std::numeric_limits<Bytes>::max());
+  EXPECT_THROW(requests_of(build.trace()), InputError);
 }
 
 TEST(Requests, refuse_a_free_of_what_is_not_live) {

@@ -2,148 +2,99 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <tuple>
+
+#include "harness/memory/planning/skyline.h"
+#include "harness/memory/planning/unplaced_buffers.h"
 
 namespace headroom {
 namespace {
 
-// The buffers placed so far, found by the time they live in. A segment tree over all buffers in
-// order of their beginning; a leaf holds its buffer's end once that is placed, a node the latest
-// end below it.
-class PlacedBuffers {
- public:
-  explicit PlacedBuffers(const std::vector<PlanBuffer>& buffers) : buffers_(buffers) {
-    by_start_.resize(buffers.size());
-    std::iota(by_start_.begin(), by_start_.end(), std::size_t{0});
-    std::stable_sort(by_start_.begin(), by_start_.end(), [&](std::size_t a, std::size_t b) {
-      return buffers[a].lower < buffers[b].lower;
-    });
-    rank_.resize(buffers.size());
-    for (std::size_t i = 0; i < by_start_.size(); ++i) rank_[by_start_[i]] = i;
-    while (leaves_ < buffers.size()) leaves_ *= 2;
-    latest_end_.assign(2 * leaves_, std::numeric_limits<std::int64_t>::min());
+// Low keys go first.
+std::tuple<double, double, double> key_of(const PlanBuffer& buffer, PlanOrder order) {
+  const auto size = static_cast<double>(buffer.size);
+  const auto start = static_cast<double>(buffer.lower);
+  const auto end = static_cast<double>(buffer.upper);
+  const double life = end - start;
+  switch (order) {
+    case PlanOrder::start:
+      return {start, -size, -life};
+    case PlanOrder::end:
+      return {-end, -size, -life};
+    case PlanOrder::lifetime:
+      return {-life, -size, start};
+    case PlanOrder::area:
+      return {-size * life, -size, start};
+    case PlanOrder::size:
+      break;
   }
-
-  void place(std::size_t buffer) {
-    std::size_t node = leaves_ + rank_[buffer];
-    for (; node > 0; node /= 2)
-      latest_end_[node] = std::max(latest_end_[node], buffers_[buffer].upper);
-  }
-
-  template <typename Visit>
-  void overlapping(const PlanBuffer& wanted, const Visit& visit) const {
-    descend(1, wanted, visit);
-  }
-
- private:
-  template <typename Visit>
-  void descend(std::size_t node, const PlanBuffer& wanted, const Visit& visit) const {
-    if (latest_end_[node] <= wanted.lower) return;
-    if (node >= leaves_) {
-      const std::size_t buffer = by_start_[node - leaves_];
-      if (buffers_[buffer].lower < wanted.upper) visit(buffer);
-      return;
-    }
-    descend(2 * node, wanted, visit);
-    // All on the right begin no earlier than the first of them.
-    const std::size_t first_right = first_leaf(2 * node + 1);
-    if (first_right < by_start_.size() && buffers_[by_start_[first_right]].lower < wanted.upper)
-      descend(2 * node + 1, wanted, visit);
-  }
-
-  std::size_t first_leaf(std::size_t node) const {
-    while (node < leaves_) node *= 2;
-    return node - leaves_;
-  }
-
-  const std::vector<PlanBuffer>& buffers_;
-  std::vector<std::size_t> by_start_, rank_;
-  std::size_t leaves_ = 1;
-  std::vector<std::int64_t> latest_end_;
-};
-
-struct Taken {
-  Bytes start;
-  Bytes end;
-};
-
-// Where `wanted` goes among what is taken at some time of its life.
-Bytes choose_offset(const PlanBuffer& wanted, std::vector<Taken>& taken, GapChoice choice) {
-  std::sort(taken.begin(), taken.end(),
-            [](const Taken& a, const Taken& b) { return a.start < b.start; });
-  Bytes floor = 0;  // the end of everything so far
-  Bytes chosen = 0;
-  Bytes smallest_gap = std::numeric_limits<Bytes>::max();
-  for (const Taken& next : taken) {
-    const Bytes offset = align_up(floor, wanted.alignment);
-    if (offset + wanted.size <= next.start) {
-      if (choice == GapChoice::first) return offset;
-      if (next.start - floor < smallest_gap) {
-        smallest_gap = next.start - floor;
-        chosen = offset;
-      }
-    }
-    floor = std::max(floor, next.end);
-  }
-  return smallest_gap == std::numeric_limits<Bytes>::max() ? align_up(floor, wanted.alignment)
-                                                           : chosen;
+  return {-size, -life, start};
 }
 
+// Of those that need a place.
 std::vector<std::size_t> ordered(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
-  std::vector<std::size_t> indices(buffers.size());
-  std::iota(indices.begin(), indices.end(), std::size_t{0});
-  const auto rank = [&](std::size_t i) {
-    const PlanBuffer& buffer = buffers[i];
-    const auto size = static_cast<double>(buffer.size);
-    const auto life = static_cast<double>(buffer.upper - buffer.lower);
-    const auto start = static_cast<double>(buffer.lower);
-    switch (order) {
-      case PlanOrder::size:
-        return std::tuple(-size, -life, start);
-      case PlanOrder::area:
-        return std::tuple(-size * life, -size, start);
-      case PlanOrder::lifetime:
-        return std::tuple(-life, -size, start);
-      case PlanOrder::start:
-        break;
-    }
-    return std::tuple(start, -size, -life);
-  };
-  std::stable_sort(indices.begin(), indices.end(),
-                   [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  std::vector<std::pair<std::tuple<double, double, double>, std::size_t>> keyed;
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].size > 0 && buffers[i].lower < buffers[i].upper)
+      keyed.emplace_back(key_of(buffers[i], order), i);
+  std::sort(keyed.begin(), keyed.end());
+  std::vector<std::size_t> indices;
+  indices.reserve(keyed.size());
+  for (const auto& [key, i] : keyed) indices.push_back(i);
   return indices;
+}
+
+Skyline flat_above(const std::vector<PlanBuffer>& buffers) {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = std::numeric_limits<std::int64_t>::min();
+  for (const PlanBuffer& buffer : buffers) {
+    begin = std::min(begin, buffer.lower);
+    end = std::max(end, buffer.upper);
+  }
+  return {begin, end};
 }
 
 }  // namespace
 
-Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order, GapChoice gap) {
-  PlacedBuffers placed(buffers);
-  Offsets offsets(buffers.size());
-  std::vector<Taken> taken;
-  for (const std::size_t i : ordered(buffers, order)) {
-    taken.clear();
-    placed.overlapping(buffers[i], [&](std::size_t other) {
-      taken.push_back({offsets[other], offsets[other] + buffers[other].size});
-    });
-    offsets[i] = choose_offset(buffers[i], taken, gap);
-    placed.place(i);
+Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
+  const std::vector<std::size_t> indices = ordered(buffers, order);
+  std::vector<PlanBuffer> in_order;
+  in_order.reserve(indices.size());
+  for (const std::size_t i : indices) in_order.push_back(buffers[i]);
+
+  Offsets offsets(buffers.size(), 0);
+  UnplacedBuffers unplaced(in_order);
+  Skyline skyline = flat_above(in_order);
+  for (std::size_t placed = 0; placed < in_order.size();) {
+    const Skyline::Span low = skyline.lowest();
+    const std::uint32_t next = unplaced.first_within(low.begin, low.end);
+    if (next == UnplacedBuffers::kNone) {
+      skyline.level(low);
+      continue;
+    }
+    const PlanBuffer& buffer = in_order[next];
+    const Bytes offset = align_up(low.height, buffer.alignment);
+    offsets[indices[next]] = offset;
+    skyline.raise(buffer.lower, buffer.upper, offset + buffer.size);
+    unplaced.remove(next);
+    ++placed;
   }
   return offsets;
 }
 
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers) {
+  const Bytes bound = peak_live_bytes(buffers);
   Offsets best;
   Bytes lowest = std::numeric_limits<Bytes>::max();
+  // Steps of training nest, which suits these two: they often reach the bound.
   for (const PlanOrder order :
-       {PlanOrder::size, PlanOrder::area, PlanOrder::lifetime, PlanOrder::start}) {
-    for (const GapChoice gap : {GapChoice::best, GapChoice::first}) {
-      Offsets offsets = plan_greedily(buffers, order, gap);
-      if (const Bytes height = makespan(buffers, offsets); height < lowest) {
-        lowest = height;
-        best = std::move(offsets);
-      }
+       {PlanOrder::start, PlanOrder::end, PlanOrder::lifetime, PlanOrder::area, PlanOrder::size}) {
+    Offsets offsets = plan_greedily(buffers, order);
+    if (const Bytes height = makespan(buffers, offsets); height < lowest) {
+      lowest = height;
+      best = std::move(offsets);
     }
+    if (lowest <= bound) break;
   }
   return best;
 }

@@ -1,11 +1,13 @@
 // Offline planning by search: finds a plan within a capacity where one exists and time allows, also
 // where no order of greedy placement does.
 //
-// Method: depth-first over canonical plans, as MiniMalloc does it (Moffitt 2023, "MiniMalloc: A
-// Lightweight Memory Allocator for Hardware-Accelerated Machine Learning"): buffers are placed in
-// order of their offsets, each as low as those before it let it; a branch ends when some moment's
-// unplaced buffers no longer fit above what lies there; parts that no longer share a moment are
-// solved apart. Here several static orders take turns with growing budgets, later ones shuffled.
+// Method: depth-first over plans in which nothing could be pushed down, a buffer at a time on top
+// of those below it; what a branch implies in every section prunes it (partial_plan.h), and parts
+// that no longer share a moment are solved apart, as in MiniMalloc (Moffitt 2023, "MiniMalloc: A
+// Lightweight Memory Allocator for Hardware-Accelerated Machine Learning"). Unlike there, a buffer
+// stands where it can be placed or above, and the one asked about next is where the fewest ways to
+// go on are left. Several static orders break ties in turn with growing budgets, later ones
+// shuffled.
 #pragma once
 
 #include <chrono>
