@@ -44,3 +44,8 @@ def test_it_runs_and_writes_its_report(
     assert outcome.code == 0, outcome.errors
     assert Path(outcome.last_line) == headroom.only_run() / "report.html"
     assert "share/headroom" in headroom("doctor").output
+
+
+def test_it_brings_its_completion(installed: Path) -> None:
+    completion = installed.parent.parent / "share" / "bash-completion" / "completions" / "headroom"
+    assert "complete -o default -F _headroom headroom" in completion.read_text()
