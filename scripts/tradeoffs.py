@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "strategies" / "README.md"
-CARD = "a100-80gb"
+CARD = "v100-16gb"
 WORKLOADS = {
     "BERT-base, 32 × 128": "bert(size=base,batch=32,sequence=128)",
     "ResNet-50, 64 × 224²": "resnet(preset=paper,depth=50,batch=64)",

@@ -85,7 +85,7 @@ def test_optimizers_are_planned_side_by_side(headroom: Headroom) -> None:
 
 
 def test_what_a_strategy_computes_again_is_counted_and_what_does_nothing_is_said(headroom: Headroom) -> None:
-    result = planned(headroom, TINY, "--device", "256MiB", "-a", "allocator=malloc", "-a", "checkpointing=none",
+    result = planned(headroom, TINY, "--device", "4GiB", "-a", "allocator=malloc", "-a", "checkpointing=none",
                      "-a", "checkpointing=every(n=1)", "-a", "checkpointing=selective")
     plain, every, selective = result["plans"]
     again = every["ops_per_step"] - plain["ops_per_step"]
@@ -97,7 +97,7 @@ def test_what_a_strategy_computes_again_is_counted_and_what_does_nothing_is_said
 
 
 def test_a_budget_too_small_is_refused_with_the_smallest_that_would_do(headroom: Headroom) -> None:
-    arguments = [TINY, "--device", "256MiB", "-a", "allocator=malloc", "-a"]
+    arguments = [TINY, "--device", "4GiB", "-a", "allocator=malloc", "-a"]
     outcome = headroom("plan", *arguments, "checkpointing=optimal(budget=64KiB)")
     assert outcome.code == 2
     found = re.search(r"budget=(\d+) or more", outcome.errors)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <map>
 #include <set>
 
@@ -257,8 +258,10 @@ bool judge(const Draw& drawn, std::mt19937_64& random) {
 
   DoubleSteps steps{plan, host.persistent(), drawn.net().open_data(drawn.seed)};
   DoubleSteps plain_steps{plain, plain_host.persistent(), net.open_data(drawn.seed)};
+  auto parameters = drawn.plain().cell.optimizer.parameters();
+  parameters.erase("clip_norm");
   Cell unclipped;
-  unclipped.optimizer = Spec(drawn.cell.optimizer.name());
+  unclipped.optimizer = Spec(drawn.cell.optimizer.name(), parameters);
   const TrainingPlan bare = plan_training(net, unclipped, "dense");
   DoubleSteps step{bare, plain_steps.persistent, net.open_data(drawn.seed)};
   step.step();
@@ -299,6 +302,7 @@ TEST(AnyStackOfPasses, gives_the_derivatives_of_the_loss_and_takes_on_host_what_
   constexpr int kRounds = 25;
   std::mt19937_64 random(testing::test_seed());
   int judged = 0;
+  std::set<std::string> left_out;
   for (int draws = 0; judged < kRounds; ++draws) {
     ASSERT_LT(draws, 10 * kRounds) << "nearly everything is refused";
     const Draw drawn = draw(random);
@@ -307,9 +311,13 @@ TEST(AnyStackOfPasses, gives_the_derivatives_of_the_loss_and_takes_on_host_what_
       judged += judge(drawn, random) ? 1 : 0;
     } catch (const NotSupported&) {  // the pairs are tested below
       continue;
+    } catch (const Error& error) {  // states in few bits have rounding, and tests, of their own
+      if (!std::string(error.what()).starts_with("the reference does not know")) throw;
+      left_out.insert(error.what());
     }
     if (::testing::Test::HasFailure()) return;
   }
+  for (const std::string& why : left_out) std::cout << "left out: " << why << "\n";
 }
 
 template <typename Strategy>
