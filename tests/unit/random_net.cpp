@@ -188,7 +188,9 @@ class Samples final : public BatchSource {
     for (std::size_t at = 0; at < bytes.size(); at += 4) {
       const float real = normal(random);
       auto whole = static_cast<std::int32_t>(random() % kClasses);
-      if (traits_.ignored_labels && value.name == "labels" && random() % 3 == 0) whole = -1;
+      // One in four always counts: a batch without any label has no mean.
+      const bool counts = sample_ % 4 == 1 || random() % 3 != 0;
+      if (traits_.ignored_labels && value.name == "labels" && !counts) whole = -1;
       std::memcpy(bytes.data() + at,
                   value.dtype == DType::f32 ? static_cast<const void*>(&real) : &whole, 4);
     }
