@@ -46,7 +46,8 @@ struct ProgramPass {
   // What is missing in the lowered Program of a step for a result under this name to count
   // ("" = engaged). May be empty: nothing can be.
   std::function<std::string(const Program& lowered, const Spec&)> why_not_lowered = nullptr;
-  // What is not as it was without it, but for memory and time; "" = nothing is, bit for bit.
+  // What is not as it was without it, but for memory and time. "": nothing, bit for bit, in
+  // checkpointing and execution; not stated elsewhere.
   std::string breaks = {};
 };
 

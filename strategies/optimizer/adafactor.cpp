@@ -74,7 +74,8 @@ const bool registered = Registry<OptimizerStrategy>::instance().add(
      .examples = {"adafactor", "adafactor(learning_rate=0.001)"},
      .apply = apply_adafactor,
      .refuses = optimizer::refusals(),
-     .why_not_engaged = why_not_factored});
+     .why_not_engaged = why_not_factored,
+     .breaks = "the update follows a rule of its own, without momentum"});
 
 }  // namespace
 }  // namespace headroom

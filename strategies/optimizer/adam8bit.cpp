@@ -68,7 +68,8 @@ const bool registered = Registry<OptimizerStrategy>::instance().add(
      .examples = {"adam8bit(min_8bit_size=1000)", "adam8bit(min_8bit_size=0)"},
      .apply = apply_adam8bit,
      .refuses = optimizer::refusals(),
-     .why_not_engaged = why_not_8bit});
+     .why_not_engaged = why_not_8bit,
+     .breaks = "both moments are rounded to 8 bits after every step"});
 
 }  // namespace
 }  // namespace headroom

@@ -43,7 +43,10 @@ const bool registered = Registry<PrecisionStrategy>::instance().add(
          [](const Program& lowered, const Spec&) {
            const std::string why = why_not_mixed_precision(lowered, DType::f16);
            return why.empty() ? loss_scaling::why_not_guarded(lowered) : why;
-         }});
+         },
+     .breaks =
+         "products and activations are rounded to 11 bits; a step whose gradients overflow is "
+         "left out"});
 
 }  // namespace
 }  // namespace headroom

@@ -58,7 +58,8 @@ const bool registered = Registry<PruningStrategy>::instance().add(
      .parameters = {"begin"},
      .examples = {"two_of_four"},
      .apply = check_groups,
-     .finish = add_masking});
+     .finish = add_masking,
+     .breaks = "half of the weights are zero that would not be"});
 
 }  // namespace
 }  // namespace headroom

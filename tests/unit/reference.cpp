@@ -324,6 +324,7 @@ void accumulate(const Run& r) {
 }
 
 void divide(const Run& r) {
+  if (r.in(1)[0] == 0) return;
   for (double& x : r.in(0)) x /= r.in(1)[0];
 }
 

@@ -202,6 +202,21 @@ TEST(HostKernel, of_gradient_sums_agrees_with_the_reference) {
     });
 }
 
+TEST(HostKernel, of_a_mean_over_no_label_at_all_leaves_the_sum) {
+  Program program{.name = "mean"};
+  ProgramBuilder build(program);
+  const auto sum = build.persistent("sum", {3}, Role::gradient, {Fill::constant, 0});
+  const auto labels = build.input("labels", {2}, DType::s32);
+  const auto count = build.emit_one("count_labels", "count", {labels});
+  build.emit("divide", "sum.divide", {sum, count}, {}, {sum});
+  PersistentLayouts layouts;
+  testing::HostRun host(lower(program, "onednn", layouts));
+  host.write(sum, {0, 0, 0});
+  host.write(labels, {-1, -1});
+  host.run();
+  EXPECT_EQ(host.read(sum), (testing::Tensor{0, 0, 0}));
+}
+
 TEST(HostKernel, of_the_loss_leaves_out_rows_without_a_label) {
   Program program{.name = "loss"};
   ProgramBuilder build(program);

@@ -67,7 +67,9 @@ std::vector<Value> infer_divide(const Op& op, std::span<const Value> inputs) {
 }
 
 const bool divide = Registry<OpDefinition>::instance().add(
-    {.name = "divide", .summary = "x, divisor[1]: x = x / divisor", .infer = infer_divide});
+    {.name = "divide",
+     .summary = "x, divisor[1]: x = x / divisor; as it is where divisor is 0",
+     .infer = infer_divide});
 
 const bool adam = Registry<OpDefinition>::instance().add(
     {.name = "adam",

@@ -92,7 +92,8 @@ Kernel make_accumulate(const Op& op, const Program& program) {
 
 Kernel make_divide(const Op& op, const Program& program) {
   return [count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
-    const float divisor = *floats(buffers.inputs[1]);
+    const float counted = *floats(buffers.inputs[1]);
+    const float divisor = counted == 0 ? 1 : counted;  // a sum over nothing stays 0
     in_parallel(count, [&](std::size_t begin, std::size_t end) {
       divide(floats(buffers.inputs[0]), divisor, begin, end);
     });
