@@ -12,7 +12,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/validator.h"
 #include "harness/program/lowering.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom {
 namespace {

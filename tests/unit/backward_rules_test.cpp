@@ -9,7 +9,7 @@
 
 #include "harness/base/registry.h"
 #include "tests/unit/finite_differences.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {

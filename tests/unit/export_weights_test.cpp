@@ -12,7 +12,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/scenario.h"
 #include "harness/run/workload.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom {
 namespace {

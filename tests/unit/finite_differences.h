@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom::testing {
 

@@ -15,7 +15,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/trainer.h"
 #include "tests/unit/branching_net.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom {
 namespace {

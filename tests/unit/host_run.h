@@ -12,7 +12,7 @@
 #include "harness/device/device.h"
 #include "harness/program/in_place.h"
 #include "harness/program/program.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom::testing {
 

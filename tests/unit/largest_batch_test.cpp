@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom {
 namespace {

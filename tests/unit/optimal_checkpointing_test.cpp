@@ -15,7 +15,7 @@
 #include "strategies/checkpointing/held.h"
 #include "strategies/checkpointing/regions.h"
 #include "tests/unit/random_net.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 
 namespace headroom {
 namespace {

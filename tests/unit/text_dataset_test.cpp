@@ -14,7 +14,7 @@
 #include <random>
 
 #include "harness/base/error.h"
-#include "tests/unit/reference.h"
+#include "tests/unit/reference/reference.h"
 #include "workloads/data/masked_text_batches.h"
 
 namespace headroom {

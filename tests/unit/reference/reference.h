@@ -44,7 +44,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 std::uint64_t test_seed();
 
 // Gives every input and persistent value fresh contents that an exact float holds: normal for
-// f32, a class below `classes` for s32 labels, positive for variances, squares, steps and loss scales.
+// f32, a class below `classes` for s32 labels, positive for variances, squares, steps and loss
+// scales.
 void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& random,
                    std::int64_t classes);
 

@@ -1,0 +1,36 @@
+// What the files of the reference share: one op at work, and which kinds each file judges.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "tests/unit/reference/reference.h"
+
+namespace headroom::testing {
+
+using Index = std::int64_t;
+
+// What one op reads and writes.
+struct Run {
+  const Program& program;
+  const Op& op;
+  Tensors& tensors;
+
+  const Shape& shape(std::size_t i) const { return program.value(op.inputs[i]).shape; }
+  const Shape& out_shape(std::size_t i) const { return program.value(op.outputs[i]).shape; }
+  Tensor& in(std::size_t i) const { return tensors[op.inputs[i]]; }
+  Tensor& out(std::size_t i) const {
+    Tensor& tensor = tensors[op.outputs[i]];
+    tensor.assign(static_cast<std::size_t>(element_count(out_shape(i))), 0.0);
+    return tensor;
+  }
+};
+
+using Kinds = std::map<std::string, void (*)(const Run&)>;
+Kinds image_kinds();   // convolution, normalisation over a batch, pooling
+Kinds dense_kinds();   // linear layers and losses
+Kinds text_kinds();    // rows, attention, activations, dropout; and what only moves values
+Kinds update_kinds();  // what changes weights and states
+
+}  // namespace headroom::testing
