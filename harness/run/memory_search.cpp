@@ -85,7 +85,8 @@ class Search {
 MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators, int points,
                            const std::function<void(const Spec& allocator)>& begin) {
   require_searchable(cell);
-  if (const auto missing = unsupported_sample(cell)) throw NotSupported(missing->reason);
+  if (const auto missing = unsupported_sample(cell))
+    throw NotSupported(fmt::format("{}: {}", cell.device.to_string(), missing->reason));
   MemorySearch result;
   result.cell = cell;
   result.steps = cell.warmup_steps + cell.measured_steps;
