@@ -1,4 +1,5 @@
-// The command line as plain structs; only options.cpp and arguments/ know the library that parses it.
+// The command line as plain structs; only options.cpp and arguments/ know the library that parses
+// it.
 #pragma once
 
 #include <chrono>
@@ -156,10 +157,11 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
-                             PlanOptions, SearchOptions, LeaksOptions, ReportOptions, WatchOptions, DoctorOptions,
-                             CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
-                             SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+using Command =
+    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
+                 SearchOptions, LeaksOptions, ReportOptions, WatchOptions, DoctorOptions,
+                 CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions, SelftestOptions,
+                 SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
