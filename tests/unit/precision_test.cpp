@@ -143,6 +143,7 @@ Outcome computed(const Program& step, std::uint64_t seed) {
 
 TEST_P(SixteenBits, gives_nearly_the_loss_and_the_gradients_of_fp32) {
   if (!missing(GetParam()).empty()) GTEST_SKIP() << missing(GetParam());
+  int judged = 0;
   for (const Program& network : every_network()) {
     const Outcome exact = computed(step_of(network, "fp32"), testing::test_seed());
     const Outcome rounded = computed(step_of(network, GetParam()), testing::test_seed());
@@ -154,12 +155,16 @@ TEST_P(SixteenBits, gives_nearly_the_loss_and_the_gradients_of_fp32) {
         all.push_back(gradient[i]);
         difference.push_back(rounded.gradients.at(name)[i] - gradient[i]);
       }
+    // A draw whose units are all dead has gradients of rounding errors only.
+    if (norm(all) < 1e-6) continue;
+    ++judged;
     // Each rounding is off by 2^-9 or 2^-12 at most; normalising a handful of numbers magnifies
     // that. Another draw of weights is off by more than 1.
     EXPECT_NEAR(rounded.loss, exact.loss, 0.05 * (1 + exact.loss));
     EXPECT_LT(norm(difference), 0.25 * norm(all));
     EXPECT_GT(norm(difference), 0) << "nothing was rounded";
   }
+  EXPECT_GT(judged, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, SixteenBits,
