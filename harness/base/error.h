@@ -17,7 +17,7 @@ enum class ExitCode : int {
   verdict_changed = 11,
   not_calibrated = 12,
   over_budget = 13,  // watch --budget: the process tree passed it
-  leak_found = 14,   // watch --fail-on leak
+  leak_found = 14,   // watch and leaks, with --fail-on leak
   internal = 70,
   interrupted = 130,  // Ctrl-C; the run can be resumed
 };
