@@ -8,6 +8,7 @@
 #include "harness/memory/allocator.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/sample_process.h"
+#include "harness/run/training_plan.h"
 #include "harness/run/trials.h"
 
 namespace headroom {
@@ -97,9 +98,14 @@ MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators
     result.device = {.capacity = device->memory().capacity(),
                      .granule = device->memory().granule()};
   }
-  result.batch = make_micro_batch_workload(cell)->batch_size();
+  const auto workload = make_micro_batch_workload(cell);
+  result.batch = workload->batch_size();
   BatchRequests requests(cell, 1);
   const RequestList* asked = requests.of(result.batch);
+  if (asked == nullptr) {
+    plan_training(*workload, cell, cell.rules);  // says why
+    throw Error("a batch was refused that can be planned");
+  }
   result.peak_live_bytes = asked->peak_live_bytes;
   result.last_batch_by_live_bytes = find_last_batch(result.batch, [&](std::int64_t batch) {
     const RequestList* list = requests.of(batch);

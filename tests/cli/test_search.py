@@ -69,3 +69,10 @@ def test_a_device_that_is_not_here_says_what_it_would_need(headroom: Headroom) -
     outcome = headroom("search", TINY, "--device", "cuda", "-a", "allocator=caching")
     assert outcome.code == 2
     assert "cuda" in outcome.errors
+
+
+def test_strategies_that_exclude_each_other_are_refused_with_the_reason(headroom: Headroom) -> None:
+    outcome = headroom("search", TINY, "--device", "1GiB", "-a", "allocator=caching",
+                       "-a", "execution=eager", "-a", "optimizer=sgd(step=in_backward)")
+    assert outcome.code == 2
+    assert "eager" in outcome.errors and "step=in_backward" in outcome.errors
