@@ -28,9 +28,14 @@ struct Steps {
 };
 
 Steps steps_of(Trace trace, const std::optional<int>& warmup) {
+  int first = 0;
   int last = 0;
-  for (const TraceEvent& event : trace.events) last = std::max(last, event.step);
-  if (last > 1)
+  for (const TraceEvent& event : trace.events) {
+    first = std::min(first, event.step);
+    last = std::max(last, event.step);
+  }
+  // More steps than events are no steps of training, whatever a foreign file calls them.
+  if (last > 1 && first >= 0 && static_cast<std::size_t>(last) <= trace.events.size())
     return {.trace = std::move(trace),
             .own = true,
             .count = last,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -64,6 +65,16 @@ def test_a_history_that_tells_no_steps_apart_is_looked_at_in_windows(headroom: H
     found = told(headroom, headroom.write("history.txt", "\n".join(lines) + "\n"))
     assert not found["steps_are_the_historys_own"]
     assert found["live_bytes"]["verdict"] == "leak"
+
+
+@pytest.mark.parametrize("step", [-5, 2_147_483_647])
+def test_steps_that_cannot_be_steps_of_training_are_not_taken_for_them(headroom: Headroom, step: int) -> None:
+    frames = [{"filename": "step", "line": step, "name": ""}]
+    events = [{"action": "alloc", "addr": 4096 * i, "size": 512, "stream": 0, "frames": frames}
+              for i in range(1, 200)]
+    (headroom.place / "snapshot.pickle").write_bytes(
+        pickle.dumps({"segments": [], "device_traces": [events]}))
+    assert not told(headroom, "snapshot.pickle")["steps_are_the_historys_own"]
 
 
 def test_a_leak_fails_only_when_asked_to(headroom: Headroom, traces: dict[str, str]) -> None:
