@@ -119,13 +119,19 @@ def disagreement(losses, expected):
     return max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses, expected, strict=True))
 
 
-def headroom_sample(cell, seed):
-    """Seconds and loss of each step of one fresh Headroom process. Reading the batch is left out:
-    the peer finds it in memory."""
+def headroom_json(cell, seed):
+    """The sample of one fresh Headroom process."""
     request = {"cell": cell, "seed": seed, "trace_path": ""}
     sample = json.loads(run([HEADROOM, "sample", json.dumps(request)]))
     if sample["status"] != "ok":
         sys.exit(f"headroom: {sample['status']}: {sample['reason']}")
+    return sample
+
+
+def headroom_sample(cell, seed):
+    """Seconds and loss of each step of one fresh Headroom process. Reading the batch is left out:
+    the peer finds it in memory."""
+    sample = headroom_json(cell, seed)
     times = zip(sample["step_time_ns"], sample["stall_time_ns"], strict=True)
     return {"step_seconds": [(step - stall) / 1e9 for step, stall in times], "loss": sample["loss"]}
 
@@ -154,6 +160,19 @@ def check_gradients(model, state, threads):
     ]
     if wrong:
         sys.exit(f"Gradients off, and PyTorch's own error: {', '.join(wrong)}: not the same training.")
+
+
+def report_memory(model, cell, seed, state, threads):
+    """Prints the peak of live bytes of both over three steps: an exact count, not a time."""
+    ours = headroom_json({**cell, "warmup_steps": 1, "measured_steps": 2}, seed)
+    ours = ours["memory"]["requested_bytes"]["overall_peak"]
+    script = [Path(__file__).parent / "pytorch_steps.py", model.module, state]
+    command = ["/usr/bin/python3", *script, "--steps", 3, "--threads", threads, "--memory"]
+    theirs = json.loads(run(command))["peak_live_bytes"]
+    print(
+        f"Peak of live bytes: Headroom {ours / 2**20:.1f} MiB, PyTorch {theirs / 2**20:.1f} MiB "
+        f"({ours / theirs:.3f} of PyTorch's)."
+    )
 
 
 def centre(ratios):
@@ -200,7 +219,7 @@ def report(samples, warmup, batch, expected):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/peer", description=__doc__.splitlines()[0])
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5)")
+    parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5); 0: no times")
     parser.add_argument("--batch", type=int, help="default: the model's")
     parser.add_argument("--image", type=int, help="pixels of a ResNet (default: the model's)")
     parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")
@@ -229,6 +248,7 @@ def main():
         run([*export, "--seed", options.seed, "--steps", steps, "--out", state])
         manifest = json.loads((Path(state) / "manifest.json").read_text())
         check_gradients(model, state, options.threads)
+        report_memory(model, cell, options.seed, state, options.threads)
         tuned = tuned_environment(options.threads)
 
         def peer(environment, *flags):
@@ -240,6 +260,8 @@ def main():
             "PyTorch, tuned": peer(tuned),
             **{f"PyTorch, tuned, {flag[2:]}": peer(tuned, flag) for flag in model.layouts},
         }
+        if options.blocks == 0:
+            return
         samples = measure(arms, options.blocks, options.warmup, random.Random(options.seed))
     expected = [step["loss"] for step in manifest["steps"]][:COMPARED_LOSSES]
     if not report(samples, options.warmup, batch, expected):

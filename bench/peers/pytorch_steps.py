@@ -3,10 +3,12 @@
 
 Reads the folder that `headroom export-state` wrote (initial weights, the batch of each step, the
 loss of each step), trains on the same batches and prints one JSON object: seconds and loss of
-every step. `scripts/peer` runs it in fresh processes, interleaved with Headroom's own.
+every step. `scripts/peer` runs it in fresh processes, interleaved with Headroom's own. With
+--memory it times nothing and prints the peak of live bytes instead.
 """
 
 import argparse
+import itertools
 import json
 import time
 
@@ -34,6 +36,29 @@ def train(turns, batches, steps, memory_format):
     return seconds, losses
 
 
+def peak_live_bytes(model, train_steps):
+    """The most bytes of tensors alive at once while `train_steps()` runs: what the model holds
+    before, and every tensor PyTorch's profiler saw made and freed. Scratch that libraries take
+    behind PyTorch's back is not in it."""
+    weights = itertools.chain(model.parameters(), model.buffers())  # tied ones once
+    held = sum(each.numel() * each.element_size() for each in weights)
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profile:
+        train_steps()
+    sizes = []  # (time, bytes), negative where a tensor is freed
+
+    def collect(events):
+        for event in events:
+            if hasattr(event.extra_fields, "alloc_size"):
+                sizes.append((event.start_time_ns, event.extra_fields.alloc_size))
+            collect(event.children)
+
+    collect(profile.profiler.kineto_results.experimental_event_tree())
+    changes = [size for _, size in sorted(sizes, key=lambda each: each[0])]
+    return held + max(itertools.accumulate(changes, initial=0))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", help="module of this folder")
@@ -41,6 +66,7 @@ def main():
     parser.add_argument("--steps", type=int, help="steps to train (default: those exported)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--channels-last", action="store_true", help="NHWC activations and weights")
+    parser.add_argument("--memory", action="store_true", help="peak of live bytes, no times")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     memory_format = torch.channels_last if arguments.channels_last else torch.contiguous_format
@@ -50,6 +76,10 @@ def main():
     turns = exported.training(model)
     batches = [exported.batch(step) for step in range(len(exported.manifest["steps"]))]
     steps = arguments.steps or len(batches)
+    if arguments.memory:
+        peak = peak_live_bytes(model, lambda: train(turns, batches, steps, memory_format))
+        print(json.dumps({"torch": torch.__version__, "peak_live_bytes": peak}))
+        return
     seconds, losses = train(turns, batches, steps, memory_format)
     print(json.dumps({"torch": torch.__version__, "step_seconds": seconds, "loss": losses}))
 
