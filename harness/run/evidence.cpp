@@ -131,8 +131,11 @@ void compare_exactly(Finding& finding, double baseline, double treatment, bool a
   finding.reason_code = "exact";
 }
 
-// Both arms of a pair are left out when the machine was slow beside either.
-void collect_differences(Finding& finding, const SampleTable& table,
+// A slow machine takes longer; it holds no other bytes and finds no other leaks.
+bool is_of_time(const Metric& metric) { return metric.unit == "ns" || metric.unit == "1/s"; }
+
+// Of times, both arms of a pair are left out when the machine was slow beside either.
+void collect_differences(Finding& finding, const SampleTable& table, const Metric& metric,
                          const SampleTable::ByBlock& baseline, const Values& baseline_values,
                          const SampleTable::ByBlock& treatment, const Values& treatment_values,
                          bool alone) {
@@ -141,7 +144,7 @@ void collect_differences(Finding& finding, const SampleTable& table,
     if (!alone && partner == baseline_values.by_block.end()) continue;
     const bool disturbed =
         table.disturbed(*treatment.at(block)) || (!alone && table.disturbed(*baseline.at(block)));
-    if (disturbed) {
+    if (disturbed && is_of_time(metric)) {
       ++finding.excluded;
       continue;
     }
@@ -275,7 +278,7 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
     return finding;
   }
   finding.demoted = should_be_exact;
-  collect_differences(finding, table, baseline_samples, baseline_values, treatment_samples,
+  collect_differences(finding, table, metric, baseline_samples, baseline_values, treatment_samples,
                       treatment_values, alone);
   const bool finite = std::all_of(finding.differences.begin(), finding.differences.end(),
                                   [](double d) { return std::isfinite(d); });
