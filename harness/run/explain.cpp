@@ -23,7 +23,7 @@ std::string sweep_of(const std::string& experiment) {
   return experiment.find('=') == std::string::npos ? experiment : experiment.substr(0, axis);
 }
 
-// "S02/v100-16gb (17 points), S02/a100 (9 points) and 4 more (20 pairs in all)".
+// "S02/v100-16gb (17 points), S02/a100 (9 points) and 4 more; 20 pairs in all".
 std::string data_of(const Json& verdict) {
   std::vector<std::pair<std::string, std::set<std::string>>> sweeps;
   std::size_t pairs = 0;
@@ -44,7 +44,7 @@ std::string data_of(const Json& verdict) {
                         : fmt::format("{} ({} points)", sweep, experiments.size()));
   std::string text = fmt::format("{}", fmt::join(names, ", "));
   if (more > 0) text += fmt::format(" and {} more", more);
-  if (pairs > 0) text += fmt::format(" ({} pairs in all)", pairs);
+  if (pairs > 0) text += fmt::format("; {} pairs in all", pairs);
   return text;
 }
 
