@@ -27,7 +27,7 @@ std::string read_file(const std::filesystem::path& file) {
   if (!stream) fail(file, "read");
   // In pieces: files below /proc have no size to go by.
   std::string text;
-  std::array<char, 64 * 1024> piece;
+  std::array<char, 65'536> piece;
   while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)
     text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
   if (stream.bad()) fail(file, "read");
