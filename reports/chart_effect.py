@@ -7,8 +7,9 @@ from typing import Sequence
 
 from matplotlib.axes import Axes
 
+from reports import units
 from reports.chart_style import colour, nice_bytes_ticks
-from reports.evidence import Claimed, Point, Series
+from reports.evidence import Claimed, Point, Series, effect_text
 
 
 def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, float]:
@@ -29,11 +30,25 @@ def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, floa
 
 def effect_ticks(axes_ticks: Sequence[float], limits: tuple[float, float], series: Series) -> list[float]:
     """Round in the series' own unit: matplotlib knows of tens only."""
+    if told_as_factors(limits, series):
+        return few_ticks([0.0] + [factor - 1 for factor in axes_ticks if factor > 1], limits)
     if series.relative or series.unit != "bytes":
         return few_ticks(axes_ticks, limits)
     step = nice_bytes_ticks(max(map(abs, limits)))[1]
     first, last = math.ceil(limits[0] / step), math.floor(limits[1] / step)
     return few_ticks([step * place for place in range(first, last + 1)], limits)
+
+
+def tick_text(tick: float, limits: tuple[float, float], series: Series) -> str:
+    """Zero needs no unit."""
+    if told_as_factors(limits, series):
+        return f"{units.plain(1 + tick)}×"
+    return effect_text(tick, series) if abs(tick) > 1e-12 else "0"
+
+
+def told_as_factors(limits: tuple[float, float], series: Series) -> bool:
+    """Where 3× and more are on the axis, percentages between them would be hard to read."""
+    return series.relative and limits[1] > 10 and limits[0] > -limits[1]
 
 
 def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float]:

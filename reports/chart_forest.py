@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from reports.chart_effect import claimed_band, draw_interval, effect_ticks, reach
+from reports.chart_effect import claimed_band, draw_interval, effect_ticks, reach, tick_text
 from reports.chart_style import Chart, LegendItem, add_axes, colour, new_figure
 from reports.chart_svg import to_svg
-from reports.evidence import Claimed, Series, change_text, claim_legend, describe, effect_text, evidence_table
+from reports.evidence import Claimed, Series, change_text, claim_legend, describe, evidence_table
 
 ROW = 66
 
@@ -40,7 +40,7 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
                 gid="halo",
             )
     axes.set_xticks(effect_ticks(axes.get_xticks(), limits, all_series[0]))
-    axes.xaxis.set_major_formatter(lambda tick, _: effect_text(tick, all_series[0]) if tick else "0")
+    axes.xaxis.set_major_formatter(lambda tick, _: tick_text(tick, limits, all_series[0]))
     axes.set_xlim(*limits)
     first = all_series[0]
     against = f" against {first.baseline_arm}" if first.baseline_arm else ""

@@ -9,7 +9,7 @@ from typing import Sequence
 from matplotlib.axes import Axes
 
 from reports import units
-from reports.chart_effect import claimed_band, draw_interval, effect_ticks, reach
+from reports.chart_effect import claimed_band, draw_interval, effect_ticks, reach, tick_text
 from reports.chart_style import (
     Chart,
     LegendItem,
@@ -197,7 +197,7 @@ def _draw_effects(axes: Axes, labels: Sequence[str], curves: Sequence[_Curve], c
             place = labels.index(point.label)
             draw_interval(axes, point, place, curve.token, curve.marker, horizontal=False)
     axes.set_yticks(effect_ticks(axes.get_yticks(), limits, curves[0].series[0]))
-    format_value_axis(axes, lambda tick: effect_text(tick, curves[0].series[0]))
+    axes.yaxis.set_major_formatter(lambda tick, _: tick_text(tick, limits, curves[0].series[0]))
     axes.set_ylim(*limits)
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from reports import glossary, units
+from reports import glossary, units, view_cells
 from reports.evidence import ArmIndex
 from reports.palette import AllocatorLooks, split_spec
 from reports.read import Changes, RunData
 from reports.read_history import read_history
 from reports.view_changes import MAXIMUM_ROWS, build_changes
-from reports.view_cells import build_cells
 from reports.view_before import build_before
 from reports.view_claims import build_claims
 from reports.view_compare import build_compare
@@ -42,7 +41,7 @@ def render(data: RunData) -> str:
     controls = control_experiments(data.run)
     measured = [sample for sample in data.samples if sample["experiment"] not in controls]
     entries = [entry for entry in matrix_entries if entry["experiment"] not in controls]
-    cells = build_cells(data.directory, measured, matrix_entries, looks)
+    cells = view_cells.build_cells(data.directory, measured, matrix_entries, looks)
     return render_page(
         "page.html",
         run=data.run,
@@ -51,6 +50,7 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
+        cells_listed=view_cells.MOST_LISTED,
         compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
         tradeoffs=build_tradeoffs(measured, entries, looks),
         left=build_left(data.directory, measured, looks),

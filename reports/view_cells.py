@@ -21,6 +21,7 @@ _MANY_CELLS = 200
 _CHARTED = (40, 20)  # cells with charts: of few cells, of many
 _DETAILED = (120, 60)  # cells with ladder and samples; of further ones there is a line
 _POINTS_IN_ALL = 16_000
+MOST_LISTED = 50  # at once, until a reader asks for all
 MAXIMUM_OPS = 10  # of those that made what is live at the peak
 
 

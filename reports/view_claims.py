@@ -32,6 +32,8 @@ class VerdictView:
 
 @dataclass(frozen=True)
 class PartView:
+    anchor: str
+    decides: bool  # of its parts the one that the claim's word rests on first
     name: str
     text: str
     claimed: str
@@ -58,6 +60,8 @@ def build_claims(claims: Sequence[dict[str, Any]], arms: ArmIndex, looks: Alloca
 
 def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> ClaimView:
     anchor = "claim-" + slug(claim["id"])
+    numbers = [part for part in claim["parts"] if part.get("kind") == "number"]
+    deciding = (numbers or claim["parts"])[:1]
     return ClaimView(
         id=claim["id"],
         anchor=anchor,
@@ -68,17 +72,20 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
             for entry in claim["verdict_by_device"]
         ],
         parts=[
-            _part(f"{anchor}-p{number}", part, arms, looks) for number, part in enumerate(claim["parts"], start=1)
+            _part(f"{anchor}-p{number}", part, part in deciding, arms, looks)
+            for number, part in enumerate(claim["parts"], start=1)
         ],
     )
 
 
-def _part(anchor: str, part: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> PartView:
+def _part(anchor: str, part: dict[str, Any], decides: bool, arms: ArmIndex, looks: AllocatorLooks) -> PartView:
     evidence = [item for verdict in part["verdicts"] for item in verdict["evidence"]]
     all_series = series_of(evidence, arms, looks)
     charts, drawn = _charts(anchor, all_series, claimed_of(part["claimed"]))
     rest = [series for series in all_series if not any(series is other for other in drawn)]
     return PartView(
+        anchor=anchor,
+        decides=decides,
         name=part["name"],
         text=part["text"],
         claimed=_claimed_text(part, all_series),

@@ -32,13 +32,13 @@ def build_cost(run: dict[str, Any]) -> Cost | None:
     known += [(text, cost[key]) for key, text in PARTS]
     known.append(("everything else", max(0.0, wall - sum(seconds for _, seconds in known))))
     rows = [(text, _duration(seconds), units.percent(seconds / wall)) for text, seconds in known]
-    outside = _duration(max(0.0, wall - cost["steps_s"]))
-    sentence = f"{outside} of {_duration(wall)} went by outside training steps"
     recording = cost["recording"]
     if recording is None:
-        return Cost(sentence + "; no sample trained, so recording took no share of a step.", rows, [])
-    sentence += (
-        f"; recording takes {units.nanoseconds(recording['ns_per_event'])} an event and "
+        return Cost(f"{_duration(wall)} in all; no step was timed, so measuring slowed none down.", rows, [])
+    outside = _duration(max(0.0, wall - cost["steps_s"]))
+    sentence = (
+        f"{outside} of {_duration(wall)} went by outside training steps; recording takes "
+        f"{units.nanoseconds(recording['ns_per_event'])} an event and "
         f"{_small_percent(recording['share_of_step'])} of a step."
     )
     facts = [

@@ -43,13 +43,19 @@ def restart_peak():
         references.write("5")
 
 
+def _mapped(process, *fields):
+    with open(f"/proc/{process}/smaps_rollup") as rollup:
+        return sum(int(line.split()[1]) * 1024 for line in rollup if line.startswith(fields))
+
+
 def proportional(process="self"):
     """Resident bytes with shared pages divided among their sharers (PSS)."""
-    with open(f"/proc/{process}/smaps_rollup") as rollup:
-        for line in rollup:
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    return _mapped(process, "Pss:")
+
+
+def unshared(process="self"):
+    """Resident bytes that no other process has mapped (USS)."""
+    return _mapped(process, "Private_Clean:", "Private_Dirty:")
 
 
 def slope(values):

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include "harness/base/error.h"
 
@@ -25,7 +25,11 @@ std::string read_file(const std::filesystem::path& file) {
     throw InputError(fmt::format("{}: is a directory, not a file", file.string()));
   std::ifstream stream(file, std::ios::binary);
   if (!stream) fail(file, "read");
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  // In pieces: files below /proc have no size to go by.
+  std::string text;
+  std::array<char, 65'536> piece;
+  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)
+    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
   if (stream.bad()) fail(file, "read");
   return text;
 }

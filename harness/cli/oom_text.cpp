@@ -17,29 +17,30 @@ std::string describe(const PinningBlock& pin) {
 
 }  // namespace
 
-void print_failure(const Spec& allocator, const ReplayFailure& failure) {
+std::string failure_text(const ReplayFailure& failure) {
   const OomExplanation& why = failure.explanation;
-  fmt::print("{}: request {} ({}{}) of {} found no room.\n", allocator.to_string(),
-             failure.request + 1, failure.op.empty() ? to_string(failure.role) : failure.op,
-             failure.step > 0 ? fmt::format(", step {}", failure.step) : "",
-             format_bytes(why.requested_bytes));
-  fmt::print("  {} reserved, {} of it in use; free {}, the largest hole {}.\n",
-             format_bytes(why.reserved_bytes), format_bytes(why.live_bytes),
-             format_bytes(why.free_bytes), format_bytes(why.largest_hole_bytes));
+  const std::string text = fmt::format(
+      "request {} ({}{}) of {} found no room.\n"
+      "  {} reserved, {} of it in use; free {}, the largest hole {}.\n",
+      failure.request + 1, failure.op.empty() ? to_string(failure.role) : failure.op,
+      failure.step > 0 ? fmt::format(", step {}", failure.step) : "",
+      format_bytes(why.requested_bytes), format_bytes(why.reserved_bytes),
+      format_bytes(why.live_bytes), format_bytes(why.free_bytes),
+      format_bytes(why.largest_hole_bytes));
   if (why.pins.empty()) {
     if (why.largest_hole_bytes < why.requested_bytes)
-      fmt::print("  No segment is as large as the request.\n");
-    else
-      fmt::print("  The largest hole would have held it, but was not for this request: {}.\n",
-                 failure.message);
-    return;
+      return text + "  No segment is as large as the request.\n";
+    return text +
+           fmt::format("  The largest hole would have held it, but was not for this request: {}.\n",
+                       failure.message);
   }
   std::vector<std::string> named;
   for (const PinningBlock& pin : why.pins)
     if (named.size() < kPinsToName) named.push_back(describe(pin));
-  fmt::print("  Least in its way: {} in {} {}: {}{}\n", format_bytes(why.pinned_bytes),
-             why.pins.size(), why.pins.size() == 1 ? "block" : "blocks", fmt::join(named, "; "),
-             why.pins.size() > named.size() ? "; …" : ".");
+  return text + fmt::format("  Least in its way: {} in {} {}: {}{}\n",
+                            format_bytes(why.pinned_bytes), why.pins.size(),
+                            why.pins.size() == 1 ? "block" : "blocks", fmt::join(named, "; "),
+                            why.pins.size() > named.size() ? "; …" : ".");
 }
 
 nlohmann::ordered_json to_json(const ReplayFailure& failure) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "harness/run/replay.h"
 
 namespace headroom {
 
-void print_failure(const Spec& allocator, const ReplayFailure& failure);
+// "request 3 (weight) of 1.00 MiB found no room.\n  …", with a newline at the end.
+std::string failure_text(const ReplayFailure& failure);
 nlohmann::ordered_json to_json(const ReplayFailure& failure);
 
 }  // namespace headroom

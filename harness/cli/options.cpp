@@ -39,7 +39,7 @@ constexpr const char* kExamples = R"(Examples
                                         a run in PyTorch's viewer
   headroom plan 'bert(size=large,sequence=512)' --device a100-80gb
                                         will it fit, and in how large a batch?
-  headroom search 'resnet(batch=16)' --device 'host(capacity=96MiB)' -a allocator=caching
+  headroom search 'resnet(batch=16)' --device 'host(capacity=256MiB)' -a allocator=caching
                                         the largest batch that really trains here, and the least memory
   headroom leaks snapshot.pickle        which lines hold memory that grows
   headroom watch -- python train.py     does it leak? Memory of the command and all its workers

@@ -45,6 +45,7 @@ struct ListOptions {
 struct VerifyOptions {
   std::vector<std::string> claims;  // ids; none: all of the run
   std::filesystem::path run;
+  bool json = false;
 };
 
 struct ReportOptions {

@@ -117,6 +117,20 @@ void print(const Row& row, std::size_t width) {
              row.ns_per_operation ? fmt::format("{:.0f}", *row.ns_per_operation) : "-");
 }
 
+// Strategies that failed alike share a paragraph.
+void print_failures(const std::vector<Row>& rows) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> paragraphs;
+  for (const Row& row : rows) {
+    if (!row.refused.empty() || !row.outcome.failure) continue;
+    const std::string text = failure_text(*row.outcome.failure);
+    auto alike = std::find_if(paragraphs.begin(), paragraphs.end(),
+                              [&](const auto& paragraph) { return paragraph.first == text; });
+    if (alike == paragraphs.end()) alike = paragraphs.insert(paragraphs.end(), {text, {}});
+    alike->second.push_back(row.spec.to_string());
+  }
+  for (const auto& [text, names] : paragraphs) fmt::print("\n{}: {}", fmt::join(names, ", "), text);
+}
+
 void print_counterfactual(const std::vector<Row>& rows) {
   std::vector<std::string> served, refused;
   for (const Row& row : rows) {
@@ -200,11 +214,7 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
                   static_cast<double>(std::max<Bytes>(1, list.peak_live_bytes)) -
               1),
       foresight.seconds);
-  for (const Row& row : rows)
-    if (row.refused.empty() && row.outcome.failure) {
-      fmt::print("\n");
-      print_failure(row.spec, *row.outcome.failure);
-    }
+  print_failures(rows);
   print_counterfactual(rows);
 }
 

@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
   if (!fs::exists(run / "run.json"))
     throw InputError(
-        fmt::format("{}: not a run directory, there is no run.json in it", run.string()));
+        fmt::format("{}: not a run directory, there is no run.json in it; name one that headroom "
+                    "run made, as in runs/RUN",
+                    run.string()));
   const std::string again =
       fmt::format("the results in {} are complete; write their report with: headroom report {}",
                   run.string(), run.string());

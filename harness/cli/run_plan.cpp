@@ -19,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// In a suite's list: all there are, so that a new one is tried without naming it twice.
+constexpr const char* kEveryClaim = "*";
+
 fs::path suite_file(const std::string& name) {
   if (fs::is_regular_file(name)) return name;
   const fs::path directory = headroom_home() / "bench" / "suites";
@@ -32,7 +35,7 @@ fs::path suite_file(const std::string& name) {
 std::vector<Claim> find_claims(const std::vector<std::string>& ids) {
   const fs::path directory = headroom_home() / "bench" / "claims";
   std::vector<Claim> all = read_claims(directory.string());
-  if (ids.empty()) return all;
+  if (ids.empty() || ids == std::vector<std::string>{kEveryClaim}) return all;
   std::vector<std::string> known;
   for (const Claim& claim : all) known.push_back(claim.id);
   std::vector<Claim> chosen;
@@ -48,13 +51,15 @@ RunPlan make_run_plan(const RunOptions& options) {
   const fs::path file = suite_file(options.suite);
   const Suite suite = read_suite(file, options.axes);
   RunPlan plan{.suite = suite.name,
-               .claims = suite.claims,
+               .claims = {},
                .experiments = suite.experiments,
                .files = {describe_data_file(file, "suite")}};
   if (!suite.claims.empty())
-    for (const Claim& claim : find_claims(suite.claims))
+    for (const Claim& claim : find_claims(suite.claims)) {
+      plan.claims.push_back(claim.id);
       for (Experiment& experiment : experiments_of(claim))
         plan.experiments.push_back(std::move(experiment));
+    }
   for (Experiment& experiment : plan.experiments) {
     if (options.max_pairs) experiment.blocks = std::min(experiment.blocks, *options.max_pairs);
     for (Arm& arm : experiment.arms) resolve_rules(arm.cell);

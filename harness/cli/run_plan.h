@@ -33,7 +33,7 @@ int sample_count(const std::vector<Experiment>& experiments);
 int sample_count(const std::vector<Experiment>& experiments, std::uint64_t seed,
                  const Shard& shard);
 
-// Claims of bench/claims, by id; all of them for an empty list. Throws InputError with the
+// Claims of bench/claims, by id; all of them for an empty list or {"*"}. Throws InputError with the
 // nearest id for an unknown one.
 std::vector<Claim> find_claims(const std::vector<std::string>& ids);
 

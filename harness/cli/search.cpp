@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/base/units.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/search_text.h"
@@ -14,11 +15,16 @@ ExitCode search_command(const SearchOptions& options) {
   const PlanOptions& asked = options.asked;
   const PlannedCells planned =
       read_planned_cells(asked.workload, asked.device, asked.axes, asked.steps);
+  const SearchProgress progress{
+      .allocator =
+          [](const Spec& allocator) { fmt::print(stderr, "Trying {}\n", allocator.to_string()); },
+      .trained_trial =
+          [](std::int64_t batch, Bytes capacity) {
+            fmt::print(stderr, "  training batch {} on {}\n", batch, format_bytes(capacity));
+          }};
   std::vector<MemorySearch> searches;
   for (const Cell& cell : planned.cells)
-    searches.push_back(search_memory(
-        cell, planned.allocators, options.points,
-        [](const Spec& allocator) { fmt::print(stderr, "Trying {}\n", allocator.to_string()); }));
+    searches.push_back(search_memory(cell, planned.allocators, options.points, progress));
   if (asked.json)
     fmt::print("{}\n", to_json(searches));
   else

@@ -45,8 +45,8 @@ std::vector<std::string> names_of(const std::vector<Spec>& specs) {
 }
 
 void print_refusal(const SearchRow& row) {
-  fmt::print("\nBatch {} under ", row.refused_batch->batch);
-  print_failure(row.allocator, row.refused_batch->failure);
+  fmt::print("\nBatch {} under {}: {}", row.refused_batch->batch, row.allocator.to_string(),
+             failure_text(row.refused_batch->failure));
   if (row.refused_batch->served_by.empty())
     fmt::print("  Simulated: no other strategy would have served it in this capacity.\n");
   else
@@ -56,10 +56,12 @@ void print_refusal(const SearchRow& row) {
 
 void print(const MemorySearch& search) {
   fmt::print("\n{}\n", axes_beside_allocator(search.cell));
-  fmt::print(
-      "Live bytes of batch {}: {}; they alone let batches up to {} fit, larger ones were not "
-      "tried.\n\n",
-      search.batch, format_bytes(search.peak_live_bytes), search.last_batch_by_live_bytes);
+  fmt::print("Live bytes of batch {}: {}; ", search.batch, format_bytes(search.peak_live_bytes));
+  if (search.last_batch_by_live_bytes > 0)
+    fmt::print("they alone let batches up to {} fit, larger ones were not tried.\n\n",
+               search.last_batch_by_live_bytes);
+  else
+    fmt::print("the smallest batch alone has more than the device holds: none was tried.\n\n");
   std::size_t width = 9;
   for (const SearchRow& row : search.rows)
     width = std::max(width, row.allocator.to_string().size());

@@ -65,9 +65,14 @@ ExitCode tell(const Judged& judged) {
 
 ExitCode verify_command(const VerifyOptions& options) {
   const Judged judged = write_verdicts(options.run);
-  fmt::print("{}", explain(read_file(options.run / "verdicts.json"), options.claims));
+  const std::filesystem::path file = options.run / "verdicts.json";
+  if (options.json) {
+    fmt::print("{}\n", verdicts_of(read_file(file), options.claims));
+    return judged.distrust.empty() ? ExitCode::ok : ExitCode::not_calibrated;
+  }
+  fmt::print("{}", explain(read_file(file), options.claims));
   const ExitCode code = tell(judged);
-  fmt::print("{}\n", (options.run / "verdicts.json").string());
+  fmt::print("All the evidence: {}, or --json\n", file.string());
   return code;
 }
 

@@ -121,8 +121,8 @@ Sensitivity sensitivity_of(const std::vector<Control>& controls) {
             .why = tested == 0
                        ? "No effect was put in on purpose to see whether it shows; headroom "
                          "selftest does that."
-                       : "Exact figures showed what was put in on purpose; whether times "
-                         "would was not tested, headroom selftest does that.",
+                       : "What was put in on purpose shows in exact figures; times were not "
+                         "put to the test here, headroom selftest does that.",
             .trust = Trust::full};
   return {.status = "sensitive",
           .why = fmt::format("All {} effects put in on purpose were seen.", tested),

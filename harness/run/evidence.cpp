@@ -131,8 +131,11 @@ void compare_exactly(Finding& finding, double baseline, double treatment, bool a
   finding.reason_code = "exact";
 }
 
-// Both arms of a pair are left out when the machine was slow beside either.
-void collect_differences(Finding& finding, const SampleTable& table,
+// A slow machine takes longer; it holds no other bytes and finds no other leaks.
+bool is_of_time(const Metric& metric) { return metric.unit == "ns" || metric.unit == "1/s"; }
+
+// Of times, both arms of a pair are left out when the machine was slow beside either.
+void collect_differences(Finding& finding, const SampleTable& table, const Metric& metric,
                          const SampleTable::ByBlock& baseline, const Values& baseline_values,
                          const SampleTable::ByBlock& treatment, const Values& treatment_values,
                          bool alone) {
@@ -141,7 +144,7 @@ void collect_differences(Finding& finding, const SampleTable& table,
     if (!alone && partner == baseline_values.by_block.end()) continue;
     const bool disturbed =
         table.disturbed(*treatment.at(block)) || (!alone && table.disturbed(*baseline.at(block)));
-    if (disturbed) {
+    if (disturbed && is_of_time(metric)) {
       ++finding.excluded;
       continue;
     }
@@ -151,43 +154,6 @@ void collect_differences(Finding& finding, const SampleTable& table,
 }
 
 }  // namespace
-
-bool crowded(const Sample& sample) {
-  std::uint64_t steps_ns = 0;
-  for (const std::uint64_t step : sample.step_time_ns) steps_ns += step;
-  return static_cast<double>(sample.cpu_wait_ns.value_or(0)) >
-         kCrowdedAbove * static_cast<double>(steps_ns);
-}
-
-SampleTable::SampleTable(const std::vector<Sample>& samples,
-                         const std::vector<Addition>& additions) {
-  // Which blocks failed says nothing of how the others compare.
-  for (const Addition& addition : additions)
-    if (addition.reason == AddedFor::inconclusive) ++looks_[addition.experiment];
-  for (const Sample& sample : samples) {
-    samples_[{sample.experiment, sample.arm}][sample.block] = &sample;
-    best_probe_ = std::max({best_probe_, sample.probe_before_gflops, sample.probe_after_gflops});
-  }
-}
-
-const SampleTable::ByBlock& SampleTable::of(const std::string& experiment,
-                                            const std::string& arm) const {
-  static const ByBlock none;
-  const auto found = samples_.find({experiment, arm});
-  return found == samples_.end() ? none : found->second;
-}
-
-bool SampleTable::disturbed(const Sample& sample) const {
-  const auto slow = [&](double probe) {
-    return probe > 0 && probe < kDisturbedBelow * best_probe_;
-  };
-  return slow(sample.probe_before_gflops) || slow(sample.probe_after_gflops) || crowded(sample);
-}
-
-int SampleTable::looks(const std::string& experiment) const {
-  const auto found = looks_.find(experiment);
-  return found == looks_.end() ? 0 : found->second;
-}
 
 ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm) {
   ArmState state;
@@ -275,7 +241,7 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
     return finding;
   }
   finding.demoted = should_be_exact;
-  collect_differences(finding, table, baseline_samples, baseline_values, treatment_samples,
+  collect_differences(finding, table, metric, baseline_samples, baseline_values, treatment_samples,
                       treatment_values, alone);
   const bool finite = std::all_of(finding.differences.begin(), finding.differences.end(),
                                   [](double d) { return std::isfinite(d); });

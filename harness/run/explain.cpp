@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <span>
 
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/run/cell_json.h"
 
@@ -12,18 +15,36 @@ namespace {
 
 std::string text_of(const Json& json, const char* key) { return json.at(key).get<std::string>(); }
 
-// "v100-16gb: batch 1, 2 and 4 (2 pairs)": every experiment a verdict rests on, once.
+constexpr std::size_t kSweepsToName = 3;
+
+// "S02/v100-16gb" of "S02/v100-16gb/batch=4".
+std::string sweep_of(const std::string& experiment) {
+  const std::size_t axis = experiment.rfind('/', experiment.find('='));
+  return experiment.find('=') == std::string::npos ? experiment : experiment.substr(0, axis);
+}
+
+// "S02/v100-16gb (17 points), S02/a100 (9 points) and 4 more; 20 pairs in all".
 std::string data_of(const Json& verdict) {
-  std::vector<std::string> names;
+  std::vector<std::pair<std::string, std::set<std::string>>> sweeps;
   std::size_t pairs = 0;
   for (const Json& evidence : verdict.at("evidence")) {
     const std::string name = text_of(evidence, "experiment");
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    auto sweep = std::find_if(sweeps.begin(), sweeps.end(),
+                              [&](const auto& known) { return known.first == sweep_of(name); });
+    if (sweep == sweeps.end()) sweep = sweeps.insert(sweeps.end(), {sweep_of(name), {}});
+    sweep->second.insert(name);
     if (!evidence.at("comparison").at("exact").get<bool>())
       pairs += evidence.at("comparison").at("n_pairs").get<std::size_t>();
   }
+  const std::size_t more = sweeps.size() > kSweepsToName + 1 ? sweeps.size() - kSweepsToName : 0;
+  std::vector<std::string> names;
+  for (const auto& [sweep, experiments] : std::span(sweeps).first(sweeps.size() - more))
+    names.push_back(experiments.size() == 1
+                        ? *experiments.begin()
+                        : fmt::format("{} ({} points)", sweep, experiments.size()));
   std::string text = fmt::format("{}", fmt::join(names, ", "));
-  if (pairs > 0) text += fmt::format(" ({} pairs in all)", pairs);
+  if (more > 0) text += fmt::format(" and {} more", more);
+  if (pairs > 0) text += fmt::format("; {} pairs in all", pairs);
   return text;
 }
 
@@ -41,26 +62,42 @@ std::string explain_part(const Json& part) {
   return text;
 }
 
+Json claims_with(const Json& verdicts, const std::vector<std::string>& ids) {
+  std::vector<std::string> known;
+  for (const Json& claim : verdicts.at("claims")) known.push_back(text_of(claim, "id"));
+  if (known.empty() && !ids.empty())
+    throw InputError(
+        fmt::format("{}: this run judges no claims; one that does: headroom run "
+                    "claims --filter 'claim={}'",
+                    ids.front(), ids.front()));
+  for (const std::string& id : ids)
+    if (std::find(known.begin(), known.end(), id) == known.end())
+      throw_unknown_name("claim of this run", id, known);
+  Json found = Json::array();
+  for (const Json& claim : verdicts.at("claims"))
+    if (ids.empty() || std::find(ids.begin(), ids.end(), text_of(claim, "id")) != ids.end())
+      found.push_back(claim);
+  return found;
+}
+
 }  // namespace
 
 std::string explain(const std::string& verdicts_json, const std::vector<std::string>& ids) {
   const Json verdicts = Json::parse(verdicts_json);
-  std::vector<std::string> known;
-  for (const Json& claim : verdicts.at("claims")) known.push_back(text_of(claim, "id"));
-  for (const std::string& id : ids)
-    if (std::find(known.begin(), known.end(), id) == known.end())
-      throw_unknown_name("claim of this run", id, known);
   std::string text;
-  for (const Json& claim : verdicts.at("claims")) {
-    const bool wanted =
-        ids.empty() || std::find(ids.begin(), ids.end(), text_of(claim, "id")) != ids.end();
-    if (!wanted) continue;
+  for (const Json& claim : claims_with(verdicts, ids)) {
     text += fmt::format("{} ({}): {}\n  claimed: {}\n  why: {}\n", text_of(claim, "id"),
                         text_of(claim, "title"), text_of(claim, "verdict"),
                         text_of(claim, "statement"), text_of(claim, "why"));
     for (const Json& part : claim.at("parts")) text += explain_part(part);
   }
   return text;
+}
+
+std::string verdicts_of(const std::string& verdicts_json, const std::vector<std::string>& ids) {
+  Json verdicts = Json::parse(verdicts_json);
+  verdicts["claims"] = claims_with(verdicts, ids);
+  return verdicts.dump(1);
 }
 
 }  // namespace headroom

@@ -10,4 +10,7 @@ namespace headroom {
 // `verdicts_json` does not hold.
 std::string explain(const std::string& verdicts_json, const std::vector<std::string>& ids);
 
+// The same for programs: `verdicts_json` with no other claims in it.
+std::string verdicts_of(const std::string& verdicts_json, const std::vector<std::string>& ids);
+
 }  // namespace headroom

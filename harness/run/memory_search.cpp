@@ -41,8 +41,13 @@ std::vector<Spec> served_by(const RequestList& list, const ReplayDevice& device,
 
 class Search {
  public:
-  Search(MemorySearch& result, BatchRequests& requests, Trials& trials, int points)
-      : result_(result), requests_(requests), trials_(trials), points_(points) {}
+  Search(MemorySearch& result, BatchRequests& requests, Trials& trials, int points,
+         const SearchProgress& progress)
+      : result_(result),
+        requests_(requests),
+        trials_(trials),
+        points_(points),
+        progress_(progress) {}
 
   SearchRow row_of(const Spec& allocator) {
     SearchRow row;
@@ -51,11 +56,11 @@ class Search {
       row.batches =
           search_batches(result_.last_batch_by_live_bytes, points_, [&](std::int64_t batch) {
             return requests_.of(batch) != nullptr &&
-                   trials_.fits(allocator, batch, result_.device.capacity);
+                   fits(allocator, batch, result_.device.capacity);
           });
       row.capacity = find_viable_capacity(
           result_.peak_live_bytes, result_.device.granule, points_,
-          [&](Bytes capacity) { return trials_.fits(allocator, result_.batch, capacity); });
+          [&](Bytes capacity) { return fits(allocator, result_.batch, capacity); });
       explain(row);
     } catch (const NotSupported& error) {
       row.refused = error.what();
@@ -64,6 +69,11 @@ class Search {
   }
 
  private:
+  bool fits(const Spec& allocator, std::int64_t batch, Bytes capacity) {
+    if (!result_.simulated) progress_.trained_trial(batch, capacity);
+    return trials_.fits(allocator, batch, capacity);
+  }
+
   void explain(SearchRow& row) {
     const std::int64_t batch = row.batches.largest + 1;
     const RequestList* list =
@@ -79,12 +89,13 @@ class Search {
   BatchRequests& requests_;
   Trials& trials_;
   int points_;
+  const SearchProgress& progress_;
 };
 
 }  // namespace
 
 MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators, int points,
-                           const std::function<void(const Spec& allocator)>& begin) {
+                           const SearchProgress& progress) {
   require_searchable(cell);
   if (const auto missing = unsupported_sample(cell))
     throw NotSupported(fmt::format("{}: {}", cell.device.to_string(), missing->reason));
@@ -113,9 +124,9 @@ MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators
   });
   const auto trials =
       result.simulated ? simulated_trials(requests, result.device.granule) : trained_trials(cell);
-  Search search(result, requests, *trials, points);
+  Search search(result, requests, *trials, points, progress);
   for (const Spec& allocator : allocators) {
-    begin(allocator);
+    progress.allocator(allocator);
     result.rows.push_back(search.row_of(allocator));
   }
   return result;

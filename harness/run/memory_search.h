@@ -41,11 +41,16 @@ struct MemorySearch {
   std::vector<SearchRow> rows;
 };
 
+// Called before what takes time: an allocator's trials, and each of them where it is trained.
+struct SearchProgress {
+  std::function<void(const Spec& allocator)> allocator;
+  std::function<void(std::int64_t batch, Bytes capacity)> trained_trial;
+};
+
 // Trials of one allocator: `points` batches besides those a search by halves takes, and `points`
-// capacities. steps = cell.warmup_steps + cell.measured_steps. `begin` is called before each
-// allocator's trials. Throws InputError: also where the workload has no batch to vary, or the
-// batches are divided (accumulation).
+// capacities. steps = cell.warmup_steps + cell.measured_steps. Throws InputError: also where the
+// workload has no batch to vary, or the batches are divided (accumulation).
 MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators, int points,
-                           const std::function<void(const Spec& allocator)>& begin);
+                           const SearchProgress& progress);
 
 }  // namespace headroom

@@ -99,7 +99,9 @@ RecordedRun read_run(const fs::path& path) {
   const fs::path run_file = path / kRunFile;
   if (!fs::exists(run_file))
     throw InputError(
-        fmt::format("{}: not a run directory, there is no {} in it", path.string(), kRunFile));
+        fmt::format("{}: not a run directory, there is no {} in it; name one that headroom run "
+                    "made, as in runs/RUN",
+                    path.string(), kRunFile));
   const auto located = [](const std::string& where, const auto& action) {
     try {
       return action();

@@ -134,19 +134,24 @@ std::string headline_of(const std::vector<ClaimJudgement>& claims,
   std::size_t results = 0;
   std::size_t comparisons = 0;
   std::size_t different = 0;
+  std::size_t undecided = 0;
   for (const MatrixEntry& entry : matrix) {
     if (entry.status == "ok") ++results;
     for (const auto& [name, comparison] : entry.comparisons) {
-      if (!comparison.finding.compared) continue;
+      const Finding& finding = comparison.finding;
+      if (!finding.compared && finding.without != ClaimVerdict::inconclusive) continue;
       ++comparisons;
+      if (!finding.compared || comparison.verdict == ChangeVerdict::inconclusive) ++undecided;
       const bool beyond =
           comparison.verdict == ChangeVerdict::worse || comparison.verdict == ChangeVerdict::better;
       if (beyond) ++different;
     }
   }
   if (matrix.empty()) return "Nothing was measured.";
-  return fmt::format("{} of {} cells have a result; {} of {} comparisons differ beyond the margin.",
-                     results, matrix.size(), different, comparisons);
+  return fmt::format(
+      "{} of {} cells have a result; {} of {} comparisons differ beyond the margin{}.", results,
+      matrix.size(), different, comparisons,
+      undecided > 0 ? fmt::format(", {} undecided", undecided) : "");
 }
 
 std::vector<std::string> surprises_of(const std::vector<ClaimJudgement>& claims,

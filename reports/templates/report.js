@@ -49,6 +49,11 @@
     filterClaims(event.target.value);
     writeAddress("claims", { verdict: event.target.value });
   });
+  byId("claim-evidence")?.addEventListener("click", (event) => {
+    const open = event.target.textContent.startsWith("Open");
+    for (const part of all(".part", byId("claims"))) part.open = open;
+    event.target.textContent = (open ? "Close" : "Open") + " all evidence";
+  });
 
   // Matrix: one figure; one device and one value of every other axis, or all of them.
   const axisSelects = all(".matrix-axis");
@@ -87,22 +92,27 @@
   // Cells: find, filter, order.
   const list = byId("cell-list");
   const cells = list ? all(":scope > details", list) : [];
+  let most = list ? Number(list.dataset.most) : 0;  // at once, until asked for all
   const arrangeCells = () => {
     const words = byId("cell-find").value.toLowerCase().split(/\s+/).filter(Boolean);
     const status = byId("cell-status").value;
-    let shown = 0;
-    for (const cell of cells) {
+    const found = (cell) => {
       const text = cell.dataset.text.toLowerCase();
-      cell.hidden = (status && cell.dataset.status !== status) || !words.every((word) => text.includes(word));
-      if (!cell.hidden) shown += 1;
-    }
+      return (!status || cell.dataset.status === status) && words.every((word) => text.includes(word));
+    };
     const key = byId("cell-order").value;
     const value = (cell) => (cell.dataset[key] === undefined ? Infinity : Number(cell.dataset[key]));
     const ordered = key ? cells.slice().sort((a, b) => value(a) - value(b)) : cells;
     list.append(...ordered);
-    byId("cell-none").hidden = shown > 0;
-    byId("cell-shown").textContent = shown < cells.length ? shown + " of " + cells.length + " cells" : "";
+    const matching = ordered.filter(found);
+    const shown = new Set(matching.slice(0, most));
+    for (const cell of cells) cell.hidden = !shown.has(cell);
+    byId("cell-none").hidden = matching.length > 0;
+    byId("cell-more").hidden = shown.size === matching.length;
+    byId("cell-more").textContent = "Show all " + matching.length + " cells";
+    byId("cell-shown").textContent = shown.size < cells.length ? shown.size + " of " + cells.length + " cells" : "";
   };
+  const showAllCells = () => { most = Infinity; arrangeCells(); };
   if (list) {
     for (const [id, name] of [["cell-find", "input"], ["cell-status", "change"], ["cell-order", "change"]])
       byId(id).addEventListener(name, () => {
@@ -111,6 +121,7 @@
           find: byId("cell-find").value, status: byId("cell-status").value, order: byId("cell-order").value,
         });
       });
+    byId("cell-more").addEventListener("click", showAllCells);
   }
 
   // Going to an address: set its state, open what encloses it, scroll there.
@@ -128,7 +139,7 @@
     if (!target) return;
     if (target.hidden || target.closest("[hidden]")) {  // a filter must not swallow a link
       filterClaims("");
-      if (list) { byId("cell-find").value = ""; byId("cell-status").value = ""; arrangeCells(); }
+      if (list) { byId("cell-find").value = ""; byId("cell-status").value = ""; showAllCells(); }
     }
     for (let element = target; element; element = element.parentElement)
       if (element.matches("details")) element.open = true;
@@ -255,10 +266,11 @@
     svg.addEventListener("pointerleave", leave);
   }
 
-  // On paper: the data lists of claims stay closed, notes on reading are open.
-  addEventListener("beforeprint", () => all(".how").forEach((element) => { element.open = true; }));
+  // On paper: the data lists of claims stay closed, their evidence and notes on reading are open.
+  addEventListener("beforeprint", () => all(".how, .part").forEach((element) => { element.open = true; }));
 
   filterClaims("");
+  if (list) arrangeCells();
   follow();
   mark();
 })();

@@ -71,6 +71,19 @@ def test_a_small_device_refuses_what_does_not_fit_it_and_tries_the_rest(headroom
     assert named.code == 2 and "initial" in named.errors
 
 
+def test_strategies_that_failed_alike_share_an_explanation(headroom: Headroom) -> None:
+    taken = (("a", 3 * MIB), ("b", 2 * MIB))
+    history = headroom.write(
+        "history.txt", "".join(f"{on} {name} {size} 0\n" for on in (1, 0) for name, size in taken)
+    )
+    alike = ("buddy", "buddy(region=8MiB)")
+    wanted = [word for name in alike for word in ("--allocator", name)]
+    outcome = headroom("replay", history, "--capacity", "4MiB", *wanted)
+    assert outcome.code == 0, outcome.errors
+    (told,) = [line for line in outcome.output.splitlines() if "found no room" in line]
+    assert told.startswith(", ".join(alike) + ": request ")
+
+
 def test_the_search_for_the_smallest_capacity_goes_below_what_a_strategy_begins_with(headroom: Headroom) -> None:
     history = headroom.write("history.txt", "1 a 1000 0\n0 a 1000 0\n")
     rows = replayed(headroom, history, "--granule", "4096", "--capacity", "64MiB")["strategies"]

@@ -144,7 +144,17 @@ def test_verify_tells_why_on_which_data_and_what_would_change_it(headroom: Headr
             assert f"why: {verdict['why']}" in outcome.output
             assert f"would change it: {verdict['would_change']}" in outcome.output
             for evidence in verdict["evidence"]:
-                assert evidence["experiment"] in outcome.output
+                sweep = evidence["experiment"].partition("=")[0].rpartition("/")[0]
+                assert sweep in outcome.output
+    programs = headroom("verify", claim, run, "--json")
+    assert json.loads(programs.output)["claims"] == [told]
     unknown = headroom("verify", claim.lower(), run)
     assert unknown.code == 2
     assert f"did you mean '{claim}'?" in unknown.errors
+
+
+def test_verify_names_no_claim_of_a_run_that_judges_none(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    outcome = headroom("verify", "S02", str(headroom.only_run()))
+    assert outcome.code == 2
+    assert "this run judges no claims" in outcome.errors

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import resource
+import shutil
 import signal
 from pathlib import Path
 
@@ -193,6 +194,17 @@ def test_a_claim_that_is_filtered_away_is_not_judged(headroom: Headroom) -> None
     only = ["--filter", "claim=S02,experiment=*v100-16gb/batch=1"]
     assert headroom("run", suite, "--samples-only", *only).code == 0
     assert run_info(headroom.only_run())["claims"] == ["S02"]
+
+
+def test_the_suite_of_claims_takes_up_a_new_one_without_being_told(headroom: Headroom, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(SOURCE / "bench", home / "bench")
+    claim = (home / "bench" / "claims" / "s01_prealloc_takes_all.toml").read_text()
+    (home / "bench" / "claims" / "another.toml").write_text(claim.replace('id = "S01"', 'id = "ANOTHER"'))
+    planned = headroom("run", "claims", "--dry-run", HEADROOM_HOME=str(home)).output
+    assert all(f"{claim}/" in planned for claim in ("S01", "S28", "ANOTHER"))
+    only = headroom("run", "claims", "--dry-run", "--filter", "claim=ANOTHER", HEADROOM_HOME=str(home)).output
+    assert "S01/" not in only and "ANOTHER/" in only
 
 
 def test_max_pairs_and_filter_bound_what_is_run(headroom: Headroom, counting: str) -> None:

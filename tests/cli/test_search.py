@@ -33,6 +33,16 @@ def test_what_is_trained_on_host_is_what_is_simulated_under_its_rules(headroom: 
     assert trained == simulated
 
 
+def test_every_trial_that_is_trained_is_told_before_it_takes_its_time(headroom: Headroom) -> None:
+    trained = headroom("search", TINY, "--device", "host(capacity=16MiB)", "-a", "allocator=caching",
+                       "--points", "2", "--steps", "2")
+    first, *rest = trained.errors.splitlines()
+    assert first == "Trying caching"
+    assert len(rest) > 2 and all(line.startswith("  training batch ") for line in rest)
+    simulated = headroom("search", TINY, "--device", "16MiB", "-a", "allocator=caching", "--points", "2")
+    assert simulated.errors == "Trying caching\n"
+
+
 def test_the_largest_batch_trains_and_the_next_is_explained(headroom: Headroom) -> None:
     for row in searched(headroom, TINY, "--device", "32MiB")["searches"][0]["allocators"]:
         batch = row["largest_batch"]

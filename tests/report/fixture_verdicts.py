@@ -83,7 +83,8 @@ def part_of(
     judge: str = "ratio",
 ) -> dict[str, Any]:
     names = ("value", "low", "high", "direction")
-    return {"name": name, "text": text, "judge": judge, "claimed": dict(zip(names, claimed)), "verdicts": verdicts}
+    kind = "direction" if claimed[0] is None else "number"
+    return {"name": name, "kind": kind, "text": text, "judge": judge, "claimed": dict(zip(names, claimed)), "verdicts": verdicts}
 
 
 def verdict_of(

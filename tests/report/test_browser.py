@@ -234,7 +234,7 @@ def test_charts_follow_the_theme(page: Any) -> None:
 
 def test_the_pointer_reads_a_chart(page: Any) -> None:
     browser = page("#claims")
-    chart = browser.find_element(By.CSS_SELECTOR, "article.claim svg.chart")
+    chart = browser.find_element(By.CSS_SELECTOR, "article.claim .part[open] svg.chart")
     webdriver.ActionChains(browser).move_to_element(chart).perform()
     tip = browser.find_element(By.ID, "tip")
     assert tip.is_displayed() and "batch" in tip.text and "MiB" in tip.text

@@ -18,6 +18,7 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
+from reports import view_cells  # noqa: E402
 from reports.__main__ import main  # noqa: E402
 
 pytestmark = needs_chromium
@@ -26,7 +27,7 @@ pytestmark = needs_chromium
 def test_a_chart_is_taken_away_as_a_file_that_needs_no_page(page: Any, tmp_path: Path) -> None:
     browser = page("#claims", theme="dark")
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    figure = browser.find_element(By.CSS_SELECTOR, "article.claim figure")
+    figure = browser.find_element(By.CSS_SELECTOR, "article.claim .part[open] figure")
     shown = figure.find_element(By.CSS_SELECTOR, "svg.chart text")
     figure.find_element(By.CSS_SELECTOR, "button.svg").send_keys(Keys.ENTER)
     WebDriverWait(browser, 20).until(lambda _: list(tmp_path.glob("*.svg")))
@@ -39,6 +40,51 @@ def test_a_chart_is_taken_away_as_a_file_that_needs_no_page(page: Any, tmp_path:
     assert len(words) == len(figure.find_elements(By.CSS_SELECTOR, "svg.chart text"))
     assert words[0].get("fill") == shown.value_of_css_property("fill")
     assert words[0].get("font-family") == shown.value_of_css_property("font-family")
+
+
+def test_of_a_claims_evidence_the_part_that_decides_is_open_and_the_rest_on_request(page: Any) -> None:
+    browser = page("#claims")
+
+    def opened() -> list[str]:
+        found = browser.find_elements(By.CSS_SELECTOR, "article.claim .part[open]")
+        return [part.get_attribute("id") for part in found]
+
+    parts = [part.get_attribute("id") for part in browser.find_elements(By.CSS_SELECTOR, "article.claim .part")]
+    at_first = opened()
+    assert len(at_first) == len(visible(browser, "article.claim")) < len(parts)
+    assert len(visible(browser, ".part > summary .badge")) >= len(parts)  # a closed one has its word
+    for expected in (parts, []):
+        browser.find_element(By.ID, "claim-evidence").send_keys(Keys.ENTER)
+        assert opened() == expected
+    closed = next(part for part in parts if part not in at_first)
+    browser = page("#" + closed)
+    assert closed in opened()
+
+
+def test_of_many_cells_the_first_are_listed_until_all_are_asked_for_or_one_is_linked_to(
+    browser: webdriver.Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_cells, "MOST_LISTED", 3)
+    directory = write_fixture(tmp_path / "run", batches=(1, 4))
+    assert main([str(directory)]) == 0
+
+    def opened(place: str) -> None:
+        browser.get("about:blank")
+        browser.get((directory / "report.html").as_uri() + place)
+
+    opened("#cells")
+    every = browser.find_elements(By.CSS_SELECTOR, "details.cell")
+    assert len(visible(browser, "details.cell")) == 3 < len(every)
+    assert f"3 of {len(every)} cells" in browser.find_element(By.ID, "cell-shown").text
+    last = every[-1].get_attribute("id")
+    browser.find_element(By.ID, "cell-find").send_keys(every[-1].get_attribute("data-text"))
+    assert [cell.get_attribute("id") for cell in visible(browser, "details.cell")][-1] == last
+    opened("#cells")
+    browser.find_element(By.ID, "cell-more").send_keys(Keys.ENTER)
+    assert len(visible(browser, "details.cell")) == len(every)
+    assert not browser.find_element(By.ID, "cell-more").is_displayed()
+    opened("#" + last)
+    assert browser.find_element(By.ID, last).is_displayed()
 
 
 def test_what_ran_out_of_memory_is_explained_and_leads_to_its_cell(page: Any) -> None:

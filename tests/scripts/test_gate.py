@@ -68,6 +68,13 @@ def test_a_commit_is_built_once(gate):
     assert len((gate.place / "builds").read_text().splitlines()) == 2
 
 
+def test_builds_that_were_deleted_are_built_again(gate):
+    assert gate("HEAD~1").returncode == 0
+    shutil.rmtree(gate.place / "runs")
+    assert gate("HEAD~1").returncode == 0
+    assert len((gate.place / "builds").read_text().splitlines()) == 4
+
+
 def test_what_is_worse_fails_only_when_it_is_worse_again(gate):
     slow, other = "worse: a/b: steady_step_time_ns by +5.0 %.\n", "worse: a/c: steady_step_time_ns by +4.0 %.\n"
     slower = slow.replace("5.0", "6.1")

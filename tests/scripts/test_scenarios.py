@@ -4,6 +4,7 @@ No test here says what a claim's verdict is; those that start a framework are le
 """
 
 import json
+import os
 import random
 import re
 import subprocess
@@ -43,6 +44,8 @@ def figures_that_scenarios_read():
         ("guard", ["--policy", "slope", "--block", "slow_leak"]),
         ("leak_monitor", ["--meter", "shares", "--leak", "worker"]),
         ("log_lines", ["--sink", "pipe"]),
+        ("forked_readers", ["--data", "objects", "--workers", "1"]),
+        ("forked_readers", ["--data", "array", "--start", "spawn"]),
     ],
 )
 def test_a_program_prints_figures_that_its_scenario_reads(program, arguments):
@@ -77,6 +80,29 @@ def test_the_peak_remembers_what_is_gone_until_it_is_restarted():
     assert meter.peak() - before > 60 * MEBIBYTE
     meter.restart_peak()
     assert meter.peak() - before < 10 * MEBIBYTE
+
+
+def test_a_page_is_shared_with_a_child_until_one_of_them_writes_to_it():
+    block = bytearray(b"x") * (64 * MEBIBYTE)
+    begin, child_waits = os.pipe()
+    answer, child_answers = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for _ in range(2):
+            os.write(child_answers, str(meter.unshared()).encode().ljust(20))
+            os.read(begin, 1)
+            block[:: 4096] = b"y" * (len(block) // 4096)
+        os._exit(0)
+    sharing = int(os.read(answer, 20))
+    proportional = meter.proportional()
+    os.write(child_waits, b".")
+    copied = int(os.read(answer, 20))
+    alone = meter.proportional()
+    os.write(child_waits, b".")
+    os.waitpid(child, 0)
+    assert sharing < 32 * MEBIBYTE
+    assert copied - sharing > 60 * MEBIBYTE
+    assert 25 * MEBIBYTE < alone - proportional < 40 * MEBIBYTE
 
 
 def test_a_slope_is_that_of_the_line_the_values_lie_on():

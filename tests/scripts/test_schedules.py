@@ -77,6 +77,34 @@ def test_the_workflow_keeps_the_history_whatever_the_night_says():
     assert any(f"{options.out}/latest/issue.md" in step.get("run", "") for step in after)
 
 
+@pytest.mark.parametrize("code, passes", [(0, True), (12, True), (2, False), (10, False), (11, False), (130, False)])
+def test_a_night_whose_times_are_not_to_be_trusted_is_no_failure_of_the_workflow(tmp_path, code, passes):
+    (call,) = [step["run"] for step in steps_of("cpu") if "scripts/nightly" in step.get("run", "")]
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "nightly").write_text(f"#!/bin/sh\nexit {code}\n")
+    (tmp_path / "scripts" / "nightly").chmod(0o755)
+    step = ["sh", "-e", "-c", call.replace("${{ github.job }}", "cpu")]
+    assert (subprocess.run(step, cwd=tmp_path).returncode == 0) == passes
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_the_issue_is_titled_by_what_the_check_said_and_written_also_for_a_night_that_broke_off(tmp_path, checked):
+    (tmp_path / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > said\ncat "${8}" >> said\n')
+    (tmp_path / "gh").chmod(0o755)
+    latest = tmp_path / "nightly-cpu" / "runs" / "nightly" / "latest"
+    latest.mkdir(parents=True)
+    if checked:
+        (latest / "issue.md").write_text("## nightly of today: worse than accepted in 3 places.\n\nA table.\n")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_REPOSITORY": "o/r", "RUN": "https://example.org/run/7"}
+    (step,) = [step["run"] for step in steps_of("issue") if "run" in step]
+    subprocess.run(["bash", "-e", "-c", step], cwd=tmp_path, env=environment, check=True)
+    said = (tmp_path / "said").read_text()
+    assert said.startswith("issue\ncreate\n--repo\no/r\n--title\nNightly: ")
+    told = "worse than accepted in 3 places" if checked else "broke off"
+    assert told in said.splitlines()[5]
+    assert ("A table." if checked else "https://example.org/run/7") in said
+
+
 def test_the_timer_and_its_service_are_what_systemd_takes(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("there is no systemd-analyze here")
@@ -103,6 +131,7 @@ def test_the_service_and_the_cron_line_give_options_that_exist():
 
 
 def test_the_container_copies_and_calls_what_exists():
+    assert {"build*/", "runs/", "history/"} <= set((SOURCE / ".dockerignore").read_text().splitlines())
     text = (SCHEDULES / "Containerfile").read_text().replace("\\\n", " ")
     instructions = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
     assert instructions[0][0] == "FROM"

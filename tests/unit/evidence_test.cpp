@@ -74,6 +74,21 @@ TEST(Evidence, keeps_a_pair_at_exactly_the_threshold) {
   EXPECT_EQ(find_time(samples, experiment).excluded, 0u);
 }
 
+TEST(Evidence, keeps_pairs_of_noisy_bytes_however_slow_the_machine_was) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.02);
+  Bytes resident = 1000;
+  for (Sample& sample : samples) {
+    sample.process.resident.overall_peak = resident++;
+    sample.probe_after_gflops = sample.block == 0 ? 500 : 10;
+  }
+  const Finding bytes = find(SampleTable(samples), experiment, "base", "new",
+                             find_metric("process_bytes.overall_peak"), Scale::log_ratio);
+  EXPECT_EQ(bytes.excluded, 0u);
+  EXPECT_EQ(bytes.comparison.pairs, 10u);
+  EXPECT_EQ(find_time(samples, experiment).excluded, 9u);
+}
+
 TEST(Evidence, compares_bytes_exactly_and_whatever_the_probes_say) {
   const Experiment experiment = synthetic::experiment();
   auto samples = synthetic::reserved_blocks(experiment, 1000, 380);

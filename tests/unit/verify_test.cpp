@@ -105,6 +105,17 @@ TEST(Verdicts, name_every_excluded_block_and_the_arm) {
   EXPECT_EQ(verdicts["matrix"][1]["comparisons"][kTime]["excluded_pairs"], 1);
 }
 
+TEST(Verdicts, count_what_a_disturbed_machine_left_undecided) {
+  VerifyInput input = timed_input();
+  input.claims.clear();
+  EXPECT_THAT(verdicts_of(input)["headline"].get<std::string>(),
+              HasSubstr("1 of 2 comparisons differ beyond the margin."));
+  for (Sample& sample : input.samples)
+    sample.probe_before_gflops = sample.block == 0 && sample.arm == "base" ? 500 : 10;
+  EXPECT_THAT(verdicts_of(input)["headline"].get<std::string>(),
+              HasSubstr("0 of 2 comparisons differ beyond the margin, 1 undecided."));
+}
+
 TEST(Verdicts, list_a_crash_as_a_failure_and_running_out_of_memory_as_a_result) {
   VerifyInput input = timed_input();
   input.samples[1].status = SampleStatus::crash;

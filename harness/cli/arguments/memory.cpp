@@ -23,7 +23,7 @@ is computed and nothing is timed. Exit status 0 when the batch fits under one of
 least, 3 when it fits under none.)";
 
 constexpr const char* kSearchNotes = R"(Examples
-  headroom search 'resnet(batch=16)' --device 'host(capacity=96MiB)' -a allocator=caching
+  headroom search 'resnet(batch=16)' --device 'host(capacity=256MiB)' -a allocator=caching
   headroom search 'bert(size=base,batch=32,sequence=512)' --device v100-16gb --points 64 --json
 
 On a device that computes, every trial is trained, in a process of its own: about a second each for

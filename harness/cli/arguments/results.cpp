@@ -17,15 +17,19 @@ class VerifyArguments {
       : command_(*app.add_subcommand("verify", "Judge the claims of a recorded run, and say why")) {
     command_.add_option("arguments", arguments_, "Claims to tell of (default: all), then the run")
         ->required();
+    command_.add_flag("--json", json_, "For programs: verdicts.json, of these claims only");
   }
   CLI::App* parser() const { return &command_; }
   VerifyOptions options() const {
-    return {.claims = {arguments_.begin(), arguments_.end() - 1}, .run = arguments_.back()};
+    return {.claims = {arguments_.begin(), arguments_.end() - 1},
+            .run = arguments_.back(),
+            .json = json_};
   }
 
  private:
   CLI::App& command_;
   std::vector<std::string> arguments_;
+  bool json_ = false;
 };
 
 constexpr const char* kHistoryNotes = R"(Examples
