@@ -162,6 +162,7 @@ const bool registered = Registry<WorkloadKind>::instance().add(
                     "preset", "sequence", "size", "vocabulary"},
      .examples = {"gpt(batch=2,context=16,sequence=16,size=tiny,vocabulary=500)",
                   "gpt(lengths=bucketed,preset=tiny,vocabulary=500)",
+                  "gpt(lengths=ragged,preset=tiny,vocabulary=500)",
                   "gpt(batch=1,context=12,dropout=0,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
      .create = [](const Spec& spec) {

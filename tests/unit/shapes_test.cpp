@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "harness/base/error.h"
 #include "harness/memory/requests.h"
@@ -75,6 +77,63 @@ TEST(Buckets, are_told_apart_by_the_same_weights) {
   for (const auto& step : shapes) EXPECT_EQ(names(step.front()), names(shapes.front().front()));
 }
 
+std::vector<Bytes> ragged_tokens(std::int64_t sequence, int steps) {
+  auto tokens = first_inputs(
+      "gpt(preset=tiny,lengths=ragged,batch=1,sequence=" + std::to_string(sequence) + ")", steps);
+  for (Bytes& bytes : tokens) bytes /= sizeof(std::int32_t);
+  return tokens;
+}
+
+TEST(RaggedLengths, are_unlike_and_at_least_a_quarter_of_the_longest_which_is_one_of_them) {
+  for (const std::int64_t sequence : {8, 13, 64, 200}) {
+    const auto tokens = ragged_tokens(sequence, 64);
+    std::map<Bytes, int> turns;
+    for (const Bytes length : tokens) ++turns[length];
+    EXPECT_GE(turns.begin()->first, static_cast<Bytes>(sequence / 4));
+    EXPECT_EQ(turns.rbegin()->first, static_cast<Bytes>(sequence));
+    const auto possible = static_cast<std::size_t>(sequence - sequence / 4 + 1);
+    EXPECT_EQ(turns.size(), std::min<std::size_t>(16, possible)) << sequence;
+    EXPECT_EQ(tokens, ragged_tokens(sequence, 64)) << "drawn anew";
+  }
+}
+
+// Whoever plans the memory of a step meets each of these shapes for the first time once.
+TEST(RaggedLengths, are_planned_anew_for_each_length_and_not_again) {
+  Cell asked = cell("gpt(preset=tiny,lengths=ragged)", "meta(capacity=1GiB)", 3 * 64);
+  asked.allocator = Spec("planned");
+  const Sample sample = run_cell(asked, 5, "");
+  ASSERT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  const TrainingPlan plan = plan_training(*make_workload(asked.workload), asked, "dense");
+  const auto& calls = sample.ledger.device_allocations;
+  std::set<std::size_t> met;
+  bool planned_late = false;
+  for (int step = 1; step <= 3 * 64; ++step) {
+    const bool first_time = met.insert(plan.shape_of(step)).second;
+    const std::uint64_t called = calls[static_cast<std::size_t>(step - 1)];
+    if (first_time) {
+      EXPECT_GT(called, 0U) << "step " << step;
+      planned_late = planned_late || step > 16;
+    } else if (step > 64) {
+      EXPECT_EQ(called, 0U) << "step " << step;
+    }
+  }
+  EXPECT_TRUE(planned_late) << "all lengths had come by then";
+}
+
+TEST(RaggedLengths, leave_the_same_bytes_on_host_and_on_meta) {
+  for (const char* workload :
+       {"bert(preset=tiny,sequence=48,lengths=ragged)", "gpt(preset=tiny,lengths=ragged)"}) {
+    Cell host = cell(workload, "host(capacity=1GiB)", 8);
+    Cell meta = cell(workload, "meta(capacity=1GiB)", 8);
+    meta.rules = "onednn";
+    const Sample trained = run_cell(host, 7, ""), counted = run_cell(meta, 7, "");
+    ASSERT_EQ(trained.status, SampleStatus::ok) << trained.reason;
+    EXPECT_EQ(trained.ledger.requested.overall_peak, counted.ledger.requested.overall_peak);
+    EXPECT_EQ(trained.ledger.allocated_after_step, counted.ledger.allocated_after_step);
+    for (const double loss : trained.loss) EXPECT_TRUE(std::isfinite(loss));
+  }
+}
+
 TEST(EveryShape, computes_as_the_reference_does) {
   const auto gpt = make_workload(
       Spec::parse("gpt(hidden=12,heads=2,layers=1,batch=2,context=12,sequence=12,vocabulary=40,"
@@ -102,8 +161,8 @@ TEST(Evaluation, between_steps_is_a_phase_of_the_ledger_and_changes_no_loss) {
 TEST(Shapes, are_refused_where_they_cannot_be) {
   for (const char* bad :
        {"resnet(last_batch=keep)", "resnet(last_batch=half)", "resnet(batch=32,epoch=31)",
-        "resnet(evaluate_every=-1)", "bert(lengths=ragged)", "bert(lengths=bucketed,sequence=31)",
-        "gpt(lengths=bucketed,sequence=7)"})
+        "resnet(evaluate_every=-1)", "bert(lengths=rugged)", "bert(lengths=bucketed,sequence=31)",
+        "bert(lengths=ragged,sequence=31)", "gpt(lengths=bucketed,sequence=7)"})
     EXPECT_THROW(make_workload(Spec::parse(bad)), InputError) << bad;
 }
 
