@@ -14,6 +14,8 @@
 #include "harness/run/training_requests.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/tiny_net.h"
+#include "workloads/data/held_out_text.h"
+#include "workloads/data/next_token_batches.h"
 
 namespace headroom {
 namespace {
@@ -144,24 +146,78 @@ TEST(EveryShape, computes_as_the_reference_does) {
   }
 }
 
+// evaluate_every=100: never in so few steps.
 TEST(Evaluation, between_steps_is_a_phase_of_the_ledger_and_changes_no_loss) {
-  const std::string resnet = "resnet(preset=tiny";
-  const Sample with =
-      run_cell(cell(resnet + ",evaluate_every=2)", "host(capacity=1GiB)", 5), 7, "");
-  const Sample without = run_cell(cell(resnet + ")", "host(capacity=1GiB)", 5), 7, "");
-  ASSERT_EQ(with.status, SampleStatus::ok) << with.reason;
-  const auto evaluated = [](const Sample& sample) {
-    return sample.ledger.phase_peaks[static_cast<std::size_t>(Phase::evaluate)].requested;
+  for (const std::string workload : {"resnet", "bert", "gpt"}) {
+    const auto run = [&](const char* often, const char* device, const char* rules) {
+      Cell asked = cell(workload + "(preset=tiny,evaluate_every=" + often + ")", device, 5);
+      asked.rules = rules;
+      return run_cell(asked, 7, "");
+    };
+    const Sample with = run("2", "host(capacity=1GiB)", "onednn");
+    const Sample without = run("100", "host(capacity=1GiB)", "onednn");
+    const Sample counted = run("2", "meta(capacity=1GiB)", "onednn");
+    ASSERT_EQ(with.status, SampleStatus::ok) << with.reason;
+    const auto evaluated = [](const Sample& sample) {
+      return sample.ledger.phase_peaks[static_cast<std::size_t>(Phase::evaluate)].requested;
+    };
+    EXPECT_GT(evaluated(with), 0U) << workload;
+    EXPECT_EQ(evaluated(with), evaluated(counted)) << workload;
+    EXPECT_EQ(evaluated(without), 0U) << workload;
+    EXPECT_EQ(with.loss, without.loss) << workload;
+  }
+}
+
+TEST(Evaluation, of_texts_reads_what_training_never_does) {
+  EncodedText text;
+  for (int i = 0; i < 100; ++i) text.vocabulary.push_back(std::to_string(i));
+  for (int i = 0; i < 1000; ++i) text.tokens.push_back(i < 900 ? 10 : 20);
+  const auto source = with_held_out_text(text, 9, [](EncodedText part) {
+    return make_next_token_batches(std::move(part), {.batch = 2, .sequence = 8, .seed = 3});
+  });
+  std::vector<std::int32_t> inputs[3];
+  std::vector<std::span<std::byte>> slots;
+  for (auto& input : inputs) {
+    input.resize(16);
+    slots.push_back(std::as_writable_bytes(std::span(input)));
+  }
+  for (int batch = 0; batch < 50; ++batch) {
+    source->next_training_batch(slots);
+    EXPECT_THAT(inputs[0], ::testing::Each(10));
+    EXPECT_TRUE(source->next_held_out_batch(slots));
+    EXPECT_THAT(inputs[0], ::testing::Each(20));
+    EXPECT_THAT(inputs[2], ::testing::Each(20));
+  }
+}
+
+TEST(Evaluation, of_texts_draws_the_same_batches_after_every_restart) {
+  EncodedText text;
+  for (int i = 0; i < 1000; ++i) text.tokens.push_back(i);
+  const auto source = with_held_out_text(text, 9, [](EncodedText part) {
+    return make_next_token_batches(std::move(part), {.batch = 2, .sequence = 8, .seed = 3});
+  });
+  const auto drawn = [&] {
+    std::vector<std::int32_t> inputs[3];
+    std::vector<std::span<std::byte>> slots;
+    for (auto& input : inputs) {
+      input.resize(16);
+      slots.push_back(std::as_writable_bytes(std::span(input)));
+    }
+    source->next_held_out_batch(slots);
+    return inputs[0];
   };
-  EXPECT_GT(evaluated(with), 0U);
-  EXPECT_EQ(evaluated(without), 0U);
-  EXPECT_EQ(with.loss, without.loss);
+  source->restart_held_out();
+  const auto first = drawn(), second = drawn();
+  EXPECT_NE(first, second);
+  source->restart_held_out();
+  EXPECT_EQ(drawn(), first);
 }
 
 TEST(Shapes, are_refused_where_they_cannot_be) {
   for (const char* bad :
        {"resnet(last_batch=keep)", "resnet(last_batch=half)", "resnet(batch=32,epoch=31)",
-        "resnet(evaluate_every=-1)", "bert(lengths=rugged)", "bert(lengths=bucketed,sequence=31)",
+        "resnet(evaluate_every=-1)", "bert(evaluate_every=-1)", "gpt(evaluate_every=-1)",
+        "bert(lengths=rugged)", "bert(lengths=bucketed,sequence=31)",
         "bert(lengths=ragged,sequence=31)", "gpt(lengths=bucketed,sequence=7)"})
     EXPECT_THROW(make_workload(Spec::parse(bad)), InputError) << bad;
 }
