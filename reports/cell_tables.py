@@ -103,6 +103,13 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
         facts.append(("weights that are zero", _share(sample["zero_weight_share"])))
     if "skipped_steps" in sample.get("figures", {}):
         facts.append(("updates left out (gradients overflowed)", Datum(units.plain(sample["figures"]["skipped_steps"]))))
+    for label, key in (
+        ("copied to the host and back per step", "offloaded_bytes_per_step"),
+        ("offloaded to the host, peak", "offload_peak_bytes"),
+        ("of the host, taken for it", "offload_reserved_bytes"),
+    ):
+        if key in sample.get("figures", {}):
+            facts.append((label, bytes_datum(sample["figures"][key])))
     if sample["recording_ns_per_event"] is not None:
         cost = sample["recording_ns_per_event"]
         facts.append(("cost of recording", Datum(f"{units.plain(cost)} ns per event", units.exact(cost, "ns"))))

@@ -1,7 +1,8 @@
 """Peak memory against speed, per workload and device: what a strategy saves, and what that costs.
 
 Nothing is ranked inside overlapping intervals: a strategy leaves the front only when another takes
-no more memory and is surely faster, or is surely no slower and takes less.
+no more memory and is surely faster, or is surely no slower and takes less. Memory of the host that
+offloading takes instead is memory too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from reports.view_limits import Limits, build_limits
 PEAK = "reserved_bytes.overall_peak"
 SPEED = "throughput_samples_per_s"
 TIME = "steady_step_time_ns"
+OFFLOADED = "offload_reserved_bytes"
 MAXIMUM_GROUPS = 12  # of charts; the tables of further ones are in the matrix
 GIB = 2**30
 
@@ -37,6 +39,7 @@ class Strategy:
     front: bool
     first_step: Datum
     samples: int
+    host: float  # bytes beside the device
 
     @property
     def bounded(self) -> bool:
@@ -113,9 +116,10 @@ def _group(group: Sequence[dict[str, Any]], first_steps: dict[str, Datum], looks
             front=not any(_beats(other, mine) for other in figures),
             first_step=first_steps.get(entry["cell"]["cell_id"], Datum(units.DASH)),
             samples=entry["samples"],
+            host=host,
         )
         for entry, mine in zip(group, figures)
-        for peak, speed, low, high in (mine,)
+        for peak, speed, low, high, host in (mine,)
     ]
     strategies.sort(key=lambda strategy: strategy.peak)
     first = cells[0]
@@ -131,17 +135,21 @@ def _group(group: Sequence[dict[str, Any]], first_steps: dict[str, Datum], looks
     )
 
 
-def _figures(entry: dict[str, Any]) -> tuple[float, float, float, float]:
-    """Peak, speed and the interval of speed, which is endless where samples are too few for one."""
+def _figures(entry: dict[str, Any]) -> tuple[float, float, float, float, float]:
+    """Peak, speed and the interval of speed, which is endless where samples are too few for one;
+    memory of the host."""
     low, high = entry["intervals"].get(SPEED) or (None, None)
     bounds = -math.inf if low is None else low, math.inf if high is None else high
-    return entry["values"][PEAK], entry["values"][SPEED], *bounds
+    return entry["values"][PEAK], entry["values"][SPEED], *bounds, entry["values"].get(OFFLOADED, 0)
 
 
-def _beats(other: tuple[float, float, float, float], mine: tuple[float, float, float, float]) -> bool:
+def _beats(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
     """Surely: intervals that overlap decide nothing."""
+    if other[4] > mine[4]:
+        return False
     surely_faster, surely_no_slower = other[2] > mine[3], other[2] >= mine[3]
-    return (other[0] <= mine[0] and surely_faster) or (other[0] < mine[0] and surely_no_slower)
+    takes_less = other[0] < mine[0] or (other[0] == mine[0] and other[4] < mine[4])
+    return (other[0] <= mine[0] and surely_faster) or (takes_less and surely_no_slower)
 
 
 def _sentences(group: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[str]:
@@ -155,16 +163,19 @@ def _sentences(group: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[s
             continue
         saved = baseline["values"][PEAK] - entry["values"][PEAK]
         names = strategy_label(entry["cell"], varied), strategy_label(baseline["cell"], varied)
-        sentences.append(_sentence(*names, saved, baseline["values"][PEAK], comparison))
+        host = entry["values"].get(OFFLOADED, 0) - baseline["values"].get(OFFLOADED, 0)
+        sentences.append(_sentence(*names, saved, baseline["values"][PEAK], host, comparison))
     return sentences
 
 
-def _sentence(name: str, against: str, saved: float, of: float, comparison: dict[str, Any]) -> str:
+def _sentence(name: str, against: str, saved: float, of: float, host: float, comparison: dict[str, Any]) -> str:
     share = units.percent(abs(saved) / of) if of else units.DASH
     if saved == 0:
         memory = f"{name} takes as much memory as {against}"
     else:
         memory = f"{name} takes {units.bytes_(abs(saved))} ({share}) {'less' if saved > 0 else 'more'} than {against}"
+    if host:
+        memory += f" on the device and {units.bytes_(abs(host))} {'more' if host > 0 else 'less'} of the host"
     bounds = comparison["ci95"]
     if bounds is None or None in bounds or comparison["scale"] != "log_ratio":
         return f"{memory}; how the step times compare is not known."
@@ -177,17 +188,21 @@ def _sentence(name: str, against: str, saved: float, of: float, comparison: dict
     # From a few MiB nothing follows for a GiB.
     if saved >= GIB / 2 and effect > 0:
         text += f" To save 1 GiB this costs you {units.percent(effect * GIB / saved)} of step time."
-    if saved > 0 and effect < 0:
+    if saved > 0 and effect < 0 and host <= 0:
         text += " Here less memory costs nothing."
     return text
 
 
 def _table(strategies: Sequence[Strategy]) -> Table:
-    headers = ("strategy", "peak reserved", "throughput", "95 % interval", "time to the end of step 1", "samples", "front")
+    headers = (
+        "strategy", "peak reserved", "of the host, for offloading", "throughput", "95 % interval",
+        "time to the end of step 1", "samples", "front",
+    )  # fmt: skip
     rows = [
         (
             Datum(strategy.label),
             bytes_datum(int(strategy.peak)),
+            bytes_datum(int(strategy.host)),
             Datum(f"{units.plain(strategy.speed)}{units.NARROW}samples/s", units.exact(strategy.speed), strategy.speed),
             Datum(_interval(strategy)),
             strategy.first_step,

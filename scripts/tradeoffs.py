@@ -50,7 +50,8 @@ with `{OPTIMIZER}`, for a simulated {CARD}, as `headroom plan` does, and holds u
 - **FLOP**: floating-point operations of convolutions and matrix products, against the first row;
 - **moved**: bytes of what all ops read and write, each operand once and whole, against the first
   row. A device moves less where caches help or a table is only looked up in, and more where a
-  kernel passes over its operands twice.
+  kernel passes over its operands twice. Copies to the host and back count on both sides;
+- **host**: bytes of the host's memory at their highest that hold what was taken from the device.
 
 What all this costs in **time is not measured** here: `headroom run` measures it. A strategy is
 combined with the defaults of all other axes; "excludes" names what it cannot be combined with.
@@ -82,11 +83,10 @@ def planned(workload: str, axis: str, choice: str) -> dict[str, Any] | str:
     return plan
 
 
-def figures(plan: dict[str, Any] | str, base: dict[str, Any]) -> str:
-    if isinstance(plan, str):
-        return f"not possible: {plan} | | | |"
-    if plan["not_engaged"]:
-        return "does nothing here | | | |"
+def figures(plan: dict[str, Any] | str, base: dict[str, Any], columns: list[str]) -> str:
+    if isinstance(plan, str) or plan["not_engaged"]:
+        words = f"not possible: {plan}" if isinstance(plan, str) else "does nothing here"
+        return words + " |" * len(columns)
 
     def change(field: str) -> str:
         if plan is base:
@@ -96,13 +96,21 @@ def figures(plan: dict[str, Any] | str, base: dict[str, Any]) -> str:
 
     live = f"{plan['peak_live_bytes'] / 2**30:.2f} GiB"
     more = plan["ops_per_step"] - base["ops_per_step"]
-    return " | ".join([
-        f"{live} ({change('peak_live_bytes')})" if plan is not base else live,
-        str(plan["recomputed_ops_per_step"]),
-        f"{plan['ops_per_step']} ({more:+d})" if plan is not base else str(plan["ops_per_step"]),
-        change("flops_per_step") or f"{plan['flops_per_step'] / 1e12:.2f}·10¹²",
-        change("touched_bytes_per_step") or f"{plan['touched_bytes_per_step'] / 2**30:.1f} GiB",
-    ]) + " |"
+    texts = {
+        "live": f"{live} ({change('peak_live_bytes')})" if plan is not base else live,
+        "again": str(plan["recomputed_ops_per_step"]),
+        "ops": f"{plan['ops_per_step']} ({more:+d})" if plan is not base else str(plan["ops_per_step"]),
+        "FLOP": change("flops_per_step") or f"{plan['flops_per_step'] / 1e12:.2f}·10¹²",
+        "moved": change("touched_bytes_per_step") or f"{plan['touched_bytes_per_step'] / 2**30:.1f} GiB",
+        "host": f"{plan['host_bytes_peak'] / 2**30:.2f} GiB" if plan["host_bytes_peak"] else "0",
+    }
+    return " | ".join(texts[column] for column in columns) + " |"
+
+
+def columns_of(plans: list[dict[str, Any] | str]) -> list[str]:
+    """Memory of the host only where some choice takes any."""
+    offloads = any(not isinstance(plan, str) and plan["host_bytes_peak"] for plan in plans)
+    return ["live", "again", "ops", "FLOP", "moved"] + (["host"] if offloads else [])
 
 
 def choices(entries: list[dict[str, Any]], neutral: str) -> list[str]:
@@ -141,9 +149,10 @@ def page() -> str:
             base = plans[workload, axis, neutral]
             if isinstance(base, str):
                 sys.exit(f"scripts/tradeoffs.py: {workload} {axis}={neutral}: {base}")
-            lines += ["", f"| {title} | live | again | ops | FLOP | moved |", "|---|---|---|---|---|---|"]
+            columns = columns_of([plans[workload, axis, choice] for choice in choices(sections[axis], neutral)])
+            lines += ["", f"| {title} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
             for choice in choices(sections[axis], neutral):
-                lines.append(f"| `{choice}` | {figures(plans[workload, axis, choice], base)}")
+                lines.append(f"| `{choice}` | {figures(plans[workload, axis, choice], base, columns)}")
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 

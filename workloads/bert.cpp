@@ -10,6 +10,7 @@
 #include "harness/base/registry.h"
 #include "harness/run/workload.h"
 #include "workloads/choice.h"
+#include "workloads/data/held_out_text.h"
 #include "workloads/data/masked_text_batches.h"
 #include "workloads/data/text_dataset.h"
 #include "workloads/lengths.h"
@@ -48,7 +49,12 @@ struct Options {
   std::int64_t positions;  // that the table has
 };
 
-ValueId build_loss(Program& program, const Options& options) {
+// Of the head: what a loss or a count of hits is made of.
+struct Guesses {
+  ValueId logits, labels;
+};
+
+Guesses build(Program& program, const Options& options, Phase phase) {
   Transformer net(program, {.batch = options.batch,
                             .sequence = options.sequence,
                             .hidden = options.hidden,
@@ -56,6 +62,7 @@ ValueId build_loss(Program& program, const Options& options) {
                             .dropout = options.dropout,
                             .epsilon = 1e-12});
   ProgramBuilder& builder = net.builder();
+  builder.set_phase(phase);
   const ValueId tokens = net.token_input("tokens");
   const ValueId positions = net.token_input("positions");
   const ValueId segments = net.token_input("segments");
@@ -86,8 +93,7 @@ ValueId build_loss(Program& program, const Options& options) {
   x = net.linear("head.transform", x, options.hidden);
   x = net.norm("head.norm", builder.emit_one("gelu", "head.gelu", {x}));
   const ValueId bias = net.zeros("head.bias", options.vocabulary);
-  const ValueId logits = builder.emit_one("linear", "head.logits", {x, table, bias});
-  return builder.emit("softmax_cross_entropy", "loss", {logits, labels})[0];
+  return {builder.emit_one("linear", "head.logits", {x, table, bias}), labels};
 }
 
 Options read_options(const Spec& spec) {
@@ -125,7 +131,10 @@ class Bert final : public Workload {
         labels_(chosen<TextLabels>(
             spec, "labels", "as_read",
             {{"as_read", TextLabels::as_read}, {"shuffled", TextLabels::shuffled}})),
-        lengths_(read_lengths(spec, options_.sequence, kShortestSequence)) {}
+        lengths_(read_lengths(spec, options_.sequence, kShortestSequence)),
+        evaluate_every_(spec.integer("evaluate_every", 0)) {
+    require_at_least(spec, {{"evaluate_every", evaluate_every_, 0}});
+  }
 
   Program training_forward() const override { return training_forward(options_.sequence); }
 
@@ -136,18 +145,33 @@ class Bert final : public Workload {
   }
   std::vector<std::size_t> shape_cycle() const override { return length_cycle(lengths_.size()); }
 
-  std::optional<Program> evaluation() const override { return std::nullopt; }
+  int evaluation_interval() const override { return static_cast<int>(evaluate_every_); }
+  std::optional<Program> evaluation() const override {
+    if (evaluate_every_ == 0) return std::nullopt;
+    Options options = options_;
+    options.dropout = 0;
+    Program program{.name = "evaluate"};
+    const auto [logits, labels] = build(program, options, Phase::evaluate);
+    ProgramBuilder builder(program, Phase::evaluate);
+    program.results = {builder.emit_one("count_correct", "correct", {logits, labels})};
+    return program;
+  }
   std::int64_t batch_size() const override { return options_.batch; }
   std::vector<std::filesystem::path> data_files() const override { return text_files(data_); }
 
   std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const override {
     const auto directory =
         token_set_directory(text_files(data_), static_cast<std::size_t>(options_.vocabulary));
-    return make_masked_text_batches(read_token_set(directory), {.batch = options_.batch,
-                                                                .sequence = options_.sequence,
-                                                                .seed = seed,
-                                                                .head = options_.head,
-                                                                .labels = labels_});
+    const MaskedTextOptions options = {.batch = options_.batch,
+                                       .sequence = options_.sequence,
+                                       .seed = seed,
+                                       .head = options_.head,
+                                       .labels = labels_};
+    EncodedText text = read_token_set(directory);
+    if (evaluate_every_ == 0) return make_masked_text_batches(std::move(text), options);
+    return with_held_out_text(std::move(text), options.sequence, [options](EncodedText part) {
+      return make_masked_text_batches(std::move(part), options);
+    });
   }
 
  private:
@@ -156,7 +180,9 @@ class Bert final : public Workload {
     options.sequence = length;
     Program program;
     program.name = "train";
-    program.loss = build_loss(program, options);
+    const auto [logits, guessed] = build(program, options, Phase::forward);
+    ProgramBuilder builder(program);
+    program.loss = builder.emit("softmax_cross_entropy", "loss", {logits, guessed})[0];
     program.results = {program.loss};
     return program;
   }
@@ -165,6 +191,7 @@ class Bert final : public Workload {
   std::string data_;
   TextLabels labels_;
   std::vector<std::int64_t> lengths_;  // of the sequences of a batch, the longest first
+  std::int64_t evaluate_every_;
 };
 
 const bool registered = Registry<WorkloadKind>::instance().add(
@@ -172,8 +199,8 @@ const bool registered = Registry<WorkloadKind>::instance().add(
      .summary =
          "Masked language model: size tiny, mini, base or large, head gathered or full; preset "
          "tiny, small or paper",
-     .parameters = {"batch", "data", "dropout", "head", "heads", "hidden", "labels", "layers",
-                    "lengths", "preset", "sequence", "size", "vocabulary"},
+     .parameters = {"batch", "data", "dropout", "evaluate_every", "head", "heads", "hidden",
+                    "labels", "layers", "lengths", "preset", "sequence", "size", "vocabulary"},
      .examples = {"bert(batch=2,sequence=16,size=tiny,vocabulary=500)",
                   "bert(lengths=bucketed,preset=tiny,vocabulary=500)",
                   "bert(batch=1,dropout=0,head=full,heads=3,hidden=48,layers=1,sequence=11,"

@@ -13,6 +13,7 @@
 #include "harness/base/registry.h"
 #include "harness/run/workload.h"
 #include "workloads/choice.h"
+#include "workloads/data/held_out_text.h"
 #include "workloads/data/next_token_batches.h"
 #include "workloads/data/text_dataset.h"
 #include "workloads/lengths.h"
@@ -49,13 +50,19 @@ struct Options {
   double dropout;
 };
 
-ValueId build_loss(Program& program, const Options& options) {
+// Of the head: what a loss or a count of hits is made of.
+struct Guesses {
+  ValueId logits, labels;
+};
+
+Guesses build(Program& program, const Options& options, Phase phase) {
   Transformer net(program, {.batch = options.batch,
                             .sequence = options.sequence,
                             .hidden = options.hidden,
                             .heads = options.heads,
                             .dropout = options.dropout,
                             .epsilon = 1e-5});
+  net.builder().set_phase(phase);
   const ValueId tokens = net.token_input("tokens");
   const ValueId positions = net.token_input("positions");
   const ValueId labels = net.token_input("labels");
@@ -81,7 +88,7 @@ ValueId build_loss(Program& program, const Options& options) {
   const ValueId logits = net.builder().emit_one(
       "batched_matmul", "head.logits", {x, table},
       {{"batch", Shape{1, 1}}, {"transposed", Shape{0, 1}}, {"merged", Shape{1, 1, 1}}});
-  return net.builder().emit("softmax_cross_entropy", "loss", {logits, labels})[0];
+  return {logits, labels};
 }
 
 Options read_options(const Spec& spec) {
@@ -115,7 +122,10 @@ class Gpt final : public Workload {
   explicit Gpt(const Spec& spec)
       : options_(read_options(spec)),
         data_(spec.text("data", "")),
-        lengths_(read_lengths(spec, options_.sequence, 2)) {}
+        lengths_(read_lengths(spec, options_.sequence, 2)),
+        evaluate_every_(spec.integer("evaluate_every", 0)) {
+    require_at_least(spec, {{"evaluate_every", evaluate_every_, 0}});
+  }
 
   Program training_forward() const override { return training_forward(options_.sequence); }
 
@@ -126,16 +136,30 @@ class Gpt final : public Workload {
   }
   std::vector<std::size_t> shape_cycle() const override { return length_cycle(lengths_.size()); }
 
-  std::optional<Program> evaluation() const override { return std::nullopt; }
+  int evaluation_interval() const override { return static_cast<int>(evaluate_every_); }
+  std::optional<Program> evaluation() const override {
+    if (evaluate_every_ == 0) return std::nullopt;
+    Options options = options_;
+    options.dropout = 0;
+    Program program{.name = "evaluate"};
+    const auto [logits, labels] = build(program, options, Phase::evaluate);
+    ProgramBuilder builder(program, Phase::evaluate);
+    program.results = {builder.emit_one("count_correct", "correct", {logits, labels})};
+    return program;
+  }
   std::int64_t batch_size() const override { return options_.batch; }
   std::vector<std::filesystem::path> data_files() const override { return text_files(data_); }
 
   std::unique_ptr<BatchSource> open_data(std::uint64_t seed) const override {
     const auto directory =
         token_set_directory(text_files(data_), static_cast<std::size_t>(options_.vocabulary));
-    return make_next_token_batches(
-        read_token_set(directory),
-        {.batch = options_.batch, .sequence = options_.sequence, .seed = seed});
+    const NextTokenOptions options = {
+        .batch = options_.batch, .sequence = options_.sequence, .seed = seed};
+    EncodedText text = read_token_set(directory);
+    if (evaluate_every_ == 0) return make_next_token_batches(std::move(text), options);
+    return with_held_out_text(std::move(text), options.sequence + 1, [options](EncodedText part) {
+      return make_next_token_batches(std::move(part), options);
+    });
   }
 
  private:
@@ -144,7 +168,9 @@ class Gpt final : public Workload {
     options.sequence = length;
     Program program;
     program.name = "train";
-    program.loss = build_loss(program, options);
+    const auto [logits, guessed] = build(program, options, Phase::forward);
+    ProgramBuilder builder(program);
+    program.loss = builder.emit("softmax_cross_entropy", "loss", {logits, guessed})[0];
     program.results = {program.loss};
     return program;
   }
@@ -152,16 +178,18 @@ class Gpt final : public Workload {
   Options options_;
   std::string data_;
   std::vector<std::int64_t> lengths_;  // of the sequences of a batch, the longest first
+  std::int64_t evaluate_every_;
 };
 
 const bool registered = Registry<WorkloadKind>::instance().add(
     {.name = "gpt",
      .summary = "Causal language model: size tiny, small, medium, large, xl, 2.7b, 6.7b, 13b or "
                 "175b; preset tiny, small or paper",
-     .parameters = {"batch", "context", "data", "dropout", "heads", "hidden", "layers", "lengths",
-                    "preset", "sequence", "size", "vocabulary"},
+     .parameters = {"batch", "context", "data", "dropout", "evaluate_every", "heads", "hidden",
+                    "layers", "lengths", "preset", "sequence", "size", "vocabulary"},
      .examples = {"gpt(batch=2,context=16,sequence=16,size=tiny,vocabulary=500)",
                   "gpt(lengths=bucketed,preset=tiny,vocabulary=500)",
+                  "gpt(lengths=ragged,preset=tiny,vocabulary=500)",
                   "gpt(batch=1,context=12,dropout=0,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
      .create = [](const Spec& spec) {

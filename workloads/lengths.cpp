@@ -2,25 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 #include <utility>
 
 #include "workloads/choice.h"
 
 namespace headroom {
+namespace {
+
+enum class Lengths { padded, bucketed, ragged };
+
+// The same everywhere, which std::shuffle is not.
+template <typename T>
+void shuffle(std::vector<T>& list, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random() % i]);
+}
+
+std::vector<std::int64_t> quarters(std::int64_t longest) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t part = 4; part > 0; --part) lengths.push_back(longest * part / 4);
+  return lengths;
+}
+
+std::vector<std::int64_t> drawn(std::int64_t longest) {
+  constexpr std::size_t kLengths = 16;
+  const std::int64_t shortest = longest / 4;
+  std::vector<std::int64_t> others(static_cast<std::size_t>(longest - shortest));
+  std::iota(others.begin(), others.end(), shortest);
+  shuffle(others, 2);
+  others.resize(std::min(others.size(), kLengths - 1));
+  others.insert(others.begin(), longest);
+  return others;
+}
+
+}  // namespace
 
 std::vector<std::int64_t> read_lengths(const Spec& spec, std::int64_t longest, std::int64_t least) {
-  constexpr std::int64_t kBuckets = 4;
-  const auto buckets =
-      chosen<std::int64_t>(spec, "lengths", "padded", {{"padded", 1}, {"bucketed", kBuckets}});
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t part = buckets; part > 0; --part) lengths.push_back(longest * part / buckets);
-  if (lengths.back() < least)
+  const auto lengths = chosen<Lengths>(
+      spec, "lengths", "padded",
+      {{"padded", Lengths::padded}, {"bucketed", Lengths::bucketed}, {"ragged", Lengths::ragged}});
+  if (lengths == Lengths::padded) return {longest};
+  if (longest / 4 < least)
     throw InputError(
-        fmt::format("{}: the shortest bucket would be {}; take a sequence of {} at "
-                    "least",
-                    spec.to_string(), lengths.back(), buckets * least));
-  return lengths;
+        fmt::format("{}: the shortest batch could be {} long; take a sequence of {} at least",
+                    spec.to_string(), longest / 4, 4 * least));
+  return lengths == Lengths::bucketed ? quarters(longest) : drawn(longest);
 }
 
 std::vector<std::size_t> length_cycle(std::size_t shapes) {
@@ -28,8 +57,7 @@ std::vector<std::size_t> length_cycle(std::size_t shapes) {
   constexpr std::size_t kTurns = 4;
   std::vector<std::size_t> cycle;
   for (std::size_t i = 0; i < kTurns * shapes; ++i) cycle.push_back(i % shapes);
-  std::mt19937_64 random(1);
-  for (std::size_t i = cycle.size(); i > 1; --i) std::swap(cycle[i - 1], cycle[random() % i]);
+  shuffle(cycle, 1);
   return cycle;
 }
 

@@ -63,6 +63,9 @@ void print(const Fit& fit) {
   fmt::print("Live bytes at their highest, below which no allocator can go: {}\n",
              format_bytes(fit.peak_live_bytes));
   print_roles(fit);
+  if (fit.counts.offloaded > 0)
+    fmt::print("Beside them {} of the host at their highest; {} are copied there and back a step\n",
+               format_bytes(fit.counts.host_peak), format_bytes(fit.counts.offloaded));
   if (has_free_batch(fit))
     fmt::print("  they alone fit up to batch {}\n", *fit.last_batch_by_live_bytes);
   std::size_t width = 9;
@@ -119,6 +122,8 @@ Json to_json(const Fit& fit) {
                {"recomputed_ops_per_step", fit.counts.recomputed},
                {"flops_per_step", fit.counts.flops},
                {"touched_bytes_per_step", fit.counts.touched},
+               {"offloaded_bytes_per_step", fit.counts.offloaded},
+               {"host_bytes_peak", fit.counts.host_peak},
                {"not_engaged", fit.not_engaged.empty() ? Json() : Json(fit.not_engaged)},
                {"last_batch_by_live_bytes",
                 has_free_batch(fit) ? Json(*fit.last_batch_by_live_bytes) : Json()},

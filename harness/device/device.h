@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/device/device_memory.h"
 #include "harness/program/program.h"
@@ -34,6 +35,12 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceMemory& memory() = 0;
+  // Where offloaded values wait: memory of the machine that the device is in, not counted against
+  // its capacity. Throws NotSupported on devices that cannot copy there yet.
+  virtual DeviceMemory& host_memory() {
+    throw NotSupported(
+        "this device does not copy to memory of the host yet: offload on host or meta");
+  }
   virtual std::unique_ptr<CompiledProgram> compile(const Program& lowered) = 0;
   // Whether values have contents: false on meta.
   virtual bool computes() const = 0;

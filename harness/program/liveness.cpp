@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "harness/program/in_place.h"
+#include "harness/program/offload.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -35,13 +36,15 @@ Bytes peak_live_bytes(const Program& lowered) {
   for (const ValueId id : lowered.inputs) live += lowered.value(id).bytes;
   Bytes peak = live;
   const auto frees = last_uses(lowered);
+  const std::vector<bool> on_host = kept_on_host(lowered);
+  const auto bytes_of = [&](ValueId id) { return on_host[id] ? 0 : lowered.value(id).bytes; };
   for (std::size_t index = 0; index < lowered.ops.size(); ++index) {
     const Op& op = lowered.ops[index];
-    for (const ValueId id : op.outputs) live += lowered.value(id).bytes;
-    if (const auto places = in_place(op)) live -= lowered.value(op.outputs[places->output]).bytes;
-    if (op.workspace != kNoValue) live += lowered.value(op.workspace).bytes;
+    for (const ValueId id : op.outputs) live += bytes_of(id);
+    if (const auto places = in_place(op)) live -= bytes_of(op.outputs[places->output]);
+    if (op.workspace != kNoValue) live += bytes_of(op.workspace);
     peak = std::max(peak, live);
-    for (const ValueId id : frees[index]) live -= lowered.value(id).bytes;
+    for (const ValueId id : frees[index]) live -= bytes_of(id);
   }
   return peak;
 }

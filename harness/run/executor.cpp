@@ -4,12 +4,13 @@
 
 #include "harness/base/error.h"
 #include "harness/control/injection.h"
+#include "harness/program/offload.h"
 
 namespace headroom {
 
 Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
                    TraceRecorder& recorder, const PersistentBlocks& persistent,
-                   Injection* injection, std::uint32_t first_op)
+                   Injection* injection, std::uint32_t first_op, Allocator* host_side)
     : program_(lowered),
       compute_(compute),
       allocator_(allocator),
@@ -18,7 +19,11 @@ Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& 
       frees_(last_uses(lowered)),
       blocks_(lowered.values.size()),
       held_(lowered.values.size(), false),
-      injection_(injection) {
+      on_host_(kept_on_host(lowered)),
+      injection_(injection),
+      host_side_(host_side) {
+  if (host_side == nullptr && std::count(on_host_.begin(), on_host_.end(), true) > 0)
+    throw Error("program '" + lowered.name + "' offloads values, and there is no memory for them");
   std::size_t most_inputs = 0;
   std::size_t most_outputs = 0;
   for (const Op& op : lowered.ops) {
@@ -86,7 +91,7 @@ void Executor::run_op(std::size_t index) {
 void Executor::allocate(ValueId id) {
   const Value& value = program_.value(id);
   hint_.role = value.role;
-  blocks_[id] = allocator_.allocate(value.bytes, hint_);
+  blocks_[id] = memory_of(id).allocate(value.bytes, hint_);
   held_[id] = true;
 }
 
@@ -99,7 +104,7 @@ void Executor::hand_over(ValueId from, ValueId to) {
 void Executor::release(ValueId id) {
   if (!held_[id]) return;
   held_[id] = false;
-  allocator_.deallocate(blocks_[id]);
+  memory_of(id).deallocate(blocks_[id]);
 }
 
 void Executor::release_all() {

@@ -29,10 +29,12 @@ class Executor {
  public:
   // `lowered` and `persistent` must outlive the Executor; every persistent value of the Program
   // must have its block. `compute` is null on devices that compute nothing. `first_op` is the
-  // number under which traces know the first op.
+  // number under which traces know the first op. `host_side` serves what is offloaded; null where
+  // nothing is.
   Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
            TraceRecorder& recorder, const PersistentBlocks& persistent,
-           Injection* injection = nullptr, std::uint32_t first_op = 0);
+           Injection* injection = nullptr, std::uint32_t first_op = 0,
+           Allocator* host_side = nullptr);
 
   // One execution. `feed` is called once the inputs have memory; `read` while results still have.
   // On OutOfMemory every transient block is given back before it propagates.
@@ -44,6 +46,7 @@ class Executor {
   void hand_over(ValueId from, ValueId to);
   void release(ValueId id);
   void release_all();
+  Allocator& memory_of(ValueId id) { return on_host_[id] ? *host_side_ : allocator_; }
   void run_op(std::size_t index);
 
   const Program& program_;
@@ -55,9 +58,11 @@ class Executor {
   std::vector<std::optional<InPlace>> in_place_;  // of each op
   std::vector<Block> blocks_;                     // by value id
   std::vector<bool> held_;                        // transient values that have a block now
+  std::vector<bool> on_host_;                     // by value id: offloaded
   AllocationHint hint_;                           // of the op that runs
   std::vector<std::byte*> inputs_, outputs_;      // of the op that runs
   Injection* injection_;                          // null in all cells but controls
+  Allocator* host_side_;                          // null where nothing is offloaded
 };
 
 }  // namespace headroom

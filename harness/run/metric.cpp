@@ -132,6 +132,21 @@ Read timed(std::function<double(const Sample&)> figure) {
   };
 }
 
+void add_offloading(std::vector<Metric>& table) {
+  const auto add = [&](const char* name, const char* text) {
+    table.push_back({name, "B", text, Metric::Class::exact, Metric::Better::less,
+                     [name](const Sample& sample) -> std::optional<double> {
+                       const auto found = sample.figures.find(name);
+                       if (!trains(sample.cell) || found == sample.figures.end())
+                         return std::nullopt;
+                       return found->second;
+                     }});
+  };
+  add("offloaded_bytes_per_step", "bytes copied to memory of the host, and back, per step");
+  add("offload_peak_bytes", "most offloaded bytes in memory of the host at a time");
+  add("offload_reserved_bytes", "memory of the host taken for offloaded bytes");
+}
+
 // What scenarios record, under their names.
 void add_scenarios(std::vector<Metric>& table) {
   for (const auto& [kind, scenario] : Registry<ScenarioKind>::instance().all())
@@ -232,6 +247,7 @@ std::vector<Metric> make_metrics() {
                      if (s.flops_per_step == 0) return std::nullopt;
                      return s.flops_per_step;
                    }});
+  add_offloading(table);
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; }),
                    Metric::About::allocator});

@@ -19,6 +19,7 @@
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
 #include "harness/run/loss_scale.h"
+#include "harness/run/offload_figures.h"
 #include "harness/run/process_memory.h"
 #include "harness/run/run_info.h"
 #include "harness/run/sample.h"
@@ -235,6 +236,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
       sample.zero_weight_share = zero_weight_share(trainer, plan);
     if (device->computes()) sample.figures = loss_scale_figures(trainer, plan);
+    sample.figures.merge(offload_figures(trainer, steps));
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }

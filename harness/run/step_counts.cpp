@@ -1,5 +1,8 @@
 #include "harness/run/step_counts.h"
 
+#include <algorithm>
+
+#include "harness/program/offload.h"
 #include "harness/program/recomputed.h"
 
 namespace headroom {
@@ -21,6 +24,9 @@ StepCounts count_step(const TrainingPlan& plan) {
     const Program& program = plan.usual().programs[run.program];
     counts.flops += total_flops(program);
     counts.recomputed += recomputed_ops(program);
+    const Offloaded offloaded = count_offloaded(program);
+    counts.offloaded += offloaded.moved;
+    counts.host_peak = std::max(counts.host_peak, offloaded.peak);
     for (const Op& op : program.ops) {
       if (op.kind == "hold") continue;
       ++counts.ops;

@@ -14,6 +14,8 @@ struct StepCounts {
   // Operands and results of all ops, each once, whole and as the rules lay them out: what passes
   // the memory at least where no cache holds it. Of a table that is looked up, more than is read.
   Bytes touched = 0;
+  Bytes offloaded = 0;  // copied to memory of the host, and back
+  Bytes host_peak = 0;  // most of that which is kept there at a time
 };
 
 // Of a step of the usual shape.

@@ -1,5 +1,6 @@
 #include "harness/run/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -7,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/random.h"
 #include "harness/control/injection.h"
+#include "harness/program/offload.h"
 
 namespace headroom {
 namespace {
@@ -60,6 +62,9 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
       data_(std::move(data)),
       injection_(injection) {
   for (const Program* program : plan.programs())
+    if (host_side_ == nullptr && std::any_of(program->ops.begin(), program->ops.end(), is_transfer))
+      host_side_ = std::make_unique<HostStore>(device.host_memory());
+  for (const Program* program : plan.programs())
     runnables_.push_back(
         {program, device.computes() ? device.compile(*program) : nullptr, nullptr});
   batches_.resize(static_cast<std::size_t>(plan.micro_batches), HostBatch(plan.inputs().size()));
@@ -81,8 +86,9 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   for (Runnable& runnable : runnables_) {
     const Program& program = *runnable.program;
     Injection* injected = plan.evaluate && &program == &*plan.evaluate ? nullptr : injection_;
-    runnable.executor = std::make_unique<Executor>(program, runnable.compute.get(), allocator_,
-                                                   recorder_, persistent_, injected, first_op);
+    runnable.executor =
+        std::make_unique<Executor>(program, runnable.compute.get(), allocator_, recorder_,
+                                   persistent_, injected, first_op, host_side_.get());
     first_op += static_cast<std::uint32_t>(program.ops.size());
   }
   for (std::size_t first = 0; const TrainingPlan::Step& step : plan.shapes) {

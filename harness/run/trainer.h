@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "harness/memory/host_store.h"
 #include "harness/run/executor.h"
 #include "harness/run/training_plan.h"
 #include "harness/run/workload.h"
@@ -43,6 +44,8 @@ class Trainer {
   // Between steps.
   void write_persistent(const Value& value, std::span<const std::byte> plain);
   std::span<const std::vector<std::byte>> last_batch() const { return batches_.back(); }
+  // Null where nothing is offloaded.
+  const HostStore* host_side() const { return host_side_.get(); }
 
  private:
   struct Runnable {
@@ -68,6 +71,7 @@ class Trainer {
   std::unique_ptr<BatchSource> data_;
   Injection* injection_;
   PersistentBlocks persistent_;
+  std::unique_ptr<HostStore> host_side_;
   int steps_ = 0;                                  // begun
   std::vector<std::vector<const Value*>> inputs_;  // of each shape
   std::vector<const Value*> evaluation_inputs_;

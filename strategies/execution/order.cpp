@@ -5,10 +5,14 @@
 #include <deque>
 #include <set>
 
+#include "harness/program/offload.h"
 #include "harness/program/recomputed.h"
 
 namespace headroom::execution {
 namespace {
+
+// Ready long before anybody wants what they bring back.
+bool waits_for_its_turn(const Op& op) { return is_recomputed(op) || op.kind == "copy_in"; }
 
 using Ops = std::vector<std::size_t>;  // by their places in the built order
 
@@ -18,7 +22,7 @@ std::vector<std::set<std::size_t>> dependencies(const Program& program) {
   std::vector<std::set<std::size_t>> waits(program.ops.size());
   std::vector<std::size_t> written(program.values.size(), kNone);
   std::vector<Ops> read(program.values.size());  // since then
-  std::size_t computed = kNone;                  // the last op that is not computed again
+  std::size_t computed = kNone;                  // the last op that brings nothing back
   for (std::size_t index = 0; index < program.ops.size(); ++index) {
     const Op& op = program.ops[index];
     for (const ValueId id : op.inputs) {
@@ -32,7 +36,7 @@ std::vector<std::set<std::size_t>> dependencies(const Program& program) {
       written[id] = index;
     }
     for (const ValueId id : op.outputs) written[id] = index;
-    if (!is_recomputed(op))
+    if (!waits_for_its_turn(op))
       computed = index;
     else if (computed != kNone)
       waits[index].insert(computed);
@@ -44,7 +48,8 @@ std::vector<std::set<std::size_t>> dependencies(const Program& program) {
 // Bytes of transient values, followed op by op.
 class Ledger {
  public:
-  explicit Ledger(const Program& program) : program_(program), readers_(program.values.size()) {
+  explicit Ledger(const Program& program)
+      : program_(program), on_host_(kept_on_host(program)), readers_(program.values.size()) {
     for (const Op& op : program.ops) {
       std::set<ValueId> once(op.inputs.begin(), op.inputs.end());
       once.erase(kNoValue);
@@ -60,9 +65,9 @@ class Ledger {
   std::int64_t growth(std::size_t op) const {
     std::int64_t bytes = 0;
     for (const ValueId id : program_.ops[op].outputs)
-      if (readers_[id] > 0) bytes += static_cast<std::int64_t>(program_.value(id).bytes);
+      if (readers_[id] > 0) bytes += bytes_of(id);
     for (const ValueId id : operands_[op])
-      if (readers_[id] == 1) bytes -= static_cast<std::int64_t>(program_.value(id).bytes);
+      if (readers_[id] == 1) bytes -= bytes_of(id);
     return bytes;
   }
   void run(std::size_t op) {
@@ -70,7 +75,12 @@ class Ledger {
   }
 
  private:
+  std::int64_t bytes_of(ValueId id) const {
+    return on_host_[id] ? 0 : static_cast<std::int64_t>(program_.value(id).bytes);
+  }
+
   const Program& program_;
+  std::vector<bool> on_host_;                   // by value
   std::vector<std::vector<ValueId>> operands_;  // of each op, each once
   std::vector<std::size_t> readers_;            // still to come, by value
 };

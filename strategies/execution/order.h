@@ -14,8 +14,9 @@ enum class Order {
 };
 
 // An op waits for what it reads and, before it changes a value, for all who read it as it was. Ops
-// that are computed again wait for the op before them too: they would be ready at once, and what
-// checkpointing dropped would be back before the backward pass. Needs a lowered Program.
+// that are computed again, and those that copy back what was offloaded, wait for the op before them
+// too: they would be ready at once, and what checkpointing took away would be back before the
+// backward pass. Needs a lowered Program.
 Program reorder(Program lowered, Order order);
 
 }  // namespace headroom::execution

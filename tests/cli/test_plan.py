@@ -96,6 +96,17 @@ def test_what_a_strategy_computes_again_is_counted_and_what_does_nothing_is_said
     assert "nothing of 'train' is recomputed" in selective["not_engaged"]
 
 
+def test_what_leaves_the_device_is_shown_as_memory_of_the_host(headroom: Headroom) -> None:
+    arguments = [TINY, "--device", "4GiB", "-a", "allocator=malloc"]
+    plain = only_plan(planned(headroom, *arguments))
+    offload = only_plan(planned(headroom, *arguments, "-a", "checkpointing=offload"))
+    assert plain["host_bytes_peak"] == plain["offloaded_bytes_per_step"] == 0
+    saved = plain["peak_live_bytes"] - offload["peak_live_bytes"]
+    assert 0 < saved <= offload["host_bytes_peak"] <= offload["offloaded_bytes_per_step"]
+    assert "of the host at their highest" in headroom("plan", *arguments, "-a", "checkpointing=offload").output
+    assert "of the host" not in headroom("plan", *arguments).output
+
+
 def test_a_budget_too_small_is_refused_with_the_smallest_that_would_do(headroom: Headroom) -> None:
     arguments = [TINY, "--device", "4GiB", "-a", "allocator=malloc", "-a"]
     outcome = headroom("plan", *arguments, "checkpointing=optimal(budget=64KiB)")

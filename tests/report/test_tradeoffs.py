@@ -71,6 +71,23 @@ def test_the_price_of_a_gibibyte_is_told_from_the_paired_comparison() -> None:
     assert "To save 1 GiB this costs you 10 % of step time." in text
 
 
+def offloading(gib: float, speed: float, of_host: float, **more: Any) -> dict[str, Any]:
+    made = entry("bfc", gib, speed, **more)
+    made["values"]["offload_reserved_bytes"] = int(of_host * GIB)
+    return made
+
+
+def test_memory_of_the_host_is_told_beside_what_is_saved_on_the_device() -> None:
+    text = sentence(build(entry("malloc", 4, 100), offloading(2, 110, 1.5, slower=-0.1)))
+    assert "bfc takes 2 GiB (50 %) less than malloc on the device and 1.50 GiB more of the host" in text
+    assert "costs nothing" not in text
+
+
+def test_who_takes_memory_of_the_host_instead_beats_nobody_who_takes_none() -> None:
+    assert front(build(entry("malloc", 4, 100), offloading(2, 120, 1.5))) == {"malloc", "bfc"}
+    assert front(build(entry("malloc", 2, 120), offloading(2, 100, 1.5))) == {"malloc"}
+
+
 def test_no_price_is_told_where_times_cannot_be_told_apart() -> None:
     text = sentence(build(entry("malloc", 4, 100), entry("bfc", 2, 100, slower=0.005)))
     assert "cannot tell their step times apart" in text and "costs you" not in text

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -15,6 +14,7 @@
 #include "harness/program/pass.h"
 #include "harness/run/sample.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/reference/eight_bits.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -24,26 +24,6 @@ using ::testing::HasSubstr;
 using testing::Tensor;
 
 const std::size_t kBlock = 256;
-
-// As the paper draws the type: leading zeros are the exponent, a one ends them, the bits behind it
-// are a fraction of [0.1, 1].
-double dynamic_number(unsigned bits, int width) {
-  const int fraction_bits = std::bit_width(bits) - 1;
-  const double parts = std::ldexp(1.0, fraction_bits);
-  const double part = static_cast<double>(bits) - parts;
-  return std::pow(10.0, fraction_bits + 1 - width) * (0.1 + 0.9 * (part + 0.5) / parts);
-}
-
-// Eight bits, or a sign and seven; two of the 256 patterns stand for 0 and 1.
-Tensor numbers_by_code(bool is_signed) {
-  Tensor numbers = {0, 1};
-  for (unsigned bits = is_signed ? 1 : 2; bits < (is_signed ? 128U : 256U); ++bits) {
-    numbers.push_back(dynamic_number(bits, is_signed ? 7 : 8));
-    if (is_signed) numbers.push_back(-numbers.back());
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
 
 // A state as a step finds or leaves it.
 struct State {
@@ -95,7 +75,7 @@ void judge_updates(Program step, std::mt19937_64& random) {
                  to_string(program.value(op.inputs[0]).shape));
     const auto state = [&](std::size_t operand, auto read) {
       return State{read(op.inputs[operand]), read(op.inputs[operand + 1]),
-                   numbers_by_code(operand == 2)};
+                   testing::eight_bit_numbers(operand == 2)};
     };
     const auto old = [&](ValueId id) { return before[id]; };
     const auto now = [&](ValueId id) { return host.read(id); };
@@ -129,7 +109,7 @@ Program stepped(Program forward, const std::string& optimizer) {
 
 TEST(Adam8Bit, has_256_numbers_of_each_kind_and_none_of_them_twice) {
   for (const bool is_signed : {true, false}) {
-    const Tensor numbers = numbers_by_code(is_signed);
+    const Tensor numbers = testing::eight_bit_numbers(is_signed);
     EXPECT_EQ(numbers.size(), 256u);
     EXPECT_TRUE(std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end());
   }

@@ -89,7 +89,8 @@ TEST_P(EveryCheckpointing, trains_to_the_same_losses_bit_by_bit_wherever_it_does
     const Sample& without = plain[workload];
     ASSERT_EQ(with.status, SampleStatus::ok) << workload << ": " << with.reason;
     EXPECT_EQ(with.loss, without.loss) << workload;
-    EXPECT_GT(with.recomputed_ops_per_step, 0) << workload;
+    EXPECT_TRUE(with.recomputed_ops_per_step > 0 || with.figures.contains("offload_peak_bytes"))
+        << workload;
     EXPECT_EQ(without.recomputed_ops_per_step, 0);
   }
 }

@@ -205,6 +205,22 @@ TEST(LossScaling, trains_with_micro_batches_whose_gradients_are_scaled_alike) {
     EXPECT_NEAR(sample.loss[step], exact.loss[step], 0.01 * exact.loss[step]);
 }
 
+// Updates that may be left out move with the others, and the scale with them: a scale so large that
+// some are.
+TEST(LossScaling, changes_no_number_in_whatever_order_a_graph_runs) {
+  Cell some = cell("fp16(initial_scale=67108864)", 14);
+  const Sample built = run_cell(some, 5, "");
+  ASSERT_EQ(built.status, SampleStatus::ok) << built.reason;
+  EXPECT_GT(built.figures.at("skipped_steps"), 0);
+  for (const char* execution : {"graph", "graph(order=memory)", "graph(order=breadth_first)"}) {
+    set_axis(some, "execution", execution);
+    const Sample sample = run_cell(some, 5, "");
+    ASSERT_EQ(sample.status, SampleStatus::ok) << execution << ": " << sample.reason;
+    EXPECT_EQ(sample.loss, built.loss) << execution;
+    EXPECT_EQ(sample.figures, built.figures) << execution;
+  }
+}
+
 TEST(LossScaling, says_what_it_cannot_be_combined_with_and_which_numbers_mean_nothing) {
   Cell early = cell("fp16", 2);
   set_axis(early, "optimizer", "sgd(step=in_backward)");

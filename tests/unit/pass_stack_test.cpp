@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <iostream>
 #include <map>
 #include <set>
 
@@ -91,6 +90,11 @@ Draw draw(std::mt19937_64& random) {
 }
 
 Tensor to_double(const Value& value, const std::vector<std::byte>& bytes) {
+  if (value.dtype == DType::u8) {
+    Tensor tensor;
+    for (const std::byte byte : bytes) tensor.push_back(std::to_integer<int>(byte));
+    return tensor;
+  }
   Tensor tensor(bytes.size() / 4);
   for (std::size_t i = 0; i < tensor.size(); ++i) {
     std::int32_t whole = 0;
@@ -302,7 +306,6 @@ TEST(AnyStackOfPasses, gives_the_derivatives_of_the_loss_and_takes_on_host_what_
   constexpr int kRounds = 25;
   std::mt19937_64 random(testing::test_seed());
   int judged = 0;
-  std::set<std::string> left_out;
   for (int draws = 0; judged < kRounds; ++draws) {
     ASSERT_LT(draws, 10 * kRounds) << "nearly everything is refused";
     const Draw drawn = draw(random);
@@ -311,13 +314,9 @@ TEST(AnyStackOfPasses, gives_the_derivatives_of_the_loss_and_takes_on_host_what_
       judged += judge(drawn, random) ? 1 : 0;
     } catch (const NotSupported&) {  // the pairs are tested below
       continue;
-    } catch (const Error& error) {  // states in few bits have rounding, and tests, of their own
-      if (!std::string(error.what()).starts_with("the reference does not know")) throw;
-      left_out.insert(error.what());
     }
     if (::testing::Test::HasFailure()) return;
   }
-  for (const std::string& why : left_out) std::cout << "left out: " << why << "\n";
 }
 
 template <typename Strategy>

@@ -31,6 +31,8 @@ Maker maker_of(const Op& op) {
       {"causal_softmax", host::make_causal_softmax},
       {"check_gradients", host::make_check_gradients},
       {"clip_factor", host::make_clip_factor},
+      {"copy_in", host::make_copy},
+      {"copy_out", host::make_copy},
       {"count_correct", host::make_count_correct},
       {"count_labels", host::make_count_labels},
       {"count_step", host::make_count_step},

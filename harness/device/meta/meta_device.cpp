@@ -13,6 +13,9 @@
 namespace headroom {
 namespace {
 
+// Nobody says how much memory the machine around a card has.
+constexpr Bytes kNoLimit = Bytes{1} << 60;
+
 class MetaMemory final : public DeviceMemory {
  public:
   using DeviceMemory::DeviceMemory;
@@ -33,6 +36,7 @@ class MetaDevice final : public Device {
   MetaDevice(Bytes capacity, Bytes granule) : memory_(capacity, granule) {}
 
   DeviceMemory& memory() override { return memory_; }
+  DeviceMemory& host_memory() override { return host_memory_; }
   std::unique_ptr<CompiledProgram> compile(const Program&) override {
     return std::make_unique<MetaProgram>();
   }
@@ -43,6 +47,7 @@ class MetaDevice final : public Device {
 
  private:
   MetaMemory memory_;
+  MetaMemory host_memory_{kNoLimit, kHostGranule};
 };
 
 // capacity= without a card mirrors the host, granule included, so that traces of the two can be

@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/program/lowering.h"
+#include "harness/program/offload.h"
 #include "harness/program/onednn/library_op.h"
 
 // Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
@@ -31,11 +32,20 @@ struct Wishes {
 // Of kinds whose operands lie as the first one does, element by element: how many do; the others
 // are plain, and all results lie as the first operand. 0 for other kinds.
 std::size_t operands_like_first(std::string_view kind) {
-  static const std::map<std::string_view, std::size_t> kinds = {
-      {"adafactor", 2},           {"adam", 4},           {"adam8bit", 2},
-      {"apply_mask", 2},          {"divide", 1},         {"leaky_relu", 1},
-      {"leaky_relu_backward", 2}, {"magnitude_mask", 2}, {"relu", 1},
-      {"relu_backward", 2},       {"sgd_momentum", 3},   {"two_of_four_mask", 2}};
+  static const std::map<std::string_view, std::size_t> kinds = {{"adafactor", 2},
+                                                                {"adam", 4},
+                                                                {"adam8bit", 2},
+                                                                {"apply_mask", 2},
+                                                                {"copy_in", 1},
+                                                                {"copy_out", 1},
+                                                                {"divide", 1},
+                                                                {"leaky_relu", 1},
+                                                                {"leaky_relu_backward", 2},
+                                                                {"magnitude_mask", 2},
+                                                                {"relu", 1},
+                                                                {"relu_backward", 2},
+                                                                {"sgd_momentum", 3},
+                                                                {"two_of_four_mask", 2}};
   const auto found = kinds.find(kind);
   return found == kinds.end() ? 0 : found->second;
 }
@@ -194,8 +204,11 @@ class Lowering {
 
   // What max_pool read when it made these indices.
   Layout pooled_layout(ValueId indices) const {
-    for (const Op& op : lowered_.ops)
+    for (std::size_t index = lowered_.ops.size(); index-- > 0;) {
+      const Op& op = lowered_.ops[index];
+      if (is_transfer(op) && op.outputs[0] == indices) indices = op.inputs[0];
       if (op.kind == "max_pool" && op.outputs[1] == indices) return *layouts_[op.inputs[0]];
+    }
     throw Error(fmt::format("'{}' was not made by a max_pool", source_.value(indices).name));
   }
 
@@ -204,6 +217,10 @@ class Lowering {
     for (const Op& op : source_.ops) {
       const auto found = std::find(op.inputs.begin(), op.inputs.end(), id);
       if (found == op.inputs.end()) continue;
+      if (is_transfer(op)) {
+        if (auto wish = wish_of_readers(op.outputs[0])) return wish;
+        continue;
+      }
       const auto operand = static_cast<std::size_t>(found - op.inputs.begin());
       if (onednn::library_role(op.kind) == LibraryRole::chooses) return wishes(op).inputs[operand];
       for (const ValueId other : op.inputs)

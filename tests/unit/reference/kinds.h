@@ -32,5 +32,6 @@ Kinds image_kinds();   // convolution, normalisation over a batch, pooling
 Kinds dense_kinds();   // linear layers and losses
 Kinds text_kinds();    // rows, attention, activations, dropout; and what only moves values
 Kinds update_kinds();  // what changes weights and states
+Kinds eight_bit_kinds();
 
 }  // namespace headroom::testing

@@ -201,7 +201,7 @@ void dropout_backward(const Run& r) {
 
 void hold(const Run&) {}
 
-void reorder(const Run& r) { r.out(0) = r.in(0); }
+void moved(const Run& r) { r.out(0) = r.in(0); }
 
 void cast(const Run& r) {
   Tensor& y = r.out(0);
@@ -219,6 +219,8 @@ Kinds text_kinds() {
       {"batched_matmul", batched_matmul},
       {"cast", cast},
       {"causal_softmax", causal_softmax},
+      {"copy_in", moved},
+      {"copy_out", moved},
       {"dropout", dropout},
       {"dropout_backward", dropout_backward},
       {"gather_rows", gather_rows},
@@ -232,7 +234,7 @@ Kinds text_kinds() {
       {"leaky_relu_backward", leaky_relu_backward},
       {"masked_softmax", masked_softmax},
       {"masked_softmax_backward", masked_softmax_backward},
-      {"reorder", reorder},
+      {"reorder", moved},
       {"tanh", tanh},
       {"tanh_backward", tanh_backward},
   };

@@ -1,12 +1,14 @@
 // Adam over 8-bit states, a block at a time: widened, updated, used, quantised again.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <span>
+#include <limits>
 
+#include "harness/base/error.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
-#include "harness/program/onednn/places.h"
+#include "harness/device/host/kernels/row_major.h"
 
 namespace headroom::host {
 namespace {
@@ -29,60 +31,115 @@ class DynamicNumbers {
       }
     }
     std::sort(numbers_.begin(), numbers_.end());
-    for (std::size_t i = 0; i < middles_.size(); ++i)
+    for (std::size_t i = 0; i + 1 < numbers_.size(); ++i)
       middles_[i] = (numbers_[i] + numbers_[i + 1]) / 2;
+    middles_.back() = std::numeric_limits<float>::infinity();
+    find_first_codes();
   }
 
-  float operator[](std::uint8_t code) const { return numbers_[code]; }
-  std::uint8_t nearest(float x) const {
-    return static_cast<std::uint8_t>(std::lower_bound(middles_.begin(), middles_.end(), x) -
-                                     middles_.begin());
+  const float* numbers() const { return numbers_.data(); }
+
+  // Codes of the nearest numbers to values / scale, which lie within [-1, 1].
+  HEADROOM_VECTORISED void quantise(const float* __restrict values, float scale,
+                                    std::uint8_t* __restrict codes, std::size_t count) const {
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+      const float x = values[i] / scale;
+      const std::int32_t code = first_codes_[std::bit_cast<std::uint32_t>(x) >> 16];
+      codes[i] = static_cast<std::uint8_t>(code + (middles_[code] < x ? 1 : 0));
+    }
   }
 
  private:
+  // The upper half of a float says where its code is, up to one: with seven bits of fraction no two
+  // middles share one.
+  void find_first_codes() {
+    const auto below = [this](float x) {
+      return std::lower_bound(middles_.begin(), middles_.end(), x) - middles_.begin();
+    };
+    for (std::uint32_t upper = 0; upper < first_codes_.size(); ++upper) {
+      const auto least = std::bit_cast<float>(upper << 16),
+                 most = std::bit_cast<float>(upper << 16 | 0xFFFFU);
+      if (!(std::abs(most) <= 1 || least == 1)) continue;  // never asked for, or no number
+      const auto first = below(std::min(least, most)), last = below(std::max(least, most));
+      if (last > first + 1) throw Error("adam8bit: two codes cannot be told apart");
+      first_codes_[upper] = static_cast<std::int32_t>(first);
+    }
+  }
+
   std::array<float, 256> numbers_;
-  std::array<float, 255> middles_;
+  std::array<float, 256> middles_;  // between each number and the next; the last has none
+  std::array<std::int32_t, 1 << 16> first_codes_{};
 };
 
 constexpr std::size_t kLongestBlock = 4096;  // that the shape rule lets through
+
+struct Rule {
+  float learning_rate, beta1, beta2, new_mean, new_square, epsilon, weight_decay;
+};
+// What makes up for states that began at zero.
+struct Corrections {
+  float mean, square;
+};
+
+HEADROOM_VECTORISED void widen(const std::uint8_t* __restrict codes,
+                               const float* __restrict numbers, float scale,
+                               float* __restrict values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) values[i] = numbers[codes[i]] * scale;
+}
+
+HEADROOM_NO_ERRNO HEADROOM_VECTORISED void update(float* __restrict weight,
+                                                  const float* __restrict gradient,
+                                                  float* __restrict mean, float* __restrict square,
+                                                  Rule rule, Corrections corrections,
+                                                  std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float g = gradient[i];
+    mean[i] = rule.beta1 * mean[i] + rule.new_mean * g;
+    square[i] = rule.beta2 * square[i] + rule.new_square * g * g;
+    const float step = mean[i] * corrections.mean /
+                       (__builtin_sqrtf(square[i] * corrections.square) + rule.epsilon);
+    weight[i] -= rule.learning_rate * (step + rule.weight_decay * weight[i]);
+  }
+}
+
+HEADROOM_VECTORISED float largest_magnitude(const float* values, std::size_t count) {
+  float largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (std::size_t i = 0; i < count; ++i) {
+    const float magnitude = __builtin_fabsf(values[i]);
+    largest = largest < magnitude ? magnitude : largest;
+  }
+  return largest;
+}
 
 struct State {
   std::uint8_t* codes;
   float* scales;
   const DynamicNumbers& numbers;
 
-  float at(std::size_t block, std::size_t element) const {
-    return numbers[codes[element]] * scales[block];
+  void read(std::size_t block, std::size_t begin, float* values, std::size_t count) const {
+    widen(codes + begin, numbers.numbers(), scales[block], values, count);
   }
-  void keep(std::size_t block, std::size_t begin, std::span<const float> values) const {
-    float scale = 0;
-    for (const float value : values) scale = std::max(scale, std::abs(value));
+  void keep(std::size_t block, std::size_t begin, float* values, std::size_t count) const {
+    const float scale = largest_magnitude(values, count);
     scales[block] = scale;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      codes[begin + i] = numbers.nearest(scale > 0 ? values[i] / scale : 0);
+    if (!(scale > 0)) std::fill_n(values, count, 0.0F);
+    numbers.quantise(values, scale > 0 ? scale : 1.0F, codes + begin, count);
   }
-};
-
-struct Rule {
-  double learning_rate, beta1, beta2, epsilon, weight_decay;
 };
 
 struct Update {
   Rule rule;
-  onednn::MatrixPlaces places;
-  std::size_t elements, block;
-  DynamicNumbers means{true}, squares{false};
+  double beta1, beta2;
+  RowMajor elements;
+  std::size_t block;
 
   void run(const OpBuffers& buffers) const {
+    static const DynamicNumbers means(true), squares(false);
     const double steps = *floats(buffers.inputs[6]);
-    const auto correct_mean = static_cast<float>(1 / (1 - std::pow(rule.beta1, steps)));
-    const auto correct_square = static_cast<float>(1 / (1 - std::pow(rule.beta2, steps)));
-    const auto beta1 = static_cast<float>(rule.beta1), beta2 = static_cast<float>(rule.beta2);
-    const auto new_mean = static_cast<float>(1 - rule.beta1);
-    const auto new_square = static_cast<float>(1 - rule.beta2);
-    const auto rate = static_cast<float>(rule.learning_rate);
-    const auto epsilon = static_cast<float>(rule.epsilon);
-    const auto weight_decay = static_cast<float>(rule.weight_decay);
+    const Corrections corrections = {static_cast<float>(1 / (1 - std::pow(beta1, steps))),
+                                     static_cast<float>(1 / (1 - std::pow(beta2, steps)))};
     float* weight = floats(buffers.inputs[0]);
     const float* gradient = floats(buffers.inputs[1]);
     const auto bytes = [&](std::size_t i) {
@@ -90,24 +147,21 @@ struct Update {
     };
     const State mean = {bytes(2), floats(buffers.inputs[3]), means};
     const State square = {bytes(4), floats(buffers.inputs[5]), squares};
-    const std::size_t blocks = (elements + block - 1) / block;
+    const std::size_t blocks = (elements.size() + block - 1) / block;
     const std::size_t grain = std::max<std::size_t>(1, kPartFloats / block);
     in_parallel(blocks, grain, [&](std::size_t first, std::size_t last) {
-      std::array<float, kLongestBlock> m, s;
+      std::array<float, kLongestBlock> m, s, gathered_weight, gathered_gradient;
       for (std::size_t b = first; b < last; ++b) {
-        const std::size_t begin = b * block, count = std::min(elements, begin + block) - begin;
-        for (std::size_t i = 0; i < count; ++i) {
-          const std::size_t element = begin + i;
-          const std::size_t place = places.rows[element / places.columns.size()] +
-                                    places.columns[element % places.columns.size()];
-          const float g = gradient[place];
-          m[i] = beta1 * mean.at(b, element) + new_mean * g;
-          s[i] = beta2 * square.at(b, element) + new_square * g * g;
-          const float step = m[i] * correct_mean / (std::sqrt(s[i] * correct_square) + epsilon);
-          weight[place] -= rate * (step + weight_decay * weight[place]);
-        }
-        mean.keep(b, begin, {m.data(), count});
-        square.keep(b, begin, {s.data(), count});
+        const std::size_t begin = b * block;
+        const std::size_t count = std::min(elements.size(), begin + block) - begin;
+        mean.read(b, begin, m.data(), count);
+        square.read(b, begin, s.data(), count);
+        float* w = elements.open(weight, begin, count, gathered_weight.data());
+        update(w, elements.open(gradient, begin, count, gathered_gradient.data()), m.data(),
+               s.data(), rule, corrections, count);
+        elements.close(weight, begin, count, w);
+        mean.keep(b, begin, m.data(), count);
+        square.keep(b, begin, s.data(), count);
       }
     });
   }
@@ -116,14 +170,18 @@ struct Update {
 }  // namespace
 
 Kernel make_adam8bit(const Op& op, const Program& program) {
-  const Rule rule = {op.number("learning_rate"), op.number("beta1"), op.number("beta2"),
-                     op.number("epsilon"), op.number("weight_decay")};
-  const Value& weight = program.value(op.inputs[0]);
-  const auto block = static_cast<std::size_t>(op.integer("block"));
-  const Update update = {.rule = rule,
-                         .places = onednn::matrix_places(weight),
-                         .elements = static_cast<std::size_t>(element_count(weight.shape)),
-                         .block = block};
+  const auto number = [&](const char* name) { return static_cast<float>(op.number(name)); };
+  const Update update = {.rule = {.learning_rate = number("learning_rate"),
+                                  .beta1 = number("beta1"),
+                                  .beta2 = number("beta2"),
+                                  .new_mean = static_cast<float>(1 - op.number("beta1")),
+                                  .new_square = static_cast<float>(1 - op.number("beta2")),
+                                  .epsilon = number("epsilon"),
+                                  .weight_decay = number("weight_decay")},
+                         .beta1 = op.number("beta1"),
+                         .beta2 = op.number("beta2"),
+                         .elements = RowMajor(program.value(op.inputs[0])),
+                         .block = static_cast<std::size_t>(op.integer("block"))};
   return [update](const OpBuffers& buffers) { update.run(buffers); };
 }
 

@@ -34,6 +34,7 @@ Kernel make_magnitude_mask(const Op& op, const Program& program);
 Kernel make_two_of_four_mask(const Op& op, const Program& program);
 Kernel make_masked(const Op& op, const Program& program);
 Kernel make_clip_factor(const Op& op, const Program& program);
+Kernel make_copy(const Op& op, const Program& program);
 Kernel make_scale_gradient(const Op& op, const Program& program);
 Kernel make_sgd_momentum(const Op& op, const Program& program);
 Kernel make_divide(const Op& op, const Program& program);

@@ -1,0 +1,26 @@
+// A value's way out of the device's memory and back: same numbers, same layout, another place.
+#include "harness/program/ops/rules.h"
+
+namespace headroom {
+namespace {
+
+using namespace rules;
+
+std::vector<Value> infer_copy(const Op&, std::span<const Value> inputs) {
+  require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
+  require(!inputs[0].persistent, "'{}' lives across steps and has its place", inputs[0].name);
+  return {made(inputs[0].shape, inputs[0].role, inputs[0].dtype)};
+}
+
+const bool copy_out = Registry<OpDefinition>::instance().add(
+    {.name = "copy_out",
+     .summary = "x -> y, the same bytes in memory of the host, where only copy_in reads them",
+     .infer = infer_copy});
+
+const bool copy_in = Registry<OpDefinition>::instance().add(
+    {.name = "copy_in",
+     .summary = "y of copy_out -> x, the same bytes on the device again",
+     .infer = infer_copy});
+
+}  // namespace
+}  // namespace headroom
