@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kMark = "unless_last_operand";
+constexpr const char* kConditional = "unless_last_operand";
 
 }  // namespace
 
@@ -14,15 +14,15 @@ void do_unless(Op& op, ValueId flag) {
     throw Error(op.name + " (" + op.kind + ") cannot be left out: others read its results");
   if (is_conditional(op)) throw Error(op.name + " (" + op.kind + ") has a condition already");
   op.inputs.push_back(flag);
-  op.attributes[kMark] = std::int64_t{1};
+  op.attributes[kConditional] = std::int64_t{1};
 }
 
-bool is_conditional(const Op& op) { return op.attributes.contains(kMark); }
+bool is_conditional(const Op& op) { return op.attributes.contains(kConditional); }
 
 Op unconditional(Op op) {
   if (!is_conditional(op)) return op;
   op.inputs.pop_back();
-  op.attributes.erase(kMark);
+  op.attributes.erase(kConditional);
   return op;
 }
 

@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kMark = "in_place";
+constexpr const char* kInPlace = "in_place";
 
 // oneDNN's batch normalisation and element-wise primitives allow src = dst and diff_src = diff_dst
 // (API reference, "supports in-place operation"), not diff_src = src. Gradients go over gradients
@@ -53,13 +53,13 @@ std::vector<std::string_view> kinds_with_in_place_choices() {
 }
 
 void put_in_place(Op& op, const InPlace& places) {
-  op.attributes[kMark] = std::vector<std::int64_t>{static_cast<std::int64_t>(places.output),
+  op.attributes[kInPlace] = std::vector<std::int64_t>{static_cast<std::int64_t>(places.output),
                                                    static_cast<std::int64_t>(places.input)};
 }
 
 std::optional<InPlace> in_place(const Op& op) {
-  if (!op.attributes.contains(kMark)) return std::nullopt;
-  const auto& places = op.list(kMark);
+  if (!op.attributes.contains(kInPlace)) return std::nullopt;
+  const auto& places = op.list(kInPlace);
   return InPlace{.output = static_cast<std::size_t>(places.at(0)),
                  .input = static_cast<std::size_t>(places.at(1))};
 }

@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kMark = "recomputed";
+constexpr const char* kRecomputed = "recomputed";
 
 // Numbers the values anew without those that no op knows. Persistent values and inputs stay.
 void drop_unknown_values(Program& program) {
@@ -47,7 +47,7 @@ Op& repeat(Program& program, const Op& op) {
   Op again = op;
   again.name += ".recompute";
   again.phase = Phase::backward;
-  again.attributes[kMark] = std::int64_t{1};
+  again.attributes[kRecomputed] = std::int64_t{1};
   for (ValueId& id : again.outputs) {
     Value made = program.value(id);
     made.name += ".recompute";
@@ -57,7 +57,7 @@ Op& repeat(Program& program, const Op& op) {
   return program.ops.emplace_back(std::move(again));
 }
 
-bool is_recomputed(const Op& op) { return op.attributes.contains(kMark); }
+bool is_recomputed(const Op& op) { return op.attributes.contains(kRecomputed); }
 
 std::int64_t recomputed_ops(const Program& program) {
   return std::count_if(program.ops.begin(), program.ops.end(), is_recomputed);

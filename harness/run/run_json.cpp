@@ -25,7 +25,7 @@ std::string to_string(RunStatus status) {
   return "running";
 }
 
-RunStatus status_from(const std::string& text) {
+RunStatus run_status_from(const std::string& text) {
   if (text == "finished") return RunStatus::finished;
   return text == "interrupted" ? RunStatus::interrupted : RunStatus::running;
 }
@@ -189,7 +189,7 @@ Json merged_shard_to_json(const MergedShard& merged) {
 MergedShard merged_shard_from(const Json& json) {
   return {.run_id = json.at("run_id").get<std::string>(),
           .shard = shard_from(json.at("shard")),
-          .status = status_from(json.at("status").get<std::string>()),
+          .status = run_status_from(json.at("status").get<std::string>()),
           .started = json.at("started").get<std::string>(),
           .finished = optional_from<std::string>(json.at("finished")),
           .hostname_hash = json.at("hostname_hash").get<std::string>(),
@@ -256,7 +256,7 @@ RunInfo run_info_from_json(const std::string& text) try {
                .seed = json.at("seed").get<std::uint64_t>(),
                .started = json.at("started").get<std::string>(),
                .finished = optional_from<std::string>(json.at("finished")),
-               .status = status_from(json.at("status").get<std::string>()),
+               .status = run_status_from(json.at("status").get<std::string>()),
                .headroom = build_from(json.at("headroom")),
                .libraries = json.at("libraries").get<std::map<std::string, std::string>>(),
                .machine = machine_from(json.at("machine")),

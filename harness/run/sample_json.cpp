@@ -159,7 +159,7 @@ Json recording_ns(const RecordingCost& cost) {
   return cost.ns_per_event == 0 ? Json() : number_or_null(cost.ns_per_event);
 }
 
-SampleStatus status_from(const std::string& text) {
+SampleStatus sample_status_from(const std::string& text) {
   for (const auto status : {SampleStatus::ok, SampleStatus::oom, SampleStatus::crash,
                             SampleStatus::timeout, SampleStatus::unsupported})
     if (to_string(status) == text) return status;
@@ -271,7 +271,7 @@ Sample sample_from_json(const std::string& text) try {
   json.at("block").get_to(sample.block);
   json.at("order_index").get_to(sample.order_index);
   sample.cell = cell_from_json(json.at("cell"));
-  sample.status = status_from(json.at("status").get<std::string>());
+  sample.status = sample_status_from(json.at("status").get<std::string>());
   sample.reason = optional_from<std::string>(json.at("reason")).value_or("");
   json.at("seed").get_to(sample.seed);
   json.at("started").get_to(sample.started);

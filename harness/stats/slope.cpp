@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -78,13 +78,13 @@ double theil_sen(const Series& series) {
 }
 
 Interval theil_sen_interval(const Series& series, double level) {
-  if (series.size() < 2) return {-kInfinity, kInfinity};
+  if (series.size() < 2) return {-kUnbounded, kUnbounded};
   const std::vector<double> probability = discordance_probabilities(series.size());
   double tail = 0;
   std::size_t in_tail = 0;  // values of Q whose tail is within the level: so many slopes are cut
   while (in_tail < probability.size() && tail + probability[in_tail] <= (1 - level) / 2)
     tail += probability[in_tail++];
-  if (in_tail == 0) return {-kInfinity, kInfinity};
+  if (in_tail == 0) return {-kUnbounded, kUnbounded};
   std::vector<double> slopes = pairwise_slopes(series);
   std::sort(slopes.begin(), slopes.end());
   return {slopes.at(in_tail - 1), slopes.at(slopes.size() - in_tail)};

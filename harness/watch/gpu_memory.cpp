@@ -10,7 +10,7 @@ namespace headroom {
 namespace {
 
 // The few declarations used here, as the reference guide has them: the toolkit may lack nvml.h.
-using Device = struct DeviceHandle*;
+using NvmlDevice = struct DeviceHandle*;
 using Result = int;
 constexpr Result kSuccess = 0;
 constexpr Result kTooSmall = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
@@ -32,10 +32,10 @@ struct GpuMemory::Library {
   Result (*init)() = nullptr;
   Result (*shutdown)() = nullptr;
   Result (*count)(unsigned int*) = nullptr;
-  Result (*device)(unsigned int, Device*) = nullptr;
-  Result (*memory)(Device, MemoryInfo*) = nullptr;
-  Result (*processes)(Device, unsigned int*, ProcessInfo*) = nullptr;
-  std::vector<Device> devices;
+  Result (*device)(unsigned int, NvmlDevice*) = nullptr;
+  Result (*memory)(NvmlDevice, MemoryInfo*) = nullptr;
+  Result (*processes)(NvmlDevice, unsigned int*, ProcessInfo*) = nullptr;
+  std::vector<NvmlDevice> devices;
   bool started = false;
 
   Library() = default;
@@ -68,13 +68,13 @@ struct GpuMemory::Library {
     unsigned int number = 0;
     if (count(&number) != kSuccess || number == 0) return "NVML sees no device";
     for (unsigned int i = 0; i < number; ++i) {
-      Device one = nullptr;
+      NvmlDevice one = nullptr;
       if (device(i, &one) == kSuccess) devices.push_back(one);
     }
     return devices.empty() ? "NVML lets nobody look at its devices" : "";
   }
 
-  std::vector<ProcessInfo> processes_on(Device one) const {
+  std::vector<ProcessInfo> processes_on(NvmlDevice one) const {
     std::vector<ProcessInfo> infos(32);
     if (processes == nullptr) return {};
     for (;;) {
@@ -104,7 +104,7 @@ GpuUsage GpuMemory::read(const std::vector<pid_t>& processes) const {
   GpuUsage usage;
   Bytes ours = 0;
   bool named = false;
-  for (const Device device : library_->devices) {
+  for (const NvmlDevice device : library_->devices) {
     MemoryInfo memory{};
     if (library_->memory(device, &memory) == kSuccess) usage.used += memory.used;
     for (const ProcessInfo& process : library_->processes_on(device)) {

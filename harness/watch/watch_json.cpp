@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 template <typename Value>
 Json or_null(const std::optional<Value>& value) {
