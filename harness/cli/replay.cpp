@@ -146,6 +146,20 @@ void print_counterfactual(const std::vector<Row>& rows) {
   }
 }
 
+bool keeps_streams_apart(const Spec& spec) {
+  return Registry<AllocatorStrategy>::instance().find(spec.innermost().name()).keeps_streams_apart;
+}
+
+void print_streams(std::uint32_t streams, const std::vector<Row>& rows) {
+  std::vector<std::string> apart;
+  for (const Row& row : rows)
+    if (keeps_streams_apart(row.spec)) apart.push_back(row.spec.to_string());
+  fmt::print(
+      "Blocks of {} streams. Kept apart by: {}. The others serve one stream what another freed, "
+      "which somebody must wait for.\n",
+      streams, apart.empty() ? "none of these" : fmt::format("{}", fmt::join(apart, ", ")));
+}
+
 Json to_json(const Row& row) {
   const ReplayOutcome& outcome = row.outcome;
   Json json = {{"allocator", row.spec.to_string()}};
@@ -155,6 +169,7 @@ Json to_json(const Row& row) {
     return json;
   }
   json["status"] = outcome.failure ? "oom" : "ok";
+  json["keeps_streams_apart"] = keeps_streams_apart(row.spec);
   json["not_engaged"] = outcome.not_engaged.empty() ? Json() : Json(outcome.not_engaged);
   json["requests_served"] = outcome.replayed;
   json["requested_bytes_peak"] = outcome.ledger.requested.overall_peak;
@@ -182,6 +197,7 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
                  const Foresight& foresight) {
   fmt::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
              trace.header.allocator);
+  if (list.streams > 1) print_streams(list.streams, rows);
   fmt::print(
       "Live bytes at their highest: {}. Replayed (simulated) on a capacity of {} in granules of "
       "{}.\n\n",
@@ -254,6 +270,7 @@ ExitCode replay_command(const ReplayOptions& options) {
   Json json = {{"file", options.file.string()},
                {"written_by", trace.header.allocator},
                {"requests", list.requests.size()},
+               {"streams", list.streams},
                {"peak_live_bytes", list.peak_live_bytes},
                {"capacity_bytes", device.capacity},
                {"granule_bytes", device.granule},

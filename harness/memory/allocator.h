@@ -15,6 +15,9 @@
 
 namespace headroom {
 
+// Which of the program's queues of work a block is for; numbered from 0 in order of appearance.
+using StreamId = std::uint8_t;
+
 struct Block {
   Address address = 0;        // logical; unique among live blocks
   Bytes requested = 0;        // bytes asked for
@@ -24,9 +27,11 @@ struct Block {
   std::uint32_t handle = 0;      // of the strategy: finds its book-keeping without a search
   std::uint32_t id = 0;          // of the RecordingAllocator: the block's number in the trace
   Role role = Role::activation;  // of the RecordingAllocator: what the hint said
+  StreamId stream = 0;           // likewise
 };
 
-// What a strategy may use to place a block better. Never needed for correctness.
+// What a strategy may use to place a block better. Never needed for correctness by a program that
+// has one stream.
 struct AllocationHint {
   Role role = Role::activation;
   Phase phase = Phase::initialize;
@@ -35,11 +40,13 @@ struct AllocationHint {
   // Of the op, or of the value where no op runs: "layer1.0.conv1.backward_data". Its dotted parts
   // are modules. "" = unknown; valid during the call.
   std::string_view name = {};
+  StreamId stream = 0;  // that the block is for, and whose work is done with it when it is freed
 };
 
 struct AllocatorStatistics {
   Bytes requested = 0;     // Σ requested of live blocks
   Bytes allocated = 0;     // Σ size of live blocks
+  Bytes pending = 0;       // Σ size of freed blocks that wait for a stream
   Bytes reserved = 0;      // held from the device, as it charges them
   Bytes largest_free = 0;  // largest hole inside reserved
   std::uint64_t live_blocks = 0;
@@ -62,6 +69,11 @@ class Allocator {
   virtual void trim() {}
   // The device has finished everything handed to it so far: the end of a step.
   virtual void synchronized() {}
+  // The live block is used by one more stream: freed, it serves nobody before that stream has
+  // reached the point of the free. Without effect where a strategy does not know streams.
+  virtual void record_stream(const Block&, StreamId) {}
+  // That stream has finished everything handed to it so far.
+  virtual void stream_synchronized(StreamId) {}
   // What this strategy must have done for a result under its name to count ("" = engaged).
   // Asked after the run: growth must have grown, preallocation must hold its one segment.
   virtual std::string why_not_engaged() const { return ""; }
@@ -79,6 +91,9 @@ struct AllocatorStrategy {
   std::vector<std::string> examples;    // specs that conformance tests and lists use
   // Why the cost of an allocation grows faster than the logarithm of the blocks; "" = it does not.
   std::string linear_because = {};
+  // Whether what one stream has freed is kept from all others. Where not, somebody must wait for
+  // that stream first: the strategy, where its source says so, or the program.
+  bool keeps_streams_apart = false;
   std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
   // What the recorded run itself must show for a result under this name to count ("" = engaged):
   // asked beside the strategy, which speaks for itself in Allocator::why_not_engaged().

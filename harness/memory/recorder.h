@@ -29,9 +29,9 @@ class TraceRecorder {
   }
 
   void record(EventKind kind, std::uint32_t id, Role role, Bytes requested, Bytes size,
-              Address address) {
+              Address address, std::uint8_t stream = 0) {
     trace_.events.push_back(
-        {kind, role, phase_, 0, id, op_, step_, requested, size, address, time_ns_});
+        {kind, role, phase_, stream, id, op_, step_, requested, size, address, time_ns_});
   }
 
   Trace& trace() { return trace_; }

@@ -21,14 +21,15 @@ class RecordingAllocator final : public Allocator {
     try {
       block = strategy_.allocate(bytes, hint);
     } catch (const OutOfMemory&) {
-      recorder_.record(EventKind::oom, 0, hint.role, bytes, 0, 0);
+      recorder_.record(EventKind::oom, 0, hint.role, bytes, 0, 0, hint.stream);
       throw;
     }
     if (block.size == 0) return block;
     block.id = ++last_id_;
     block.role = hint.role;
+    block.stream = hint.stream;
     recorder_.record(EventKind::alloc, block.id, block.role, block.requested, block.size,
-                     block.address);
+                     block.address, block.stream);
     return block;
   }
 
@@ -36,13 +37,17 @@ class RecordingAllocator final : public Allocator {
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
     recorder_.record(EventKind::free, block.id, block.role, block.requested, block.size,
-                     block.address);
+                     block.address, block.stream);
     strategy_.deallocate(block);
   }
 
   AllocatorStatistics statistics() const override { return strategy_.statistics(); }
   void trim() override { strategy_.trim(); }
   void synchronized() override { strategy_.synchronized(); }
+  void record_stream(const Block& block, StreamId stream) override {
+    strategy_.record_stream(block, stream);
+  }
+  void stream_synchronized(StreamId stream) override { strategy_.stream_synchronized(stream); }
   std::string why_not_engaged() const override { return strategy_.why_not_engaged(); }
 
  private:

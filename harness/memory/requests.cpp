@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <limits>
 #include <unordered_map>
 
@@ -15,13 +16,16 @@ RequestList requests_of(const Trace& trace) {
     std::uint32_t block;
     Bytes bytes;
   };
-  RequestList list{.requests = {}, .op_names = trace.op_names, .blocks = 0, .peak_live_bytes = 0};
+  RequestList list;
+  list.op_names = trace.op_names;
+  std::bitset<256> streams;
   std::unordered_map<std::uint32_t, Live> live;  // by the trace's own id
   Bytes live_bytes = 0;
   const auto ask = [&](Request::Kind kind, const TraceEvent& event, std::uint32_t block) {
     list.requests.push_back({.kind = kind,
                              .role = event.role,
                              .phase = event.phase,
+                             .stream = event.stream,
                              .block = block,
                              .op = event.op,
                              .step = event.step,
@@ -33,6 +37,7 @@ RequestList requests_of(const Trace& trace) {
       if (event.requested > std::numeric_limits<Bytes>::max() - live_bytes)
         throw InputError(fmt::format("event {}: more bytes are live than can be counted", i));
       const std::uint32_t block = list.blocks++;
+      streams.set(event.stream);
       ask(Request::Kind::alloc, event, block);
       live_bytes += event.requested;
       list.peak_live_bytes = std::max(list.peak_live_bytes, live_bytes);
@@ -52,6 +57,7 @@ RequestList requests_of(const Trace& trace) {
       live.erase(found);
     }
   }
+  list.streams = static_cast<std::uint32_t>(streams.count());
   return list;
 }
 

@@ -15,6 +15,7 @@ struct Request {
   Kind kind = Kind::alloc;
   Role role = Role::activation;
   Phase phase = Phase::initialize;
+  std::uint8_t stream = 0;  // that the block is for, or that freed it
   std::uint32_t block = 0;  // 0, 1, 2, … in order of allocation; a free carries its alloc's
   std::uint32_t op = kNoOp;
   std::int32_t step = 0;
@@ -25,6 +26,7 @@ struct RequestList {
   std::vector<Request> requests;
   std::vector<std::string> op_names;
   std::uint32_t blocks = 0;
+  std::uint32_t streams = 0;  // that blocks are for
   Bytes peak_live_bytes = 0;  // Σ bytes asked for at their highest: no allocator needs less
 };
 

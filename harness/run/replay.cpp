@@ -27,7 +27,9 @@ AllocationHint hint_of(const RequestList& list, const Request& request) {
   AllocationHint hint{.role = request.role,
                       .phase = request.phase,
                       .op = request.op,
-                      .persistent = request.phase == Phase::initialize};
+                      .persistent = request.phase == Phase::initialize,
+                      .name = {},
+                      .stream = request.stream};
   if (request.op < list.op_names.size()) hint.name = list.op_names[request.op];
   return hint;
 }

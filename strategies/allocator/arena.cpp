@@ -1,15 +1,19 @@
-// arena: RMM's arena_memory_resource for one stream. An arena cuts blocks from superblocks of at
-// least 256 KiB, which it borrows from a global arena and returns as soon as a merged free block is
-// that large again; both serve the first block by address that fits. Rules:
-// include/rmm/mr/device/detail/arena.hpp of rapidsai/rmm at 0390808. Cost: a scan of the free
+// arena: RMM's arena_memory_resource. Every stream has an arena that cuts blocks from superblocks
+// of at least 256 KiB, which it borrows from a global arena and returns, after waiting for the
+// stream, as soon as a merged free block is that large again; both serve the first block by address
+// that fits. A block goes back to the arena it came from, whoever frees it. Before a request is
+// refused, all streams are waited for and all arenas give everything free back. Rules:
+// include/rmm/mr/device/detail/arena.hpp of rapidsai/rmm at 0390808, arena_memory_resource.hpp at
+// 03696b5. Cost: a scan of the free
 // blocks per allocation, as in the original; memory: the device, from the second growth on.
 //
 // The 64 MiB that the original leaves to the device are at most 1/16 of it here, so that small
 // devices work, and the first segment is taken at the first request.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "harness/base/registry.h"
 #include "strategies/allocator/chunked_allocator.h"
@@ -30,25 +34,28 @@ class Arena final : public ChunkedAllocator {
       throw InputError(spec.to_string() + ": superblock and initial must be above 0");
   }
 
-  Block allocate(Bytes bytes, const AllocationHint&) override {
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
     if (bytes > maximum_) throw_out_of_memory(bytes);  // too large to be rounded up
     const Bytes size = align_up(bytes, kBlockAlignment);
-    Handle handle = size < superblock_ ? first_fit(mine, size) : kNone;
+    const Owner mine = hint.stream + 1U;
+    if (mine >= free_.size()) free_.resize(mine + 1);
+    Handle handle = serve(mine, size);
     if (handle == kNone) {
-      Handle borrowed = borrow(std::max(size, superblock_));
-      if (borrowed == kNone) throw_out_of_memory(bytes);
-      add(mine, merge(mine, borrowed));
-      handle = first_fit(mine, size);
+      defragment();
+      handle = serve(mine, size);
     }
+    if (handle == kNone) throw_out_of_memory(bytes);
     return hand_out(handle, bytes);
   }
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    const Handle merged = merge(mine, take_back(block));
+    const Handle freed = take_back(block);
+    const Owner mine = chunk(freed).tag;
+    const Handle merged = merge(mine, freed);
     if (chunk(merged).size < superblock_) return add(mine, merged);
-    add(global, merge(global, merged));
+    add(kGlobal, merge(kGlobal, merged));
   }
 
   void trim() override {
@@ -59,7 +66,8 @@ class Arena final : public ChunkedAllocator {
   }
 
  private:
-  enum Owner : std::uint32_t { global, mine };  // a chunk's tag
+  using Owner = std::uint32_t;  // of a chunk, as its tag: the global arena, or a stream's
+  static constexpr Owner kGlobal = 0;
 
   Bytes largest_free() const override {
     Bytes largest = 0;
@@ -67,6 +75,23 @@ class Arena final : public ChunkedAllocator {
       for (const auto& [address, handle] : blocks) largest = std::max(largest, chunk(handle).size);
     }
     return largest;
+  }
+
+  Handle serve(Owner mine, Bytes size) {
+    if (size < superblock_) {
+      if (const Handle handle = first_fit(mine, size); handle != kNone) return handle;
+    }
+    const Handle borrowed = borrow(std::max(size, superblock_));
+    if (borrowed == kNone) return kNone;
+    add(mine, merge(mine, borrowed));
+    return first_fit(mine, size);
+  }
+
+  void defragment() {
+    for (Owner owner = kGlobal + 1; owner < free_.size(); ++owner) {
+      const std::map<Address, Handle> blocks = std::exchange(free_[owner], {});
+      for (const auto& [address, handle] : blocks) add(kGlobal, merge(kGlobal, handle));
+    }
   }
 
   // The lowest block that holds `size`, without what is behind; out of the index.
@@ -82,13 +107,13 @@ class Arena final : public ChunkedAllocator {
   }
 
   Handle borrow(Bytes size) {
-    if (const Handle found = first_fit(global, size); found != kNone) return found;
+    if (const Handle found = first_fit(kGlobal, size); found != kNone) return found;
     const Bytes left = maximum_ - std::min(maximum_, held());
     if (size > left) return kNone;
     const Handle grown = add_segment(held() == 0 ? std::max(initial_, size) : left);
     if (grown == kNone) return kNone;
-    add(global, grown);
-    return first_fit(global, size);
+    add(kGlobal, grown);
+    return first_fit(kGlobal, size);
   }
 
   // With free neighbours of that owner, which leave the index.
@@ -115,7 +140,7 @@ class Arena final : public ChunkedAllocator {
   Bytes superblock_;
   Bytes maximum_;
   Bytes initial_;
-  std::array<std::map<Address, Handle>, 2> free_;
+  std::vector<std::map<Address, Handle>> free_{1};  // by owner
 };
 
 const bool registered = Registry<AllocatorStrategy>::instance().add(

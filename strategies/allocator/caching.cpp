@@ -5,17 +5,20 @@
 // PYTORCH_ALLOC_CONF. Cost: two searches of a sorted index per pair; memory: what no request of
 // another size class can use.
 //
-// There is one stream, so one pool per size class, no events and no waiting for other streams.
+// Every stream has its pools. A block that another stream was said to use (record_stream) is free
+// once that stream has come so far, which is looked at with the next request; all streams are
+// waited for before the cache is emptied, as the original does.
+//
 // Not modelled: private pools of CUDA graphs, callbacks that free memory, pinned host memory,
 // several entries in roundup_power2_divisions. Expandable segments are a strategy of their own.
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include "harness/base/registry.h"
 #include "strategies/allocator/best_fit_index.h"
 #include "strategies/allocator/caching_options.h"
 #include "strategies/allocator/chunked_allocator.h"
+#include "strategies/allocator/stream_events.h"
 
 namespace headroom {
 namespace {
@@ -26,14 +29,15 @@ class Caching final : public ChunkedAllocator {
       : ChunkedAllocator(spec.to_string(), memory),
         options_(read_caching_options(spec, memory.capacity())) {}
 
-  Block allocate(Bytes bytes, const AllocationHint&) override {
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
+    if (events_.any_waits()) free_finished();
     if (bytes > memory_.capacity()) {  // too large to be rounded up
       trim();
       throw_out_of_memory(bytes);
     }
     const Bytes size = caching_block_size(bytes, options_.roundup_power2_divisions);
-    const Pool pool = size <= kSmallRequest ? small : large;
+    const Pool pool = pool_of(hint.stream, size);
     Handle handle = find(pool, size);
     if (handle == kNone) handle = take_segment(pool, size);
     if (handle == kNone) throw_out_of_memory(bytes);
@@ -43,23 +47,57 @@ class Caching final : public ChunkedAllocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    add_to_pool(coalesce(take_back(block), [this](Handle free) { remove_from_pool(free); }));
+    const Handle handle = take_back(block);
+    if (events_.defer(handle)) return suspend(handle);
+    add_to_pool(merge(handle));
   }
 
+  void record_stream(const Block& block, StreamId stream) override {
+    if (block.size == 0) return;
+    require_live(block);
+    if (stream != chunk(block.handle).tag / kPoolsPerStream)
+      events_.record_use(block.handle, stream);
+  }
+  void stream_synchronized(StreamId stream) override { events_.reach(stream); }
+  void synchronized() override { events_.reach_all(); }
+
   void trim() override {
+    events_.reach_all();  // by waiting for them
+    free_finished();
     for (const Handle segment : idle_segments()) release(segment);
   }
 
  private:
-  enum Pool : std::uint32_t { small, large };  // a chunk's tag
+  // Index of a pool, and a chunk's tag: of each stream the small and the large one.
+  using Pool = std::uint32_t;
+  static constexpr Pool kPoolsPerStream = 2;
+  static bool is_small(Pool pool) { return pool % kPoolsPerStream == 0; }
+
+  Pool pool_of(StreamId stream, Bytes size) {
+    const Pool pool = kPoolsPerStream * stream + (size <= kSmallRequest ? 0 : 1);
+    if (pool >= pools_.size()) pools_.resize(kPoolsPerStream * (std::size_t{stream} + 1));
+    return pool;
+  }
 
   Bytes largest_free() const override {
-    return std::max(pools_[small].largest(), pools_[large].largest());
+    Bytes largest = 0;
+    for (const BestFitIndex& pool : pools_) largest = std::max(largest, pool.largest());
+    return largest;
+  }
+
+  void free_finished() {
+    for (const Handle handle : events_.take_finished()) {
+      resume(handle);
+      add_to_pool(merge(handle));
+    }
+  }
+  Handle merge(Handle handle) {
+    return coalesce(handle, [this](Handle free) { remove_from_pool(free); });
   }
 
   // The best fit, unless max_split_size forbids to spend a block this large on it.
   Handle find(Pool pool, Bytes size) {
-    if (pool == large) ++large_searches_;
+    if (!is_small(pool)) ++large_searches_;
     BestFitIndex::Entry found;
     if (!pools_[pool].take_at_least(size, found)) return kNone;
     const bool oversize = found.size >= options_.max_split_size;
@@ -73,7 +111,7 @@ class Caching final : public ChunkedAllocator {
 
   bool is_worth_splitting(Pool pool, Bytes available, Bytes size) const {
     const Bytes rest = available - size;
-    if (pool == small) return rest >= kCachingGranule;
+    if (is_small(pool)) return rest >= kCachingGranule;
     return size < options_.max_split_size && rest > kSmallRequest;
   }
 
@@ -107,7 +145,7 @@ class Caching final : public ChunkedAllocator {
     if (held() <= threshold) return;
     const Bytes target = held() - threshold;
     std::vector<Handle> idle = idle_segments();
-    std::erase_if(idle, [this](Handle segment) { return chunk(segment).tag != large; });
+    std::erase_if(idle, [this](Handle segment) { return is_small(chunk(segment).tag); });
     Bytes reclaimed = 0;
     for (bool released = true; reclaimed < target && released && !idle.empty();) {
       double total_age = 0;
@@ -164,7 +202,8 @@ class Caching final : public ChunkedAllocator {
   }
 
   CachingOptions options_;
-  std::array<BestFitIndex, 2> pools_;
+  std::vector<BestFitIndex> pools_;
+  StreamEvents events_;
   std::uint64_t large_searches_ = 0;
   std::vector<std::uint64_t> idle_since_;  // by segment; kept for garbage collection only
 };
@@ -178,6 +217,7 @@ const bool registered = Registry<AllocatorStrategy>::instance().add(
                     "max_split_size", "roundup_power2_divisions"},
      .examples = {"caching", "caching(max_split_size=24MiB)", "caching(roundup_power2_divisions=4)",
                   "caching(fraction=0.9,garbage_collection_threshold=0.6)"},
+     .keeps_streams_apart = true,
      .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Caching>(spec, memory);
      }});

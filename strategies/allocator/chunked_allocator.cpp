@@ -71,7 +71,7 @@ void ChunkedAllocator::throw_out_of_memory(Bytes bytes) const {
                      .capacity_bytes = memory_.capacity(),
                      .reserved_bytes = statistics_.reserved,
                      .allocated_bytes = statistics_.allocated,
-                     .free_bytes = held_ - statistics_.allocated,
+                     .free_bytes = held_ - statistics_.allocated - statistics_.pending,
                      .largest_free_bytes = largest_free(),
                      .allocator = name_});
 }

@@ -25,11 +25,12 @@ class ChunkedAllocator : public Allocator {
  protected:
   using Handle = std::uint32_t;
   static constexpr Handle kNone = ~Handle{0};
+  static constexpr Bytes kPending = ~Bytes{0};  // freed, and still in use by a stream
 
   struct Chunk {
     Address address = 0;
     Bytes size = 0;
-    Bytes requested = 0;        // 0 = not in use
+    Bytes requested = 0;        // 0 = not in use; kPending
     std::byte* data = nullptr;  // null on meta
     Handle previous = kNone;    // neighbours by address; in the same segment only
     Handle next = kNone;
@@ -68,9 +69,7 @@ class ChunkedAllocator : public Allocator {
             .handle = handle};
   }
   Handle take_back(const Block& block) {
-    if (block.handle >= chunks_.size() || chunks_[block.handle].address != block.address ||
-        !chunks_[block.handle].in_use())
-      throw Error(name_ + ": a block was freed that is not live");
+    require_live(block);
     Chunk& chunk = chunks_[block.handle];
     statistics_.requested -= chunk.requested;
     statistics_.allocated -= chunk.size;
@@ -78,6 +77,26 @@ class ChunkedAllocator : public Allocator {
     chunk.requested = 0;
     poison(chunk.data, chunk.size);
     return block.handle;
+  }
+
+  void require_live(const Block& block) const {
+    if (block.handle >= chunks_.size() || chunks_[block.handle].address != block.address ||
+        chunks_[block.handle].requested != block.requested)
+      throw Error(name_ + ": a block was freed that is not live");
+  }
+
+  // What was taken back is in use again, by whoever still works on it; and back.
+  void suspend(Handle handle) {
+    Chunk& chunk = chunks_[handle];
+    chunk.requested = kPending;
+    unpoison(chunk.data, chunk.size);
+    statistics_.pending += chunk.size;
+  }
+  void resume(Handle handle) {
+    Chunk& chunk = chunks_[handle];
+    chunk.requested = 0;
+    poison(chunk.data, chunk.size);
+    statistics_.pending -= chunk.size;
   }
 
   // The low part keeps `handle`; returns the rest, which belongs to no index yet.

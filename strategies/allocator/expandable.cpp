@@ -10,9 +10,9 @@
 // time; here a page has one address, because the host's anonymous pages can be moved (mremap) but
 // not mapped twice. Only while memory is fragmented does it cost anything.
 //
-// There is one stream. Not modelled: max_split_size, garbage collection (it skips these segments).
+// Every stream has its pools; blocks that other streams use wait as in `caching`. Idle pages move
+// within a stream only. Not modelled: max_split_size, garbage collection (it skips these segments).
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <set>
 
@@ -20,6 +20,7 @@
 #include "strategies/allocator/best_fit_index.h"
 #include "strategies/allocator/caching_options.h"
 #include "strategies/allocator/chunked_allocator.h"
+#include "strategies/allocator/stream_events.h"
 
 namespace headroom {
 namespace {
@@ -34,10 +35,10 @@ class Expandable final : public ChunkedAllocator {
     if (!memory.has_virtual_memory())
       throw NotSupported(spec.to_string() +
                          ": this device has no virtual memory; host and meta do");
-    pools_[small].page = align_up(kSmallSegment, memory.page());
-    pools_[large].page =
-        spec.bytes("page", stitch_ ? pools_[small].page : align_up(kLargeSegment, memory.page()));
-    if (pools_[large].page == 0 || pools_[large].page % memory.page() != 0)
+    small_page_ = align_up(kSmallSegment, memory.page());
+    large_page_ =
+        spec.bytes("page", stitch_ ? small_page_ : align_up(kLargeSegment, memory.page()));
+    if (large_page_ == 0 || large_page_ % memory.page() != 0)
       throw InputError(spec.to_string() + ": page must be a multiple of " +
                        format_bytes(memory.page()));
   }
@@ -48,14 +49,15 @@ class Expandable final : public ChunkedAllocator {
     }
   }
 
-  Block allocate(Bytes bytes, const AllocationHint&) override {
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
+    if (events_.any_waits()) free_finished();
     if (bytes > memory_.capacity()) {  // too large to be rounded up
       trim();
       throw_out_of_memory(bytes);
     }
     const Bytes size = caching_block_size(bytes, /*power2_divisions=*/0);
-    Pool& pool = pools_[size <= kSmallRequest ? small : large];
+    Pool& pool = pool_of(hint.stream, size <= kSmallRequest ? small : large);
     Handle handle = find(pool, size);
     if (handle == kNone) handle = expand(pool, size);
     if (handle == kNone) {
@@ -69,13 +71,28 @@ class Expandable final : public ChunkedAllocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    add_to_pool(merge(take_back(block)));
+    const Handle handle = take_back(block);
+    if (events_.defer(handle)) return suspend(handle);
+    add_to_pool(merge(handle));
   }
 
-  // Unmaps every page that is wholly idle, the large pool's first.
+  void record_stream(const Block& block, StreamId stream) override {
+    if (block.size == 0) return;
+    require_live(block);
+    if (stream != pool_of(block.handle).stream) events_.record_use(block.handle, stream);
+  }
+  void stream_synchronized(StreamId stream) override { events_.reach(stream); }
+  void synchronized() override { events_.reach_all(); }
+
+  // Unmaps every page that is wholly idle, those of large pools first.
   void trim() override {
-    for (Pool* pool : {&pools_[large], &pools_[small]}) {
-      for (const BestFitIndex::Entry& idle : pool->mapped.entries()) unmap(*pool, idle.handle);
+    events_.reach_all();  // by waiting for them
+    free_finished();
+    for (const Size size : {large, small}) {
+      for (Pool& pool : pools_) {
+        if (pool.size != size) continue;
+        for (const BestFitIndex::Entry& idle : pool.mapped.entries()) unmap(pool, idle.handle);
+      }
     }
   }
 
@@ -83,21 +100,41 @@ class Expandable final : public ChunkedAllocator {
   enum Size : std::uint32_t { small, large };
 
   struct Pool {
+    StreamId stream = 0;
+    Size size = small;
     Bytes page = 0;
     BestFitIndex mapped;  // idle chunks with pages behind them
     std::set<std::pair<Address, Handle>> unmapped;
     std::map<Address, Handle> first;  // of each reservation
   };
 
-  // A chunk's tag: its pool, and whether pages are behind it. Chunks merge where tags are equal.
-  static constexpr std::uint32_t kUnmapped = 2;
+  // A chunk's tag: whether pages are behind it, and its pool. Chunks merge where tags are equal.
+  static constexpr std::uint32_t kUnmapped = 1;
   bool is_mapped(Handle handle) const { return (chunk(handle).tag & kUnmapped) == 0; }
-  Pool& pool_of(Handle handle) { return pools_[chunk(handle).tag & ~kUnmapped]; }
+  Pool& pool_of(Handle handle) { return pools_[chunk(handle).tag >> 1]; }
+  // Of each stream a small and a large one.
+  Pool& pool_of(StreamId stream, Size size) {
+    while (pools_.size() < 2 * (std::size_t{stream} + 1)) {
+      const auto next = static_cast<StreamId>(pools_.size() / 2);
+      pools_.push_back({.stream = next, .size = small, .page = small_page_});
+      pools_.push_back({.stream = next, .size = large, .page = large_page_});
+    }
+    return pools_[2 * std::size_t{stream} + size];
+  }
   const Reservation& place_of(Handle handle) const { return places_[chunk(handle).segment]; }
   Bytes offset_of(Handle handle) const { return chunk(handle).address - place_of(handle).address; }
 
   Bytes largest_free() const override {
-    return std::max(pools_[small].mapped.largest(), pools_[large].mapped.largest());
+    Bytes largest = 0;
+    for (const Pool& pool : pools_) largest = std::max(largest, pool.mapped.largest());
+    return largest;
+  }
+
+  void free_finished() {
+    for (const Handle handle : events_.take_finished()) {
+      resume(handle);
+      add_to_pool(merge(handle));
+    }
   }
 
   // The best fit, where a chunk that could still grow counts as large as it could become.
@@ -152,7 +189,7 @@ class Expandable final : public ChunkedAllocator {
                    .size = place.size,
                    .data = place.data,
                    .segment = slot,
-                   .tag = static_cast<std::uint32_t>(&pool - pools_.data()) | kUnmapped});
+                   .tag = static_cast<std::uint32_t>(&pool - pools_.data()) << 1 | kUnmapped});
     pool.first.emplace(place.address, handle);
     add_to_pool(handle);
     return handle;
@@ -187,7 +224,7 @@ class Expandable final : public ChunkedAllocator {
   // Takes up to `bytes` of pages out of the largest idle chunk that has whole ones.
   Bytes move_idle_pages(Handle to, Bytes bytes, Handle kept) {
     for (const Size size : {large, small}) {
-      Pool& pool = pools_[size];
+      Pool& pool = pool_of(pool_of(to).stream, size);
       if (pool.page != pool_of(to).page) continue;
       for (const BestFitIndex::Entry& idle : pool.mapped.largest_entries(kDonorsTried)) {
         if (idle.handle == kept || idle.handle == chunk(to).next) continue;
@@ -295,7 +332,10 @@ class Expandable final : public ChunkedAllocator {
   static constexpr std::size_t kDonorsTried = 16;  // small ones may straddle pages without one
 
   bool stitch_;
-  std::array<Pool, 2> pools_;
+  Bytes small_page_ = 0;
+  Bytes large_page_ = 0;
+  std::vector<Pool> pools_;
+  StreamEvents events_;
   std::vector<Reservation> places_;  // a chunk's segment
 };
 
@@ -306,6 +346,7 @@ const bool registered = Registry<AllocatorStrategy>::instance().add(
                 "runs short",
      .parameters = {"page"},
      .examples = {"expandable", "expandable(page=2MiB)"},
+     .keeps_streams_apart = true,
      .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Expandable>(spec, memory, NewPages::first);
      }});
@@ -316,6 +357,7 @@ const bool stitching_registered = Registry<AllocatorStrategy>::instance().add(
                 "GMLake does; pages of 2 MiB (page=) are moved, not mapped at several addresses",
      .parameters = {"page"},
      .examples = {"stitching"},
+     .keeps_streams_apart = true,
      .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Expandable>(spec, memory, NewPages::when_none_are_idle);
      }});

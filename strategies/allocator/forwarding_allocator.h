@@ -19,6 +19,10 @@ class ForwardingAllocator : public Allocator {
   AllocatorStatistics statistics() const override { return inner_->statistics(); }
   void trim() override { inner_->trim(); }
   void synchronized() override { inner_->synchronized(); }
+  void record_stream(const Block& block, StreamId stream) override {
+    inner_->record_stream(block, stream);
+  }
+  void stream_synchronized(StreamId stream) override { inner_->stream_synchronized(stream); }
   std::string why_not_engaged() const override { return inner_->why_not_engaged(); }
 
  protected:
@@ -36,7 +40,7 @@ class ForwardingAllocator : public Allocator {
                        .capacity_bytes = memory_.capacity(),
                        .reserved_bytes = now.reserved,
                        .allocated_bytes = now.allocated,
-                       .free_bytes = now.reserved - now.allocated,
+                       .free_bytes = now.reserved - now.allocated - now.pending,
                        .largest_free_bytes = now.largest_free,
                        .allocator = who});
   }

@@ -1,6 +1,6 @@
 // log: writes every request as a line of the CSV that RMM's logging_resource_adaptor writes
 // (Thread,Time,Action,Pointer,Size,Stream), so that RMM's own replay reads it, and ours. Addresses
-// are logical ones; there is one stream. Cost: a formatted line per request, so no times of a
+// are logical ones. Cost: a formatted line per request, so no times of a
 // logged run mean anything.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -25,17 +25,18 @@ class Log final : public ForwardingAllocator {
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     try {
-      const Block block = inner().allocate(bytes, hint);
-      if (block.size != 0) write("allocate", block.address, bytes);
+      Block block = inner().allocate(bytes, hint);
+      block.stream = hint.stream;
+      if (block.size != 0) write("allocate", block);
       return block;
     } catch (const OutOfMemory&) {
-      write("allocate failure", 0, bytes);
+      write("allocate failure", {.requested = bytes, .stream = hint.stream});
       throw;
     }
   }
 
   void deallocate(const Block& block) override {
-    if (block.size != 0) write("free", block.address, block.requested);
+    if (block.size != 0) write("free", block);
     inner().deallocate(block);
   }
 
@@ -50,14 +51,14 @@ class Log final : public ForwardingAllocator {
     }
   }
 
-  void write(const char* action, Address address, Bytes bytes) {
+  void write(const char* action, const Block& block) {
     const auto now = std::chrono::system_clock::now();
     const auto micros =
         std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-    const std::string pointer = address == 0 ? "(nil)" : fmt::format("{:#x}", address);
-    file_.print("{},{:%H:%M:%S}:{:06},{},{},{},0\n", ::getpid(),
+    const std::string pointer = block.address == 0 ? "(nil)" : fmt::format("{:#x}", block.address);
+    file_.print("{},{:%H:%M:%S}:{:06},{},{},{},{:x}\n", ::getpid(),
                 fmt::localtime(std::chrono::system_clock::to_time_t(now)), micros % 1'000'000,
-                action, pointer, bytes);
+                action, pointer, block.requested, block.stream);
   }
 
   fmt::ostream file_;

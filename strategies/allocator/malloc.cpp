@@ -1,7 +1,8 @@
 // malloc: no caching at all, every block is a segment of its own. What training looks like with
 // cudaMalloc and cudaFree under every tensor (TF_GPU_ALLOCATOR=cuda_malloc, PyTorch's
 // PYTORCH_NO_CUDA_MEMORY_CACHING=1), and the zero of the scale on which caching is judged: nothing
-// idle is held, every allocation pays the system.
+// idle is held, every allocation pays the system. cudaFree waits for the device, so that no stream
+// still uses what another one gets.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -110,6 +111,7 @@ const bool registered = Registry<AllocatorStrategy>::instance().add(
                 "the price of a system call (and page faults) per tensor",
      .parameters = {},
      .examples = {"malloc"},
+     .keeps_streams_apart = true,
      .create = [](const Spec&, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Malloc>(memory);
      },

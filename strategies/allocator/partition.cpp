@@ -69,6 +69,7 @@ class Partition final : public Allocator {
       const AllocatorStatistics one = part.allocator->statistics();
       sum.requested += one.requested;
       sum.allocated += one.allocated;
+      sum.pending += one.pending;
       sum.reserved += one.reserved;
       sum.largest_free = std::max(sum.largest_free, one.largest_free);
       sum.live_blocks += one.live_blocks;
@@ -89,6 +90,16 @@ class Partition final : public Allocator {
     for (std::size_t i = 0; i < parts_.size(); ++i)
       parts_[i].share->limit_to(options_.parts[i].then);
     trim();
+  }
+
+  void record_stream(const Block& block, StreamId stream) override {
+    if (block.size == 0) return;
+    const auto found = part_of_.find(block.address);
+    if (found == part_of_.end()) throw Error("partition: a block is used that is not live");
+    parts_[found->second].allocator->record_stream(block, stream);
+  }
+  void stream_synchronized(StreamId stream) override {
+    for (const Part& part : parts_) part.allocator->stream_synchronized(stream);
   }
 
   std::string why_not_engaged() const override {
@@ -127,7 +138,7 @@ class Partition final : public Allocator {
          .capacity_bytes = memory_.capacity(),
          .reserved_bytes = now.reserved,
          .allocated_bytes = now.allocated,
-         .free_bytes = now.reserved - now.allocated,
+         .free_bytes = now.reserved - now.allocated - now.pending,
          .largest_free_bytes = now.largest_free,
          .allocator = fmt::format(
              "partition, in the part of {}, which may hold {} and has {} in use, while the other "

@@ -6,6 +6,9 @@
 // the first difference on, requests go to the fallback, and the step is planned anew at its end.
 // Plans are told apart by their first request (the batch's shape).
 //
+// Plans know the order of the program, not that of streams: a program of several must wait for one
+// before another uses what it freed.
+//
 // Cost: the first step of a shape pays the fallback's memory and a plan in milliseconds; then a
 // comparison per request. A step that leaves its plan half way holds both, plan and fallback. A
 // step of over 100,000 events is not planned: where some block always lives, no step ever ends.

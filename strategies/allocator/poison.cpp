@@ -72,6 +72,13 @@ class Poison final : public ForwardingAllocator {
     release_down_to(quarantine_limit_);
   }
 
+  void record_stream(const Block& block, StreamId stream) override {
+    if (block.size == 0) return;
+    const auto found = live_.find(block.address);
+    if (found == live_.end()) throw Error("poison: a block is used that is not live");
+    inner().record_stream(found->second, stream);
+  }
+
   AllocatorStatistics statistics() const override {
     AllocatorStatistics result = inner().statistics();
     result.requested = requested_;

@@ -31,12 +31,15 @@ class Round final : public ForwardingAllocator {
   }
 
   void deallocate(const Block& block) override {
-    Block rounded = block;
-    rounded.requested = align_up(block.requested, to_);
+    const Block whole = rounded(block);
     if (block.data != nullptr)
-      unpoison(block.data + block.requested, rounded.requested - block.requested);
-    inner().deallocate(rounded);
+      unpoison(block.data + block.requested, whole.requested - block.requested);
+    inner().deallocate(whole);
     requested_ -= block.requested;
+  }
+
+  void record_stream(const Block& block, StreamId stream) override {
+    inner().record_stream(rounded(block), stream);
   }
 
   AllocatorStatistics statistics() const override {
@@ -46,6 +49,12 @@ class Round final : public ForwardingAllocator {
   }
 
  private:
+  // As the strategy behind served it.
+  Block rounded(Block block) const {
+    block.requested = align_up(block.requested, to_);
+    return block;
+  }
+
   Bytes to_;
   Bytes requested_ = 0;  // of live blocks, as they were asked for
 };

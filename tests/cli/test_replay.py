@@ -27,12 +27,16 @@ def block(address: int, size: int, state: str = "active_allocated") -> dict[str,
     return {"address": address, "size": size, "requested_size": size, "state": state, "frames": []}
 
 
-def event(action: str, address: int, size: int, frames: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    return {"action": action, "addr": address, "size": size, "stream": 0, "time_us": 1, "frames": frames or []}
+def event(
+    action: str, address: int, size: int, frames: list[dict[str, Any]] | None = None, stream: int = 0
+) -> dict[str, Any]:
+    return {"action": action, "addr": address, "size": size, "stream": stream, "time_us": 1, "frames": frames or []}
 
 
-def snapshot(headroom: Headroom, history: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> str:
-    segment = {"device": 0, "address": 0, "total_size": 100 * MIB, "stream": 0, "blocks": blocks}
+def snapshot(
+    headroom: Headroom, history: list[dict[str, Any]], blocks: list[dict[str, Any]], stream: int = 0
+) -> str:
+    segment = {"device": 0, "address": 0, "total_size": 100 * MIB, "stream": stream, "blocks": blocks}
     contents = {"segments": [segment], "device_traces": [history], "allocator_settings": {}}
     (headroom.place / "snapshot.pickle").write_bytes(pickle.dumps(contents, protocol=4))
     return "snapshot.pickle"
@@ -96,6 +100,40 @@ def test_a_snapshot_begins_with_what_was_live_before_its_history(headroom: Headr
     result = replayed(headroom, snapshot(headroom, history, blocks), "--capacity", "1GiB", "--allocator", "malloc")
     assert result["requests"] == 4  # two live before, one freed, one allocated
     assert result["peak_live_bytes"] == 10 * MIB
+
+
+def test_a_block_that_waits_for_a_stream_is_live_until_that_has_come_so_far(headroom: Headroom) -> None:
+    first, second = event("alloc", 0, 4 * MIB), event("alloc", 64 * MIB, 4 * MIB)
+    requested, completed = event("free_requested", 0, 4 * MIB), event("free_completed", 0, 4 * MIB)
+    peaks = []
+    for history in ([first, requested, second, completed], [first, requested, completed, second]):
+        name = snapshot(headroom, history, [block(64 * MIB, 4 * MIB)])
+        result = replayed(headroom, name, "--capacity", "1GiB", "--allocator", "malloc")
+        peaks.append(result["peak_live_bytes"])
+    assert peaks == [8 * MIB, 4 * MIB]
+
+
+def test_each_stream_of_a_snapshot_is_served_from_its_own_pool(headroom: Headroom) -> None:
+    # The first block was live before the history began; its stream stands in its segment.
+    history = [event("alloc", 200 * MIB, 3 * MIB, stream=9), event("free_completed", 200 * MIB, 3 * MIB, stream=9)]
+    name = snapshot(headroom, history, [block(0, 3 * MIB)], stream=7)
+    result = replayed(headroom, name, "--capacity", "1GiB", "--allocator", "caching", "--allocator", "bfc(growth=on)")
+    assert result["streams"] == 2
+    assert strategy(result, "caching")["keeps_streams_apart"]
+    assert strategy(result, "caching")["reserved_bytes_peak"] == 2 * 20 * MIB
+    assert not strategy(result, "bfc(growth=on)")["keeps_streams_apart"]
+
+
+def test_streams_of_logs_and_texts_are_kept(headroom: Headroom) -> None:
+    log = headroom.write("log.csv", "Thread,Time,Action,Pointer,Size,Stream\n"
+                         "1,1,allocate,0xa,4096,0\n1,2,free,0xa,4096,0\n1,3,allocate,0xb,4096,1f\n")
+    text = headroom.write("history.txt", "1 a 4096 0\n0 a 4096 0\n1 b 4096 31\n")
+    for name in (log, text):
+        result = replayed(headroom, name, "--capacity", "1GiB", "--allocator", "caching")
+        assert result["streams"] == 2
+        assert strategy(result, "caching")["reserved_bytes_peak"] == 2 * 2 * MIB
+    words = headroom("replay", log, "--capacity", "1GiB", "--allocator", "caching", "--allocator", "bfc").output
+    assert "Blocks of 2 streams. Kept apart by: caching." in words
 
 
 def test_a_refused_request_is_explained_by_what_lies_in_its_way(headroom: Headroom) -> None:

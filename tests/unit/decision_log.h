@@ -21,7 +21,9 @@ class DecisionLog : public ::testing::Test {
  protected:
   void make(const std::string& allocator, const std::string& device = "meta(capacity=1GiB)");
 
-  Block take(Bytes bytes) { return recording_->allocate(bytes, {}); }
+  Block take(Bytes bytes, StreamId stream = 0) {
+    return recording_->allocate(bytes, {.stream = stream});
+  }
   void give(const Block& block) { recording_->deallocate(block); }
   Allocator& allocator() { return *recording_; }
   DeviceMemory& memory() { return device_->memory(); }

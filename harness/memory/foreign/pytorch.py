@@ -55,8 +55,8 @@ def read(path: Path, builder: TraceBuilder):
         if (event := _event(record, f"device_traces[{device}][{number}]")) is not None
     ]
     builder.header["workload"] = f"device {device} of a PyTorch memory snapshot"
-    for address, size in _alive_before(history, _live_blocks(snapshot, device)):
-        builder.alloc(address, size, "segments", address=address)
+    for address, (size, stream) in _alive_before(history, _live_blocks(snapshot, device)):
+        builder.alloc(address, size, "segments", address=address, stream=stream)
     places = _Places()
     numbers: dict[int, int] = {}  # of segments, by address
     for event in history:
@@ -96,8 +96,8 @@ def _event(record: Any, where: str) -> _Event | None:
     )
 
 
-def _live_blocks(snapshot: dict, device: int) -> dict[int, int]:
-    """{address: requested bytes} of the blocks in use when the snapshot was taken."""
+def _live_blocks(snapshot: dict, device: int) -> dict[int, tuple[int, int]]:
+    """{address: (requested bytes, stream)} of the blocks in use when the snapshot was taken."""
     blocks = {}
     segments = snapshot.get("segments") or []
     _expect(isinstance(segments, list), "segments is no list")
@@ -107,6 +107,7 @@ def _live_blocks(snapshot: dict, device: int) -> dict[int, int]:
         if _whole(segment, "device", where, default=0) != device:
             continue
         address = _whole(segment, "address", where)
+        stream = _whole(segment, "stream", where, default=0)
         records = segment.get("blocks") or []
         _expect(isinstance(records, list), f"{where}: blocks is no list")
         for block in records:
@@ -116,11 +117,13 @@ def _live_blocks(snapshot: dict, device: int) -> dict[int, int]:
             at = _whole(block, "address", where, default=address)
             address = at + size
             if block.get("state") in LIVE_STATES:
-                blocks[at] = _whole(block, "requested_size", where, default=0) or size
+                blocks[at] = (_whole(block, "requested_size", where, default=0) or size, stream)
     return blocks
 
 
-def _alive_before(history: list[_Event], alive_at_end: dict[int, int]) -> list[tuple[int, int]]:
+def _alive_before(
+    history: list[_Event], alive_at_end: dict[int, tuple[int, int]]
+) -> list[tuple[int, tuple[int, int]]]:
     """Blocks the history did not allocate: freed in it, or still there at its end."""
     allocated: set[int] = set()
     before = {}
@@ -129,11 +132,11 @@ def _alive_before(history: list[_Event], alive_at_end: dict[int, int]) -> list[t
             allocated.add(event.address)
         elif event.action == "free_completed":
             if event.address not in allocated:
-                before[event.address] = event.size
+                before[event.address] = (event.size, event.stream)
             allocated.discard(event.address)
-    for address, size in alive_at_end.items():
+    for address, block in alive_at_end.items():
         if address not in allocated:
-            before.setdefault(address, size)
+            before.setdefault(address, block)
     return sorted(before.items())
 
 
