@@ -50,6 +50,39 @@ TEST_F(Adaptors, limit_counts_requests_in_steps_of_256_bytes_and_frees_again) {
   EXPECT_THAT([&] { take(1); }, ThrowsMessage<OutOfMemory>(HasSubstr("limit(1KiB)")));
 }
 
+TEST_F(Adaptors, align_starts_blocks_at_multiples_of_what_it_was_told) {
+  for (const char* bytes : {"32", "64", "128", "256", "512", "1024", "2048", "4096"}) {
+    make(std::string("align(to=") + bytes + ")|bfc");
+    take(256);  // pushes what follows off an address that is aligned by luck
+    std::vector<Block> blocks;
+    for (int i = 0; i < 8; ++i) {
+      blocks.push_back(take(256));
+      EXPECT_EQ(blocks.back().address % std::stoul(bytes), 0u) << bytes;
+      EXPECT_EQ(blocks.back().requested, 256u);
+      EXPECT_GE(blocks.back().size, 256u);
+    }
+    for (const Block& block : blocks) give(block);
+    EXPECT_EQ(allocator().statistics().live_blocks, 1u);
+    EXPECT_EQ(allocator().statistics().requested, 256u);
+  }
+}
+
+TEST_F(Adaptors, align_asks_for_as_much_more_as_it_may_have_to_skip) {
+  make("limit(8KiB)|align(to=4KiB)|malloc");
+  EXPECT_EQ(take(4 * kKiB).size, 8 * kKiB - 256);  // 4096 and up to 3840 in front
+  make("align(to=256)|bfc(growth=on)");            // what every strategy gives anyway
+  EXPECT_EQ(take(1000).size, 1024u);
+}
+
+TEST_F(Adaptors, align_refuses_what_is_no_power_of_two_or_beyond_a_page) {
+  refuses("align|bfc", "name the bytes, as in align(to=4KiB)|bfc");
+  refuses("align(to=0)|bfc", "name the bytes");
+  refuses("align(to=48)|bfc", "to=48 must be a power of two");
+  refuses("align(to=4097)|bfc", "to=4097 must be a power of two");
+  refuses("align(to=8KiB)|bfc", "of at most 4.00 KiB");
+  refuses("align(to=-1)|bfc", "to");
+}
+
 TEST_F(Adaptors, round_takes_whole_multiples_and_says_what_was_asked_for) {
   make("round(to=1MiB)|bfc(growth=on)");
   const Block one = take(1);
