@@ -7,12 +7,17 @@
 namespace headroom {
 namespace {
 
-// Without branches: which entries of a row are searched for cannot be predicted.
 bool before(const BestFitIndex::Entry& entry, Bytes size, Address address) {
   return (entry.size < size) | ((entry.size == size) & (entry.address < address));
 }
 bool in_order(const BestFitIndex::Entry& a, const BestFitIndex::Entry& b) {
   return before(a, b.size, b.address);
+}
+
+// `chosen` or, if that holds, `other`: without a jump, because which entry of a row is searched for
+// cannot be predicted.
+void replace_if(bool holds, std::uint64_t& chosen, std::uint64_t other) {
+  chosen ^= (chosen ^ other) & (std::uint64_t{0} - std::uint64_t{holds});
 }
 
 }  // namespace
@@ -35,36 +40,44 @@ std::size_t BestFitIndex::last_range() const {
   return kNone;
 }
 
-void BestFitIndex::update_mark(std::size_t range) {
-  if (ranges_[range].count == 0 && !ranges_[range].uses_tree())
-    occupied_[range / 64] &= ~(std::uint64_t{1} << (range % 64));
+inline void BestFitIndex::remove_from_row(std::size_t index, std::size_t position) {
+  Range& range = ranges_[index];
+  --range.count;
+  range.row[position] = range.row[range.count];
+  update_mark(index);
 }
 
 void BestFitIndex::insert(Bytes size, Address address, std::uint32_t handle) {
   const std::size_t index = range_of(size);
   Range& range = ranges_[index];
+  if (range.count >= kRowEntries) return insert_into_tree(index, {size, address, handle});
   mark(index);
-  if (range.uses_tree()) return range.tree->insert({size, address, handle});
-  if (range.count == kRowEntries) {
-    if (!range.tree) range.tree = std::make_unique<SortedEntries>();
-    for (const Entry& each : range.row) range.tree->insert(each);
-    range.count = 0;
-    return range.tree->insert({size, address, handle});
-  }
   Entry& added = range.row[range.count++];
   added.size = size;
   added.address = address;
   added.handle = handle;
 }
 
+void BestFitIndex::insert_into_tree(std::size_t index, const Entry& entry) {
+  Range& range = ranges_[index];
+  if (!range.uses_tree()) {
+    if (!range.tree) range.tree = std::make_unique<SortedEntries>();
+    for (const Entry& each : range.row) range.tree->insert(each);
+    range.count = kInTree;
+  }
+  range.tree->insert(entry);
+}
+
 inline std::size_t BestFitIndex::first_of_row(const Range& range, Bytes size, Address address) {
-  std::size_t found = 0;
-  while (found < range.count && before(range.row[found], size, address)) ++found;
-  for (std::size_t i = found + 1; i < range.count; ++i) {
+  std::uint64_t found = range.count;
+  Bytes found_size = ~Bytes{0};
+  Address found_address = ~Address{0};
+  for (std::size_t i = 0; i < range.count; ++i) {
     const Entry& entry = range.row[i];
-    const bool serves = !before(entry, size, address);
-    const bool comes_first = in_order(entry, range.row[found]);
-    found = (serves & comes_first) ? i : found;
+    const bool is_it = !before(entry, size, address) & before(entry, found_size, found_address);
+    replace_if(is_it, found, i);
+    replace_if(is_it, found_size, entry.size);
+    replace_if(is_it, found_address, entry.address);
   }
   return found;
 }
@@ -75,41 +88,38 @@ std::size_t BestFitIndex::last_of_row(const Range& range) {
                                   range.row.begin());
 }
 
-void BestFitIndex::remove_from_row(std::size_t index, std::size_t position) {
-  Range& range = ranges_[index];
-  --range.count;
-  if (position != range.count) range.row[position] = range.row[range.count];
-  if (range.count == 0) update_mark(index);
-}
-
 void BestFitIndex::after_removal_from_tree(std::size_t index) {
   Range& range = ranges_[index];
   if (range.tree->size() > kFewEnoughForRow) return;
+  range.count = 0;
   while (range.tree->take_at_least(0, range.row[range.count])) ++range.count;
+}
+
+void BestFitIndex::erase_from_tree(std::size_t index, Bytes size, Address address) {
+  ranges_[index].tree->erase(size, address);
+  after_removal_from_tree(index);
 }
 
 void BestFitIndex::erase(Bytes size, Address address) {
   const std::size_t index = range_of(size);
-  Range& range = ranges_[index];
-  if (range.uses_tree()) {
-    range.tree->erase(size, address);
-    return after_removal_from_tree(index);
-  }
+  const Range& range = ranges_[index];
+  if (range.uses_tree()) return erase_from_tree(index, size, address);
+  std::uint64_t found = range.count;
   for (std::size_t i = 0; i < range.count; ++i)
-    if (range.row[i].address == address && range.row[i].size == size)
-      return remove_from_row(index, i);
-  throw Error("best-fit index: a block to be taken out is not there");
+    replace_if(range.row[i].address == address, found, i);
+  if (found == range.count || range.row[found].size != size)
+    throw Error("best-fit index: a block to be taken out is not there");
+  remove_from_row(index, found);
 }
 
 bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
-  for (std::size_t index = next_range(range_of(size)); index != kNone;
-       index = next_range(index + 1)) {
-    Range& range = ranges_[index];
-    if (range.uses_tree()) {
-      if (!range.tree->take_at_least(size, taken)) continue;
-      after_removal_from_tree(index);
-      return true;
-    }
+  return take_from(next_range(range_of(size)), size, taken);
+}
+
+bool BestFitIndex::take_from(std::size_t index, Bytes size, Entry& taken) {
+  for (; index != kNone; index = next_range(index + 1)) {
+    const Range& range = ranges_[index];
+    if (range.uses_tree()) return take_from_tree(index, size, taken);
     const std::size_t position = first_of_row(range, size, 0);
     if (position == range.count) continue;
     taken = range.row[position];
@@ -117,6 +127,13 @@ bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
     return true;
   }
   return false;
+}
+
+bool BestFitIndex::take_from_tree(std::size_t index, Bytes size, Entry& taken) {
+  if (!ranges_[index].tree->take_at_least(size, taken))
+    return take_from(next_range(index + 1), size, taken);
+  after_removal_from_tree(index);
+  return true;
 }
 
 bool BestFitIndex::take_largest(Entry& taken) {
@@ -179,6 +196,7 @@ std::vector<BestFitIndex::Entry> BestFitIndex::largest_entries(std::size_t count
     if (range.uses_tree()) {
       const std::vector<Entry> some = range.tree->largest_entries(count - largest.size());
       largest.insert(largest.end(), some.begin(), some.end());
+      continue;
     }
     const std::vector<Entry> row = sorted_row(range);
     for (std::size_t i = row.size(); i > 0 && largest.size() < count; --i)

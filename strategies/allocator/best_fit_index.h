@@ -46,13 +46,14 @@ class BestFitIndex {
   static constexpr std::size_t kRanges = std::size_t{64} << kRangeBits;
   static constexpr std::size_t kWords = kRanges / 64;
   static constexpr std::size_t kNone = kRanges;
+  static constexpr std::size_t kInTree = kRowEntries + 1;
 
   struct Range {
-    std::size_t count = 0;  // in the row
-    std::array<Entry, kRowEntries> row;
-    std::unique_ptr<SortedEntries> tree;  // holds all, and the row none, where there are too many
+    std::size_t count = 0;  // in the row, or kInTree
+    std::array<Entry, kRowEntries> row{};
+    std::unique_ptr<SortedEntries> tree;  // holds all where there are too many for the row
 
-    bool uses_tree() const { return tree && !tree->empty(); }
+    bool uses_tree() const { return count == kInTree; }
   };
 
   // Ranges grow with the sizes in them.
@@ -67,13 +68,21 @@ class BestFitIndex {
   std::size_t next_range(std::size_t from) const;
   std::size_t last_range() const;
   void mark(std::size_t range) { occupied_[range / 64] |= std::uint64_t{1} << (range % 64); }
-  void update_mark(std::size_t range);
+  void update_mark(std::size_t range) {
+    occupied_[range / 64] &= ~(std::uint64_t{ranges_[range].count == 0} << (range % 64));
+  }
   // The place in the row of the first entry not before (size, address), range.count where there is
   // none; and of the largest, where there is one.
   static std::size_t first_of_row(const Range& range, Bytes size, Address address);
   static std::size_t last_of_row(const Range& range);
   static std::vector<Entry> sorted_row(const Range& range);
+  // Of the ranges from `range` on, which is not empty or kNone.
+  bool take_from(std::size_t range, Bytes size, Entry& taken);
   void remove_from_row(std::size_t range, std::size_t position);
+  // Rare, and apart from the rest so that what is frequent needs few registers.
+  void insert_into_tree(std::size_t range, const Entry& entry);
+  void erase_from_tree(std::size_t range, Bytes size, Address address);
+  bool take_from_tree(std::size_t range, Bytes size, Entry& taken);
   void after_removal_from_tree(std::size_t range);
 
   std::array<std::uint64_t, kWords> occupied_{};

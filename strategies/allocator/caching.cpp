@@ -97,7 +97,7 @@ class Caching final : public ChunkedAllocator {
 
   // The best fit, unless max_split_size forbids to spend a block this large on it.
   Handle find(Pool pool, Bytes size) {
-    if (!is_small(pool)) ++large_searches_;
+    large_searches_ += is_small(pool) ? 0 : 1;
     BestFitIndex::Entry found;
     if (!pools_[pool].take_at_least(size, found)) return kNone;
     const bool oversize = found.size >= options_.max_split_size;
@@ -109,10 +109,12 @@ class Caching final : public ChunkedAllocator {
     return found.handle;
   }
 
+  // Of what is not small only the rest decides and max_split_size, without a jump on the pool:
+  // which one a request goes to cannot be predicted.
   bool is_worth_splitting(Pool pool, Bytes available, Bytes size) const {
-    const Bytes rest = available - size;
-    if (is_small(pool)) return rest >= kCachingGranule;
-    return size < options_.max_split_size && rest > kSmallRequest;
+    const Bytes least = is_small(pool) ? kCachingGranule : kSmallRequest + 1;
+    const bool may_be_split = is_small(pool) | (size < options_.max_split_size);
+    return may_be_split & (available - size >= least);
   }
 
   // Nothing cached serves the request: collect, ask the device, and give back step by step what is
@@ -192,7 +194,7 @@ class Caching final : public ChunkedAllocator {
   void add_to_pool(Handle handle) {
     const Chunk& idle = chunk(handle);
     pools_[idle.tag].insert({idle.size, idle.address, handle});
-    if (!idle.is_whole_segment() || options_.garbage_collection_threshold == 0) return;
+    if (options_.garbage_collection_threshold == 0 || !idle.is_whole_segment()) return;
     if (idle_since_.size() <= idle.segment) idle_since_.resize(idle.segment + 1);
     idle_since_[idle.segment] = large_searches_;
   }
