@@ -193,6 +193,17 @@ TEST_F(Caching, holds_no_more_than_its_fraction) {
   EXPECT_EQ(take(20 * kMiB).size, 20 * kMiB);
 }
 
+TEST_F(Caching, refuses_a_free_of_another_size_than_was_asked_for) {
+  make("caching");
+  const Block block = take(1000);
+  Block wrong = block;
+  wrong.requested = 999;
+  EXPECT_THROW(give(wrong), Error);
+  EXPECT_EQ(allocator().statistics().requested, 1000u);
+  give(block);
+  EXPECT_EQ(allocator().statistics().requested, 0u);
+}
+
 TEST_F(Caching, empties_its_cache_when_asked) {
   make("caching");
   const Block kept = take(100);
