@@ -103,9 +103,9 @@ class Expandable final : public ChunkedAllocator {
     StreamId stream = 0;
     Size size = small;
     Bytes page = 0;
-    BestFitIndex mapped;  // idle chunks with pages behind them
-    std::set<std::pair<Address, Handle>> unmapped;
-    std::map<Address, Handle> first;  // of each reservation
+    BestFitIndex mapped{};  // idle chunks with pages behind them
+    std::set<std::pair<Address, Handle>> unmapped{};
+    std::map<Address, Handle> first{};  // of each reservation
   };
 
   // A chunk's tag: whether pages are behind it, and its pool. Chunks merge where tags are equal.
