@@ -33,7 +33,7 @@ class Expandable final : public ChunkedAllocator {
         stitch_(new_pages == NewPages::when_none_are_idle) {
     if (!memory.has_virtual_memory())
       throw NotSupported(spec.to_string() +
-                         ": this device has no virtual memory; host and meta do");
+                         ": this device has no virtual memory; host, meta and most GPUs do");
     pools_[small].page = align_up(kSmallSegment, memory.page());
     pools_[large].page =
         spec.bytes("page", stitch_ ? pools_[small].page : align_up(kLargeSegment, memory.page()));
