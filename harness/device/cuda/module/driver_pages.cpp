@@ -13,11 +13,11 @@ namespace {
 constexpr unsigned kSinceCuda10 = 10020;  // 10.2, as the driver counts versions
 
 template <typename Function>
-Function driver_function(const char* name, unsigned version = kSinceCuda10) {
+Function driver_function(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   cuda::require_success(
-      cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found),
+      cudaGetDriverEntryPointByVersion(name, &function, kSinceCuda10, cudaEnableDefault, &found),
       fmt::format("to find {}", name));
   if (found != cudaDriverEntryPointSuccess || function == nullptr)
     throw DeviceError(
@@ -39,9 +39,8 @@ int current_gpu() {
 
 DriverPages::DriverPages(std::function<void()> wait)
     : wait_(std::move(wait)),
-      device_attribute_(
-          driver_function<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute", 2000)),
-      error_name_(driver_function<PFN_cuGetErrorName_v6000>("cuGetErrorName", 6000)),
+      device_attribute_(driver_function<PFN_cuDeviceGetAttribute_v2000>("cuDeviceGetAttribute")),
+      error_name_(driver_function<PFN_cuGetErrorName_v6000>("cuGetErrorName")),
       granularity_(driver_function<PFN_cuMemGetAllocationGranularity_v10020>(
           "cuMemGetAllocationGranularity")),
       reserve_(driver_function<PFN_cuMemAddressReserve_v10020>("cuMemAddressReserve")),
