@@ -16,7 +16,9 @@ namespace headroom::cuda {
 
 // Completes the sentence "CUDA refused …": "to create a stream"; and knows where it was written.
 struct Doing {
+  // From any text, so that the place is where the text is written.
   template <std::convertible_to<std::string_view> Text>
+  // NOLINTNEXTLINE(google-explicit-constructor)
   Doing(const Text& doing, std::source_location place = std::source_location::current())
       : text(doing), at(place) {}
   std::string_view text;

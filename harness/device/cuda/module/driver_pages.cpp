@@ -88,7 +88,7 @@ std::byte* DriverPages::reserve(Bytes bytes, Bytes alignment) const {
   CUdeviceptr address = 0;
   require_success(reserve_(&address, bytes, alignment, /*addr=*/0, /*flags=*/0),
                   "to reserve addresses");
-  return reinterpret_cast<std::byte*>(address);
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
 // As in MappedPages::unmap: destructors come here, and a refusal follows an earlier one.
