@@ -26,6 +26,7 @@ from reports.view_instrument import build_instrument, control_experiments
 from reports.view_left import build_left
 from reports.view_matrix import build_matrix
 from reports.view_oom import build_oom
+from reports.view_reference import build_references
 from reports.view_summary import build_summary
 from reports.view_tradeoffs import build_tradeoffs
 
@@ -55,6 +56,7 @@ def render(data: RunData) -> str:
         tradeoffs=build_tradeoffs(measured, entries, looks),
         left=build_left(data.directory, measured, looks),
         oom=build_oom(data.directory, measured, entries, looks),
+        references=build_references(entries, data.verdicts["claims"] if data.verdicts else []),
         history=build_history(read_history(data.directory)),
         cost=build_cost(data.run),
         before=build_before(data),

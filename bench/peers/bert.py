@@ -83,7 +83,8 @@ class Bert(nn.Module):
     def forward(self, tokens, positions, segments, mask, guessed):
         shape = mask.shape
         x = self.embeddings(tokens.view(shape), positions.view(shape), segments.view(shape))
-        bias = torch.zeros(shape, dtype=x.dtype).masked_fill(mask == 0, torch.finfo(x.dtype).min)
+        bias = torch.zeros(shape, dtype=x.dtype, device=x.device)
+        bias = bias.masked_fill(mask == 0, torch.finfo(x.dtype).min)
         for layer in self.encoder:
             x = layer(x, bias[:, None, None, :])
         x = x.view(-1, x.shape[-1])

@@ -129,11 +129,16 @@ def headroom_json(cell, seed):
 
 
 def headroom_sample(cell, seed):
-    """Seconds and loss of each step of one fresh Headroom process. Reading the batch is left out:
-    the peer finds it in memory."""
+    """Seconds and loss of each step of one fresh Headroom process, and its peaks in bytes. Reading
+    the batch is left out: the peer finds it in memory."""
     sample = headroom_json(cell, seed)
     times = zip(sample["step_time_ns"], sample["stall_time_ns"], strict=True)
-    return {"step_seconds": [(step - stall) / 1e9 for step, stall in times], "loss": sample["loss"]}
+    return {
+        "step_seconds": [(step - stall) / 1e9 for step, stall in times],
+        "loss": sample["loss"],
+        "peak_allocated_bytes": sample["memory"]["allocated_bytes"]["overall_peak"],
+        "peak_reserved_bytes": sample["memory"]["reserved_bytes"]["overall_peak"],
+    }
 
 
 def pytorch_sample(model, state, steps, threads, environment, *flags):

@@ -3,20 +3,28 @@
 
 Reads the folder that `headroom export-state` wrote (initial weights, the batch of each step, the
 loss of each step), trains on the same batches and prints one JSON object: seconds and loss of
-every step. `scripts/peer` runs it in fresh processes, interleaved with Headroom's own. With
---memory it times nothing and prints the peak of live bytes instead.
+every step and, on a GPU, what PyTorch's allocator says of its memory. `scripts/peer` runs it in
+fresh processes, interleaved with Headroom's own. With --memory it times nothing and prints the
+peak of live bytes instead.
 """
 
 import argparse
 import itertools
 import json
+import sys
 import time
 
 import torch
 from peer_model import Exported
 
 
-def train(turns, batches, steps, memory_format):
+def on_device(array, memory_format, device):
+    """A copy there: in host memory it was."""
+    copy = array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
+    return copy.to(device)
+
+
+def train(turns, batches, steps, memory_format, device):
     """Seconds and the first turn's loss of each step; step i takes batch i modulo their number. As
     in Headroom, a step lasts from a batch in host memory to updated weights and a loss the host has
     read."""
@@ -24,13 +32,15 @@ def train(turns, batches, steps, memory_format):
     for step in range(steps):
         start = time.perf_counter()
         batch = {
-            name: array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
+            name: on_device(array, memory_format, device)
             for name, array in batches[step % len(batches)].items()
         }
         of_turns = []
         for turn in turns:
             of_turns.append(turn.backward(batch).item())
             turn.optimizer.step()
+        if device == "cuda":
+            torch.cuda.synchronize()  # the update is still queued
         losses.append(of_turns[0])
         seconds.append(time.perf_counter() - start)
     return seconds, losses
@@ -59,6 +69,21 @@ def peak_live_bytes(model, train_steps):
     return held + max(itertools.accumulate(changes, initial=0))
 
 
+def gpu_memory():
+    """What PyTorch's allocator has taken, and which one it really was. {} on the CPU."""
+    if not torch.cuda.is_initialized():
+        return {}
+    statistics = torch.cuda.memory_stats()
+    expandable = any(each.get("is_expandable", False) for each in torch.cuda.memory_snapshot())
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "backend": torch.cuda.get_allocator_backend() + (" expandable" if expandable else ""),
+        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
+        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
+        "retries": statistics.get("num_alloc_retries", 0),
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", help="module of this folder")
@@ -67,21 +92,30 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--channels-last", action="store_true", help="NHWC activations and weights")
     parser.add_argument("--memory", action="store_true", help="peak of live bytes, no times")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments = parser.parse_args()
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        sys.exit(
+            f"PyTorch {torch.__version__} of {sys.executable} sees no GPU; install a PyTorch built"
+            " for CUDA there, or name a Python that has one with --python"
+        )
     torch.set_num_threads(arguments.threads)
+    # As Headroom computes: float32 with all its bits.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     memory_format = torch.channels_last if arguments.channels_last else torch.contiguous_format
 
     exported = Exported(arguments.state, arguments.model)
-    model = exported.model().to(memory_format=memory_format)
+    model = exported.model().to(memory_format=memory_format).to(arguments.device)
     turns = exported.training(model)
     batches = [exported.batch(step) for step in range(len(exported.manifest["steps"]))]
     steps = arguments.steps or len(batches)
     if arguments.memory:
-        peak = peak_live_bytes(model, lambda: train(turns, batches, steps, memory_format))
+        peak = peak_live_bytes(model, lambda: train(turns, batches, steps, memory_format, arguments.device))
         print(json.dumps({"torch": torch.__version__, "peak_live_bytes": peak}))
         return
-    seconds, losses = train(turns, batches, steps, memory_format)
-    print(json.dumps({"torch": torch.__version__, "step_seconds": seconds, "loss": losses}))
+    seconds, losses = train(turns, batches, steps, memory_format, arguments.device)
+    result = {"torch": torch.__version__, "step_seconds": seconds, "loss": losses}
+    print(json.dumps({**result, **gpu_memory()}))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ ExitCode leaks_command(const LeaksOptions& options);
 ExitCode search_command(const SearchOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode doctor_command(const DoctorOptions& options);
+ExitCode check_command(const CheckOptions& options);
 ExitCode compare_command(const CompareOptions& options);
 ExitCode merge_command(const MergeOptions& options);
 ExitCode watch_command(const WatchOptions& options);

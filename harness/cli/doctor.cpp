@@ -17,6 +17,7 @@
 #include "harness/device/device.h"
 #include "harness/run/probe.h"
 #include "harness/run/provenance.h"
+#include "harness/watch/gpu_memory.h"
 
 namespace headroom {
 namespace {
@@ -91,6 +92,17 @@ void describe_devices() {
     const std::string why = kind.unavailable ? kind.unavailable() : "";
     say(name, why.empty() ? "ready: " + kind.summary : "not here: " + why);
   }
+  if (const CudaModule* module = cuda_module().module; module != nullptr) {
+    for (const auto& [what, is] : module->describe()) say("", fmt::format("{}: {}", what, is));
+    say("", "module: " + cuda_module().path.string());
+  }
+  std::string why_no_nvml;
+  const auto nvml = GpuMemory::open(why_no_nvml);
+  say("", nvml ? fmt::format("NVML: {} GPU(s), {} free", nvml->devices(),
+                             format_bytes(nvml->read({}).free))
+               : fmt::format("NVML: {}; it comes with the NVIDIA driver, and without it the device "
+                             "rung lacks what the context takes",
+                             why_no_nvml));
   if (cuda_module().module == nullptr)
     for (const auto& place : cuda_module_places()) say("", "looked for: " + place.string());
   if (!Registry<DeviceKind>::instance().contains("cuda"))

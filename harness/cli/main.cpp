@@ -25,6 +25,7 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const LeaksOptions& options) const { return leaks_command(options); }
     ExitCode operator()(const ReportOptions& options) const { return report_command(options); }
     ExitCode operator()(const DoctorOptions& options) const { return doctor_command(options); }
+    ExitCode operator()(const CheckOptions& options) const { return check_command(options); }
     ExitCode operator()(const CompareOptions& options) const { return compare_command(options); }
     ExitCode operator()(const MergeOptions& options) const { return merge_command(options); }
     ExitCode operator()(const WatchOptions& options) const { return watch_command(options); }

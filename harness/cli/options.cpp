@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples
   headroom selftest                     is this machine quiet enough to compare times on?
   headroom doctor                       what this machine can run, and what the rest would need
+  headroom check cuda                   does this GPU do what the host does?
   headroom list                         workloads, allocators, devices, suites and claims by name
   headroom run quick                    a few minutes: measure, judge the claims, write the report
   headroom run quick --dry-run          what that would run, and for about how long
@@ -49,7 +50,8 @@ Exit status
   that plan was asked about fits under no allocator, 4 nothing selected,
   10 worse than before (compare --fail-on, history check), 11 a verdict differs from the accepted
   one (history check), 12 the instrument is not to be trusted with times: identical arms differ too
-  often, or an effect put in on purpose was not seen, 13 watch: over --budget, 14 watch and leaks: a
+  often, or an effect put in on purpose was not seen, or (check) a device does not do what the host
+  does, 13 watch: over --budget, 14 watch and leaks: a
   leak, with --fail-on leak (watch otherwise ends with the status of the command it watched), 70 a
   fault of this program, 130 interrupted (the run can be resumed))";
 
@@ -88,6 +90,17 @@ Subcommand add_doctor(CLI::App& app) {
   return {.parser = app.add_subcommand("doctor",
                                        "What this machine can run, and what the rest would need"),
           .command = [] { return DoctorOptions{}; }};
+}
+
+Subcommand add_check(CLI::App& app) {
+  auto check = std::make_shared<CheckOptions>();
+  CLI::App* command = app.add_subcommand("check", "Does a device do what the host does?");
+  command->add_option("device", check->device, "cuda, host or either with parameters")
+      ->capture_default_str();
+  command->footer(
+      "\nBytes, pages, a matrix product and two training steps of each network, in seconds.\n"
+      "Exit status 12 when one is not as it must be; 0 where there is no such device.");
+  return {.parser = command, .command = [check]() -> Command { return *check; }};
 }
 
 // What a run starts for each sample.
@@ -174,15 +187,16 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   }
   // In the order in which --help names them.
   const std::vector<Subcommand> subcommands = {
-      add_run(app, argv), add_selftest(app),
-      add_list(app),      add_verify(app),
-      add_replay(app),    add_export(app),
-      add_plan(app),      add_search(app),
-      add_leaks(app),     add_watch(app, std::move(watched)),
-      add_report(app),    add_doctor(app),
-      add_compare(app),   add_merge(app),
-      add_history(app),   add_export_state(app),
-      add_sample(app),    add_touch(app),
+      add_run(app, argv),    add_selftest(app),
+      add_list(app),         add_verify(app),
+      add_replay(app),       add_export(app),
+      add_plan(app),         add_search(app),
+      add_leaks(app),        add_watch(app, std::move(watched)),
+      add_report(app),       add_doctor(app),
+      add_check(app),        add_compare(app),
+      add_merge(app),        add_history(app),
+      add_export_state(app), add_sample(app),
+      add_touch(app),
   };
 
   std::vector<std::string> backwards(own.rbegin(), own.rend());

@@ -91,6 +91,10 @@ struct LeaksOptions {
 
 struct DoctorOptions {};
 
+struct CheckOptions {
+  std::string device = "cuda";
+};
+
 struct CompareOptions {
   std::filesystem::path first;
   std::filesystem::path second;
@@ -161,8 +165,8 @@ struct PrintText {
 using Command =
     std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
                  SearchOptions, LeaksOptions, ReportOptions, WatchOptions, DoctorOptions,
-                 CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions, SelftestOptions,
-                 SampleOptions, TouchOptions, PrintText>;
+                 CheckOptions, CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
+                 SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

@@ -31,6 +31,12 @@ class CompiledProgram {
   virtual void run(std::size_t op_index, const OpBuffers& buffers) = 0;
 };
 
+// What the driver says of the whole device, by whomever it is used.
+struct DeviceUsage {
+  Bytes free = 0;
+  Bytes total = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -48,6 +54,8 @@ class Device {
   virtual void write(const Value& value, std::byte* device, std::span<const std::byte> host) = 0;
   virtual void read(const Value& value, const std::byte* device, std::span<std::byte> host) = 0;
   virtual void synchronize() = 0;
+  // Absent where there is no driver to ask.
+  virtual std::optional<DeviceUsage> usage() const { return std::nullopt; }
 };
 
 // "host", "host(capacity=4GiB)", "meta(card=v100-16gb)", "cuda".

@@ -50,10 +50,27 @@ Segment DeviceMemory::allocate(Bytes bytes) {
   next_address_ += align_up(segment.charged, kSegmentAlignment);
   reserved_ += segment.charged;
   ++counters_.segment_allocations;
-  if (recorder_ != nullptr)
-    recorder_->record(EventKind::segment_alloc, segment.id, Role::activation, segment.size,
-                      segment.charged, segment.address);
+  record_segment(EventKind::segment_alloc, segment);
   return segment;
+}
+
+Segment DeviceMemory::adopt(std::byte* data, Bytes bytes) {
+  const Segment segment{.id = next_segment_++,
+                        .address = next_address_,
+                        .size = bytes,
+                        .charged = bytes,
+                        .data = data};
+  next_address_ += align_up(bytes, kSegmentAlignment);
+  reserved_ += bytes;
+  ++counters_.segment_allocations;
+  record_segment(EventKind::segment_alloc, segment);
+  return segment;
+}
+
+void DeviceMemory::disown(const Segment& segment) {
+  reserved_ -= segment.charged;
+  ++counters_.segment_frees;
+  record_segment(EventKind::segment_free, segment);
 }
 
 void DeviceMemory::require_available(Bytes bytes) {
@@ -75,9 +92,7 @@ void DeviceMemory::free(const Segment& segment) {
   }
   reserved_ -= segment.charged;
   ++counters_.segment_frees;
-  if (recorder_ != nullptr)
-    recorder_->record(EventKind::segment_free, segment.id, Role::activation, segment.size,
-                      segment.charged, segment.address);
+  record_segment(EventKind::segment_free, segment);
 }
 
 Reservation DeviceMemory::reserve(Bytes bytes) {
@@ -156,6 +171,12 @@ void DeviceMemory::set_mapped(const Reservation& place, Bytes offset, Bytes byte
   if (std::find(first, last, mapped) != last)
     throw Error(mapped ? "a page is mapped twice" : "a page is unmapped that is not mapped");
   std::fill(first, last, mapped);
+}
+
+void DeviceMemory::record_segment(EventKind kind, const Segment& segment) const {
+  if (recorder_ != nullptr)
+    recorder_->record(kind, segment.id, Role::activation, segment.size, segment.charged,
+                      segment.address);
 }
 
 void DeviceMemory::record_pages(EventKind kind, const Reservation& place, Bytes offset,

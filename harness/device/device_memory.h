@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/base/units.h"
+#include "harness/device/stream_pool.h"
 
 namespace headroom {
 
@@ -78,6 +80,14 @@ class DeviceMemory {
                     Bytes to_offset, Bytes bytes);
   virtual void unreserve(const Reservation& place);
 
+  // A pool of the driver's own, of at most the capacity, on devices whose driver has such; null
+  // elsewhere.
+  virtual std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions&) { return nullptr; }
+  // Memory that such a pool took by itself: charged as it is, numbered and recorded as a segment.
+  // The pool has it already, so nothing is refused.
+  virtual Segment adopt(std::byte* data, Bytes bytes);
+  virtual void disown(const Segment& segment);
+
   Bytes capacity() const { return capacity_; }
   Bytes granule() const { return granule_; }
   Bytes reserved() const { return reserved_; }  // charged now
@@ -107,6 +117,7 @@ class DeviceMemory {
 
  private:
   void set_mapped(const Reservation& place, Bytes offset, Bytes bytes, bool mapped);
+  void record_segment(EventKind kind, const Segment& segment) const;
   void record_pages(EventKind kind, const Reservation& place, Bytes offset, Bytes bytes) const;
 
   Bytes capacity_;

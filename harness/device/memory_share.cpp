@@ -49,4 +49,21 @@ void MemoryShare::move(const Reservation& from, Bytes from_offset, const Reserva
   ++counters_.moves;
 }
 
+std::unique_ptr<StreamPool> MemoryShare::make_stream_pool(const StreamPoolOptions& options) {
+  return whole_.make_stream_pool(options);
+}
+
+Segment MemoryShare::adopt(std::byte* data, Bytes bytes) {
+  const Segment segment = whole_.adopt(data, bytes);
+  reserved_ += segment.charged;
+  ++counters_.segment_allocations;
+  return segment;
+}
+
+void MemoryShare::disown(const Segment& segment) {
+  whole_.disown(segment);
+  reserved_ -= segment.charged;
+  ++counters_.segment_frees;
+}
+
 }  // namespace headroom

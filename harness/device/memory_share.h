@@ -29,6 +29,10 @@ class MemoryShare final : public DeviceMemory {
   void move(const Reservation& from, Bytes from_offset, const Reservation& to, Bytes to_offset,
             Bytes bytes) override;
   void unreserve(const Reservation& place) override;
+  // Of the whole: the driver's pools know nothing of shares.
+  std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions& options) override;
+  Segment adopt(std::byte* data, Bytes bytes) override;
+  void disown(const Segment& segment) override;
 
  private:
   DeviceMemory& whole_;

@@ -181,6 +181,10 @@ std::vector<Metric> make_metrics() {
     if (!has_time(sample)) return std::nullopt;
     return sample.process.resident;
   });
+  // Absent by its zeros on devices without a driver.
+  add_rung(table, "device", noisy, [](const Sample& sample) { return sample.driver.used; });
+  add_rung(table, "device_process", noisy,
+           [](const Sample& sample) { return sample.driver.process; });
 
   table.push_back(
       {"steady_step_time_ns", "ns", "time per step after warm-up", noisy, less, mean_step_time});

@@ -18,6 +18,7 @@
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
 #include "harness/run/contention.h"
+#include "harness/run/driver_memory.h"
 #include "harness/run/loss_scale.h"
 #include "harness/run/offload_figures.h"
 #include "harness/run/process_memory.h"
@@ -122,11 +123,12 @@ class ProcessWatch {
 };
 
 // `pipeline` is null where nothing is computed.
-void take_steps(const Cell& cell, Trainer& trainer, TraceRecorder& recorder,
-                const Pipeline* pipeline, Sample& sample) {
+void take_steps(const Cell& cell, const Device& device, DriverWatch& driver, Trainer& trainer,
+                TraceRecorder& recorder, const Pipeline* pipeline, Sample& sample) {
   const int steps = cell.warmup_steps + cell.measured_steps;
   ProcessWatch watch(sample.process);
   watch.before_first_step();
+  driver.before_first_step(device);
   const auto waited_before = cpu_wait_ns();
   HeapCounters heap_before{};
   for (int step = 1; step <= steps; ++step) {
@@ -145,6 +147,7 @@ void take_steps(const Cell& cell, Trainer& trainer, TraceRecorder& recorder,
       sample.pipeline.host_bytes_after_step.push_back(pipeline->host_bytes());
     }
     watch.after_step(step, cell.warmup_steps, steps);
+    driver.after_step(device, step, cell.warmup_steps);
   }
   if (pipeline != nullptr) {
     sample.pipeline.basis = PipelineRecord::Basis::measured;
@@ -190,6 +193,7 @@ std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Al
 // Everything after the cell is known to be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
            Clock::time_point start, Sample& sample) {
+  DriverWatch driver(sample.driver, cell.device);  // first: lowering for a GPU makes its context
   const auto workload = make_micro_batch_workload(cell);
   const TrainingPlan plan =
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
@@ -230,7 +234,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
                     injection.get());
     sample.device_setup_ns = device->memory().counters().allocation_ns;
     sample.setup_ns = ns_since(start);
-    take_steps(cell, trainer, recorder, batches, sample);
+    take_steps(cell, *device, driver, trainer, recorder, batches, sample);
     sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
     recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)

@@ -17,10 +17,19 @@ namespace headroom {
 enum class SampleStatus { ok, oom, crash, timeout, unsupported, invalid };
 std::string to_string(SampleStatus status);
 
-// What the operating system charges the process (host: RSS; cuda: the driver's figure).
+// What the operating system charges the process.
 struct ProcessMemory {
   Moments resident;    // sampled at step boundaries, peaks by VmHWM where the kernel has it
   Bytes baseline = 0;  // before the device memory was made
+};
+
+// What the driver says is gone from the GPU, context and libraries included. Polled at step
+// boundaries, where the peaks of a strategy that gives memory back within a step are missed. All 0
+// on devices without a driver.
+struct DriverMemory {
+  Moments used;        // by whomever
+  Bytes baseline = 0;  // used before this process had a context; 0: there was no NVML to ask
+  Moments process;     // by this process, as NVML names it; 0 where it does not, as in containers
 };
 
 // What libraries allocated beside the strategy allocator, from the malloc witness.
@@ -85,6 +94,7 @@ struct Sample {
   Ledger ledger;
   Bytes lower_bound_bytes = 0;  // peak live bytes of the lowered Program
   ProcessMemory process;
+  DriverMemory driver;
   Witness witness;
   PipelineRecord pipeline;
   std::optional<OutOfMemoryReport> oom;

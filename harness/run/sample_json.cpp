@@ -34,9 +34,16 @@ Moments moments_from(const Json& json) {
           .overall_peak = bytes_from(json.at("overall_peak"))};
 }
 
-bool is_empty(const Moments& moments) {
-  return (moments.initial | moments.after_step_1 | moments.warmup_peak | moments.steady_peak |
-          moments.overall_peak) == 0;
+Json moments_or_null(const Moments& moments) {
+  const bool empty = (moments.initial | moments.after_step_1 | moments.warmup_peak |
+                      moments.steady_peak | moments.overall_peak) == 0;
+  return empty ? Json() : to_json(moments);
+}
+
+// Null, or missing in older files: all 0.
+Moments moments_if_there(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() ? Moments{} : moments_from(*found);
 }
 
 Json memory_to_json(const Sample& sample) {
@@ -57,8 +64,11 @@ Json memory_to_json(const Sample& sample) {
   return {{"requested_bytes", to_json(ledger.requested)},
           {"allocated_bytes", to_json(ledger.allocated)},
           {"reserved_bytes", to_json(ledger.reserved)},
-          {"process_bytes", is_empty(process.resident) ? Json() : to_json(process.resident)},
+          {"process_bytes", moments_or_null(process.resident)},
           {"process_baseline_bytes", bytes_or_null(process.baseline)},
+          {"device_bytes", moments_or_null(sample.driver.used)},
+          {"device_baseline_bytes", bytes_or_null(sample.driver.baseline)},
+          {"device_process_bytes", moments_or_null(sample.driver.process)},
           {"phase_peaks", phases},
           {"requested_bytes_by_role_at_peak", roles},
           {"internal_fragmentation", number_or_null(ledger.internal_fragmentation)},
@@ -77,9 +87,12 @@ void read_memory(const Json& json, Sample& sample) {
   ledger.requested = moments_from(json.at("requested_bytes"));
   ledger.allocated = moments_from(json.at("allocated_bytes"));
   ledger.reserved = moments_from(json.at("reserved_bytes"));
-  if (!json.at("process_bytes").is_null())
-    sample.process.resident = moments_from(json.at("process_bytes"));
+  sample.process.resident = moments_if_there(json, "process_bytes");
   sample.process.baseline = bytes_from(json.at("process_baseline_bytes"));
+  sample.driver.used = moments_if_there(json, "device_bytes");
+  if (const auto found = json.find("device_baseline_bytes"); found != json.end())
+    sample.driver.baseline = bytes_from(*found);
+  sample.driver.process = moments_if_there(json, "device_process_bytes");
   const Json& phases = json.at("phase_peaks");
   for (int i = 0; i < kPhaseCount; ++i) {
     const auto found = phases.find(std::string(to_string(static_cast<Phase>(i))));

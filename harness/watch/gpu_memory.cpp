@@ -100,13 +100,18 @@ std::unique_ptr<GpuMemory> GpuMemory::open(std::string& why_not) {
   return std::unique_ptr<GpuMemory>(new GpuMemory(std::move(library)));
 }
 
+std::size_t GpuMemory::devices() const { return library_->devices.size(); }
+
 GpuUsage GpuMemory::read(const std::vector<pid_t>& processes) const {
   GpuUsage usage;
   Bytes ours = 0;
   bool named = false;
   for (const NvmlDevice device : library_->devices) {
     MemoryInfo memory{};
-    if (library_->memory(device, &memory) == kSuccess) usage.used += memory.used;
+    if (library_->memory(device, &memory) == kSuccess) {
+      usage.used += memory.used;
+      usage.free += memory.free;
+    }
     for (const ProcessInfo& process : library_->processes_on(device)) {
       if (std::find(processes.begin(), processes.end(), static_cast<pid_t>(process.pid)) ==
               processes.end() ||

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ namespace headroom {
 
 struct GpuUsage {
   Bytes used = 0;  // of all devices, by whomever
+  Bytes free = 0;  // of all devices
   // By the processes asked for; absent where the driver names none of them while it is in use, as
   // in a container, whose pids are not the driver's.
   std::optional<Bytes> by_processes;
@@ -28,6 +30,7 @@ class GpuMemory {
   GpuMemory& operator=(const GpuMemory&) = delete;
   ~GpuMemory();
 
+  std::size_t devices() const;
   GpuUsage read(const std::vector<pid_t>& processes) const;
 
  private:

@@ -1,15 +1,20 @@
-// async: a model of CUDA's stream-ordered allocator (cudaMallocAsync), as far as NVIDIA documents
-// it (CUDA Programming Guide, Stream Ordered Memory Allocator): a freed block serves the same
-// stream again at once; when the stream is synchronised, idle memory above the release threshold
-// goes back to the system; the threshold is 0 unless set. What is not documented is assumed, and so
-// stands in for the driver rather than describes it: growth by regions of 32 MiB, best fit,
-// coalescing. Cost: with the default threshold every step takes its memory anew.
+// async: CUDA's stream-ordered allocator (cudaMallocAsync). On cuda it is the driver's own
+// (driver_pool.cpp). Elsewhere stands this model of it, as far as NVIDIA documents it (CUDA
+// Programming Guide, Stream Ordered Memory Allocator): a freed block serves the same stream again
+// at once; when the stream is synchronised, idle memory above the release threshold goes back to
+// the system; the threshold is 0 unless set. What is not documented is assumed, and so stands in
+// for the driver rather than describes it: growth by regions of 32 MiB, best fit, coalescing. Cost:
+// with the default threshold every step takes its memory anew.
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "strategies/allocator/best_fit_index.h"
 #include "strategies/allocator/chunked_allocator.h"
+#include "strategies/allocator/driver_pool.h"
 
 namespace headroom {
 namespace {
@@ -73,17 +78,35 @@ class Async final : public ChunkedAllocator {
   BestFitIndex free_;
 };
 
+StreamPoolOptions options_of(const Spec& spec) {
+  StreamPoolOptions options{.release_threshold = spec.bytes("release_threshold", 0)};
+  const std::string reuse = spec.text("reuse", "any_stream");
+  if (reuse == "same_stream")
+    options.reuse = StreamPoolOptions::Reuse::same_stream;
+  else if (reuse != "any_stream")
+    throw_unknown_name("value of reuse", reuse, {"any_stream", "same_stream"});
+  return options;
+}
+
+std::unique_ptr<Allocator> create(const Spec& spec, DeviceMemory& memory) {
+  if (auto pool = memory.make_stream_pool(options_of(spec)))
+    return make_driver_pool_allocator(memory, std::move(pool));
+  if (spec.has("reuse"))
+    throw NotSupported(spec.to_string() +
+                       ": reuse= is an attribute of the driver's own pool, which only cuda has; "
+                       "the model knows one stream. Leave it out here");
+  return std::make_unique<Async>(spec, memory);
+}
+
 const bool registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "async",
      .summary =
-         "A model of cudaMallocAsync by its documented rules: memory above "
-         "release_threshold= (default 0) goes back at the end of each step. The driver's own "
-         "growth and fit are not documented; 32 MiB and best fit stand in for them",
-     .parameters = {"release_threshold"},
+         "cudaMallocAsync: the driver's own on cuda, elsewhere a model by its documented rules: "
+         "memory above release_threshold= (default 0) goes back at the end of each step. The "
+         "driver's growth and fit are not documented; 32 MiB and best fit stand in for them",
+     .parameters = {"release_threshold", "reuse"},
      .examples = {"async", "async(release_threshold=1TiB)"},
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Async>(spec, memory);
-     }});
+     .create = create});
 
 }  // namespace
 }  // namespace headroom

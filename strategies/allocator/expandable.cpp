@@ -34,7 +34,7 @@ class Expandable final : public ChunkedAllocator {
         stitch_(new_pages == NewPages::when_none_are_idle) {
     if (!memory.has_virtual_memory())
       throw NotSupported(spec.to_string() +
-                         ": this device has no virtual memory; host and meta do");
+                         ": this device has no virtual memory; host, meta and most GPUs do");
     small_page_ = align_up(kSmallSegment, memory.page());
     large_page_ =
         spec.bytes("page", stitch_ ? small_page_ : align_up(kLargeSegment, memory.page()));

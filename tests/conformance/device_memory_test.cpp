@@ -1,11 +1,11 @@
-// What the memory of every device promises to the strategies, asked of host and meta and of a share
+// What the memory of every device promises to the strategies, asked of every device and of a share
 // of each: segments, and virtual memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
+#include <vector>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -30,7 +30,12 @@ struct Place {
 
 class Memory : public ::testing::TestWithParam<Place> {
  protected:
-  Memory() {
+  void SetUp() override {
+    const DeviceKind& kind = Registry<DeviceKind>::instance().find(GetParam().device);
+    if (const std::string reason = kind.unavailable(); !reason.empty())
+      GTEST_SKIP() << GetParam().device << ": " << reason;
+    device_ = kind.create(
+        Spec(GetParam().device, {{"capacity", std::to_string(kCapacity * (GetParam().part + 1))}}));
     recorder_.trace().header.capacity_bytes = kCapacity;
     device_->memory().record_into(&recorder_);
     if (GetParam().part == Place::share)
@@ -38,28 +43,34 @@ class Memory : public ::testing::TestWithParam<Place> {
   }
 
   DeviceMemory& memory() { return share_ ? *share_ : device_->memory(); }
-  static void fill(std::byte* data, Bytes bytes, int value) {
-    if (data != nullptr) std::memset(data, value, bytes);
+  static Value plain_bytes(Bytes bytes) {
+    Value value;
+    value.shape = {static_cast<std::int64_t>(bytes)};
+    value.dtype = DType::u8;
+    value.bytes = bytes;
+    return value;
   }
-  static bool holds(const std::byte* data, Bytes bytes, int value) {
-    return data == nullptr || std::all_of(data, data + bytes, [&](std::byte byte) {
-             return byte == static_cast<std::byte>(value);
-           });
+  void fill(std::byte* data, Bytes bytes, int value) {
+    const std::vector<std::byte> contents(bytes, static_cast<std::byte>(value));
+    if (data != nullptr) device_->write(plain_bytes(bytes), data, contents);
+  }
+  bool holds(const std::byte* data, Bytes bytes, int value) {
+    std::vector<std::byte> found(bytes, static_cast<std::byte>(value));
+    if (data != nullptr) device_->read(plain_bytes(bytes), data, found);
+    return std::all_of(found.begin(), found.end(),
+                       [&](std::byte byte) { return byte == static_cast<std::byte>(value); });
   }
 
-  std::unique_ptr<Device> device_ =
-      Registry<DeviceKind>::instance()
-          .find(GetParam().device)
-          .create(Spec(GetParam().device,
-                       {{"capacity", std::to_string(kCapacity*(GetParam().part + 1))}}));
+  std::unique_ptr<Device> device_;
   std::unique_ptr<MemoryShare> share_;
   TraceRecorder recorder_{64};
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, Memory,
                          ::testing::Values(Place{"host", Place::whole}, Place{"meta", Place::whole},
-                                           Place{"host", Place::share},
-                                           Place{"meta", Place::share}),
+                                           Place{"cuda", Place::whole}, Place{"host", Place::share},
+                                           Place{"meta", Place::share},
+                                           Place{"cuda", Place::share}),
                          [](const auto& info) {
                            const bool is_share = info.param.part == Place::share;
                            return std::string(is_share ? "share_of_" : "") + info.param.device;

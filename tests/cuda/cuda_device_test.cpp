@@ -3,15 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-#include <tuple>
-#include <vector>
-
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
-#include "harness/memory/recording_allocator.h"
-#include "harness/memory/validator.h"
 #include "harness/program/lowering.h"
 
 namespace headroom {
@@ -108,86 +102,6 @@ TEST_F(CudaMemory, keeps_to_its_capacity) {
   EXPECT_THROW(device->memory().allocate(1), OutOfMemory);
   device->memory().free(whole);
   EXPECT_EQ(device->memory().reserved(), 0u);
-}
-
-// Blocks of random sizes come and go; each must still hold its own bytes when it is freed.
-TEST_F(CudaMemory, carries_bfc_with_growth_unchanged) {
-  const auto seed = std::random_device()();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
-  const auto device = make("cuda(capacity=256MiB)");
-  TraceRecorder recorder(1024);
-  recorder.trace().header.capacity_bytes = device->memory().capacity();
-  device->memory().record_into(&recorder);
-  {
-    const auto bfc = make_allocator(Spec::parse("bfc(growth=on)"), device->memory());
-    RecordingAllocator allocator(*bfc, recorder);
-    struct Held {
-      Block block;
-      Value value;
-      std::vector<std::uint32_t> contents;
-    };
-    std::vector<Held> live;
-    const auto give_back = [&](std::size_t index) {
-      std::vector<std::uint32_t> found(live[index].contents.size());
-      device->read(live[index].value, live[index].block.data,
-                   std::as_writable_bytes(std::span(found)));
-      EXPECT_EQ(found, live[index].contents);
-      allocator.deallocate(live[index].block);
-      live.erase(live.begin() + static_cast<std::ptrdiff_t>(index));
-    };
-    for (int round = 0; round < 200; ++round) {
-      if (live.size() == 20) give_back(random() % live.size());
-      Held held;
-      held.contents.resize(1 + random() % kMiB);
-      for (std::uint32_t& word : held.contents) word = random();
-      held.value.bytes = held.contents.size() * sizeof(std::uint32_t);
-      held.block = allocator.allocate(held.value.bytes, {});
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(held.block.data) % kBlockAlignment, 0u);
-      device->write(held.value, held.block.data, std::as_bytes(std::span(held.contents)));
-      live.push_back(std::move(held));
-    }
-    while (!live.empty()) give_back(live.size() - 1);
-  }
-  EXPECT_EQ(device->memory().reserved(), 0u);
-  EXPECT_GT(device->memory().counters().segment_allocations, 1u);
-  EXPECT_THAT(violations(recorder.trace()), IsEmpty());
-}
-
-using Decision = std::tuple<EventKind, std::uint32_t, Bytes, Address>;
-
-// What bfc does on `device` with a random sequence of requests.
-std::vector<Decision> decisions(Device& device, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  TraceRecorder recorder(2048);
-  device.memory().record_into(&recorder);
-  {
-    const auto bfc = make_allocator(Spec::parse("bfc(growth=on)"), device.memory());
-    RecordingAllocator allocator(*bfc, recorder);
-    std::vector<Block> live;
-    for (int round = 0; round < 400; ++round) {
-      if (live.size() == 20) {
-        std::swap(live[random() % live.size()], live.back());
-        allocator.deallocate(live.back());
-        live.pop_back();
-      }
-      live.push_back(allocator.allocate(1 + random() % (8 * kMiB), {}));
-    }
-    for (const Block& block : live) allocator.deallocate(block);
-  }
-  std::vector<Decision> made;
-  for (const TraceEvent& event : recorder.trace().events)
-    made.emplace_back(event.kind, event.id, event.size, event.address);
-  return made;
-}
-
-TEST_F(CudaMemory, lets_bfc_decide_as_it_does_on_meta) {
-  const auto seed = std::random_device()();
-  SCOPED_TRACE(seed);
-  const auto gpu = make("cuda(capacity=256MiB)");
-  const auto meta = Registry<DeviceKind>::instance().find("meta").create(
-      Spec("meta", {{"capacity", "256MiB"}, {"granule", std::to_string(gpu->memory().granule())}}));
-  EXPECT_EQ(decisions(*gpu, seed), decisions(*meta, seed));
 }
 
 }  // namespace

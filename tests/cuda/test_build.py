@@ -71,3 +71,39 @@ def test_an_impossible_architecture_is_refused_when_configuring(archs, tmp_path)
     )
     assert result.returncode != 0
     assert f"gpu_archs: '{archs.split(',')[-1]}' is not a compute capability" in result.stdout
+
+
+@needs_module
+def test_a_packed_build_runs_from_another_place(tmp_path):
+    """As on a machine without the source tree; only a GPU is missing for the rest."""
+    archive = tmp_path / "packed.tar.gz"
+    pack = Path(os.environ["HEADROOM_SOURCE"], "scripts", "pack-gpu")
+    subprocess.run([pack, archive], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["tar", "-C", tmp_path, "-xf", archive], check=True)
+    there = tmp_path / "headroom-gpu"
+    result = subprocess.run(
+        [there / "scripts" / "bench", "--no-setup", "smoke", "--samples-only"],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert list(there.glob("runs/*/samples.jsonl"))
+    doctor = subprocess.check_output([there / "build" / "headroom", "doctor"], text=True)
+    assert f"files              {there}\n" in doctor
+    assert f"module: {there}/build/packed/libheadroom_cuda.so\n" in doctor
+
+
+def test_the_suite_gpu_says_why_it_cannot_run_here(tmp_path):
+    unavailable = subprocess.run([PROGRAM, "check", "cuda"], capture_output=True, text=True)
+    if "not here" not in unavailable.stdout:
+        pytest.skip("there is a CUDA GPU here")
+    assert unavailable.returncode == 0
+    plan = ["--filter", "device=cuda*", "--samples-only", "--out", tmp_path, "--progress", "none"]
+    subprocess.run([PROGRAM, "run", "gpu", *plan], check=True, stdout=subprocess.DEVNULL)
+    lines = next(tmp_path.glob("*/samples.jsonl")).read_text().splitlines()
+    samples = [json.loads(line) for line in lines]
+    assert len(samples) > 30
+    assert {sample["status"] for sample in samples} == {"unsupported"}
+    assert all("needs" in sample["reason"] for sample in samples)

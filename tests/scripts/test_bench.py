@@ -52,5 +52,32 @@ def test_options_reach_headroom_as_they_were_given(bench):
     assert "[--filter]\n[workload=resnet,allocator=bfc *]\n" in result.stdout
 
 
+def test_without_set_up_what_is_built_measures(bench):
+    bench()
+    result = bench("--no-setup", "--suite", "smoke", "--budget", "1m")
+    assert result.stdout.split() == ["[headroom]", "[run]", "[smoke]", "[--budget]", "[1m]"]
+
+
+def test_without_set_up_and_without_a_build_the_mend_is_named(bench):
+    result = bench("--no-setup")
+    assert result.returncode == 2
+    assert "scripts/pack-gpu" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["gpu"], ["--suite", "gpu"], ["--suite=gpu"]])
+def test_a_gpu_is_checked_before_it_is_measured(bench, words):
+    result = bench(*words, "--budget", "10m")
+    assert result.stdout.split()[2:] == [
+        *("[headroom]", "[check]", "[cuda]"),
+        *("[headroom]", "[run]", "[gpu]", "[--budget]", "[10m]", "[--filter]", "[device=cuda*]"),
+    ]
+
+
+def test_a_gpu_that_fails_its_check_is_not_measured(bench):
+    result = bench("gpu", EXIT="12")
+    assert result.returncode == 12
+    assert "[run]" not in result.stdout
+
+
 def test_the_exit_code_is_that_of_the_run(bench):
     assert bench(EXIT="4").returncode == 4

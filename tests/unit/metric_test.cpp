@@ -30,13 +30,17 @@ double value(const std::string& name, const Sample& sample) {
 }
 
 TEST(Metric, reads_each_moment_of_a_rung) {
-  const Sample sample = counted_sample();
+  Sample sample = counted_sample();
+  sample.driver.used.overall_peak = 500;
+  sample.driver.process.initial = 7;
   EXPECT_EQ(value("reserved_bytes.initial", sample), 1);
   EXPECT_EQ(value("reserved_bytes.after_step_1", sample), 2);
   EXPECT_EQ(value("reserved_bytes.warmup_peak", sample), 3);
   EXPECT_EQ(value("reserved_bytes.steady_peak", sample), 4);
   EXPECT_EQ(value("reserved_bytes.overall_peak", sample), 5);
   EXPECT_EQ(value("process_bytes.overall_peak", sample), 50);
+  EXPECT_EQ(value("device_bytes.overall_peak", sample), 500);
+  EXPECT_EQ(value("device_process_bytes.initial", sample), 7);
   EXPECT_EQ(value("allocated_bytes.initial", sample), 100);
 }
 
@@ -76,6 +80,7 @@ TEST(Metric, is_absent_where_the_sample_has_no_such_figure) {
   EXPECT_FALSE(find_metric("reserved_bytes.initial").value(sample));
   sample.process.resident = {};
   EXPECT_FALSE(find_metric("process_bytes.initial").value(sample));
+  EXPECT_FALSE(find_metric("device_bytes.initial").value(sample)) << "there is no driver to ask";
 }
 
 TEST(Metric, has_no_times_where_nothing_is_computed) {

@@ -55,6 +55,7 @@ class RandomSample {
     sample.ledger.utilisation = fraction();
     sample.lower_bound_bytes = bytes();
     sample.process = {.resident = moments(), .baseline = bytes()};
+    sample.driver = {.used = moments(), .baseline = bytes(), .process = moments()};
     sample.witness = {.available = true,
                       .heap_live_bytes = bytes(),
                       .heap_peak_bytes = bytes(),

@@ -61,6 +61,9 @@ TEST_F(ResultFiles, give_back_the_sample_they_were_given) {
   EXPECT_EQ(to_json(read), json) << "seed " << seed_;
   EXPECT_EQ(read.step_time_ns, sample.step_time_ns);
   EXPECT_EQ(read.ledger.reserved.steady_peak, sample.ledger.reserved.steady_peak);
+  EXPECT_EQ(read.driver.used.steady_peak, sample.driver.used.steady_peak);
+  EXPECT_EQ(read.driver.baseline, sample.driver.baseline);
+  EXPECT_EQ(read.driver.process.initial, sample.driver.process.initial);
   EXPECT_EQ(read.ledger.requested_at_peak, sample.ledger.requested_at_peak);
   EXPECT_EQ(read.oom->largest_free_bytes, sample.oom->largest_free_bytes);
   EXPECT_EQ(read.cell.id(), sample.cell.id());

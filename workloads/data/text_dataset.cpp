@@ -9,6 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/file.h"
+#include "harness/base/home.h"
 #include "harness/base/sha256.h"
 #include "workloads/data/cache.h"
 
@@ -18,6 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 const char* const kLicences = "/usr/share/common-licenses";
+
+// Elsewhere than on Debian, what a packed build brought along.
+fs::path default_texts() {
+  std::error_code error;
+  if (fs::is_directory(kLicences, error)) return kLicences;
+  const fs::path packed = headroom_home() / "texts";
+  return fs::is_directory(packed, error) ? packed : fs::path(kLicences);
+}
 
 std::string escape(std::string_view token) {
   std::string line;
@@ -79,7 +88,7 @@ std::vector<std::string> read_vocabulary(const fs::path& path) {
 }  // namespace
 
 std::vector<fs::path> text_files(const fs::path& data) {
-  const fs::path root = data.empty() ? fs::path(kLicences) : data;
+  const fs::path root = data.empty() ? default_texts() : data;
   std::error_code error;
   std::set<fs::path> files;  // of canonical paths: GPL and GPL-3 are one text
   if (fs::is_regular_file(root, error)) files.insert(fs::canonical(root));

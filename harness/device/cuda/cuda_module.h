@@ -5,11 +5,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/device/device.h"
 #include "harness/program/program.h"
 
 namespace headroom {
+
+// What starting a part of CUDA leaves free on the GPU.
+struct StartedPart {
+  std::string name;  // "context", "kernels", "cudnn", "cublas"
+  Bytes free_after = 0;
+};
 
 struct CudaModule {
   // Of the Headroom that built the module. The program refuses any other than its own: types of
@@ -21,6 +29,11 @@ struct CudaModule {
   std::unique_ptr<Device> (*create)(Bytes capacity);
   // Of the rules "cudnn": library versions and the GPU's compute capability.
   std::string (*rules_identity)();
+  // What doctor shows of the GPU, the driver and the libraries, by name. Makes no context.
+  std::vector<std::pair<std::string, std::string>> (*describe)();
+  // Starts one part after the other, as a training process does before its first tensor. Only
+  // where none has been started in this process yet.
+  std::vector<StartedPart> (*start_parts)();
   // Adds to a Program lowered under dense rules the workspaces that cuDNN, cuBLAS and CUB ask for.
   // Throws InputError naming the first op whose kind has no CUDA kernel yet.
   Program (*add_workspaces)(Program dense);

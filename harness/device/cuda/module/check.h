@@ -1,20 +1,36 @@
-// Turns the status codes of CUDA, cuDNN and cuBLAS into DeviceError, and their handles into
-// owners that give them back.
+// Turns the status codes of CUDA, cuDNN and cuBLAS into DeviceError that names the file and line of
+// the call, and their handles into owners that give them back.
 #pragma once
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include <concepts>
 #include <memory>
+#include <source_location>
+#include <string>
 #include <string_view>
 
 namespace headroom::cuda {
 
-// `doing` completes the sentence "CUDA refused …": "to create a stream".
-void require_success(cudaError_t status, std::string_view doing);
-void require_success(cudnnStatus_t status, std::string_view doing);
-void require_success(cublasStatus_t status, std::string_view doing);
+// Completes the sentence "CUDA refused …": "to create a stream"; and knows where it was written.
+struct Doing {
+  // From any text, so that the place is where the text is written.
+  template <std::convertible_to<std::string_view> Text>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Doing(const Text& doing, std::source_location place = std::source_location::current())
+      : text(doing), at(place) {}
+  std::string_view text;
+  std::source_location at;
+};
+
+void require_success(cudaError_t status, Doing doing);
+void require_success(cudnnStatus_t status, Doing doing);
+void require_success(cublasStatus_t status, Doing doing);
+
+// "harness/device/cuda/module/context.cpp:54"
+std::string place_of(const std::source_location& at);
 
 template <auto kDestroy>
 struct Destroyer {
@@ -28,7 +44,7 @@ using Owned = std::unique_ptr<T, Destroyer<kDestroy>>;
 
 // A call `create(T** handle, arguments…)`, owned.
 template <auto kDestroy, typename T, typename... Parameters, typename Status, typename... Arguments>
-Owned<T, kDestroy> make_owned(Status (*create)(T**, Parameters...), std::string_view doing,
+Owned<T, kDestroy> make_owned(Status (*create)(T**, Parameters...), Doing doing,
                               Arguments... arguments) {
   T* handle = nullptr;
   require_success(create(&handle, arguments...), doing);

@@ -9,17 +9,10 @@
 namespace headroom::cuda {
 namespace {
 
-constexpr int kGpu = 0;  // the first one CUDA_VISIBLE_DEVICES leaves visible
-
 int attribute(cudaDeviceAttr name) {
   int value = 0;
   require_success(cudaDeviceGetAttribute(&value, name, kGpu), "to describe the GPU");
   return value;
-}
-
-// Major and minor as CUDA packs them: 13000 is 13.0.
-std::string cuda_version(int packed) {
-  return fmt::format("{}.{}", packed / 1000, packed % 1000 / 10);
 }
 
 std::string compute_capability() {
@@ -38,6 +31,17 @@ void require_compiled_code() {
 }
 
 }  // namespace
+
+std::string cuda_version(int packed) {
+  return fmt::format("{}.{}", packed / 1000, packed % 1000 / 10);
+}
+
+std::string library_versions() {
+  const std::size_t cudnn = cudnnGetVersion();      // 91900 is 9.19.0
+  const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0
+  return fmt::format("cuDNN {}.{}.{}, cuBLAS {}.{}.{}", cudnn / 10000, cudnn / 100 % 100,
+                     cudnn % 100, cublas / 10000, cublas / 100 % 100, cublas % 100);
+}
 
 Context::Context() {
   require_success(cudaSetDevice(kGpu), "to select the GPU");

@@ -8,6 +8,8 @@
 
 namespace headroom::cuda {
 
+inline constexpr int kGpu = 0;  // the first one CUDA_VISIBLE_DEVICES leaves visible
+
 class Context {
  public:
   // The process's one context, made on first use and kept while somebody holds it. Throws
@@ -29,6 +31,10 @@ class Context {
   Owned<cudnnContext, cudnnDestroy> cudnn_;
   Owned<cublasLtContext, cublasLtDestroy> cublas_;
 };
+
+// Major and minor as CUDA packs them: 13000 is "13.0".
+std::string cuda_version(int packed);
+std::string library_versions();  // for people; rules_identity() is for traces
 
 // Why this machine has no GPU to use and what it would need; empty when it has one. Makes no
 // context: a process that only asks takes no memory of the GPU from those that measure.

@@ -1,34 +1,16 @@
 #include "harness/device/cuda/module/memory.h"
 
-#include <cudaTypedefs.h>
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/module/check.h"
+#include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/stream_pool.h"
 
 namespace headroom::cuda {
 namespace {
-
-// The size of the driver's physical pages, 2 MiB on the GPUs of today. Asked through the runtime:
-// linking the driver's library would keep the module from loading where there is no driver.
-Bytes page_size() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  require_success(cudaGetDriverEntryPointByVersion("cuMemGetAllocationGranularity", &function,
-                                                   10020, cudaEnableDefault, &found),
-                  "to find cuMemGetAllocationGranularity");
-  if (found != cudaDriverEntryPointSuccess || function == nullptr)
-    throw DeviceError("the NVIDIA driver has no cuMemGetAllocationGranularity");
-  const auto granularity = reinterpret_cast<PFN_cuMemGetAllocationGranularity_v10020>(function);
-  CUmemAllocationProp_v1 pinned{};
-  pinned.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  pinned.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  require_success(cudaGetDevice(&pinned.location.id), "to name the GPU");
-  std::size_t bytes = 0;
-  if (granularity(&bytes, &pinned, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS || bytes == 0)
-    throw DeviceError("the NVIDIA driver does not tell its page size");
-  return bytes;
-}
 
 Bytes free_bytes() {
   std::size_t free = 0;
@@ -64,8 +46,28 @@ Bytes at_least_a_page(Bytes capacity, Bytes page) {
 
 }  // namespace
 
-CudaMemory::CudaMemory(Bytes capacity)
-    : DeviceMemory(at_least_a_page(capacity_or_default(capacity), page_size()), page_size()) {}
+CudaMemory::CudaMemory(Bytes capacity, const Context& context)
+    : CudaMemory(capacity, DriverPages([&context] {
+                   require_success(cudaStreamSynchronize(context.stream()), "to finish");
+                 }),
+                 context) {}
+
+CudaMemory::CudaMemory(Bytes capacity, DriverPages driver, const Context& context)
+    : DeviceMemory(at_least_a_page(capacity_or_default(capacity), driver.granularity()),
+                   driver.granularity()),
+      context_(context),
+      driver_(std::move(driver)),
+      has_virtual_memory_(driver_.is_supported()),
+      pages_(driver_, page()) {}
+
+std::unique_ptr<StreamPool> CudaMemory::make_stream_pool(const StreamPoolOptions& options) {
+  return cuda::make_stream_pool(options, capacity(), context_);
+}
+
+std::byte* CudaMemory::reserve_addresses(Bytes bytes) {
+  if (!has_virtual_memory_) return DeviceMemory::reserve_addresses(bytes);  // which refuses
+  return driver_.reserve(bytes, page());
+}
 
 std::byte* CudaMemory::commit(Bytes bytes) {
   void* data = nullptr;

@@ -1,10 +1,13 @@
-// The GPU's memory as allocator strategies see it: plain cudaMalloc, never managed memory, which
-// would move pages behind the strategies' back.
+// The GPU's memory as allocator strategies see it: plain cudaMalloc and the driver's virtual
+// memory, never managed memory, which would move pages behind the strategies' back.
 #pragma once
 
+#include "harness/device/cuda/module/driver_pages.h"
 #include "harness/device/device_memory.h"
 
 namespace headroom::cuda {
+
+class Context;
 
 // Left to the driver and the libraries when no capacity is asked for: they load kernels while
 // training runs.
@@ -13,12 +16,32 @@ inline constexpr Bytes kReserve = 512 * kMiB;
 class CudaMemory final : public DeviceMemory {
  public:
   // `capacity` 0: what is free less kReserve. Throws InputError when more is asked for than is
-  // free. Needs the context to exist, so that its own memory no longer counts as free.
-  explicit CudaMemory(Bytes capacity);
+  // free. The context exists already, so its own memory no longer counts as free; it must outlive
+  // this.
+  CudaMemory(Bytes capacity, const Context& context);
+
+  bool has_virtual_memory() const override { return has_virtual_memory_; }
+  std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions& options) override;
 
  protected:
   std::byte* commit(Bytes bytes) override;
   void release(std::byte* data, Bytes bytes) override;
+
+  std::byte* reserve_addresses(Bytes bytes) override;
+  void map_pages(std::byte* data, Bytes bytes) override { pages_.map(data, bytes); }
+  void unmap_pages(std::byte* data, Bytes bytes) override { pages_.unmap(data, bytes); }
+  void move_pages(std::byte* from, std::byte* to, Bytes bytes) override {
+    pages_.move(from, to, bytes);
+  }
+  void release_addresses(std::byte* data, Bytes bytes) override { driver_.release(data, bytes); }
+
+ private:
+  CudaMemory(Bytes capacity, DriverPages driver, const Context& context);
+
+  const Context& context_;
+  DriverPages driver_;
+  bool has_virtual_memory_;
+  MappedPages pages_;
 };
 
 }  // namespace headroom::cuda

@@ -6,6 +6,7 @@
 #include "harness/device/cuda/cuda_module.h"
 #include "harness/device/cuda/module/compile.h"
 #include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/facts.h"
 #include "harness/device/cuda/module/memory.h"
 
 namespace headroom::cuda {
@@ -13,7 +14,8 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(Bytes capacity) : context_(Context::acquire()), memory_(capacity) {}
+  explicit CudaDevice(Bytes capacity)
+      : context_(Context::acquire()), memory_(capacity, *context_) {}
 
   DeviceMemory& memory() override { return memory_; }
   std::unique_ptr<CompiledProgram> compile(const Program& lowered) override {
@@ -29,6 +31,12 @@ class CudaDevice final : public Device {
   }
   void synchronize() override {
     require_success(cudaStreamSynchronize(context_->stream()), "to finish");
+  }
+  std::optional<DeviceUsage> usage() const override {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    require_success(cudaMemGetInfo(&free, &total), "to tell how much memory is free");
+    return DeviceUsage{.free = free, .total = total};
   }
 
  private:
@@ -54,6 +62,8 @@ constexpr CudaModule kModule = {
       return std::make_unique<CudaDevice>(capacity);
     },
     .rules_identity = [] { return Context::acquire()->rules_identity(); },
+    .describe = describe,
+    .start_parts = start_parts,
     .add_workspaces = add_workspaces,
 };
 

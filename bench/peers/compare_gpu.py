@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""Headroom beside PyTorch and JAX on a GPU; `scripts/peer --device cuda MODEL` calls it.
+
+PyTorch trains the same network from the same weights on the same batches, under each of its
+allocators; time a step and peak bytes stand side by side. JAX says what its start takes under each
+of its settings. Every sample is a fresh process, arms of a block in random order. Frameworks are
+used where they are installed for CUDA, and left out with a message elsewhere.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import mean, median
+
+from compare import COMPARED_LOSSES, HEADROOM, LOSS_TOLERANCE, MODELS, disagreement, run
+from compare import headroom_sample, measure
+
+FOLDER = Path(__file__).resolve().parent
+GPU_MODELS = ("resnet50", "bert-base", "dcgan")
+BATCHES = {"resnet50": 32, "bert-base": 32, "dcgan": 128}  # as in the suite gpu
+OURS = ("bfc(growth=off)", "bfc(growth=on)", "caching", "expandable", "async")
+# Value of PYTORCH_ALLOC_CONF → what pytorch_steps.py must then report.
+PYTORCH = {
+    "backend:native": "native",
+    "expandable_segments:True": "native expandable",
+    "backend:cudaMallocAsync": "cudaMallocAsync",
+}
+JAX = {
+    "preallocation": {},
+    "growth": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+    "platform": {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+}
+
+
+def why_without(python, what):
+    """Why `what` ("torch", "jax") of `python` cannot use a GPU; "" when it can."""
+    probe = {
+        "torch": "import torch; print(torch.cuda.is_available())",
+        "jax": "import jax; print(any(d.platform == 'gpu' for d in jax.devices()))",
+    }[what]
+    result = subprocess.run([python, "-c", probe], capture_output=True, text=True)
+    if result.returncode != 0:
+        return f"{python} has no {what} ({(result.stderr.strip().splitlines() or ['?'])[-1]})"
+    return "" if result.stdout.strip().endswith("True") else f"{what} of {python} sees no GPU"
+
+
+def pytorch_sample(python, model, state, steps, setting, expected):
+    """One fresh PyTorch process; exits when it ran under another allocator than asked for."""
+    # Versions before 2.9 know only the second name.
+    environment = {"PYTORCH_ALLOC_CONF": setting, "PYTORCH_CUDA_ALLOC_CONF": setting}
+    script = [python, FOLDER / "pytorch_steps.py", model.module, state]
+    sample = json.loads(run([*script, "--steps", steps, "--device", "cuda"], environment))
+    if sample["backend"] != expected:
+        sys.exit(
+            f"PyTorch {sample['torch']} was asked for {setting} and used {sample['backend']};"
+            " this version or GPU does not have it"
+        )
+    return sample
+
+
+def jax_sample(python, environment):
+    return json.loads(run([python, FOLDER / "jax_start.py"], environment))
+
+
+def gigabytes(count):
+    return "-" if count is None else f"{count / 1e9:.3f}"
+
+
+def report_training(samples, warmup, batch, expected):
+    """Prints the table; False when an arm's first losses are not Headroom's on the CPU."""
+    agree = True
+    print(f"{'arm':<36} {'s/step':>8} {'samples/s':>10} {'allocated GB':>13} {'reserved GB':>12}  loss")
+    for name, of_arm in samples.items():
+        seconds = median(mean(sample["step_seconds"][warmup:]) for sample in of_arm)
+        off = max(disagreement(s["loss"][: len(expected)], expected) for s in of_arm)
+        agree = agree and off <= LOSS_TOLERANCE
+        peaks = [max(s[f"peak_{rung}_bytes"] for s in of_arm) for rung in ("allocated", "reserved")]
+        print(
+            f"{name:<36} {seconds:8.4f} {batch / seconds:10.1f} {gigabytes(peaks[0]):>13} "
+            f"{gigabytes(peaks[1]):>12}  off by {off:.1e}"
+        )
+    return agree
+
+
+def compare_training(options, model, batch):
+    workload = model.workload.format(batch=batch, image=model.image)
+    optimizer = f"sgd(learning_rate={model.learning_rate})"
+    steps = options.warmup + options.steps
+    cell = {
+        "workload": workload,
+        "device": "cuda",
+        "rules": "cudnn",
+        "execution": "last_use",
+        "pipeline": "direct",
+        "optimizer": optimizer,
+        "warmup_steps": options.warmup,
+        "measured_steps": options.steps,
+    }
+    arms = {
+        f"headroom {allocator}": lambda allocator=allocator: headroom_sample(
+            {**cell, "allocator": allocator}, options.seed
+        )
+        for allocator in OURS
+    }
+    with tempfile.TemporaryDirectory(prefix="headroom-peer-") as state:
+        # The state and the expected losses are the host's: both sides are held against them.
+        export = [HEADROOM, "export-state", workload, "--optimizer", optimizer]
+        run([*export, "--seed", options.seed, "--steps", COMPARED_LOSSES, "--out", state])
+        manifest = json.loads((Path(state) / "manifest.json").read_text())
+        for setting, backend in PYTORCH.items():
+            arms[f"PyTorch {setting}"] = lambda setting=setting, backend=backend: pytorch_sample(
+                options.python, model, state, steps, setting, backend
+            )
+        order = random.Random(options.seed)
+        samples = measure(arms, options.blocks, options.warmup, order)
+    expected = [step["loss"] for step in manifest["steps"]][:COMPARED_LOSSES]
+    if not report_training(samples, options.warmup, batch, expected):
+        sys.exit(f"The losses differ by more than {LOSS_TOLERANCE}: not the same training.")
+
+
+def compare_start(options):
+    print(f"{'JAX':<16} {'seconds to the first array':>27} {'GB gone from the device':>25}")
+    for name, environment in JAX.items():
+        samples = [jax_sample(options.python, environment) for _ in range(options.blocks)]
+        gone = [s["device_bytes"] for s in samples if s["device_bytes"] is not None]
+        print(
+            f"{name:<16} {median(s['start_seconds'] for s in samples):27.2f} "
+            f"{gigabytes(median(gone) if gone else None):>25}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="scripts/peer --device cuda", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("model", choices=GPU_MODELS)
+    parser.add_argument("--python", default=sys.executable, help="one that has torch or jax for CUDA")
+    parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5)")
+    parser.add_argument("--batch", type=int, help="default: that of the suite gpu")
+    parser.add_argument("--warmup", type=int, default=5, help="steps that do not count (default 5)")
+    parser.add_argument("--steps", type=int, default=20, help="steps that count (default 20)")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**31))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", file=sys.stderr)
+    missing = {what: why_without(options.python, what) for what in ("torch", "jax")}
+    for why in filter(None, missing.values()):
+        print(f"Left out: {why}. Name a Python that has it with --python.", file=sys.stderr)
+    if all(missing.values()):
+        sys.exit("There is no framework here to stand beside.")
+    if not missing["torch"]:
+        model = MODELS[options.model]
+        compare_training(options, model, options.batch or BATCHES[options.model])
+    if not missing["jax"]:
+        compare_start(options)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    main()

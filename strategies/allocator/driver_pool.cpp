@@ -1,0 +1,127 @@
+// The driver decides, this only keeps the books. Where its blocks lie inside its pool it does not
+// say: each block is recorded as a segment of its own, and what the pool holds beyond them as one
+// segment more, so that the reserved rung is what the driver says it holds. Counts of device
+// allocations are therefore those of this book-keeping, not of the driver's calls to the system.
+#include "strategies/allocator/driver_pool.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "harness/base/error.h"
+
+namespace headroom {
+namespace {
+
+class DriverPool final : public Allocator {
+ public:
+  DriverPool(DeviceMemory& memory, std::unique_ptr<StreamPool> pool)
+      : memory_(memory), pool_(std::move(pool)) {}
+
+  ~DriverPool() override {
+    for (const Segment& segment : blocks_) {
+      if (segment.size == 0) continue;
+      memory_.disown(segment);
+      pool_->give(segment.data);
+    }
+    forget_idle();
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint&) override {
+    if (bytes == 0) return {};
+    if (bytes > memory_.capacity()) throw_out_of_memory(bytes);  // too large to be rounded up
+    const Bytes size = align_up(bytes, kBlockAlignment);
+    std::byte* data = pool_->take(size);
+    if (data == nullptr) {
+      trim();
+      data = pool_->take(size);
+    }
+    if (data == nullptr) throw_out_of_memory(bytes);
+    forget_idle();  // first: the block may come out of it
+    if (unused_handles_.empty()) {
+      unused_handles_.push_back(static_cast<std::uint32_t>(blocks_.size()));
+      blocks_.emplace_back();
+    }
+    const std::uint32_t handle = unused_handles_.back();
+    unused_handles_.pop_back();
+    const Segment& segment = blocks_[handle] = memory_.adopt(data, size);
+    statistics_.requested += bytes;
+    statistics_.allocated += size;
+    ++statistics_.live_blocks;
+    count_idle();
+    return {.address = segment.address,
+            .requested = bytes,
+            .size = size,
+            .data = data,
+            .handle = handle};
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    if (block.handle >= blocks_.size() || blocks_[block.handle].size == 0 ||
+        blocks_[block.handle].address != block.address)
+      throw Error("async: a block was freed that is not live");
+    const Segment segment = std::exchange(blocks_[block.handle], {});
+    unused_handles_.push_back(block.handle);
+    memory_.disown(segment);
+    pool_->give(segment.data);
+    statistics_.requested -= block.requested;
+    statistics_.allocated -= block.size;
+    --statistics_.live_blocks;
+    count_idle();
+  }
+
+  // largest_free stays 0: the driver does not tell.
+  AllocatorStatistics statistics() const override {
+    AllocatorStatistics result = statistics_;
+    result.reserved = statistics_.allocated + idle_.size;
+    result.segments = statistics_.live_blocks + (idle_.size > 0 ? 1 : 0);
+    return result;
+  }
+
+  void trim() override {
+    pool_->trim(0);
+    count_idle();
+  }
+  // The driver has given back by now what its threshold told it to.
+  void synchronized() override { count_idle(); }
+
+ private:
+  void forget_idle() {
+    if (idle_.size > 0) memory_.disown(std::exchange(idle_, {}));
+  }
+
+  void count_idle() {
+    const Bytes held = pool_->held();
+    const Bytes idle = held - std::min(held, statistics_.allocated);
+    if (idle == idle_.size) return;
+    forget_idle();
+    if (idle > 0) idle_ = memory_.adopt(nullptr, idle);
+  }
+
+  [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
+    const AllocatorStatistics now = statistics();
+    throw OutOfMemory({.requested_bytes = bytes,
+                       .capacity_bytes = memory_.capacity(),
+                       .reserved_bytes = now.reserved,
+                       .allocated_bytes = now.allocated,
+                       .free_bytes = now.reserved - now.allocated,
+                       .allocator = "async"});
+  }
+
+  DeviceMemory& memory_;
+  std::unique_ptr<StreamPool> pool_;
+  AllocatorStatistics statistics_;
+  std::vector<Segment> blocks_;  // by handle; size 0 = not in use
+  std::vector<std::uint32_t> unused_handles_;
+  Segment idle_;
+};
+
+}  // namespace
+
+std::unique_ptr<Allocator> make_driver_pool_allocator(DeviceMemory& memory,
+                                                      std::unique_ptr<StreamPool> pool) {
+  return std::make_unique<DriverPool>(memory, std::move(pool));
+}
+
+}  // namespace headroom

@@ -1,0 +1,143 @@
+// Every allocator strategy over the GPU's memory: blocks keep their bytes, and decisions are those
+// made on meta. A new strategy takes part by being registered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+#include "harness/memory/recording_allocator.h"
+#include "harness/memory/validator.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr Bytes kCapacity = 256 * kMiB;
+constexpr Bytes kLargest = 8 * kMiB;
+constexpr std::size_t kLive = 20;
+
+std::string why_no_gpu() { return Registry<DeviceKind>::instance().find("cuda").unavailable(); }
+
+std::unique_ptr<Device> make(const char* name, Bytes granule) {
+  Spec spec(name, {{"capacity", std::to_string(kCapacity)}});
+  if (granule != 0)
+    spec =
+        Spec(name, {{"capacity", std::to_string(kCapacity)}, {"granule", std::to_string(granule)}});
+  return Registry<DeviceKind>::instance().find(name).create(spec);
+}
+
+// One strategy on one device that is served random requests and recorded.
+class Session {
+ public:
+  Session(Device& device, const std::string& spec) : device_(device) {
+    recorder_.trace().header.capacity_bytes = device.memory().capacity();
+    device.memory().record_into(&recorder_);
+    strategy_ = make_allocator(Spec::parse_composition(spec), device.memory());
+    recording_ = std::make_unique<RecordingAllocator>(*strategy_, recorder_);
+  }
+
+  void run(std::mt19937 random, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      if (live_.size() == kLive) {
+        std::swap(live_[random() % kLive], live_.back());
+        give_back();
+      }
+      take(1 + random() % kLargest, random());
+      if (round % 50 == 49) recording_->synchronized();
+    }
+    while (!live_.empty()) give_back();
+  }
+
+  const Trace& trace() const { return recorder_.trace(); }
+
+ private:
+  struct Held {
+    Block block;
+    Value value;
+    std::vector<std::uint32_t> contents;
+  };
+
+  // Running out is a decision, too, and is recorded.
+  void take(Bytes bytes, std::uint32_t tag) {
+    const char* module = ++requests_ % 2 == 0 ? "generator.1" : "discriminator.1";
+    Held held;
+    try {
+      held.block = recording_->allocate(bytes, {.name = module});
+    } catch (const OutOfMemory&) {
+      return;
+    }
+    if (device_.computes()) {
+      std::mt19937 random(tag);
+      held.contents.resize(bytes / sizeof(std::uint32_t));
+      std::generate(held.contents.begin(), held.contents.end(), std::ref(random));
+      held.value.bytes = held.contents.size() * sizeof(std::uint32_t);
+      device_.write(held.value, held.block.data, std::as_bytes(std::span(held.contents)));
+    }
+    live_.push_back(std::move(held));
+  }
+
+  void give_back() {
+    const Held& held = live_.back();
+    if (device_.computes()) {
+      std::vector<std::uint32_t> found(held.contents.size());
+      device_.read(held.value, held.block.data, std::as_writable_bytes(std::span(found)));
+      EXPECT_TRUE(found == held.contents) << "a block of " << held.block.requested << " bytes";
+    }
+    recording_->deallocate(held.block);
+    live_.pop_back();
+  }
+
+  Device& device_;
+  TraceRecorder recorder_{1 << 14};
+  std::unique_ptr<Allocator> strategy_;
+  std::unique_ptr<RecordingAllocator> recording_;
+  std::vector<Held> live_;
+  std::uint64_t requests_ = 0;
+};
+
+class CudaStrategy : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_no_gpu(); !reason.empty())
+      GTEST_SKIP() << "no CUDA GPU: " << reason;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, CudaStrategy, ::testing::ValuesIn(allocator_examples()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+TEST_P(CudaStrategy, keeps_bytes_and_decides_as_on_meta) {
+  const auto seed = std::random_device()();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  const auto gpu = make("cuda", 0);
+  const auto meta = make("meta", gpu->memory().granule());
+  try {
+    Session on_gpu(*gpu, GetParam());
+    Session on_meta(*meta, GetParam());
+    on_gpu.run(std::mt19937(seed), 300);
+    on_meta.run(std::mt19937(seed), 300);
+    EXPECT_THAT(violations(on_gpu.trace()), IsEmpty());
+    // async is the driver's own on a GPU and a model of it elsewhere.
+    if (Spec::parse_composition(GetParam()).innermost().name() != "async") {
+      EXPECT_EQ(first_difference(on_gpu.trace(), on_meta.trace()), "");
+    }
+  } catch (const NotSupported& error) {
+    GTEST_SKIP() << error.what();
+  }
+  EXPECT_EQ(gpu->memory().reserved(), 0u) << "the strategy gave not everything back";
+}
+
+}  // namespace
+}  // namespace headroom
