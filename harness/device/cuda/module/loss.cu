@@ -1,0 +1,12 @@
+// Instantiations for the GPU: see work.h.
+
+#include "harness/device/cuda/module/cub_queue.h"
+#include "harness/device/cuda/module/work/loss.h"
+#include "harness/device/cuda/module/work/softmax.h"
+
+namespace headroom::cuda {
+
+template Works<CubQueue> softmax_works<CubQueue>();
+template Works<CubQueue> loss_works<CubQueue>();
+
+}  // namespace headroom::cuda

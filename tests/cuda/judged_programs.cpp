@@ -1,0 +1,79 @@
+#include "tests/cuda/judged_programs.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/program/lowering.h"
+#include "harness/run/training_plan.h"
+
+namespace headroom::testing {
+namespace {
+
+constexpr int kShapesPerProgram = 6;
+
+std::vector<DType> types_of(const OneOp& one) {
+  if (one.computes_in_16_bits) return {DType::f32, DType::bf16, DType::f16};
+  return {DType::f32};
+}
+
+}  // namespace
+
+void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random) {
+  fill_randomly(program, tensors, random, 4);
+  for (ValueId id = 0; id < program.values.size(); ++id) {
+    const std::string& name = program.value(id).name;
+    for (double& x : tensors[id]) {
+      if (name.ends_with("count")) x = static_cast<double>(1 + random() % 3);
+      if (name == "labels" && random() % 5 == 0) x = -1;
+    }
+    if (name == "mask" && program.value(id).dtype == DType::s32)
+      for (std::size_t row = 0; row < tensors[id].size();
+           row += static_cast<std::size_t>(program.value(id).shape[1]))
+        tensors[id][row] = 1;
+  }
+}
+
+void judge(const std::vector<OneOp>& all, const std::string& rules,
+           const HostRun::Compile& compile) {
+  std::mt19937_64 random(test_seed());
+  Sizes sizes(random());
+  for (const OneOp& one : all)
+    for (const DType type : types_of(one))
+      for (int i = 0; i < kShapesPerProgram; ++i) {
+        Program program{.name = one.name};
+        ProgramBuilder builder(program);
+        one.build(sizes, builder, type);
+        SCOPED_TRACE(one.name + " in " + std::string(to_string(type)) + ", " +
+                     to_string(program.values[0].shape));
+        PersistentLayouts layouts;
+        HostRun run(lower(std::move(program), rules, layouts), compile);
+        Tensors tensors(run.program());
+        fill_for_cuda(run.program(), tensors, random);
+        run.write_all(tensors);
+        run.run_and_judge();
+        if (::testing::Test::HasFatalFailure()) return;
+        run.write_all(tensors);
+        run.run_in_place_too();
+      }
+}
+
+std::vector<Program> training_steps(const std::string& rules) {
+  const std::pair<const char*, const char*> cells[] = {
+      {"resnet(preset=tiny)", "sgd"},
+      {"bert(preset=tiny,dropout=0.1)", "adam"},
+      {"gpt(preset=tiny,dropout=0.1)", "adafactor"},
+      {"gan(preset=tiny)", "adam(clip_norm=1)"},
+  };
+  std::vector<Program> steps;
+  for (const auto& [workload, optimizer] : cells) {
+    const Cell cell{.workload = Spec::parse(workload),
+                    .device = Spec("meta"),
+                    .rules = rules,
+                    .allocator = Spec("bfc"),
+                    .optimizer = Spec::parse(optimizer)};
+    TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, rules);
+    for (Program& program : plan.shapes.front().programs) steps.push_back(std::move(program));
+  }
+  return steps;
+}
+
+}  // namespace headroom::testing
