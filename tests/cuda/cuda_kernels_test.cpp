@@ -136,16 +136,8 @@ TEST_F(CudaKernels, of_convolutions_agree_with_the_reference_on_random_shapes) {
 }
 
 TEST_F(CudaKernels, of_whole_training_steps_agree_with_the_reference_op_by_op) {
-  std::mt19937_64 random(testing::test_seed());
-  for (Program& step : testing::training_steps("cudnn")) {
-    SCOPED_TRACE(step.name + " of " + std::to_string(step.ops.size()) + " ops");
-    HostRun run(std::move(step), on_gpu());
-    Tensors tensors(run.program());
-    testing::fill_for_cuda(run.program(), tensors, random);
-    run.write_all(tensors);
-    run.run_and_judge();
-    if (::testing::Test::HasFatalFailure()) return;
-  }
+  testing::judge_training_steps("cudnn", on_gpu());
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
 // The best of TF32 would be off by far more than the reference allows on sums this long.
@@ -154,7 +146,7 @@ TEST_F(CudaKernels, of_products_compute_in_f32) {
   HostRun run(lower_for_gpu(), on_gpu());
   Tensors tensors(run.program());
   std::mt19937_64 random(testing::test_seed());
-  testing::fill_for_cuda(run.program(), tensors, random);
+  testing::fill_randomly(run.program(), tensors, random, 3);
   run.write_all(tensors);
   run.run_and_judge();
 }

@@ -31,19 +31,9 @@ TEST(CudaWork, of_every_kind_agrees_with_the_reference_on_random_shapes) {
 }
 
 TEST(CudaWork, of_whole_training_steps_agrees_with_the_reference_op_by_op) {
-  std::mt19937_64 random(testing::test_seed());
-  for (Program& step : testing::training_steps("dense")) {
-    SCOPED_TRACE(step.name + " of " + std::to_string(step.ops.size()) + " ops");
-    HostRun run(std::move(step), testing::compile_in_loops);
-    Tensors tensors(run.program());
-    testing::fill_for_cuda(run.program(), tensors, random);
-    run.write_all(tensors);
-    run.run_and_judge();
-    if (::testing::Test::HasFatalFailure()) return;
-  }
+  testing::judge_training_steps("dense", testing::compile_in_loops);
 }
 
-// The reference draws one word at a time.
 TEST(CudaWork, of_dropout_keeps_the_elements_that_the_host_keeps) {
   Program program{.name = "test"};
   ProgramBuilder build(program);

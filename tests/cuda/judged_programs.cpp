@@ -4,6 +4,7 @@
 
 #include "harness/program/lowering.h"
 #include "harness/run/training_plan.h"
+#include "tests/unit/tiny_net.h"
 
 namespace headroom::testing {
 namespace {
@@ -15,10 +16,34 @@ std::vector<DType> types_of(const OneOp& one) {
   return {DType::f32};
 }
 
+// The lowered Programs of one training step: residual network, BERT, GPT and DCGAN at their
+// smallest.
+std::vector<Program> training_steps(const std::string& rules) {
+  const std::pair<const char*, const char*> cells[] = {
+      {"bert(batch=2,dropout=0.1,sequence=16,size=tiny,vocabulary=200)", "adam"},
+      {"gpt(batch=2,context=16,dropout=0.1,sequence=16,size=tiny,vocabulary=200)", "adafactor"},
+      {"gan(batch=2,latent=4,width=2)", "adam(clip_norm=1)"},
+  };
+  std::vector<Program> steps;
+  PersistentLayouts layouts;
+  steps.push_back(lower(with_sgd(differentiate(tiny_residual_net())), rules, layouts));
+  for (const auto& [workload, optimizer] : cells) {
+    const Cell cell{.workload = Spec::parse(workload),
+                    .device = Spec("meta"),
+                    .rules = rules,
+                    .allocator = Spec("bfc"),
+                    .optimizer = Spec::parse(optimizer)};
+    TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, rules);
+    for (Program& program : plan.shapes.front().programs) steps.push_back(std::move(program));
+  }
+  return steps;
+}
+
 }  // namespace
 
-void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random) {
-  fill_randomly(program, tensors, random, 4);
+void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random,
+                   std::int64_t classes) {
+  fill_randomly(program, tensors, random, classes);
   for (ValueId id = 0; id < program.values.size(); ++id) {
     const std::string& name = program.value(id).name;
     for (double& x : tensors[id]) {
@@ -47,7 +72,7 @@ void judge(const std::vector<OneOp>& all, const std::string& rules,
         PersistentLayouts layouts;
         HostRun run(lower(std::move(program), rules, layouts), compile);
         Tensors tensors(run.program());
-        fill_for_cuda(run.program(), tensors, random);
+        fill_for_cuda(run.program(), tensors, random, 4);
         run.write_all(tensors);
         run.run_and_judge();
         if (::testing::Test::HasFatalFailure()) return;
@@ -56,24 +81,17 @@ void judge(const std::vector<OneOp>& all, const std::string& rules,
       }
 }
 
-std::vector<Program> training_steps(const std::string& rules) {
-  const std::pair<const char*, const char*> cells[] = {
-      {"resnet(preset=tiny)", "sgd"},
-      {"bert(preset=tiny,dropout=0.1)", "adam"},
-      {"gpt(preset=tiny,dropout=0.1)", "adafactor"},
-      {"gan(preset=tiny)", "adam(clip_norm=1)"},
-  };
-  std::vector<Program> steps;
-  for (const auto& [workload, optimizer] : cells) {
-    const Cell cell{.workload = Spec::parse(workload),
-                    .device = Spec("meta"),
-                    .rules = rules,
-                    .allocator = Spec("bfc"),
-                    .optimizer = Spec::parse(optimizer)};
-    TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, rules);
-    for (Program& program : plan.shapes.front().programs) steps.push_back(std::move(program));
+void judge_training_steps(const std::string& rules, const HostRun::Compile& compile) {
+  std::mt19937_64 random(test_seed());
+  for (Program& step : training_steps(rules)) {
+    SCOPED_TRACE(step.name + " of " + std::to_string(step.ops.size()) + " ops");
+    HostRun run(std::move(step), compile);
+    Tensors tensors(run.program());
+    fill_for_cuda(run.program(), tensors, random, 2);
+    run.write_all(tensors);
+    run.run_and_judge();
+    if (::testing::Test::HasFatalFailure()) return;
   }
-  return steps;
 }
 
 }  // namespace headroom::testing

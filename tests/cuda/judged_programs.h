@@ -12,14 +12,15 @@ namespace headroom::testing {
 
 // Fills inputs and persistent values afresh: counts are whole, some labels do not count, and what
 // means whether a token is there says yes for one of each row.
-void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random);
+void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random,
+                   std::int64_t classes);
 
 // Builds each of `all` a few times in each of its element types, lowers it under `rules`, runs and
 // judges it, and once more with outputs over operands.
 void judge(const std::vector<OneOp>& all, const std::string& rules,
            const HostRun::Compile& compile);
 
-// The lowered Programs of one training step of each workload at its smallest.
-std::vector<Program> training_steps(const std::string& rules);
+// Runs and judges one training step of a small residual network, BERT, GPT and DCGAN, op by op.
+void judge_training_steps(const std::string& rules, const HostRun::Compile& compile);
 
 }  // namespace headroom::testing

@@ -33,11 +33,13 @@ double element(const T* data, const cuda::GemmMatrix& matrix, bool transposed, s
 }
 
 template <typename T, typename Result>
-void naive_gemm(const cuda::Gemm& gemm, const OpBuffers& buffers) {
+void naive_gemm(const cuda::Gemm& gemm, const Result* bias, const OpBuffers& buffers) {
   const std::int64_t inner = gemm.transpose_a ? gemm.of_a.rows : gemm.of_a.columns;
   if (inner != (gemm.transpose_b ? gemm.of_b.columns : gemm.of_b.rows) ||
       gemm.of_d.rows != (gemm.transpose_a ? gemm.of_a.columns : gemm.of_a.rows) ||
-      gemm.of_d.columns != (gemm.transpose_b ? gemm.of_b.rows : gemm.of_b.columns))
+      gemm.of_d.columns != (gemm.transpose_b ? gemm.of_b.rows : gemm.of_b.columns) ||
+      gemm.of_a.leading < gemm.of_a.rows || gemm.of_b.leading < gemm.of_b.rows ||
+      gemm.of_d.leading < gemm.of_d.rows)
     throw Error("cuBLAS would refuse these shapes");
   for (std::int64_t call = 0; call < gemm.calls; ++call)
     for (std::int64_t b = 0; b < gemm.batch; ++b) {
@@ -49,7 +51,7 @@ void naive_gemm(const cuda::Gemm& gemm, const OpBuffers& buffers) {
           cuda::elements<Result>(buffers.outputs[0]) + call * gemm.steps[2] + b * gemm.of_d.stride;
       for (std::int64_t j = 0; j < gemm.of_d.columns; ++j)
         for (std::int64_t i = 0; i < gemm.of_d.rows; ++i) {
-          double sum = gemm.has_bias ? cuda::floats(buffers.inputs[2])[i] : 0;
+          double sum = bias == nullptr ? 0 : cuda::load(bias[i]);
           for (std::int64_t k = 0; k < inner; ++k)
             sum += element(first, gemm.of_a, gemm.transpose_a, i, k) *
                    element(second, gemm.of_b, gemm.transpose_b, k, j);
@@ -61,7 +63,17 @@ void naive_gemm(const cuda::Gemm& gemm, const OpBuffers& buffers) {
 void run_gemm(const Program& program, const Op& op, const OpBuffers& buffers) {
   host::for_type_of(program.value(op.inputs[0]), [&]<typename T>(T) {
     host::for_type_of(program.value(op.outputs[0]), [&]<typename Result>(Result) {
-      naive_gemm<T, Result>(cuda::gemm_of(op, program), buffers);
+      const cuda::Gemm gemm = cuda::gemm_of(op, program);
+      std::vector<Result> bias;
+      if (gemm.has_bias) {
+        bias.resize(static_cast<std::size_t>(gemm.of_d.rows));
+        std::byte* from = buffers.inputs[2];
+        auto* to = reinterpret_cast<std::byte*>(bias.data());
+        LoopQueue queue(test_seed(), nullptr);
+        cuda::bias_cast_work<LoopQueue>(op, program)(queue,
+                                                     {.inputs = {&from, 1}, .outputs = {&to, 1}});
+      }
+      naive_gemm<T, Result>(gemm, gemm.has_bias ? bias.data() : nullptr, buffers);
     });
   });
 }

@@ -117,7 +117,11 @@ void linear(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t n = size(1, 40), in = size(1, 30), out = size(1, 50);
   const auto x = operand(build, "x", {n, in}, type), dy = operand(build, "dy", {n, out}, type);
   const auto w = operand(build, "w", {out, in}, type);
-  build.emit_one("linear", "linear", {x, w, f32(build, "b", {out})});
+  // In 16 bits the device rounds the bias to them: one that has no more.
+  auto b = operand(build, "b", {out}, type);
+  if (type != DType::f32)
+    b = build.emit_one("cast", "b.f32", {b}, {{"to", static_cast<std::int64_t>(DType::f32)}});
+  build.emit_one("linear", "linear", {x, w, b});
   build.emit_one("linear_backward_data", "linear.data", {dy, w});
   build.emit("linear_backward_weights", "linear.weights", {x, dy});
 }

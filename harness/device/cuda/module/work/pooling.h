@@ -2,9 +2,7 @@
 // keep the place of each maximum in its window, in one byte.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <array>
+#include <string>
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/module/work/sums.h"
@@ -28,8 +26,8 @@ struct PoolWindow {
         top(op.list("padding")[0]),
         left(op.list("padding")[1]) {
     if (kernel_height * kernel_width > 256)
-      throw InputError(fmt::format("{}: a place in a window of {}x{} does not fit in one byte",
-                                   op.name, kernel_height, kernel_width));
+      throw InputError(op.name + ": a place in a window of " + std::to_string(kernel_height) + "x" +
+                       std::to_string(kernel_width) + " does not fit in one byte");
   }
 };
 
