@@ -46,7 +46,7 @@ struct Drop {
         philox(static_cast<std::uint64_t>(counter), stream, static_cast<std::uint32_t>(key[0]),
                static_cast<std::uint32_t>(key[1]));
     const Index first = counter / 16 * 64 + counter % 16;
-    for (int i = 0; i < 4; ++i) {
+    for (Index i = 0; i < 4; ++i) {
       const Index e = first + 16 * i;
       if (e >= count) return;
       const bool keep = words.word[i] >= dropped_below;

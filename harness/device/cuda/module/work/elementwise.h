@@ -103,36 +103,6 @@ struct GeluBackward : Plain {
   }
 };
 
-struct Same {
-  HEADROOM_DEVICE float operator()(float x) const { return x; }
-};
-
-template <typename From, typename To>
-class Cast {
- public:
-  explicit Cast(Index count) : count_(count) {}
-
-  template <typename Queue>
-  void operator()(Queue& queue, const OpBuffers& buffers) const {
-    queue.for_each(count_,
-                   OfOne<Same, From, To>{
-                       {}, elements<From>(buffers.inputs[0]), elements<To>(buffers.outputs[0])});
-  }
-
- private:
-  Index count_;
-};
-
-template <typename Queue>
-Work<Queue> make_cast(const Op& op, const Program& program) {
-  const Value &from = program.value(op.inputs[0]), &to = program.value(op.outputs[0]);
-  return host::for_type_of(from, [&]<typename From>(From) {
-    return host::for_type_of(to, [&]<typename To>(To) -> Work<Queue> {
-      return Cast<From, To>(element_count(to.shape));
-    });
-  });
-}
-
 template <typename F, typename Queue>
 Work<Queue> make_elementwise(const Op& op, const Program& program) {
   return host::for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) -> Work<Queue> {
@@ -144,7 +114,6 @@ template <typename Queue>
 Works<Queue> elementwise_works() {
   return {
       {"add", make_elementwise<Plus, Queue>},
-      {"cast", make_cast<Queue>},
       {"gelu", make_elementwise<Gelu, Queue>},
       {"gelu_backward", make_elementwise<GeluBackward, Queue>},
       {"leaky_relu", make_elementwise<LeakyRelu, Queue>},

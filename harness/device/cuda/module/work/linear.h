@@ -1,7 +1,7 @@
 // What a linear layer has beside its products.
 #pragma once
 
-#include "harness/device/cuda/module/work/elementwise.h"
+#include "harness/device/cuda/module/work/cast.h"
 #include "harness/device/cuda/module/work/sums.h"
 
 namespace headroom::cuda {

@@ -1,4 +1,4 @@
-// Losses and hits of classifiers. A label that is neither a class nor -1 cannot stop the program
+// The loss of a classifier. A label that is neither a class nor -1 cannot stop the program
 // from here, as it does on the host: it makes the loss NaN.
 #pragma once
 
@@ -95,106 +95,6 @@ class CrossEntropyBackward {
   Index rows_, classes_;
 };
 
-struct SigmoidLoss {
-  const float* logits;
-  double target;
-  // -log sigmoid(x) = log(1 + e^-x), shifted so that nothing overflows.
-  HEADROOM_DEVICE double operator()(Index i) const {
-    const double x = logits[i];
-    return (x < 0 ? 0 : x) - x * target + std::log1p(std::exp(x < 0 ? x : -x));
-  }
-};
-
-class SigmoidCrossEntropy {
- public:
-  SigmoidCrossEntropy(const Op& op, const Program& program)
-      : target_(op.number("target")), count_(count_of(program, op.inputs[0])) {}
-
-  template <typename Queue>
-  void operator()(Queue& queue, const OpBuffers& buffers) const {
-    float* loss = floats(buffers.outputs[0]);
-    auto* sum = queue.template scratch<double>(1);
-    queue.reduce(count_, SigmoidLoss{floats(buffers.inputs[0]), target_}, Add{}, 0.0, sum);
-    queue.for_each(1, [=, *this] HEADROOM_DEVICE(Index) {
-      *loss = static_cast<float>(*sum / static_cast<double>(count_));
-    });
-  }
-
- private:
-  double target_;
-  Index count_;
-};
-
-class SigmoidCrossEntropyBackward {
- public:
-  SigmoidCrossEntropyBackward(const Op& op, const Program& program)
-      : target_(op.number("target")), count_(count_of(program, op.inputs[0])) {}
-
-  template <typename Queue>
-  void operator()(Queue& queue, const OpBuffers& buffers) const {
-    const float* logits = floats(buffers.inputs[0]);
-    float* gradient = floats(buffers.outputs[0]);
-    queue.for_each(count_, [=, *this] HEADROOM_DEVICE(Index i) {
-      const double sigmoid = 1 / (1 + std::exp(-static_cast<double>(logits[i])));
-      gradient[i] = static_cast<float>((sigmoid - target_) / static_cast<double>(count_));
-    });
-  }
-
- private:
-  double target_;
-  Index count_;
-};
-
-struct Best {
-  float score;
-  Index at;
-};
-
-// Of equal scores the first.
-struct Better {
-  HEADROOM_DEVICE Best operator()(Best a, Best b) const {
-    if (a.score == b.score) return a.at < b.at ? a : b;
-    return b.score > a.score ? b : a;
-  }
-};
-
-struct Candidate {
-  const float* logits;
-  HEADROOM_DEVICE Best operator()(Index i) const { return {logits[i], i}; }
-};
-
-struct IsHit {
-  const Best* best;
-  const std::int32_t* labels;
-  Index classes;
-  HEADROOM_DEVICE Index operator()(Index n) const {
-    return best[n].at - n * classes == labels[n] ? 1 : 0;
-  }
-};
-
-// How many rows are largest at their label.
-class CountCorrect {
- public:
-  CountCorrect(const Op& op, const Program& program)
-      : rows_(program.value(op.inputs[0]).shape[0]),
-        classes_(program.value(op.inputs[0]).shape[1]) {}
-
-  template <typename Queue>
-  void operator()(Queue& queue, const OpBuffers& buffers) const {
-    const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
-    float* count = floats(buffers.outputs[0]);
-    auto* best = queue.template scratch<Best>(rows_);
-    auto* hits = queue.template scratch<Index>(1);
-    const Best none = {-std::numeric_limits<float>::infinity(), std::numeric_limits<Index>::max()};
-    queue.reduce_rows(rows_, classes_, Candidate{floats(buffers.inputs[0])}, Better{}, none, best);
-    queue.reduce(rows_, IsHit{best, labels, classes_}, Add{}, Index{0}, hits);
-    queue.for_each(1, [=] HEADROOM_DEVICE(Index) { *count = static_cast<float>(*hits); });
-  }
-
- private:
-  Index rows_, classes_;
-};
-
 class CountLabels {
  public:
   CountLabels(const Op& op, const Program& program) : rows_(count_of(program, op.inputs[0])) {}
@@ -214,10 +114,7 @@ class CountLabels {
 template <typename Queue>
 Works<Queue> loss_works() {
   return {
-      {"count_correct", make<CountCorrect, Queue>},
       {"count_labels", make<CountLabels, Queue>},
-      {"sigmoid_cross_entropy", make<SigmoidCrossEntropy, Queue>},
-      {"sigmoid_cross_entropy_backward", make<SigmoidCrossEntropyBackward, Queue>},
       {"softmax_cross_entropy", make<CrossEntropy, Queue>},
       {"softmax_cross_entropy_backward", make<CrossEntropyBackward, Queue>},
   };

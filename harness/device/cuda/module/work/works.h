@@ -8,11 +8,17 @@
 namespace headroom::cuda {
 
 template <typename Queue>
+Works<Queue> accumulate_works();
+template <typename Queue>
 Works<Queue> adafactor_works();
 template <typename Queue>
 Works<Queue> adam8bit_works();
 template <typename Queue>
+Works<Queue> average_pool_works();
+template <typename Queue>
 Works<Queue> batch_norm_works();
+template <typename Queue>
+Works<Queue> cast_works();
 template <typename Queue>
 Works<Queue> dropout_works();
 template <typename Queue>
@@ -22,15 +28,19 @@ Works<Queue> gather_works();
 template <typename Queue>
 Works<Queue> gradient_works();
 template <typename Queue>
+Works<Queue> hit_works();
+template <typename Queue>
 Works<Queue> layer_norm_works();
 template <typename Queue>
 Works<Queue> lifetime_works();
 template <typename Queue>
 Works<Queue> loss_works();
 template <typename Queue>
-Works<Queue> pooling_works();
+Works<Queue> max_pool_works();
 template <typename Queue>
 Works<Queue> prune_works();
+template <typename Queue>
+Works<Queue> sigmoid_loss_works();
 template <typename Queue>
 Works<Queue> softmax_works();
 template <typename Queue>
@@ -46,11 +56,13 @@ template <typename Queue>
 Works<Queue> every_work() {
   Works<Queue> all;
   std::array families = {
-      adafactor_works<Queue>(), adam8bit_works<Queue>(),    batch_norm_works<Queue>(),
-      dropout_works<Queue>(),   elementwise_works<Queue>(), gather_works<Queue>(),
-      gradient_works<Queue>(),  layer_norm_works<Queue>(),  lifetime_works<Queue>(),
-      loss_works<Queue>(),      pooling_works<Queue>(),     prune_works<Queue>(),
-      softmax_works<Queue>(),   update_works<Queue>()};
+      accumulate_works<Queue>(),   adafactor_works<Queue>(),    adam8bit_works<Queue>(),
+      average_pool_works<Queue>(), batch_norm_works<Queue>(),   cast_works<Queue>(),
+      dropout_works<Queue>(),      elementwise_works<Queue>(),  gather_works<Queue>(),
+      gradient_works<Queue>(),     hit_works<Queue>(),          layer_norm_works<Queue>(),
+      lifetime_works<Queue>(),     loss_works<Queue>(),         max_pool_works<Queue>(),
+      prune_works<Queue>(),        sigmoid_loss_works<Queue>(), softmax_works<Queue>(),
+      update_works<Queue>()};
   for (Works<Queue>& family : families) all.merge(family);
   return all;
 }
