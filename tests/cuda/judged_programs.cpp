@@ -47,7 +47,8 @@ void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& ra
   for (ValueId id = 0; id < program.values.size(); ++id) {
     const std::string& name = program.value(id).name;
     for (double& x : tensors[id]) {
-      if (name.ends_with("count")) x = static_cast<double>(1 + random() % 3);
+      if (name.ends_with("count") || name.ends_with("steps"))
+        x = static_cast<double>(1 + random() % 3);
       if (name == "labels" && random() % 5 == 0) x = -1;
     }
     if (name == "mask" && program.value(id).dtype == DType::s32)

@@ -10,8 +10,8 @@
 
 namespace headroom::testing {
 
-// Fills inputs and persistent values afresh: counts are whole, some labels do not count, and what
-// means whether a token is there says yes for one of each row.
+// Fills inputs and persistent values afresh: counts and steps are whole, some labels do not count,
+// and what means whether a token is there says yes for one of each row.
 void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random,
                    std::int64_t classes);
 
