@@ -1,9 +1,9 @@
-// The GPU's kernels against the reference, all memory from bfc over cudaMalloc.
+// The GPU's kernels against the reference, all memory from bfc over cudaMalloc. Every kind of op of
+// every workload, on random shapes and in whole training steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-#include <random>
+#include <map>
 #include <vector>
 
 #include "harness/base/error.h"
@@ -12,32 +12,75 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/validator.h"
 #include "harness/program/lowering.h"
-#include "tests/unit/reference/reference.h"
+#include "tests/cuda/judged_programs.h"
 
 namespace headroom {
 namespace {
 
-using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using testing::HostRun;
 using ::testing::IsEmpty;
-using ::testing::Pointwise;
+using testing::Tensors;
 using ::testing::ThrowsMessage;
 
-// On these shapes plain f32 sums of normal products are off by at most 5e-5, and the best of twenty
-// simulated TF32 runs by 9e-3.
-constexpr double kTolerance = 5e-4;
-constexpr std::int64_t kClasses = 3;
+// Takes an op's operands, outputs and workspace to the GPU as they are on the host, runs it there
+// and brings all of them back: what the kernel left unwritten stays poisoned.
+class OnGpu final : public CompiledProgram {
+ public:
+  OnGpu(const Program& lowered, Device& device, Allocator& allocator)
+      : program_(lowered),
+        device_(device),
+        allocator_(allocator),
+        compiled_(device.compile(lowered)) {}
 
-template <typename T>
-std::vector<std::byte> bytes_of(const testing::Tensor& tensor) {
-  const std::vector<T> values(tensor.begin(), tensor.end());
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
+  void run(std::size_t index, const OpBuffers& buffers) override {
+    const Op& op = program_.ops.at(index);
+    const auto inputs = take(op.inputs, buffers.inputs);
+    const auto outputs = take(op.outputs, buffers.outputs);
+    const auto workspace = take({&op.workspace, 1}, {&buffers.workspace, 1});
+    compiled_->run(index, {.inputs = inputs, .outputs = outputs, .workspace = workspace.front()});
+    device_.synchronize();
+    for (const auto& [host, copy] : copies_) {
+      device_.read(copy.value, copy.block.data, {host, copy.value.bytes});
+      allocator_.deallocate(copy.block);
+    }
+    copies_.clear();
+  }
 
-// Programs of one op whose operands are all inputs.
+ private:
+  struct Copy {
+    Value value;
+    Block block;
+  };
+
+  // One place on the host is one place on the GPU, in whichever roles.
+  std::vector<std::byte*> take(std::span<const ValueId> ids, std::span<std::byte* const> host) {
+    std::vector<std::byte*> places;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] == kNoValue) {
+        places.push_back(nullptr);
+        continue;
+      }
+      const Value& value = program_.value(ids[i]);
+      if (!copies_.contains(host[i])) {
+        const Block block = allocator_.allocate(value.bytes, {.role = value.role});
+        copies_[host[i]] = {value, block};
+        device_.write(value, block.data, {host[i], value.bytes});
+      }
+      places.push_back(copies_[host[i]].block.data);
+    }
+    return places;
+  }
+
+  const Program& program_;
+  Device& device_;
+  Allocator& allocator_;
+  std::unique_ptr<CompiledProgram> compiled_;
+  std::map<std::byte*, Copy> copies_;
+};
+
 class CudaKernels : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,8 +94,10 @@ class CudaKernels : public ::testing::Test {
     allocator_ = std::make_unique<RecordingAllocator>(*strategy_, recorder_);
   }
 
-  ValueId input(const char* name, Shape shape, DType dtype = DType::f32) {
-    return build_.input(name, std::move(shape), dtype);
+  HostRun::Compile on_gpu() {
+    return [this](const Program& lowered) {
+      return std::make_unique<OnGpu>(lowered, *device_, *allocator_);
+    };
   }
 
   Program lower_for_gpu() const {
@@ -60,40 +105,8 @@ class CudaKernels : public ::testing::Test {
     return lower(program_, "cudnn", layouts);
   }
 
-  std::byte* take(const Value& value) {
-    blocks_.push_back(allocator_->allocate(value.bytes, {.role = value.role}));
-    return blocks_.back().data;
-  }
-
-  // Runs the op on random inputs; its one output held NaN before.
-  void run_and_judge() {
-    std::mt19937_64 random(testing::test_seed());
-    testing::Tensors tensors(program_);
-    testing::fill_randomly(program_, tensors, random, kClasses);
-    testing::reference_run(program_, tensors);
-
-    const Program lowered = lower_for_gpu();
-    const Op& op = lowered.ops.at(0);
-    const auto compiled = device_->compile(lowered);
-    std::vector<std::byte*> operands;
-    for (const ValueId id : op.inputs) {
-      const Value& value = lowered.value(id);
-      operands.push_back(take(value));
-      device_->write(value, operands.back(),
-                     value.dtype == DType::s32 ? bytes_of<std::int32_t>(tensors[id])
-                                               : bytes_of<float>(tensors[id]));
-    }
-    const Value& output = lowered.value(op.outputs.at(0));
-    std::vector<float> result(output.bytes / sizeof(float),
-                              std::numeric_limits<float>::quiet_NaN());
-    std::byte* const y = take(output);
-    device_->write(output, y, std::as_bytes(std::span(result)));
-    std::byte* const workspace =
-        op.workspace == kNoValue ? nullptr : take(lowered.value(op.workspace));
-    compiled->run(0, {.inputs = operands, .outputs = {&y, 1}, .workspace = workspace});
-    device_->read(output, y, std::as_writable_bytes(std::span(result)));
-    for (const Block& block : blocks_) allocator_->deallocate(block);
-    EXPECT_THAT(result, Pointwise(DoubleNear(kTolerance), tensors[op.outputs[0]]));
+  ValueId input(const char* name, Shape shape, DType dtype = DType::f32) {
+    return build_.input(name, std::move(shape), dtype);
   }
 
   std::vector<Bytes> workspaces_taken() const {
@@ -110,50 +123,66 @@ class CudaKernels : public ::testing::Test {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Allocator> strategy_;
   std::unique_ptr<RecordingAllocator> allocator_;
-  std::vector<Block> blocks_;
 };
 
-TEST_F(CudaKernels, linear_equals_the_reference) {
+TEST_F(CudaKernels, of_every_kind_agree_with_the_reference_on_random_shapes) {
+  testing::judge(testing::one_op_programs(), "cudnn", on_gpu());
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
+}
+
+TEST_F(CudaKernels, of_convolutions_agree_with_the_reference_on_random_shapes) {
+  testing::judge(testing::convolution_programs(), "cudnn", on_gpu());
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
+}
+
+TEST_F(CudaKernels, of_whole_training_steps_agree_with_the_reference_op_by_op) {
+  testing::judge_training_steps("cudnn", on_gpu());
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
+}
+
+// The best of TF32 would be off by far more than the reference allows on sums this long.
+TEST_F(CudaKernels, of_products_compute_in_f32) {
   build_.emit_one("linear", "fc", {input("x", {33, 301}), input("w", {17, 301}), input("b", {17})});
-  run_and_judge();
+  HostRun run(lower_for_gpu(), on_gpu());
+  Tensors tensors(run.program());
+  std::mt19937_64 random(testing::test_seed());
+  testing::fill_randomly(run.program(), tensors, random, 3);
+  run.write_all(tensors);
+  run.run_and_judge();
 }
 
-TEST_F(CudaKernels, convolution_equals_the_reference) {
-  build_.emit_one("convolution", "conv", {input("x", {3, 16, 13, 10}), input("w", {5, 16, 3, 2})},
-                  {{"strides", Shape{2, 1}}, {"padding", Shape{2, 1, 2, 1}}});
-  run_and_judge();
-}
-
-TEST_F(CudaKernels, convolution_of_a_network_equals_the_reference) {
-  build_.emit_one("convolution", "conv", {input("x", {2, 32, 14, 14}), input("w", {32, 32, 3, 3})},
-                  {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
-  run_and_judge();
-}
-
-TEST_F(CudaKernels, convolution_refuses_padding_that_differs_between_sides) {
+TEST_F(CudaKernels, of_convolution_refuse_padding_that_differs_between_sides) {
   build_.emit_one("convolution", "conv", {input("x", {1, 1, 8, 8}), input("w", {1, 1, 3, 3})},
                   {{"strides", Shape{1, 1}}, {"padding", Shape{0, 1, 1, 1}}});
   EXPECT_THAT([&] { lower_for_gpu(); },
               ThrowsMessage<InputError>(HasSubstr("differs between sides")));
 }
 
-TEST_F(CudaKernels, count_correct_equals_the_reference) {
-  build_.emit_one("count_correct", "hits",
-                  {input("logits", {517, kClasses}), input("labels", {517}, DType::s32)});
-  run_and_judge();
+TEST_F(CudaKernels, of_convolution_refuse_16_bits) {
+  build_.emit_one("convolution", "conv",
+                  {testing::operand(build_, "x", {1, 1, 8, 8}, DType::bf16),
+                   testing::operand(build_, "w", {1, 1, 3, 3}, DType::bf16)},
+                  {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
+  EXPECT_THAT([&] { lower_for_gpu(); },
+              ThrowsMessage<InputError>(HasSubstr("compute in f32 on device cuda")));
 }
 
-TEST_F(CudaKernels, a_large_reduction_takes_its_temporary_storage_from_the_strategy) {
+TEST_F(CudaKernels, take_the_temporary_storage_of_a_large_reduction_from_the_strategy) {
   constexpr std::int64_t kRows = 1'000'003;
   build_.emit_one("count_correct", "hits",
-                  {input("logits", {kRows, kClasses}), input("labels", {kRows}, DType::s32)});
-  run_and_judge();
-  // One partial sum for each of many blocks of threads: never a token byte.
+                  {input("logits", {kRows, 3}), input("labels", {kRows}, DType::s32)});
+  HostRun run(lower_for_gpu(), on_gpu());
+  Tensors tensors(run.program());
+  std::mt19937_64 random(testing::test_seed());
+  testing::fill_randomly(run.program(), tensors, random, 3);
+  run.write_all(tensors);
+  run.run_and_judge();
+  // The best of each row and partial sums: never a token byte.
   EXPECT_THAT(workspaces_taken(), ElementsAre(Gt(kBlockAlignment)));
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
-TEST_F(CudaKernels, programs_lowered_under_other_rules_are_refused) {
+TEST_F(CudaKernels, of_programs_lowered_under_other_rules_are_refused) {
   build_.emit_one("linear", "fc", {input("x", {2, 3}), input("w", {4, 3}), input("b", {4})});
   PersistentLayouts layouts;
   const Program dense = lower(program_, "dense", layouts);

@@ -82,8 +82,10 @@ bool same_contents(const Value& value, const std::byte* a, const std::byte* b) {
 
 }  // namespace
 
-HostRun::HostRun(Program lowered)
-    : program_(std::move(lowered)), compiled_(compile_for_host(program_)) {
+HostRun::HostRun(Program lowered) : HostRun(std::move(lowered), compile_for_host) {}
+
+HostRun::HostRun(Program lowered, const Compile& compile)
+    : program_(std::move(lowered)), compiled_(compile(program_)) {
   for (const Value& value : program_.values) {
     Buffer buffer;
     buffer.bytes = value.bytes;

@@ -1,8 +1,10 @@
-// Runs a lowered Program on the host in plain buffers, without allocator or executor, and judges
-// each op by the reference on the very inputs its kernel saw.
+// Runs a lowered Program in plain buffers, without allocator or executor, and judges each op by the
+// reference on the very inputs its kernel saw: on the host, or on whatever takes its operands
+// there.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +21,9 @@ namespace headroom::testing {
 class HostRun {
  public:
   explicit HostRun(Program lowered);
+  // `compile` is given the Program this keeps.
+  using Compile = std::function<std::unique_ptr<CompiledProgram>(const Program&)>;
+  HostRun(Program lowered, const Compile& compile);
 
   void write(ValueId id, const Tensor& plain);
   Tensor read(ValueId id) const;

@@ -2,28 +2,43 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <vector>
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/module/kernel.h"
+#include "harness/device/cuda/module/own_kernel.h"
 
 namespace headroom::cuda {
 namespace {
 
 using MakeKernel = std::unique_ptr<Kernel> (*)(const Context&, const Program&, const Op&);
 
+const std::map<std::string, MakeKernel, std::less<>>& makers() {
+  static const auto makers = [] {
+    std::map<std::string, MakeKernel, std::less<>> all = {
+        {"batched_matmul", make_matmul},
+        {"convolution", make_convolution},
+        {"convolution_backward_data", make_convolution_backward_data},
+        {"convolution_backward_weights", make_convolution_backward_weights},
+        {"linear", make_matmul},
+        {"linear_backward_data", make_matmul},
+        {"linear_backward_weights", make_linear_backward_weights},
+        {"transposed_convolution", make_convolution_backward_data},
+    };
+    for (const std::string_view kind : own_kinds()) all.emplace(kind, make_own_kernel);
+    return all;
+  }();
+  return makers;
+}
+
 MakeKernel maker_of(const Op& op) {
-  static const std::map<std::string, MakeKernel> makers = {
-      {"convolution", make_convolution},
-      {"count_correct", make_count_correct},
-      {"linear", make_linear},
-  };
-  const auto found = makers.find(op.kind);
-  if (found != makers.end()) return found->second;
+  const auto found = makers().find(op.kind);
+  if (found != makers().end()) return found->second;
   std::vector<std::string> known;
-  for (const auto& [kind, make] : makers) known.push_back(kind);
+  for (const auto& [kind, make] : makers()) known.push_back(kind);
   throw NotSupported(
       fmt::format("device cuda has no kernel for ops of kind '{}' yet ('{}' is one); "
                   "it has {}. Run this on host or meta",

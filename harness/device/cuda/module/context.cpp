@@ -4,7 +4,7 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/cuda_build.h"
-#include "harness/device/cuda/module/count_correct.h"
+#include "harness/device/cuda/module/own_kernel.h"
 
 namespace headroom::cuda {
 namespace {
@@ -21,7 +21,7 @@ std::string compute_capability() {
 }
 
 void require_compiled_code() {
-  const cudaError_t found = find_count_correct_code();
+  const cudaError_t found = find_kernel_code();
   if (found != cudaErrorNoKernelImageForDevice && found != cudaErrorInvalidDeviceFunction)
     return require_success(found, "to start the GPU");
   throw InputError(

@@ -4,7 +4,7 @@
 
 #include "harness/device/cuda/cuda_build.h"
 #include "harness/device/cuda/module/context.h"
-#include "harness/device/cuda/module/count_correct.h"
+#include "harness/device/cuda/module/own_kernel.h"
 
 namespace headroom::cuda {
 namespace {
@@ -42,7 +42,7 @@ std::vector<StartedPart> start_parts() {
   require_success(cudaSetDevice(kGpu), "to select the GPU");
   require_success(cudaFree(nullptr), "to start the GPU");  // makes the context, frees nothing
   done("context");
-  require_success(find_count_correct_code(), "to load a kernel");
+  require_success(find_kernel_code(), "to load a kernel");
   done("kernels");
   const auto cudnn = make_owned<cudnnDestroy>(cudnnCreate, "to start");
   done("cudnn");

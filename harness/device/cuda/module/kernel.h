@@ -18,10 +18,15 @@ class Kernel {
   virtual void run(const OpBuffers& buffers) = 0;
 };
 
-// One per family, each in its own file. Throw InputError for shapes the GPU's library cannot take.
+// By the libraries, one file per family; own_kernel.h has the kernels of our own. Throw InputError
+// for shapes and element types that the GPU's library cannot take.
 std::unique_ptr<Kernel> make_convolution(const Context&, const Program&, const Op&);
-std::unique_ptr<Kernel> make_linear(const Context&, const Program&, const Op&);
-std::unique_ptr<Kernel> make_count_correct(const Context&, const Program&, const Op&);
+std::unique_ptr<Kernel> make_convolution_backward_data(const Context&, const Program&, const Op&);
+std::unique_ptr<Kernel> make_convolution_backward_weights(const Context&, const Program&,
+                                                          const Op&);
+std::unique_ptr<Kernel> make_linear_backward_weights(const Context&, const Program&, const Op&);
+// linear, linear_backward_data, batched_matmul.
+std::unique_ptr<Kernel> make_matmul(const Context&, const Program&, const Op&);
 
 // A dimension as the libraries count it.
 int library_int(std::int64_t dimension, const Op& op);

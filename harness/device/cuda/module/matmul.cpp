@@ -1,0 +1,178 @@
+// Matrix products by cuBLASLt, which takes its workspace from the caller (cuBLAS itself allocates
+// one of its own) and adds a bias on the way. Sums in true f32, no TF32.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/module/gemm.h"
+#include "harness/device/cuda/module/kernel.h"
+#include "harness/device/cuda/module/own_kernel.h"
+
+namespace headroom::cuda {
+namespace {
+
+using Layout = Owned<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
+using Matmul = Owned<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
+
+// The most a workspace may take: what NVIDIA recommends for Hopper.
+constexpr std::uint64_t kWorkspaceLimit = 32 * kMiB;
+
+cudaDataType_t library_type(DType dtype) {
+  if (dtype == DType::bf16) return CUDA_R_16BF;
+  return dtype == DType::f16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+Layout describe(const GemmMatrix& matrix, DType dtype, std::int64_t batch) {
+  auto layout = make_owned<cublasLtMatrixLayoutDestroy>(
+      cublasLtMatrixLayoutCreate, "a matrix", library_type(dtype),
+      static_cast<std::uint64_t>(matrix.rows), static_cast<std::uint64_t>(matrix.columns),
+      matrix.leading);
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
+    require_success(
+        cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, &value, sizeof(value)),
+        "the batch of a matrix");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.stride);
+  return layout;
+}
+
+class Product final : public Kernel {
+ public:
+  Product(const Context& context, const Program& program, const Op& op)
+      : cublas_(context.cublas()),
+        stream_(context.stream()),
+        gemm_(gemm_of(op, program)),
+        type_(program.value(op.inputs[0]).dtype),
+        result_type_(program.value(op.outputs[0]).dtype),
+        a_(describe(gemm_.of_a, type_, library_int(gemm_.batch, op))),
+        b_(describe(gemm_.of_b, type_, gemm_.batch)),
+        d_(describe(gemm_.of_d, result_type_, gemm_.batch)),
+        matmul_(make_owned<cublasLtMatmulDescDestroy>(cublasLtMatmulDescCreate, "a product",
+                                                      CUBLAS_COMPUTE_32F, CUDA_R_32F)) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, gemm_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, gemm_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (gemm_.has_bias) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      // The library adds a bias of the result's own type only.
+      if (result_type_ != DType::f32) cast_bias_ = make_bias_cast(context, program, op);
+    }
+    choose(op);
+    bias_bytes_ =
+        cast_bias_ == nullptr
+            ? 0
+            : (static_cast<Bytes>(gemm_.of_d.rows) * size_of(result_type_) + 255) / 256 * 256;
+  }
+
+  Bytes workspace_bytes() const override { return bias_bytes_ + chosen_.workspaceSize; }
+
+  void run(const OpBuffers& buffers) override {
+    if (gemm_.has_bias) set_bias(buffers);
+    const float one = 1;
+    const float zero = 0;
+    for (std::int64_t call = 0; call < gemm_.calls; ++call) {
+      const auto at = [&](std::byte* data, std::size_t operand, DType type) {
+        return data + call * gemm_.steps[operand] * static_cast<std::int64_t>(size_of(type));
+      };
+      std::byte* const d = at(buffers.outputs[0], 2, result_type_);
+      require_success(
+          cublasLtMatmul(cublas_, matmul_.get(), &one, at(buffers.inputs[gemm_.a], 0, type_),
+                         a_.get(), at(buffers.inputs[gemm_.b], 1, type_), b_.get(), &zero, d,
+                         d_.get(), d, d_.get(), &chosen_.algo, buffers.workspace + bias_bytes_,
+                         chosen_.workspaceSize, stream_),
+          "a product");
+    }
+  }
+
+ private:
+  template <typename T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    require_success(cublasLtMatmulDescSetAttribute(matmul_.get(), attribute, &value, sizeof(value)),
+                    "a property of a product");
+  }
+
+  void set_bias(const OpBuffers& buffers) {
+    std::byte* bias = buffers.inputs[2];
+    if (cast_bias_ != nullptr) {
+      cast_bias_->run({.inputs = {&bias, 1}, .outputs = {&buffers.workspace, 1}});
+      bias = buffers.workspace;
+    }
+    const void* const pointer = bias;
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer);
+  }
+
+  // Blocks are aligned to 256 bytes; matrices inside them as their strides are.
+  std::uint32_t alignment(const GemmMatrix& matrix, std::size_t operand, DType type) const {
+    std::uint32_t aligned = 256;
+    for (const std::int64_t distance : {matrix.stride, gemm_.steps[operand]})
+      while (distance * static_cast<std::int64_t>(size_of(type)) % aligned != 0) aligned /= 2;
+    return aligned;
+  }
+
+  // The library's first choice. Nothing is timed: the choice would change from run to run.
+  void choose(const Op& op) {
+    const auto preference =
+        make_owned<cublasLtMatmulPreferenceDestroy>(cublasLtMatmulPreferenceCreate, "a preference");
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      require_success(
+          cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
+          "a preference for a product");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceLimit);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(gemm_.of_a, 0, type_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(gemm_.of_b, 1, type_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(gemm_.of_d, 2, result_type_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(gemm_.of_d, 2, result_type_));
+    int found = 0;
+    require_success(
+        cublasLtMatmulAlgoGetHeuristic(cublas_, matmul_.get(), a_.get(), b_.get(), d_.get(),
+                                       d_.get(), preference.get(), 1, &chosen_, &found),
+        "to choose an algorithm for " + op.name);
+    if (found == 0)
+      throw DeviceError(fmt::format("{}: cuBLAS has no {} algorithm for these shapes", op.name,
+                                    to_string(type_)));
+  }
+
+  cublasLtHandle_t cublas_;
+  cudaStream_t stream_;
+  Gemm gemm_;
+  DType type_, result_type_;
+  Layout a_, b_, d_;
+  Matmul matmul_;
+  std::unique_ptr<Kernel> cast_bias_;  // into the workspace
+  Bytes bias_bytes_ = 0;
+  cublasLtMatmulHeuristicResult_t chosen_{};
+};
+
+// dw is a product, db a sum; one after the other in the same workspace.
+class LinearBackwardWeights final : public Kernel {
+ public:
+  LinearBackwardWeights(const Context& context, const Program& program, const Op& op)
+      : product_(context, program, op), bias_(make_bias_gradient(context, program, op)) {}
+
+  Bytes workspace_bytes() const override {
+    return std::max(product_.workspace_bytes(), bias_->workspace_bytes());
+  }
+  void run(const OpBuffers& buffers) override {
+    product_.run(buffers);
+    bias_->run(buffers);
+  }
+
+ private:
+  Product product_;
+  std::unique_ptr<Kernel> bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_matmul(const Context& context, const Program& program, const Op& op) {
+  return std::make_unique<Product>(context, program, op);
+}
+
+std::unique_ptr<Kernel> make_linear_backward_weights(const Context& context, const Program& program,
+                                                     const Op& op) {
+  return std::make_unique<LinearBackwardWeights>(context, program, op);
+}
+
+}  // namespace headroom::cuda

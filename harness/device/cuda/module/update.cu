@@ -1,0 +1,18 @@
+// Instantiations for the GPU: see work.h.
+
+#include "harness/device/cuda/module/cub_queue.h"
+#include "harness/device/cuda/module/work/accumulate.h"
+#include "harness/device/cuda/module/work/adafactor.h"
+#include "harness/device/cuda/module/work/adam8bit.h"
+#include "harness/device/cuda/module/work/gradients.h"
+#include "harness/device/cuda/module/work/update.h"
+
+namespace headroom::cuda {
+
+template Works<CubQueue> accumulate_works<CubQueue>();
+template Works<CubQueue> adafactor_works<CubQueue>();
+template Works<CubQueue> adam8bit_works<CubQueue>();
+template Works<CubQueue> gradient_works<CubQueue>();
+template Works<CubQueue> update_works<CubQueue>();
+
+}  // namespace headroom::cuda

@@ -1,0 +1,129 @@
+// Element by element: an output may lie where an input does.
+#pragma once
+
+#include <cmath>
+#include <type_traits>
+
+#include "harness/device/cuda/module/work/work.h"
+
+namespace headroom::cuda {
+
+template <typename F, typename From, typename To>
+struct OfOne {
+  F f;
+  const From* x;
+  To* y;
+  HEADROOM_DEVICE void operator()(Index i) const { store(y[i], f(load(x[i]))); }
+};
+
+template <typename F, typename T>
+struct OfTwo {
+  F f;
+  const T* a;
+  const T* b;
+  T* y;
+  HEADROOM_DEVICE void operator()(Index i) const { store(y[i], f(load(a[i]), load(b[i]))); }
+};
+
+// F is built from the op and maps one or two floats to one.
+template <typename F, typename T>
+class Elementwise {
+ public:
+  Elementwise(const Op& op, const Program& program)
+      : f_(op), count_(count_of(program, op.outputs[0])) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const T* a = elements<T>(buffers.inputs[0]);
+    T* y = elements<T>(buffers.outputs[0]);
+    if constexpr (std::is_invocable_v<F, float>)
+      queue.for_each(count_, OfOne<F, T, T>{f_, a, y});
+    else
+      queue.for_each(count_, OfTwo<F, T>{f_, a, elements<T>(buffers.inputs[1]), y});
+  }
+
+ private:
+  F f_;
+  Index count_;
+};
+
+struct Plain {  // no attributes
+  explicit Plain(const Op&) {}
+};
+struct Sloped {
+  float slope;
+  explicit Sloped(const Op& op) : slope(static_cast<float>(op.number("slope"))) {}
+};
+
+struct Plus : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float a, float b) const { return a + b; }
+};
+struct Times : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float a, float b) const { return a * b; }
+};
+struct Relu : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float x) const { return x < 0 ? 0 : x; }  // or NaN
+};
+struct ReluBackward : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float y, float dy) const { return y > 0 ? dy : 0; }
+};
+struct LeakyRelu : Sloped {
+  using Sloped::Sloped;
+  HEADROOM_DEVICE float operator()(float x) const { return x > 0 ? x : slope * x; }
+};
+struct LeakyReluBackward : Sloped {
+  using Sloped::Sloped;
+  HEADROOM_DEVICE float operator()(float y, float dy) const { return y > 0 ? dy : slope * dy; }
+};
+struct Tanh : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float x) const { return std::tanh(x); }
+};
+struct TanhBackward : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float y, float dy) const { return dy * (1 - y * y); }
+};
+
+HEADROOM_DEVICE inline float normal_distribution(float x) {
+  return 0.5F * std::erfc(-x * 0.70710678118654752F);
+}
+struct Gelu : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float x) const { return x * normal_distribution(x); }
+};
+struct GeluBackward : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float x, float dy) const {
+    const float density = 0.39894228040143268F * std::exp(-0.5F * x * x);
+    return dy * (normal_distribution(x) + x * density);
+  }
+};
+
+template <typename F, typename Queue>
+Work<Queue> make_elementwise(const Op& op, const Program& program) {
+  return host::for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) -> Work<Queue> {
+    return Elementwise<F, T>(op, program);
+  });
+}
+
+template <typename Queue>
+Works<Queue> elementwise_works() {
+  return {
+      {"add", make_elementwise<Plus, Queue>},
+      {"gelu", make_elementwise<Gelu, Queue>},
+      {"gelu_backward", make_elementwise<GeluBackward, Queue>},
+      {"leaky_relu", make_elementwise<LeakyRelu, Queue>},
+      {"leaky_relu_backward", make_elementwise<LeakyReluBackward, Queue>},
+      {"masked", make<Elementwise<Times, float>, Queue>},
+      {"relu", make_elementwise<Relu, Queue>},
+      {"relu_backward", make_elementwise<ReluBackward, Queue>},
+      {"tanh", make_elementwise<Tanh, Queue>},
+      {"tanh_backward", make_elementwise<TanhBackward, Queue>},
+  };
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,78 @@
+// Rows picked by number. One that is not there cannot stop the program from here, as it does on
+// the host: its elements become NaN, and with them the loss.
+#pragma once
+
+#include <limits>
+
+#include "harness/device/cuda/module/work/work.h"
+
+namespace headroom::cuda {
+
+class GatherRows {
+ public:
+  GatherRows(const Op& op, const Program& program)
+      : rows_(program.value(op.inputs[0]).shape[0]),
+        columns_(program.value(op.inputs[0]).shape[1]),
+        picked_(program.value(op.inputs[1]).shape[0]) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const float* x = floats(buffers.inputs[0]);
+    const std::int32_t* rows = whole_numbers(buffers.inputs[1]);
+    float* y = floats(buffers.outputs[0]);
+    queue.for_each(picked_ * columns_, [=, *this] HEADROOM_DEVICE(Index i) {
+      const Index row = rows[i / columns_];
+      y[i] = row < 0 || row >= rows_ ? std::numeric_limits<float>::quiet_NaN()
+                                     : x[row * columns_ + i % columns_];
+    });
+  }
+
+ private:
+  Index rows_, columns_, picked_;
+};
+
+// Sorted by row, all gradients of one row are neighbours, in the order they came: each sum has one
+// order, as on the host, where atomic additions would have any.
+class GatherRowsBackward {
+ public:
+  GatherRowsBackward(const Op& op, const Program& program)
+      : rows_(program.value(op.outputs[0]).shape[0]),
+        columns_(program.value(op.outputs[0]).shape[1]),
+        picked_(program.value(op.inputs[0]).shape[0]) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const std::int32_t* rows = whole_numbers(buffers.inputs[0]);
+    const float* dy = floats(buffers.inputs[1]);
+    float* dx = floats(buffers.outputs[0]);
+    auto* places = queue.template scratch<std::int32_t>(picked_);
+    auto* row_at = queue.template scratch<std::int32_t>(picked_);
+    auto* place_at = queue.template scratch<std::int32_t>(picked_);
+    queue.for_each(picked_,
+                   [=] HEADROOM_DEVICE(Index i) { places[i] = static_cast<std::int32_t>(i); });
+    queue.sort_pairs(rows, row_at, places, place_at, picked_);
+    queue.for_each(rows_ * columns_, [=] HEADROOM_DEVICE(Index i) { dx[i] = 0; });
+    queue.for_each(picked_ * columns_, [=, *this] HEADROOM_DEVICE(Index i) {
+      const Index first = i / columns_, column = i % columns_;
+      const std::int32_t row = row_at[first];
+      if (row < 0 || row >= rows_ || (first > 0 && row_at[first - 1] == row)) return;
+      float sum = 0;
+      for (Index k = first; k < picked_ && row_at[k] == row; ++k)
+        sum += dy[place_at[k] * columns_ + column];
+      dx[row * columns_ + column] = sum;
+    });
+  }
+
+ private:
+  Index rows_, columns_, picked_;
+};
+
+template <typename Queue>
+Works<Queue> gather_works() {
+  return {
+      {"gather_rows", make<GatherRows, Queue>},
+      {"gather_rows_backward", make<GatherRowsBackward, Queue>},
+  };
+}
+
+}  // namespace headroom::cuda

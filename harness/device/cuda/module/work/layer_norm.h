@@ -1,0 +1,133 @@
+// Layer normalisation, each row by its own mean and variance. cuDNN has it only as one of its
+// graphs; the sums are CUB's here, and outputs may lie where x or dy does.
+#pragma once
+
+#include <cmath>
+
+#include "harness/device/cuda/module/work/sums.h"
+
+namespace headroom::cuda {
+
+struct MeanAndVariance {
+  double mean, variance;
+};
+// From the sums of x and of x squared.
+HEADROOM_DEVICE inline MeanAndVariance mean_and_variance(Sums sums, double count) {
+  const double mean = sums.first / count;
+  const double variance = sums.second / count - mean * mean;
+  return {mean, variance > 0 ? variance : 0.0 * variance};  // NaN stays NaN
+}
+
+template <typename T>
+struct SelfAndSquare {
+  const T* x;
+  HEADROOM_DEVICE Sums operator()(Index i) const {
+    const double value = load(x[i]);
+    return {value, value * value};
+  }
+};
+
+template <typename T>
+class LayerNorm {
+ public:
+  LayerNorm(const Op& op, const Program& program)
+      : rows_(program.value(op.inputs[0]).shape[0]),
+        width_(program.value(op.inputs[0]).shape[1]),
+        epsilon_(op.number("epsilon")) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const T* x = elements<T>(buffers.inputs[0]);
+    const float *scale = floats(buffers.inputs[1]), *shift = floats(buffers.inputs[2]);
+    T* y = elements<T>(buffers.outputs[0]);
+    float *mean = floats(buffers.outputs[1]), *inverse = floats(buffers.outputs[2]);
+    Sums* sums = queue.template scratch<Sums>(rows_);
+    queue.reduce_rows(rows_, width_, SelfAndSquare<T>{x}, Add{}, Sums{}, sums);
+    queue.for_each(rows_, [=, *this] HEADROOM_DEVICE(Index n) {
+      const MeanAndVariance found = mean_and_variance(sums[n], static_cast<double>(width_));
+      mean[n] = static_cast<float>(found.mean);
+      inverse[n] = static_cast<float>(1 / std::sqrt(found.variance + epsilon_));
+    });
+    queue.for_each(rows_ * width_, [=, *this] HEADROOM_DEVICE(Index i) {
+      const Index n = i / width_, c = i % width_;
+      store(y[i], (load(x[i]) - mean[n]) * inverse[n] * scale[c] + shift[c]);
+    });
+  }
+
+ private:
+  Index rows_, width_;
+  double epsilon_;
+};
+
+// What the backward pass sums: over rows g = dy scale and g x^, over columns dy x^ and dy, with
+// x^ = (x - mean) inverse.
+template <typename T>
+struct LayerNormOperands {
+  const T* x;
+  const T* dy;
+  const float* mean;
+  const float* inverse;
+  const float* scale;
+  Index width;
+
+  HEADROOM_DEVICE float normalised(Index i) const {
+    return (load(x[i]) - mean[i / width]) * inverse[i / width];
+  }
+  HEADROOM_DEVICE Sums operator()(Index i) const {
+    const double g = load(dy[i]) * scale[i % width];
+    return {g, g * normalised(i)};
+  }
+  HEADROOM_DEVICE Sums operator()(Index row, Index column) const {
+    const Index i = row * width + column;
+    return {double{load(dy[i])} * normalised(i), load(dy[i])};
+  }
+};
+
+struct KeepSums {
+  float* first;
+  float* second;
+  HEADROOM_DEVICE void operator()(Index c, Sums sums) const {
+    first[c] = static_cast<float>(sums.first);
+    second[c] = static_cast<float>(sums.second);
+  }
+};
+
+template <typename T>
+class LayerNormBackward {
+ public:
+  LayerNormBackward(const Op& op, const Program& program)
+      : rows_(program.value(op.inputs[0]).shape[0]), width_(program.value(op.inputs[0]).shape[1]) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const LayerNormOperands<T> of = {elements<T>(buffers.inputs[0]), elements<T>(buffers.inputs[1]),
+                                     floats(buffers.inputs[2]),      floats(buffers.inputs[3]),
+                                     floats(buffers.inputs[4]),      width_};
+    T* dx = elements<T>(buffers.outputs[0]);
+    Sums* sums = queue.template scratch<Sums>(rows_);
+    queue.reduce_rows(rows_, width_, of, Add{}, Sums{}, sums);
+    sum_columns(queue, rows_, width_, of,
+                KeepSums{floats(buffers.outputs[1]), floats(buffers.outputs[2])});
+    // Last: it may write over x or dy.
+    queue.for_each(rows_ * width_, [=, *this] HEADROOM_DEVICE(Index i) {
+      const Index n = i / width_;
+      const auto share = 1 / static_cast<double>(width_);
+      const double g = load(of.dy[i]) * of.scale[i % width_];
+      const double less = share * (sums[n].first + of.normalised(i) * sums[n].second);
+      store(dx[i], static_cast<float>(of.inverse[n] * (g - less)));
+    });
+  }
+
+ private:
+  Index rows_, width_;
+};
+
+template <typename Queue>
+Works<Queue> layer_norm_works() {
+  return {
+      {"layer_norm", make_typed<LayerNorm, Queue>},
+      {"layer_norm_backward", make_typed<LayerNormBackward, Queue>},
+  };
+}
+
+}  // namespace headroom::cuda

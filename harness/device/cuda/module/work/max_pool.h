@@ -1,0 +1,140 @@
+// Max pooling. cuDNN's backward pass of it reads x and y, which these Programs free: they
+// keep the place of each maximum in its window, in one byte.
+#pragma once
+
+#include <string>
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/module/work/work.h"
+
+namespace headroom::cuda {
+
+struct PoolWindow {
+  Index height, width;          // of x
+  Index out_height, out_width;  // of y
+  Index kernel_height, kernel_width, stride_height, stride_width, top, left;
+
+  PoolWindow(const Op& op, const Shape& x, const Shape& y)
+      : height(x[2]),
+        width(x[3]),
+        out_height(y[2]),
+        out_width(y[3]),
+        kernel_height(op.list("kernel")[0]),
+        kernel_width(op.list("kernel")[1]),
+        stride_height(op.list("strides")[0]),
+        stride_width(op.list("strides")[1]),
+        top(op.list("padding")[0]),
+        left(op.list("padding")[1]) {
+    if (kernel_height * kernel_width > 256)
+      throw InputError(op.name + ": a place in a window of " + std::to_string(kernel_height) + "x" +
+                       std::to_string(kernel_width) + " does not fit in one byte");
+  }
+};
+
+template <typename T>
+struct FindMaximum {
+  const T* x;
+  T* y;
+  std::uint8_t* places;
+  PoolWindow window;
+
+  HEADROOM_DEVICE void operator()(Index i) const {
+    const Index column = i % window.out_width, row = i / window.out_width % window.out_height;
+    const T* plane = x + i / (window.out_width * window.out_height) * window.height * window.width;
+    bool found = false;
+    T largest{};
+    Index place = 0;
+    for (Index kh = 0; kh < window.kernel_height; ++kh)
+      for (Index kw = 0; kw < window.kernel_width; ++kw) {
+        const Index h = row * window.stride_height + kh - window.top;
+        const Index w = column * window.stride_width + kw - window.left;
+        if (h < 0 || h >= window.height || w < 0 || w >= window.width) continue;
+        const T candidate = plane[h * window.width + w];
+        // A NaN is larger than all numbers: it must not vanish.
+        if (found && !(load(candidate) > load(largest)) &&
+            (load(candidate) == load(candidate) || load(largest) != load(largest)))
+          continue;
+        found = true;
+        largest = candidate;
+        place = kh * window.kernel_width + kw;
+      }
+    y[i] = largest;
+    places[i] = static_cast<std::uint8_t>(place);
+  }
+};
+
+// Of one pixel: what the windows give back whose maximum it was, always in the same order.
+template <typename T>
+struct CollectMaxima {
+  const T* dy;
+  const std::uint8_t* places;
+  T* dx;
+  PoolWindow window;
+
+  HEADROOM_DEVICE void operator()(Index i) const {
+    const Index w = i % window.width, h = i / window.width % window.height;
+    const Index plane = i / (window.width * window.height) * window.out_height * window.out_width;
+    float sum = 0;
+    for (Index kh = 0; kh < window.kernel_height; ++kh)
+      for (Index kw = 0; kw < window.kernel_width; ++kw) {
+        const Index from_top = h + window.top - kh, from_left = w + window.left - kw;
+        if (from_top < 0 || from_left < 0 || from_top % window.stride_height != 0 ||
+            from_left % window.stride_width != 0)
+          continue;
+        const Index row = from_top / window.stride_height;
+        const Index column = from_left / window.stride_width;
+        if (row >= window.out_height || column >= window.out_width) continue;
+        const Index at = plane + row * window.out_width + column;
+        if (places[at] == kh * window.kernel_width + kw) sum += load(dy[at]);
+      }
+    store(dx[i], sum);
+  }
+};
+
+template <typename T>
+class MaxPool {
+ public:
+  MaxPool(const Op& op, const Program& program)
+      : window_(op, program.value(op.inputs[0]).shape, program.value(op.outputs[0]).shape),
+        count_(count_of(program, op.outputs[0])) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    queue.for_each(count_,
+                   FindMaximum<T>{elements<T>(buffers.inputs[0]), elements<T>(buffers.outputs[0]),
+                                  elements<std::uint8_t>(buffers.outputs[1]), window_});
+  }
+
+ private:
+  PoolWindow window_;
+  Index count_;
+};
+
+template <typename T>
+class MaxPoolBackward {
+ public:
+  MaxPoolBackward(const Op& op, const Program& program)
+      : window_(op, program.value(op.outputs[0]).shape, program.value(op.inputs[0]).shape),
+        count_(count_of(program, op.outputs[0])) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    queue.for_each(count_, CollectMaxima<T>{elements<T>(buffers.inputs[0]),
+                                            elements<std::uint8_t>(buffers.inputs[1]),
+                                            elements<T>(buffers.outputs[0]), window_});
+  }
+
+ private:
+  PoolWindow window_;
+  Index count_;
+};
+
+template <typename Queue>
+Works<Queue> max_pool_works() {
+  return {
+      {"max_pool", make_typed<MaxPool, Queue>},
+      {"max_pool_backward", make_typed<MaxPoolBackward, Queue>},
+  };
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,146 @@
+// The softmax of attention. What the rows need, their largest score and the sum of exponentials
+// shifted by it, is found in one reduction.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "harness/device/cuda/module/work/work.h"
+
+namespace headroom::cuda {
+
+// Of the scores seen so far; none: the lowest number and no sum.
+struct Exponentials {
+  float largest = -std::numeric_limits<float>::max();
+  float sum = 0;
+};
+
+// Shifts both sums to the larger largest, so that no exponential overflows.
+struct CombineExponentials {
+  float scale;
+  HEADROOM_DEVICE Exponentials operator()(Exponentials a, Exponentials b) const {
+    const float largest = a.largest > b.largest ? a.largest : b.largest;
+    return {largest, a.sum * std::exp(scale * (a.largest - largest)) +
+                         b.sum * std::exp(scale * (b.largest - largest))};
+  }
+};
+
+// Which keys a query must not see.
+struct Padding {
+  const std::int32_t* mask;
+  Index width, sample;  // sample: elements of the scores of one
+  HEADROOM_DEVICE bool hides(Index i) const { return mask[i / sample * width + i % width] == 0; }
+};
+struct Future {
+  Index width;
+  HEADROOM_DEVICE bool hides(Index i) const { return i % width > i / width % width; }
+};
+
+template <typename T, typename Mask>
+struct MaskedScore {
+  const T* x;
+  Mask mask;
+  HEADROOM_DEVICE Exponentials operator()(Index i) const {
+    return mask.hides(i) ? Exponentials{} : Exponentials{load(x[i]), 1};
+  }
+};
+
+template <typename T, typename Mask>
+struct WriteSoftmax {
+  const T* x;
+  const Exponentials* rows;
+  T* y;
+  Mask mask;
+  float scale;
+  Index width;
+
+  HEADROOM_DEVICE void operator()(Index i) const {
+    const Exponentials row = rows[i / width];
+    const float share = row.sum == 0 ? 0 : 1 / row.sum;  // a row that is all padding
+    store(y[i], mask.hides(i) ? 0 : std::exp(scale * (load(x[i]) - row.largest)) * share);
+  }
+};
+
+template <typename T, bool kCausal>
+class AttentionSoftmax {
+ public:
+  AttentionSoftmax(const Op& op, const Program& program)
+      : count_(count_of(program, op.inputs[0])),
+        width_(program.value(op.inputs[0]).shape[3]),
+        sample_(count_ / program.value(op.inputs[0]).shape[0]),
+        scale_(static_cast<float>(op.number("scale"))) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    if constexpr (kCausal)
+      run(queue, buffers, Future{width_});
+    else
+      run(queue, buffers, Padding{whole_numbers(buffers.inputs[1]), width_, sample_});
+  }
+
+ private:
+  template <typename Queue, typename Mask>
+  void run(Queue& queue, const OpBuffers& buffers, Mask mask) const {
+    const T* x = elements<T>(buffers.inputs[0]);
+    const Index rows = count_ / width_;
+    auto* found = queue.template scratch<Exponentials>(rows);
+    queue.reduce_rows(rows, width_, MaskedScore<T, Mask>{x, mask}, CombineExponentials{scale_},
+                      Exponentials{}, found);
+    queue.for_each(count_, WriteSoftmax<T, Mask>{x, found, elements<T>(buffers.outputs[0]), mask,
+                                                 scale_, width_});
+  }
+
+  Index count_, width_, sample_;
+  float scale_;
+};
+template <typename T>
+using MaskedSoftmax = AttentionSoftmax<T, false>;
+template <typename T>
+using CausalSoftmax = AttentionSoftmax<T, true>;
+
+struct AddFloats {
+  HEADROOM_DEVICE float operator()(float a, float b) const { return a + b; }
+};
+
+template <typename T>
+struct ElementProduct {
+  const T* a;
+  const T* b;
+  HEADROOM_DEVICE float operator()(Index i) const { return load(a[i]) * load(b[i]); }
+};
+
+template <typename T>
+class SoftmaxBackward {
+ public:
+  SoftmaxBackward(const Op& op, const Program& program)
+      : count_(count_of(program, op.inputs[0])),
+        width_(program.value(op.inputs[0]).shape[3]),
+        scale_(static_cast<float>(op.number("scale"))) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const T *y = elements<T>(buffers.inputs[0]), *dy = elements<T>(buffers.inputs[1]);
+    T* dx = elements<T>(buffers.outputs[0]);
+    auto* products = queue.template scratch<float>(count_ / width_);
+    queue.reduce_rows(count_ / width_, width_, ElementProduct<T>{y, dy}, AddFloats{}, 0.0F,
+                      products);
+    queue.for_each(count_, [=, *this] HEADROOM_DEVICE(Index i) {
+      store(dx[i], scale_ * load(y[i]) * (load(dy[i]) - products[i / width_]));
+    });
+  }
+
+ private:
+  Index count_, width_;
+  float scale_;
+};
+
+template <typename Queue>
+Works<Queue> softmax_works() {
+  return {
+      {"causal_softmax", make_typed<CausalSoftmax, Queue>},
+      {"masked_softmax", make_typed<MaskedSoftmax, Queue>},
+      {"masked_softmax_backward", make_typed<SoftmaxBackward, Queue>},
+  };
+}
+
+}  // namespace headroom::cuda

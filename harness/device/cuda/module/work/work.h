@@ -1,0 +1,65 @@
+// Kernels of our own, written once for any queue: what an op queues, step by step. On the GPU the
+// steps are CUB's algorithms (../cub_queue.h); tests run the same code in plain loops.
+//
+// A Queue runs what it is given in order and offers
+//   for_each(count, f)                                       f(i) for i in [0, count), all at once
+//   reduce(count, value, combine, initial, result)           *result = all value(i) combined
+//   reduce_rows(rows, width, value, combine, initial, results)
+//                                    results[r] = value(i) combined, i in [r width, (r + 1) width)
+//   sort(keys, sorted, count)        ascending
+//   sort_pairs(keys, sorted_keys, values, sorted_values, count)   equal keys keep their order
+//   scratch<T>(count)                room in the op's workspace, for this op only
+// A conditional op must change its operands in for_each only, which the queue leaves out on the
+// device, or in scratch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string_view>
+
+#include "harness/device/device.h"
+#include "harness/device/host/kernels/element.h"
+#include "harness/program/program.h"
+
+#ifdef __CUDACC__
+#define HEADROOM_DEVICE __host__ __device__
+#else
+#define HEADROOM_DEVICE
+#endif
+
+namespace headroom::cuda {
+
+using Index = std::int64_t;
+using host::elements;
+using host::load;
+using host::store;
+
+template <typename Queue>
+using Work = std::function<void(Queue&, const OpBuffers&)>;
+
+// By kind of op.
+template <typename Queue>
+using Works = std::map<std::string_view, Work<Queue> (*)(const Op&, const Program&)>;
+
+// A rule is built from an op without its condition and called with a queue and the op's buffers.
+template <typename Rule, typename Queue>
+Work<Queue> make(const Op& op, const Program& program) {
+  return Rule(op, program);
+}
+
+// Rule<T> for the element type T of the first operand.
+template <template <typename> typename Rule, typename Queue>
+Work<Queue> make_typed(const Op& op, const Program& program) {
+  return host::for_type_of(program.value(op.inputs[0]),
+                           [&]<typename T>(T) -> Work<Queue> { return Rule<T>(op, program); });
+}
+
+inline float* floats(std::byte* data) { return elements<float>(data); }
+inline std::int32_t* whole_numbers(std::byte* data) { return elements<std::int32_t>(data); }
+
+inline Index count_of(const Program& program, ValueId id) {
+  return element_count(program.value(id).shape);
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,26 @@
+// What both the loops and a GPU are put through: the small Programs and whole training steps, on
+// fresh numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/cuda/one_op_programs.h"
+#include "tests/unit/host_run.h"
+
+namespace headroom::testing {
+
+// Fills inputs and persistent values afresh: counts and steps are whole, some labels do not count,
+// and what means whether a token is there says yes for one of each row.
+void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random,
+                   std::int64_t classes);
+
+// Builds each of `all` a few times in each of its element types, lowers it under `rules`, runs and
+// judges it, and once more with outputs over operands.
+void judge(const std::vector<OneOp>& all, const std::string& rules,
+           const HostRun::Compile& compile);
+
+// Runs and judges one training step of a small residual network, BERT, GPT and DCGAN, op by op.
+void judge_training_steps(const std::string& rules, const HostRun::Compile& compile);
+
+}  // namespace headroom::testing

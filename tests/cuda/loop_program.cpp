@@ -1,0 +1,130 @@
+#include "tests/cuda/loop_program.h"
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/module/gemm.h"
+#include "harness/device/cuda/module/work/accumulate.h"
+#include "harness/device/cuda/module/work/adafactor.h"
+#include "harness/device/cuda/module/work/adam8bit.h"
+#include "harness/device/cuda/module/work/average_pool.h"
+#include "harness/device/cuda/module/work/batch_norm.h"
+#include "harness/device/cuda/module/work/cast.h"
+#include "harness/device/cuda/module/work/dropout.h"
+#include "harness/device/cuda/module/work/elementwise.h"
+#include "harness/device/cuda/module/work/gather.h"
+#include "harness/device/cuda/module/work/gradients.h"
+#include "harness/device/cuda/module/work/hits.h"
+#include "harness/device/cuda/module/work/layer_norm.h"
+#include "harness/device/cuda/module/work/lifetimes.h"
+#include "harness/device/cuda/module/work/linear.h"
+#include "harness/device/cuda/module/work/loss.h"
+#include "harness/device/cuda/module/work/max_pool.h"
+#include "harness/device/cuda/module/work/prune.h"
+#include "harness/device/cuda/module/work/sigmoid_loss.h"
+#include "harness/device/cuda/module/work/softmax.h"
+#include "harness/device/cuda/module/work/update.h"
+#include "harness/device/cuda/module/work/works.h"
+#include "harness/program/conditional.h"
+#include "tests/cuda/loop_queue.h"
+#include "tests/unit/reference/reference.h"
+
+namespace headroom::testing {
+namespace {
+
+// Element (i, j) of op(matrix), as the documentation of cublasLtMatmul has it.
+template <typename T>
+double element(const T* data, const cuda::GemmMatrix& matrix, bool transposed, std::int64_t i,
+               std::int64_t j) {
+  return cuda::load(transposed ? data[j + i * matrix.leading] : data[i + j * matrix.leading]);
+}
+
+template <typename T, typename Result>
+void naive_gemm(const cuda::Gemm& gemm, const Result* bias, const OpBuffers& buffers) {
+  const std::int64_t inner = gemm.transpose_a ? gemm.of_a.rows : gemm.of_a.columns;
+  if (inner != (gemm.transpose_b ? gemm.of_b.columns : gemm.of_b.rows) ||
+      gemm.of_d.rows != (gemm.transpose_a ? gemm.of_a.columns : gemm.of_a.rows) ||
+      gemm.of_d.columns != (gemm.transpose_b ? gemm.of_b.rows : gemm.of_b.columns) ||
+      gemm.of_a.leading < gemm.of_a.rows || gemm.of_b.leading < gemm.of_b.rows ||
+      gemm.of_d.leading < gemm.of_d.rows)
+    throw Error("cuBLAS would refuse these shapes");
+  for (std::int64_t call = 0; call < gemm.calls; ++call)
+    for (std::int64_t b = 0; b < gemm.batch; ++b) {
+      const T* first =
+          cuda::elements<T>(buffers.inputs[gemm.a]) + call * gemm.steps[0] + b * gemm.of_a.stride;
+      const T* second =
+          cuda::elements<T>(buffers.inputs[gemm.b]) + call * gemm.steps[1] + b * gemm.of_b.stride;
+      Result* result =
+          cuda::elements<Result>(buffers.outputs[0]) + call * gemm.steps[2] + b * gemm.of_d.stride;
+      for (std::int64_t j = 0; j < gemm.of_d.columns; ++j)
+        for (std::int64_t i = 0; i < gemm.of_d.rows; ++i) {
+          double sum = bias == nullptr ? 0 : cuda::load(bias[i]);
+          for (std::int64_t k = 0; k < inner; ++k)
+            sum += element(first, gemm.of_a, gemm.transpose_a, i, k) *
+                   element(second, gemm.of_b, gemm.transpose_b, k, j);
+          cuda::store(result[i + j * gemm.of_d.leading], static_cast<float>(sum));
+        }
+    }
+}
+
+void run_gemm(const Program& program, const Op& op, const OpBuffers& buffers) {
+  host::for_type_of(program.value(op.inputs[0]), [&]<typename T>(T) {
+    host::for_type_of(program.value(op.outputs[0]), [&]<typename Result>(Result) {
+      const cuda::Gemm gemm = cuda::gemm_of(op, program);
+      std::vector<Result> bias;
+      if (gemm.has_bias) {
+        bias.resize(static_cast<std::size_t>(gemm.of_d.rows));
+        std::byte* from = buffers.inputs[2];
+        auto* to = reinterpret_cast<std::byte*>(bias.data());
+        LoopQueue queue(test_seed(), nullptr);
+        cuda::bias_cast_work<LoopQueue>(op, program)(queue,
+                                                     {.inputs = {&from, 1}, .outputs = {&to, 1}});
+      }
+      naive_gemm<T, Result>(gemm, gemm.has_bias ? bias.data() : nullptr, buffers);
+    });
+  });
+}
+
+void run_reference(const Program& program, const Op& op, const OpBuffers& buffers) {
+  Tensors tensors(program);
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const float* data = cuda::floats(buffers.inputs[i]);
+    tensors[op.inputs[i]].assign(data, data + cuda::count_of(program, op.inputs[i]));
+  }
+  reference_run(program, op, tensors);
+  const Tensor& y = tensors[op.outputs[0]];
+  std::copy(y.begin(), y.end(), cuda::floats(buffers.outputs[0]));
+}
+
+class LoopProgram final : public CompiledProgram {
+ public:
+  explicit LoopProgram(const Program& lowered) : program_(lowered) {}
+
+  // The same bits each time that an op runs, in one order or another.
+  void run(std::size_t index, const OpBuffers& buffers) override {
+    const Op& op = program_.ops.at(index);
+    if (op.kind.find("convolution") != std::string::npos)
+      return run_reference(program_, op, buffers);
+    const float* unless = is_conditional(op) ? cuda::floats(buffers.inputs.back()) : nullptr;
+    LoopQueue queue(test_seed() + index, unless);
+    if (op.kind.starts_with("linear") || op.kind == "batched_matmul") {
+      run_gemm(program_, op, buffers);
+      if (op.kind == "linear_backward_weights")
+        cuda::bias_gradient_work<LoopQueue>(op, program_)(queue, buffers);
+      return;
+    }
+    static const cuda::Works<LoopQueue> works = cuda::every_work<LoopQueue>();
+    const auto found = works.find(op.kind);
+    if (found == works.end()) throw Error("the CUDA device has no kernel for " + op.kind);
+    found->second(unconditional(op), program_)(queue, buffers);
+  }
+
+ private:
+  const Program& program_;
+};
+
+}  // namespace
+
+std::unique_ptr<CompiledProgram> compile_in_loops(const Program& lowered) {
+  return std::make_unique<LoopProgram>(lowered);
+}
+
+}  // namespace headroom::testing

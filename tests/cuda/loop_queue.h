@@ -1,0 +1,91 @@
+// The queue of the CUDA device's own kernels without a GPU: plain loops as unkind as a GPU may be,
+// in any order and with any grouping, over memory that holds no numbers before it is written.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "harness/device/cuda/module/work/work.h"
+
+namespace headroom::testing {
+
+class LoopQueue {
+ public:
+  using Index = cuda::Index;
+
+  // `unless` is the flag of a conditional op, or null.
+  LoopQueue(std::uint64_t seed, const float* unless) : random_(seed), unless_(unless) {}
+
+  template <typename T>
+  T* scratch(Index count) {
+    pieces_.emplace_back(static_cast<std::size_t>(count) * sizeof(T), std::byte{0xFF});
+    return reinterpret_cast<T*>(pieces_.back().data());
+  }
+
+  // i → (step · i + start) mod count takes every i once.
+  template <typename F>
+  void for_each(Index count, F f) {
+    if (unless_ != nullptr && *unless_ != 0) return;
+    if (count == 0) return;
+    const Index start = between(0, count - 1);
+    Index step = between(1, count);
+    while (std::gcd(step, count) != 1) step = between(1, count);
+    for (Index i = 0; i < count; ++i) f((step * i + start) % count);
+  }
+
+  template <typename Value, typename Combine, typename T>
+  void reduce(Index count, Value value, Combine combine, T initial, T* result) {
+    *result = combined(0, count, value, combine, initial);
+  }
+
+  template <typename Value, typename Combine, typename T>
+  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
+    for (Index r = 0; r < rows; ++r)
+      results[r] = combined(r * width, (r + 1) * width, value, combine, initial);
+  }
+
+  void sort(const float* keys, float* sorted, Index count) {
+    std::copy_n(keys, count, sorted);
+    std::sort(sorted, sorted + count);
+  }
+
+  void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
+                  std::int32_t* sorted_values, Index count) {
+    std::vector<Index> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Index a, Index b) { return keys[a] < keys[b]; });
+    for (const Index from : order) {
+      *sorted_keys++ = keys[from];
+      *sorted_values++ = values[from];
+    }
+  }
+
+ private:
+  Index between(Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random_);
+  }
+
+  // In groups of random lengths, the later ones first.
+  template <typename Value, typename Combine, typename T>
+  T combined(Index begin, Index end, Value value, Combine combine, T initial) {
+    T all = initial;
+    while (begin < end) {
+      const Index first = std::max(begin, end - between(1, 64));
+      T group = value(first);
+      for (Index i = first + 1; i < end; ++i) group = combine(group, value(i));
+      all = combine(group, all);
+      end = first;
+    }
+    return all;
+  }
+
+  std::mt19937_64 random_;
+  const float* unless_;
+  std::deque<std::vector<std::byte>> pieces_;
+};
+
+}  // namespace headroom::testing
