@@ -1,5 +1,7 @@
 #include "tests/cuda/one_op_programs.h"
 
+#include <fmt/format.h>
+
 #include "harness/program/conditional.h"
 
 namespace headroom::testing {
@@ -207,7 +209,7 @@ void gradients(Sizes& size, ProgramBuilder& build, DType) {
   const auto scale = f32(build, "loss_scale", {1}), good = f32(build, "good_steps", {1});
   std::vector<ValueId> gradients;
   for (std::int64_t i = size(1, 4); i > 0; --i)
-    gradients.push_back(f32(build, "g" + std::to_string(i), {size(1, 3000)}));
+    gradients.push_back(f32(build, fmt::format("g{}", i), {size(1, 3000)}));
   build.emit_one("clip_factor", "clip", gradients, {{"largest_norm", size.coin() ? 1e-1 : 1e3}});
   gradients.insert(gradients.begin(), scale);
   const auto found = build.emit("check_gradients", "check", gradients);
