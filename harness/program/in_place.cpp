@@ -54,7 +54,7 @@ std::vector<std::string_view> kinds_with_in_place_choices() {
 
 void put_in_place(Op& op, const InPlace& places) {
   op.attributes[kInPlace] = std::vector<std::int64_t>{static_cast<std::int64_t>(places.output),
-                                                   static_cast<std::int64_t>(places.input)};
+                                                      static_cast<std::int64_t>(places.input)};
 }
 
 std::optional<InPlace> in_place(const Op& op) {
