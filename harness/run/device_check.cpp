@@ -186,13 +186,13 @@ std::vector<DeviceFinding> check_device(const Spec& spec) {
   attempt("moves mapped pages with what is in them", [&] { move_pages(*device); });
   attempt("multiplies as double precision does", [&] { multiply(*device, kind.default_rules); });
   device.reset();  // the training runs below take memory of their own
-  for (const auto& [workload, optimizer] :
+  for (const auto& trained :
        {std::pair("resnet(batch=4,depth=18,residual_scale=0.2,width=8)",
                   "sgd(learning_rate=0.001)"),
         std::pair("bert(batch=2,sequence=16,size=tiny,vocabulary=500)", "adam"),
         std::pair("gan(batch=4,latent=8,width=4)", "adam(beta1=0.5,learning_rate=0.0002)")})
-    attempt(fmt::format("trains {} as host does", Spec::parse(workload).name()),
-            [&, workload, optimizer] { train(spec, workload, optimizer); });
+    attempt(fmt::format("trains {} as host does", Spec::parse(trained.first).name()),
+            [&, trained] { train(spec, trained.first, trained.second); });
   return findings;
 }
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 
 namespace headroom {
-namespace {
+namespace nvml {
 
 // The few declarations used here, as the reference guide has them: the toolkit may lack nvml.h.
-using NvmlDevice = struct DeviceHandle*;
+using Device = struct DeviceHandle*;
 using Result = int;
 constexpr Result kSuccess = 0;
 constexpr Result kTooSmall = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
@@ -25,17 +25,17 @@ struct ProcessInfo {
   unsigned int gpu_instance_id, compute_instance_id;
 };
 
-}  // namespace
+}  // namespace nvml
 
 struct GpuMemory::Library {
   void* handle = nullptr;
-  Result (*init)() = nullptr;
-  Result (*shutdown)() = nullptr;
-  Result (*count)(unsigned int*) = nullptr;
-  Result (*device)(unsigned int, NvmlDevice*) = nullptr;
-  Result (*memory)(NvmlDevice, MemoryInfo*) = nullptr;
-  Result (*processes)(NvmlDevice, unsigned int*, ProcessInfo*) = nullptr;
-  std::vector<NvmlDevice> devices;
+  nvml::Result (*init)() = nullptr;
+  nvml::Result (*shutdown)() = nullptr;
+  nvml::Result (*count)(unsigned int*) = nullptr;
+  nvml::Result (*device)(unsigned int, nvml::Device*) = nullptr;
+  nvml::Result (*memory)(nvml::Device, nvml::MemoryInfo*) = nullptr;
+  nvml::Result (*processes)(nvml::Device, unsigned int*, nvml::ProcessInfo*) = nullptr;
+  std::vector<nvml::Device> devices;
   bool started = false;
 
   Library() = default;
@@ -62,29 +62,29 @@ struct GpuMemory::Library {
       return "NVML here lacks a function of version 2";
     if (!find(processes, "nvmlDeviceGetComputeRunningProcesses_v3"))
       find(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
-    if (const Result result = init(); result != kSuccess)
+    if (const nvml::Result result = init(); result != nvml::kSuccess)
       return fmt::format("NVML cannot start (error {})", result);
     started = true;
     unsigned int number = 0;
-    if (count(&number) != kSuccess || number == 0) return "NVML sees no device";
+    if (count(&number) != nvml::kSuccess || number == 0) return "NVML sees no device";
     for (unsigned int i = 0; i < number; ++i) {
-      NvmlDevice one = nullptr;
-      if (device(i, &one) == kSuccess) devices.push_back(one);
+      nvml::Device one = nullptr;
+      if (device(i, &one) == nvml::kSuccess) devices.push_back(one);
     }
     return devices.empty() ? "NVML lets nobody look at its devices" : "";
   }
 
-  std::vector<ProcessInfo> processes_on(NvmlDevice one) const {
-    std::vector<ProcessInfo> infos(32);
+  std::vector<nvml::ProcessInfo> processes_on(nvml::Device one) const {
+    std::vector<nvml::ProcessInfo> infos(32);
     if (processes == nullptr) return {};
     for (;;) {
       auto size = static_cast<unsigned int>(infos.size());
-      const Result result = processes(one, &size, infos.data());
-      if (result == kTooSmall) {
+      const nvml::Result result = processes(one, &size, infos.data());
+      if (result == nvml::kTooSmall) {
         infos.resize(2 * std::max<std::size_t>(size, infos.size()));
         continue;
       }
-      infos.resize(result == kSuccess ? size : 0);
+      infos.resize(result == nvml::kSuccess ? size : 0);
       return infos;
     }
   }
@@ -106,16 +106,16 @@ GpuUsage GpuMemory::read(const std::vector<pid_t>& processes) const {
   GpuUsage usage;
   Bytes ours = 0;
   bool named = false;
-  for (const NvmlDevice device : library_->devices) {
-    MemoryInfo memory{};
-    if (library_->memory(device, &memory) == kSuccess) {
+  for (const nvml::Device device : library_->devices) {
+    nvml::MemoryInfo memory{};
+    if (library_->memory(device, &memory) == nvml::kSuccess) {
       usage.used += memory.used;
       usage.free += memory.free;
     }
-    for (const ProcessInfo& process : library_->processes_on(device)) {
+    for (const nvml::ProcessInfo& process : library_->processes_on(device)) {
       if (std::find(processes.begin(), processes.end(), static_cast<pid_t>(process.pid)) ==
               processes.end() ||
-          process.used_gpu_memory == kNotKnown)
+          process.used_gpu_memory == nvml::kNotKnown)
         continue;
       named = true;
       ours += process.used_gpu_memory;

@@ -9,7 +9,6 @@
 
 namespace headroom {
 
-using trace_file::Block;
 using trace_file::BlockKind;
 
 namespace {
@@ -20,7 +19,7 @@ constexpr std::size_t kMaximumNameBytes = std::size_t{16} << 20;
 }  // namespace
 
 TraceReader::TraceReader(std::istream& in, std::string name) : name_(std::move(name)), blocks_(in) {
-  in_block([&](const std::optional<Block>& block) {
+  in_block([&](const std::optional<trace_file::Block>& block) {
     if (!block) throw InputError("is cut off");
     if (block->kind != BlockKind::header) throw InputError("does not begin with a header");
     header_ = trace_file::parse_header(block->content);
@@ -42,7 +41,7 @@ void TraceReader::in_block(const Read& read) {
 bool TraceReader::read_chunk(std::vector<TraceEvent>& events) {
   const std::size_t before = events.size();
   while (!ended_ && events.size() == before)
-    in_block([&](const std::optional<Block>& block) {
+    in_block([&](const std::optional<trace_file::Block>& block) {
       if (!block) throw InputError("is cut off");
       switch (block->kind) {
         case BlockKind::header:
