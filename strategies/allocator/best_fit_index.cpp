@@ -74,7 +74,10 @@ inline std::size_t BestFitIndex::first_of_row(const Range& range, Bytes size, Ad
   Address found_address = ~Address{0};
   for (std::size_t i = 0; i < range.count; ++i) {
     const Entry& entry = range.row[i];
-    const bool is_it = !before(entry, size, address) & before(entry, found_size, found_address);
+    // Both sides always, and no jump.
+    const int fits = before(entry, size, address) ? 0 : 1;
+    const int better = before(entry, found_size, found_address) ? 1 : 0;
+    const bool is_it = (fits & better) != 0;
     replace_if(is_it, found, i);
     replace_if(is_it, found_size, entry.size);
     replace_if(is_it, found_address, entry.address);
