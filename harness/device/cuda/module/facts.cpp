@@ -4,20 +4,10 @@
 
 #include "harness/device/cuda/cuda_build.h"
 #include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/memory.h"
 #include "harness/device/cuda/module/own_kernel.h"
 
 namespace headroom::cuda {
-namespace {
-
-Bytes free_now() {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  require_success(cudaMemGetInfo(&free, &total), "to tell how much memory is free");
-  return free;
-}
-
-}  // namespace
-
 std::vector<std::pair<std::string, std::string>> describe() {
   std::vector<std::pair<std::string, std::string>> facts;
   int runtime = 0;
@@ -38,7 +28,7 @@ std::vector<std::pair<std::string, std::string>> describe() {
 
 std::vector<StartedPart> start_parts() {
   std::vector<StartedPart> parts;
-  const auto done = [&](const char* name) { parts.push_back({name, free_now()}); };
+  const auto done = [&](const char* name) { parts.push_back({name, free_bytes()}); };
   require_success(cudaSetDevice(kGpu), "to select the GPU");
   require_success(cudaFree(nullptr), "to start the GPU");  // makes the context, frees nothing
   done("context");

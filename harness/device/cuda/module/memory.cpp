@@ -10,7 +10,6 @@
 #include "harness/device/cuda/module/stream_pool.h"
 
 namespace headroom::cuda {
-namespace {
 
 Bytes free_bytes() {
   std::size_t free = 0;
@@ -18,6 +17,8 @@ Bytes free_bytes() {
   require_success(cudaMemGetInfo(&free, &total), "to tell how much memory is free");
   return free;
 }
+
+namespace {
 
 Bytes capacity_or_default(Bytes asked) {
   const Bytes free = free_bytes();

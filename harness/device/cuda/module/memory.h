@@ -7,6 +7,9 @@
 
 namespace headroom::cuda {
 
+// Of the GPU, whoever holds the rest.
+Bytes free_bytes();
+
 class Context;
 
 // Left to the driver and the libraries when no capacity is asked for: they load kernels while
