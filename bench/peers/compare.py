@@ -101,6 +101,12 @@ def tuned_environment(threads):
     return environment
 
 
+def other_malloc():
+    """The library that, loaded before glibc, helps PyTorch further; none where it is missing."""
+    found = sorted(Path("/usr/lib").glob("*/libtcmalloc_minimal.so.*"))
+    return found[0] if found else None
+
+
 def run(command, environment=None):
     """What `command` prints; exits with its stderr when it fails."""
     result = subprocess.run(
@@ -259,11 +265,18 @@ def main():
         def peer(environment, *flags):
             return lambda: pytorch_sample(model, state, steps, options.threads, environment, *flags)
 
+        variants = {"PyTorch, tuned": tuned}
+        if library := other_malloc():
+            variants["PyTorch, tuned, tcmalloc"] = {**tuned, "LD_PRELOAD": str(library)}
         arms = {
             "headroom": lambda: headroom_sample(cell, options.seed),
             "PyTorch, default": peer({}),
-            "PyTorch, tuned": peer(tuned),
-            **{f"PyTorch, tuned, {flag[2:]}": peer(tuned, flag) for flag in model.layouts},
+            **{name: peer(variant) for name, variant in variants.items()},
+            **{
+                f"{name}, {flag[2:]}": peer(variant, flag)
+                for name, variant in variants.items()
+                for flag in model.layouts
+            },
         }
         if options.blocks == 0:
             return
