@@ -1,5 +1,5 @@
 // How the work of a strategy grows with the blocks that live: at most as their logarithm, up to a
-// million. What is counted is not time but the edges of control flow taken in the strategies (built
+// million. What is counted is not time but the edges of control flow taken in the allocators (built
 // a second time for this, with -fsanitize-coverage=trace-pc) and the words they move in memory; so
 // the result is the same on every machine and under every load.
 //
