@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <numeric>
 
 #include "harness/base/registry.h"
@@ -13,7 +12,6 @@
 #include "harness/memory/recorder.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
-#include "harness/memory/unlimited_allocator.h"
 #include "harness/pipeline/pipeline.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
@@ -22,6 +20,7 @@
 #include "harness/run/loss_scale.h"
 #include "harness/run/offload_figures.h"
 #include "harness/run/process_memory.h"
+#include "harness/run/recording_cost.h"
 #include "harness/run/run_info.h"
 #include "harness/run/sample.h"
 #include "harness/run/scenario.h"
@@ -50,42 +49,6 @@ std::size_t expected_events(const TrainingPlan& plan, int steps) {
   }
   if (plan.evaluation_interval > 0) values += plan.evaluate->values.size();
   return 4 * values * (static_cast<std::size_t>(steps) + 1) + 1024;
-}
-
-// What recording one event costs here and now: the same blocks from the cheapest allocator there
-// can be, with the recorder between and without. Recording is more than the append: a second call
-// through the interface, and a look at the clock for every op, here one for two events.
-std::uint64_t time_pairs(Allocator& allocator, TraceRecorder* recorder, std::uint32_t pairs) {
-  const auto start = Clock::now();
-  for (std::uint32_t i = 0; i < pairs; ++i) {
-    if (recorder != nullptr) recorder->enter_op(i, Phase::forward, recorder->elapsed_ns());
-    allocator.deallocate(allocator.allocate(i + 1, {.role = Role::activation}));
-  }
-  return ns_since(start);
-}
-
-double measure_recording_ns() {
-  constexpr std::uint32_t kPairs = 1 << 15;
-  constexpr int kTries = 3;  // the quickest: a hiccup is no cost of recording
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kTries; ++i) {
-    UnlimitedAllocator nothing;
-    TraceRecorder recorder(std::size_t{2} * kPairs);
-    RecordingAllocator recorded(nothing, recorder);
-    const auto with = static_cast<double>(time_pairs(recorded, &recorder, kPairs));
-    const auto without = static_cast<double>(time_pairs(nothing, nullptr, kPairs));
-    best = std::min(best, std::max(0.0, with - without) / (2.0 * kPairs));
-  }
-  return best;
-}
-
-RecordingCost recording_cost(const Trace& trace, int warmup_steps, int steps) {
-  RecordingCost cost{.ns_per_event = measure_recording_ns(),
-                     .events = trace.events.size(),
-                     .bytes = trace.events.capacity() * sizeof(TraceEvent)};
-  for (const TraceEvent& event : trace.events)
-    if (event.step > warmup_steps && event.step <= steps) ++cost.steady_events;
-  return cost;
 }
 
 // Of what the pipeline hands on at once, on the host.
