@@ -12,6 +12,12 @@ bool before(const Item& item, Bytes size, Address address) {
   return (item.size < size) | ((item.size == size) & (item.address < address));
 }
 
+// Rare, and apart from the rest so that what is frequent needs few registers.
+template <typename Item>
+[[gnu::noinline]] void add_one(std::vector<Item>& items) {
+  items.emplace_back();
+}
+
 }  // namespace
 
 inline std::size_t BestFitIndex::next_range(std::size_t from) const {
@@ -36,8 +42,8 @@ std::size_t BestFitIndex::last_range() const {
 
 inline std::uint32_t BestFitIndex::new_node() {
   if (unused_nodes_ == kEnd) {
-    nodes_.emplace_back();
-    return static_cast<std::uint32_t>(nodes_.size() - 1);
+    unused_nodes_ = static_cast<std::uint32_t>(nodes_.size());
+    add_one(nodes_);
   }
   const std::uint32_t node = unused_nodes_;
   unused_nodes_ = nodes_[node].next;
