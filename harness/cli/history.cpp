@@ -52,13 +52,16 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
     throw Error(fmt::format("{} -m harness.memory.foreign failed:\n{}", python, why));
 }
 
-Trace read_history(const fs::path& file) {
+History read_history(const fs::path& file) {
   check_is_file(file);
-  if (is_trace(file.string())) return read_trace(file.string());
+  const auto read = [](const std::string& trace) {
+    return History{.trace = read_trace(trace), .placement = read_placement(trace)};
+  };
+  if (is_trace(file.string())) return read(file.string());
   const ScratchDirectory directory;
   const fs::path converted = directory.path() / (std::string("converted") + kTraceExtension);
   convert_history(file, converted, "headroom");
-  return read_trace(converted.string());
+  return read(converted.string());
 }
 
 }  // namespace headroom

@@ -2,16 +2,23 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/memory/planning/placement.h"
 #include "harness/memory/trace.h"
 
 namespace headroom {
 
+struct History {
+  Trace trace;
+  std::optional<std::vector<Placement>> placement;  // of a planning problem, as MiniMalloc's are
+};
+
 // Reads a Headroom trace, a PyTorch memory snapshot, an RMM log, a MiniMalloc CSV or an STAlloc
 // text, told apart by their first bytes. Throws InputError naming file and place.
-Trace read_history(const std::filesystem::path& file);
+History read_history(const std::filesystem::path& file);
 
 // What a history can be written as: "headroom", "pytorch", "rmm", "minimalloc", "stalloc".
 const std::vector<std::string>& history_formats();

@@ -116,7 +116,7 @@ Json to_json(const std::string& file, const Steps& steps, const LeakFinding& all
 }  // namespace
 
 ExitCode leaks_command(const LeaksOptions& options) {
-  Trace trace = read_history(options.file);
+  Trace trace = read_history(options.file).trace;
   if (trace.events.empty())
     throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
   const Steps steps = steps_of(std::move(trace), options.warmup);

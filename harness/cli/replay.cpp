@@ -8,10 +8,10 @@
 
 #include "harness/base/registry.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/foresight.h"
 #include "harness/cli/history.h"
 #include "harness/cli/oom_text.h"
 #include "harness/memory/allocator.h"
-#include "harness/memory/planning/search.h"
 #include "harness/run/viable_capacity.h"
 
 namespace headroom {
@@ -76,24 +76,6 @@ Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice
     row.refused = error.what();
   }
   return row;
-}
-
-// What a planner finds who knows the whole history ahead.
-struct Foresight {
-  Bytes bytes = 0;
-  double seconds = 0;
-};
-
-Foresight look_ahead(const RequestList& list, std::chrono::seconds time) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto buffers = buffers_of(list, kBlockAlignment);
-  const Offsets plan = plan_low(buffers, begin + time);
-  const Bytes bytes = makespan(buffers, plan);
-  if (const auto wrong = plan_violations(buffers, plan, bytes); !wrong.empty())
-    throw Error("the plan is not sound: " + wrong.front());
-  return {
-      .bytes = bytes,
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -194,7 +176,7 @@ Json to_json(const Row& row) {
 
 void print_table(const RequestList& list, const Trace& trace, const fs::path& file,
                  const ReplayDevice& device, const std::vector<Row>& rows,
-                 const Foresight& foresight) {
+                 const PlanningProblem& problem, const Foresight& foresight) {
   fmt::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
              trace.header.allocator);
   if (list.streams > 1) print_streams(list.streams, rows);
@@ -224,10 +206,11 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
                tried->viable.points, format_bytes(tried->viable.first),
                format_bytes(tried->viable.last));
   fmt::print(
-      "With all of it known ahead, a plan needs {}, {} above the live bytes (found in {:.1f} s).\n",
+      "With all of it known ahead, a plan needs {}, {} above its lower bound (found in {:.1f} "
+      "s).\n",
       format_bytes(foresight.bytes),
       percent(static_cast<double>(foresight.bytes) /
-                  static_cast<double>(std::max<Bytes>(1, list.peak_live_bytes)) -
+                  static_cast<double>(std::max<Bytes>(1, problem.least)) -
               1),
       foresight.seconds);
   print_failures(rows);
@@ -238,7 +221,8 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
 
 ExitCode replay_command(const ReplayOptions& options) {
   const std::vector<Candidate> wanted = candidates(options.allocators);
-  const Trace trace = read_history(options.file);
+  const History history = read_history(options.file);
+  const Trace& trace = history.trace;
   RequestList list;
   try {
     list = requests_of(trace);
@@ -260,11 +244,12 @@ ExitCode replay_command(const ReplayOptions& options) {
   const auto points = static_cast<int>(std::clamp<std::size_t>(
       kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
       kFewestGridPoints, kGridPoints));
+  const PlanningProblem problem = planning_problem(history, list, options.file);
   std::vector<Row> rows;
   for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
-  const Foresight foresight = look_ahead(list, options.plan_time);
+  const Foresight foresight = look_ahead(problem, options.plan_time);
   if (!options.json) {
-    print_table(list, trace, options.file, device, rows, foresight);
+    print_table(list, trace, options.file, device, rows, problem, foresight);
     return ExitCode::ok;
   }
   Json json = {{"file", options.file.string()},
@@ -276,7 +261,8 @@ ExitCode replay_command(const ReplayOptions& options) {
                {"granule_bytes", device.granule},
                {"planned_ahead",
                 {{"bytes", foresight.bytes},
-                 {"alignment_bytes", kBlockAlignment},
+                 {"lower_bound_bytes", problem.least},
+                 {"alignment_bytes", problem.alignment},
                  {"seconds", foresight.seconds}}},
                {"strategies", Json::array()}};
   for (const Row& row : rows) json["strategies"].push_back(to_json(row));

@@ -57,6 +57,12 @@ Trace read_trace(const std::string& path) {
   return trace;
 }
 
+std::optional<std::vector<Placement>> read_placement(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InputError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  return TraceReader(file, path).placement();
+}
+
 bool is_trace(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string magic(trace_file::kMagic.size(), '\0');

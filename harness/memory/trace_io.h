@@ -2,8 +2,11 @@
 // writer.h read and write it as a stream.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "harness/memory/planning/placement.h"
 #include "harness/memory/trace.h"
 
 namespace headroom {
@@ -17,6 +20,10 @@ void write_trace(const Trace& trace, const std::string& path);
 // Throws InputError naming the file when it is missing, cut off, damaged, not a trace, or claims
 // more events than a file of its length can be expected to hold.
 Trace read_trace(const std::string& path);
+
+// What the file asks of the places of its blocks; none where it is no planning problem. Throws as
+// read_trace.
+std::optional<std::vector<Placement>> read_placement(const std::string& path);
 
 // By its first bytes.
 bool is_trace(const std::string& path);

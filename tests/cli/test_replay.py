@@ -178,6 +178,22 @@ def test_an_rmm_log_and_a_minimalloc_csv_mean_the_same_bytes(headroom: Headroom)
     assert peaks == {4096 + 8192}
 
 
+@pytest.mark.parametrize(("text", "needed", "least"), [
+    # The example of MiniMalloc's README, which fits into 12.
+    ("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n", 12, 12),
+    ("id,lower,upper,size,alignment\na,0,2,1,2\nb,0,2,1,2\n", 3, 2),
+    ("id,lower,upper,size,gaps\na,0,4,2,1-3\nb,1,3,2,\n", 2, 2),
+    ("id,lower,upper,size,gaps\na,0,10,2,0-5@0:1\nb,0,10,2,5-10@1:2\n", 3, 3),
+    ("id,lower,upper,size,offset\na,0,4,2,6\nb,1,3,7,\n", 15, 9),
+])
+def test_a_planning_problem_is_planned_as_it_asks(headroom: Headroom, text: str, needed: int, least: int) -> None:
+    problem = headroom.write("problem.csv", text)
+    for name in (problem, "problem.hrtrace"):
+        planned = replayed(headroom, name, "--capacity", "1GiB", "--allocator", "malloc")["planned_ahead"]
+        assert (planned["bytes"], planned["lower_bound_bytes"]) == (needed, least)
+        assert headroom("export", problem, "--to", "headroom", "-o", "problem.hrtrace").code == 0
+
+
 def refused(outcome: Outcome, *words: str) -> None:
     assert outcome.code == 2
     assert all(word in outcome.errors for word in words), outcome.errors
@@ -211,7 +227,10 @@ def test_a_pickle_that_asks_for_all_memory_is_refused(headroom: Headroom) -> Non
     ("Thread,Time,Action,Pointer,Size,Stream\n1,1,allocate,0xa,much,0\n", ["line 2", "much"]),
     ("Thread,Time,Action,Pointer,Size,Stream\n1,1,borrow,0xa,1,0\n", ["line 2", "borrow"]),
     ("Thread,Time,Action,Pointer\n1,1,allocate,0xa\n", ["Size"]),
-    ("id,lower,upper,size\n1,5,5,10\n", ["line 2", "ends at 5"]),
+    ("id,lower,upper,size\n1,5,4,10\n", ["line 2", "ends at 4"]),
+    ("id,lower,upper,size\n1,5,5,10\n", ["without a single allocation"]),
+    ("id,lower,upper,size,weight\n1,5,6,10,2\n", ["line 1", "weight"]),
+    ("id,lower,upper,size,offset\n1,0,6,10,0\n2,3,9,10,5\n", ["fixed", "buffers 1 and 0 overlap at time 3"]),
     ("id,lower,upper,size\n1,0,5,-10\n", ["line 2", "negative"]),
     ("1 a 100 0\n0 b 100 0\n", ["line 2", "not live"]),
     ("1 a 100 0\n1 a 100 0\n", ["line 2", "while it is live"]),

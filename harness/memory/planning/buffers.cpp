@@ -3,26 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
 namespace headroom {
 namespace {
 
-// Buffers' beginnings and ends in order of time; at one time ends come first.
+// Beginnings and ends of pieces in order of time; at one time ends come first.
 struct Moment {
   std::int64_t time;
   bool begins;
   std::size_t buffer;
+  Bytes begin, end;  // of the buffer's own bytes
 };
 
 std::vector<Moment> moments_of(const std::vector<PlanBuffer>& buffers) {
   std::vector<Moment> moments;
   moments.reserve(2 * buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].lower >= buffers[i].upper) continue;
-    moments.push_back({buffers[i].lower, true, i});
-    moments.push_back({buffers[i].upper, false, i});
+    for_each_piece(buffers[i], [&](const PlanPiece& piece) {
+      moments.push_back({piece.lower, true, i, piece.begin, piece.end});
+      moments.push_back({piece.upper, false, i, piece.begin, piece.end});
+    });
   }
   std::sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) {
     return std::pair(a.time, a.begins) < std::pair(b.time, b.begins);
@@ -54,19 +57,24 @@ Bytes peak_live_bytes(const std::vector<PlanBuffer>& buffers) {
   Bytes live = 0;
   Bytes peak = 0;
   for (const Moment& moment : moments_of(buffers)) {
-    if (moment.begins)
-      live += buffers[moment.buffer].size;
-    else
-      live -= buffers[moment.buffer].size;
+    const Bytes bytes = moment.end - moment.begin;
+    live = moment.begins ? live + bytes : live - bytes;
     peak = std::max(peak, live);
   }
   return peak;
 }
 
+Bytes least_bytes(const std::vector<PlanBuffer>& buffers) {
+  Bytes least = peak_live_bytes(buffers);
+  for (const PlanBuffer& buffer : buffers)
+    if (buffer.needs_room()) least = std::max(least, buffer.offset.value_or(0) + buffer.size);
+  return least;
+}
+
 Bytes makespan(const std::vector<PlanBuffer>& buffers, const Offsets& offsets) {
   Bytes highest = 0;
   for (std::size_t i = 0; i < buffers.size(); ++i)
-    highest = std::max(highest, offsets[i] + buffers[i].size);
+    if (buffers[i].needs_room()) highest = std::max(highest, offsets[i] + buffers[i].size);
   return highest;
 }
 
@@ -82,30 +90,48 @@ std::vector<std::string> plan_violations(const std::vector<PlanBuffer>& buffers,
     return found;
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (!buffers[i].needs_room()) continue;
+    if (buffers[i].offset && *buffers[i].offset != offsets[i])
+      say(fmt::format("buffer {} at {} has to be at {}", i, offsets[i], *buffers[i].offset));
     if (offsets[i] % buffers[i].alignment != 0)
       say(fmt::format("buffer {} at {} is not aligned to {}", i, offsets[i], buffers[i].alignment));
     if (offsets[i] + buffers[i].size < offsets[i] || offsets[i] + buffers[i].size > capacity)
       say(fmt::format("buffer {} at {} passes the capacity of {}", i, offsets[i], capacity));
   }
-  std::map<Bytes, std::size_t> alive;  // by offset; disjoint as long as nothing was found
-  for (const auto& [time, begins, i] : moments_of(buffers)) {
-    if (buffers[i].size == 0) continue;
+  struct InUse {
+    std::size_t buffer;
+    Bytes end;
+  };
+  std::map<Bytes, InUse> in_use;  // by begin; disjoint as long as nothing was found
+  for (const auto& [time, begins, i, from, to] : moments_of(buffers)) {
+    const Bytes begin = offsets[i] + from;
+    const Bytes end = offsets[i] + to;
     if (!begins) {
-      const auto at = alive.find(offsets[i]);
-      if (at != alive.end() && at->second == i) alive.erase(at);
+      const auto at = in_use.find(begin);
+      if (at != in_use.end() && at->second.buffer == i) in_use.erase(at);
       continue;
     }
-    const auto next = alive.lower_bound(offsets[i]);
-    if (next != alive.end() && next->first < offsets[i] + buffers[i].size)
-      say(fmt::format("buffers {} and {} overlap at time {}", i, next->second, time));
-    if (next != alive.begin()) {
-      const auto [offset, other] = *std::prev(next);
-      if (offset + buffers[other].size > offsets[i])
-        say(fmt::format("buffers {} and {} overlap at time {}", i, other, time));
-    }
-    alive[offsets[i]] = i;
+    const auto next = in_use.lower_bound(begin);
+    if (next != in_use.end() && next->first < end)
+      say(fmt::format("buffers {} and {} overlap at time {}", i, next->second.buffer, time));
+    if (next != in_use.begin() && std::prev(next)->second.end > begin)
+      say(fmt::format("buffers {} and {} overlap at time {}", i, std::prev(next)->second.buffer,
+                      time));
+    in_use[begin] = {i, end};
   }
   return found;
+}
+
+std::vector<std::string> fixed_violations(const std::vector<PlanBuffer>& buffers) {
+  std::vector<PlanBuffer> fixed = buffers;  // the others take no room
+  Offsets offsets(buffers.size(), 0);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].offset)
+      offsets[i] = *buffers[i].offset;
+    else
+      fixed[i] = {};
+  }
+  return plan_violations(fixed, offsets, std::numeric_limits<Bytes>::max());
 }
 
 }  // namespace headroom

@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "harness/memory/planning/first_fit.h"
 #include "harness/memory/planning/skyline.h"
 #include "harness/memory/planning/unplaced_buffers.h"
 
@@ -25,6 +26,10 @@ std::tuple<double, double, double> key_of(const PlanBuffer& buffer, PlanOrder or
       return {-life, -size, start};
     case PlanOrder::area:
       return {-size * life, -size, start};
+    case PlanOrder::hint:
+      return {
+          buffer.hint ? static_cast<double>(*buffer.hint) : std::numeric_limits<double>::infinity(),
+          -size, -life};
     case PlanOrder::size:
       break;
   }
@@ -35,8 +40,7 @@ std::tuple<double, double, double> key_of(const PlanBuffer& buffer, PlanOrder or
 std::vector<std::size_t> ordered(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
   std::vector<std::pair<std::tuple<double, double, double>, std::size_t>> keyed;
   for (std::size_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].size > 0 && buffers[i].lower < buffers[i].upper)
-      keyed.emplace_back(key_of(buffers[i], order), i);
+    if (buffers[i].needs_room()) keyed.emplace_back(key_of(buffers[i], order), i);
   std::sort(keyed.begin(), keyed.end());
   std::vector<std::size_t> indices;
   indices.reserve(keyed.size());
@@ -54,10 +58,18 @@ Skyline flat_above(const std::vector<PlanBuffer>& buffers) {
   return {begin, end};
 }
 
+bool needs_first_fit(const std::vector<PlanBuffer>& buffers) {
+  return std::any_of(buffers.begin(), buffers.end(), [](const PlanBuffer& buffer) {
+    return !buffer.gaps.empty() || buffer.offset.has_value();
+  });
+}
+
 }  // namespace
 
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
   const std::vector<std::size_t> indices = ordered(buffers, order);
+  if (order == PlanOrder::hint || needs_first_fit(buffers))
+    return plan_by_first_fit(buffers, indices);
   std::vector<PlanBuffer> in_order;
   in_order.reserve(indices.size());
   for (const std::size_t i : indices) in_order.push_back(buffers[i]);
@@ -83,12 +95,16 @@ Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
 }
 
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers) {
-  const Bytes bound = peak_live_bytes(buffers);
+  const Bytes bound = least_bytes(buffers);
   Offsets best;
   Bytes lowest = std::numeric_limits<Bytes>::max();
-  // Steps of training nest, which suits these two: they often reach the bound.
-  for (const PlanOrder order :
-       {PlanOrder::start, PlanOrder::end, PlanOrder::lifetime, PlanOrder::area, PlanOrder::size}) {
+  // Steps of training nest, which suits the first two: they often reach the bound.
+  std::vector<PlanOrder> orders = {PlanOrder::start, PlanOrder::end, PlanOrder::lifetime,
+                                   PlanOrder::area, PlanOrder::size};
+  if (std::any_of(buffers.begin(), buffers.end(),
+                  [](const PlanBuffer& buffer) { return buffer.hint.has_value(); }))
+    orders.insert(orders.begin(), PlanOrder::hint);
+  for (const PlanOrder order : orders) {
     Offsets offsets = plan_greedily(buffers, order);
     if (const Bytes height = makespan(buffers, offsets); height < lowest) {
       lowest = height;

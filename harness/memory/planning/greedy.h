@@ -5,7 +5,7 @@
 // deep neural networks"): of what is placed so far, the lowest span of time is filled next, with
 // the first buffer of the order that lives within it; where there is none, it rises to its lower
 // neighbour. No buffer is compared with those it shares time with, of which large steps have
-// thousands.
+// thousands. Where some have gaps or a fixed place it is first fit instead (first_fit.h).
 #pragma once
 
 #include "harness/memory/planning/buffers.h"
@@ -18,12 +18,14 @@ enum class PlanOrder {
   lifetime,  // longest first
   area,      // size × lifetime
   size,      // largest first
+  hint,      // lowest hint first, then those without; no higher than a plan given as hints
 };
 
 // O(n √n), on what was measured O(n log² n).
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order);
 
-// The lowest of all orders; the first that reaches peak_live_bytes ends the search.
+// The lowest of all orders; the first that reaches least_bytes ends the search. Sound unless what
+// is fixed is not (fixed_violations).
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers);
 
 }  // namespace headroom

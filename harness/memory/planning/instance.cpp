@@ -42,39 +42,44 @@ PlanInstance make_instance(const std::vector<PlanBuffer>& buffers,
   };
   std::vector<Moment> moments;
   for (PlanIndex i = 0; i < chosen.size(); ++i) {
-    moments.push_back({buffers[chosen[i]].lower, true, i});
-    moments.push_back({buffers[chosen[i]].upper, false, i});
+    for_each_piece(buffers[chosen[i]], [&](const PlanPiece& piece) {
+      moments.push_back({piece.lower, true, i});
+      moments.push_back({piece.upper, false, i});
+    });
   }
   std::sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) {
     return std::tie(a.time, a.begins, a.buffer) < std::tie(b.time, b.begins, b.buffer);
   });
   PlanInstance instance;
-  instance.first.resize(chosen.size());
-  instance.last.resize(chosen.size());
+  instance.sections_of.resize(chosen.size());
+  std::vector<PlanIndex> since(chosen.size());
   // A section ends at the first end after a beginning.
   PlanIndex section = 0;
   bool begun = false;
   for (const Moment& moment : moments) {
     if (moment.begins) {
-      instance.first[moment.buffer] = section;
+      since[moment.buffer] = section;
       begun = true;
     } else {
       if (begun) ++section;
       begun = false;
-      instance.last[moment.buffer] = section - 1;
+      for (PlanIndex s = since[moment.buffer]; s < section; ++s)
+        instance.sections_of[moment.buffer].push_back(s);
     }
   }
   instance.members.resize(section);
   for (PlanIndex i = 0; i < chosen.size(); ++i) {
+    instance.first.push_back(instance.sections_of[i].front());
+    instance.last.push_back(instance.sections_of[i].back());
     instance.size.push_back(buffers[chosen[i]].size);
     instance.alignment.push_back(buffers[chosen[i]].alignment);
-    for (PlanIndex s = instance.first[i]; s <= instance.last[i]; ++s)
-      instance.members[s].push_back(i);
+    instance.fixed.push_back(buffers[chosen[i]].offset);
+    for (const PlanIndex s : instance.sections_of[i]) instance.members[s].push_back(i);
   }
   instance.neighbours.resize(chosen.size());
   std::vector<PlanIndex> seen(chosen.size(), std::numeric_limits<PlanIndex>::max());
   for (PlanIndex i = 0; i < chosen.size(); ++i) {
-    for (PlanIndex s = instance.first[i]; s <= instance.last[i]; ++s) {
+    for (const PlanIndex s : instance.sections_of[i]) {
       for (const PlanIndex j : instance.members[s]) {
         if (j == i || seen[j] == i) continue;
         seen[j] = i;
@@ -97,7 +102,7 @@ std::vector<PlanIndex> ranks(const PlanInstance& instance, RankOrder order, std:
     const double lifetime = noise * (instance.last[i] - instance.first[i] + 1);
     const double area = lifetime * static_cast<double>(instance.size[i]);
     double total = 0;
-    for (PlanIndex s = instance.first[i]; s <= instance.last[i]; ++s)
+    for (const PlanIndex s : instance.sections_of[i])
       total = std::max(total, static_cast<double>(section_total[s]));
     keys[i] = key_of(order, {.size = noise * static_cast<double>(instance.size[i]),
                              .lifetime = lifetime,

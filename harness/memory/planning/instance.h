@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "harness/memory/planning/buffers.h"
@@ -12,19 +13,22 @@ namespace headroom {
 
 using PlanIndex = std::uint32_t;
 
-// Buffers with time reduced to the moments that matter: those at which the set of living buffers
-// is not part of a neighbour's. A buffer lives in the sections [first, last].
+// Buffers with time reduced to the moments that matter: those at which the set of buffers in use
+// is not part of a neighbour's. A buffer is in use in some of the sections [first, last], in the
+// others it has gaps.
 struct PlanInstance {
   std::vector<PlanIndex> first, last;
+  std::vector<std::vector<PlanIndex>> sections_of;  // in use there
   std::vector<Bytes> size, alignment;
-  std::vector<std::vector<PlanIndex>> neighbours;  // alive at once
+  std::vector<std::optional<Bytes>> fixed;         // offset
+  std::vector<std::vector<PlanIndex>> neighbours;  // in use at once
   std::vector<std::vector<PlanIndex>> members;     // by section
 
   std::size_t buffers() const { return size.size(); }
   std::size_t sections() const { return members.size(); }
 };
 
-// Of the `chosen` buffers, which live at some time and have a size.
+// Of the `chosen` buffers, which use all of their bytes at some time, and none in their gaps.
 PlanInstance make_instance(const std::vector<PlanBuffer>& buffers,
                            const std::vector<PlanIndex>& chosen);
 

@@ -10,8 +10,9 @@ constexpr PlanIndex kNone = std::numeric_limits<PlanIndex>::max();
 constexpr Bytes kNowhere = std::numeric_limits<Bytes>::max();
 
 bool are_twins(const PlanInstance& instance, PlanIndex a, PlanIndex b) {
-  return instance.first[a] == instance.first[b] && instance.last[a] == instance.last[b] &&
-         instance.size[a] == instance.size[b] && instance.alignment[a] == instance.alignment[b];
+  return instance.sections_of[a] == instance.sections_of[b] &&
+         instance.size[a] == instance.size[b] && instance.alignment[a] == instance.alignment[b] &&
+         !instance.fixed[a] && !instance.fixed[b];
 }
 
 }  // namespace
@@ -20,6 +21,7 @@ PartialPlan::PartialPlan(const PlanInstance& instance, Bytes capacity)
     : instance_(instance),
       capacity_(capacity),
       twin_(instance.buffers(), kNone),
+      fixed_neighbours_(instance.buffers()),
       offset_(instance.buffers()),
       bound_(instance.buffers()),
       placed_(instance.buffers()),
@@ -29,25 +31,30 @@ PartialPlan::PartialPlan(const PlanInstance& instance, Bytes capacity)
       ways_(instance.sections()),
       will_be_looked_at_(instance.sections()) {
   for (PlanIndex i = 0; i < instance.buffers(); ++i) {
+    offset_[i] = bound_[i] = instance.fixed[i].value_or(0);
+    for (const PlanIndex j : instance.neighbours[i])
+      if (instance.fixed[j]) fixed_neighbours_[i].push_back(j);
     for (const PlanIndex j : instance.neighbours[i])
       if (j < i && (twin_[i] == kNone || j > twin_[i]) && are_twins(instance, i, j)) twin_[i] = j;
-    for (PlanIndex s = instance.first[i]; s <= instance.last[i]; ++s)
-      unplaced_bytes_[s] += instance.size[i];
+    for (const PlanIndex s : instance.sections_of[i]) unplaced_bytes_[s] += instance.size[i];
     look_again(i);
   }
 }
 
 bool PartialPlan::start() {
-  return std::all_of(unplaced_bytes_.begin(), unplaced_bytes_.end(),
-                     [&](Bytes bytes) { return bytes <= capacity_; }) &&
-         conclude();
+  if (std::any_of(unplaced_bytes_.begin(), unplaced_bytes_.end(),
+                  [&](Bytes bytes) { return bytes > capacity_; }))
+    return false;
+  for (PlanIndex i = 0; i < instance_.buffers(); ++i)
+    if (!raise_beyond_fixed(i)) return false;
+  return conclude();
 }
 
 bool PartialPlan::place(PlanIndex buffer) {
   const Bytes top = offset_[buffer] + instance_.size[buffer];
   trail_.push_back({Kind::place, buffer, 0});
   placed_[buffer] = true;
-  for (PlanIndex s = instance_.first[buffer]; s <= instance_.last[buffer]; ++s)
+  for (const PlanIndex s : instance_.sections_of[buffer])
     unplaced_bytes_[s] -= instance_.size[buffer];
   look_again(buffer);
   for (const PlanIndex other : instance_.neighbours[buffer]) {
@@ -76,7 +83,7 @@ void PartialPlan::take_back(std::size_t mark) {
     switch (kind) {
       case Kind::place:
         placed_[buffer] = false;
-        for (PlanIndex s = instance_.first[buffer]; s <= instance_.last[buffer]; ++s)
+        for (const PlanIndex s : instance_.sections_of[buffer])
           unplaced_bytes_[s] += instance_.size[buffer];
         look_again(buffer);
         break;
@@ -98,15 +105,14 @@ bool PartialPlan::can_be_next(PlanIndex buffer) const {
   if (placed_[buffer] || lifted_[buffer] || bound_[buffer] != offset_[buffer]) return false;
   if (twin_[buffer] != kNone && !placed_[twin_[buffer]]) return false;  // they could change places
   // Had another one room below it, that one would come first.
-  for (PlanIndex s = instance_.first[buffer]; s <= instance_.last[buffer]; ++s)
+  for (const PlanIndex s : instance_.sections_of[buffer])
     if (lowest_top_[s] <= offset_[buffer]) return false;
   return true;
 }
 
 PlanIndex PartialPlan::fewest_ways(PlanIndex buffer) const {
   PlanIndex fewest = kNone;
-  for (PlanIndex s = instance_.first[buffer]; s <= instance_.last[buffer]; ++s)
-    fewest = std::min(fewest, ways_[s]);
+  for (const PlanIndex s : instance_.sections_of[buffer]) fewest = std::min(fewest, ways_[s]);
   return fewest;
 }
 
@@ -115,11 +121,24 @@ bool PartialPlan::raise(PlanIndex buffer, Bytes bound) {
   trail_.push_back({Kind::bound, buffer, bound_[buffer]});
   bound_[buffer] = align_up(bound, instance_.alignment[buffer]);
   look_again(buffer);
-  return bound_[buffer] + instance_.size[buffer] <= capacity_;
+  return raise_beyond_fixed(buffer);
+}
+
+// Above those of its neighbours that have a fixed place it has no room below.
+bool PartialPlan::raise_beyond_fixed(PlanIndex buffer) {
+  const Bytes size = instance_.size[buffer];
+  if (instance_.fixed[buffer])
+    return bound_[buffer] == *instance_.fixed[buffer] && bound_[buffer] + size <= capacity_;
+  for (const PlanIndex j : fixed_neighbours_[buffer]) {
+    const Bytes top = *instance_.fixed[j] + instance_.size[j];
+    if (bound_[buffer] < top && bound_[buffer] + size > *instance_.fixed[j])
+      return raise(buffer, top);
+  }
+  return bound_[buffer] + size <= capacity_;
 }
 
 void PartialPlan::look_again(PlanIndex buffer) {
-  for (PlanIndex s = instance_.first[buffer]; s <= instance_.last[buffer]; ++s) {
+  for (const PlanIndex s : instance_.sections_of[buffer]) {
     if (will_be_looked_at_[s]) continue;
     will_be_looked_at_[s] = true;
     to_look_at_.push_back(s);

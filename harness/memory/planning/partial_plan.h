@@ -44,6 +44,7 @@ class PartialPlan {
   };
 
   bool raise(PlanIndex buffer, Bytes bound);
+  bool raise_beyond_fixed(PlanIndex buffer);
   bool conclude();
   bool conclude_in(PlanIndex section);
   bool conclude_about_lifted(PlanIndex buffer);
@@ -52,6 +53,7 @@ class PartialPlan {
   const PlanInstance& instance_;
   const Bytes capacity_;
   std::vector<PlanIndex> twin_;  // the one before it of the same life, size and alignment
+  std::vector<std::vector<PlanIndex>> fixed_neighbours_;
   std::vector<Bytes> offset_;
   std::vector<Bytes> bound_;  // of the unplaced: no lower in what follows
   std::vector<bool> placed_, lifted_;

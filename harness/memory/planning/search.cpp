@@ -10,6 +10,7 @@
 #include "harness/memory/planning/greedy.h"
 #include "harness/memory/planning/instance.h"
 #include "harness/memory/planning/partial_plan.h"
+#include "harness/memory/planning/shaped_search.h"
 
 namespace headroom {
 namespace {
@@ -116,13 +117,31 @@ class Search {
   bool gave_up_ = false;
 };
 
+// Of one size throughout, or not there at all.
+bool is_rectangular(const PlanBuffer& buffer) {
+  return std::all_of(buffer.gaps.begin(), buffer.gaps.end(), [&](const PlanGap& gap) {
+    return gap.lower == gap.upper || gap.begin == gap.end ||
+           (gap.begin == 0 && gap.end == buffer.size);
+  });
+}
+
+bool is_ever_in_use(const PlanBuffer& buffer) {
+  bool ever = false;
+  for_each_piece(buffer, [&](const PlanPiece&) { ever = true; });
+  return ever;
+}
+
 }  // namespace
 
 PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
                        Clock::time_point deadline) {
+  if (least_bytes(buffers) > capacity || !fixed_violations(buffers).empty())
+    return {.outcome = PlanSearch::Outcome::infeasible, .offsets = {}};
+  if (!std::all_of(buffers.begin(), buffers.end(), is_rectangular))
+    return search_shaped_plan(buffers, capacity, deadline);
   std::vector<Index> chosen;
   for (Index i = 0; i < buffers.size(); ++i)
-    if (buffers[i].size > 0 && buffers[i].lower < buffers[i].upper) chosen.push_back(i);
+    if (is_ever_in_use(buffers[i])) chosen.push_back(i);
   const PlanInstance instance = make_instance(buffers, chosen);
   PlanSearch result;
   std::uint64_t limit = 500;
@@ -134,7 +153,9 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
         result.outcome = search.run();
         result.nodes += search.nodes();
         if (result.outcome == PlanSearch::Outcome::found) {
-          result.offsets.assign(buffers.size(), 0);
+          result.offsets.clear();
+          for (const PlanBuffer& buffer : buffers)
+            result.offsets.push_back(buffer.offset.value_or(0));
           for (Index i = 0; i < chosen.size(); ++i) result.offsets[chosen[i]] = search.offset(i);
         }
         if (result.outcome != PlanSearch::Outcome::timed_out || Clock::now() >= deadline)
@@ -151,7 +172,7 @@ Offsets plan_low(const std::vector<PlanBuffer>& buffers, Clock::time_point deadl
   constexpr std::size_t kMostToSearch = 5000;
   Offsets best = plan_greedily(buffers);
   if (buffers.size() > kMostToSearch) return best;
-  const Bytes bound = peak_live_bytes(buffers);
+  const Bytes bound = least_bytes(buffers);
   Bytes high = makespan(buffers, best);
   Bytes low = bound;  // nothing below it is known to be impossible or was tried in vain
   while (low < high && Clock::now() < deadline) {

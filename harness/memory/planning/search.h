@@ -6,8 +6,8 @@
 // that no longer share a moment are solved apart, as in MiniMalloc (Moffitt 2023, "MiniMalloc: A
 // Lightweight Memory Allocator for Hardware-Accelerated Machine Learning"). Unlike there, a buffer
 // stands where it can be placed or above, and the one asked about next is where the fewest ways to
-// go on are left. Several static orders break ties in turn with growing budgets, later ones
-// shuffled.
+// go on are left. What has a fixed place is next when nothing has room below it. Several static
+// orders break ties in turn with growing budgets, later ones shuffled.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,8 @@ struct PlanSearch {
   std::uint64_t nodes = 0;  // placements tried
 };
 
-// Gives up at `deadline`. The same input gives the same plan unless it times out.
+// Gives up at `deadline`. Where gaps keep some bytes, by shaped_search.h. The same input gives the
+// same plan unless it times out.
 PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
                        std::chrono::steady_clock::time_point deadline);
 

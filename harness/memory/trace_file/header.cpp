@@ -56,6 +56,29 @@ std::uint64_t count_at(const json& object, const char* key) {
   return value.get<std::uint64_t>();
 }
 
+std::optional<Bytes> bytes_or_null(const json& value) {
+  if (value.is_null()) return std::nullopt;
+  if (!value.is_number_unsigned()) throw InputError("'placement' has bytes that are no count");
+  return value.get<Bytes>();
+}
+
+std::vector<Placement> placements_of(const json& rows) {
+  std::vector<Placement> placements;
+  for (const json& row : rows) {
+    Placement placement{.block = row.at(0).get<std::uint32_t>(), .asked = {}};
+    placement.asked.alignment = bytes_or_null(row.at(1)).value_or(1);
+    placement.asked.offset = bytes_or_null(row.at(2));
+    placement.asked.hint = bytes_or_null(row.at(3));
+    for (const json& gap : row.at(4))
+      placement.asked.gaps.push_back({.lower = gap.at(0).get<std::int64_t>(),
+                                      .upper = gap.at(1).get<std::int64_t>(),
+                                      .begin = bytes_or_null(gap.at(2)).value_or(0),
+                                      .end = bytes_or_null(gap.at(3)).value_or(0)});
+    placements.push_back(std::move(placement));
+  }
+  return placements;
+}
+
 template <typename Parse>
 auto parsed(std::string_view text, const Parse& parse) {
   try {
@@ -96,6 +119,8 @@ FileHeader parse_header(std::string_view text) {
       throw InputError(
           fmt::format("is of version {}, but this program reads {}.x; take a newer one", version,
                       kReadableMajor));
+    std::optional<std::vector<Placement>> placement;
+    if (file.contains("placement")) placement = placements_of(file.at("placement"));
     return FileHeader{.trace = {.device = file.at("device").get<std::string>(),
                                 .rules = file.at("rules").get<std::string>(),
                                 .allocator = file.at("allocator").get<std::string>(),
@@ -105,7 +130,8 @@ FileHeader parse_header(std::string_view text) {
                       .layout = {.columns = file.at("columns").get<std::vector<std::string>>(),
                                  .kinds = meanings(file, "kinds", kinds()),
                                  .roles = meanings(file, "roles", roles()),
-                                 .phases = meanings(file, "phases", phases())}};
+                                 .phases = meanings(file, "phases", phases())},
+                      .placement = std::move(placement)};
   });
 }
 

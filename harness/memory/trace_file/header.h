@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/memory/planning/placement.h"
 #include "harness/memory/trace.h"
 #include "harness/memory/trace_file/chunk.h"
 
@@ -15,6 +17,7 @@ namespace headroom::trace_file {
 struct FileHeader {
   TraceHeader trace;
   Layout layout;
+  std::optional<std::vector<Placement>> placement;
 };
 struct FileEnd {
   std::uint64_t events = 0;

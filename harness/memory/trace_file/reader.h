@@ -18,6 +18,8 @@ class TraceReader {
   TraceReader(std::istream& in, std::string name);
 
   const TraceHeader& header() const { return header_.trace; }
+  // None for a trace that was no planning problem.
+  const std::optional<std::vector<Placement>>& placement() const { return header_.placement; }
   // Those that the chunks read so far can refer to; all of them at the end.
   const std::vector<std::string>& op_names() const { return op_names_; }
 

@@ -1,0 +1,33 @@
+// What a planner finds who knows a whole history ahead.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <vector>
+
+#include "harness/cli/history.h"
+#include "harness/memory/planning/buffers.h"
+#include "harness/memory/requests.h"
+
+namespace headroom {
+
+struct PlanningProblem {
+  std::vector<PlanBuffer> buffers;
+  Bytes alignment = 1;  // of those for which nothing is asked
+  Bytes least = 0;      // no plan needs less
+};
+
+// Blocks as strategies serve them; where the history is a planning problem, as that asks for them.
+// Throws InputError naming the file where no plan can do so.
+PlanningProblem planning_problem(const History& history, const RequestList& list,
+                                 const std::filesystem::path& file);
+
+struct Foresight {
+  Bytes bytes = 0;
+  double seconds = 0;
+};
+
+// The lowest plan found in that time, validated.
+Foresight look_ahead(const PlanningProblem& problem, std::chrono::seconds time);
+
+}  // namespace headroom
