@@ -5,15 +5,21 @@
 //   form=fp32   as they are (default)
 //   form=int8   weights of two and more dimensions in 8 bits with an fp32 scale a row; the held-out
 //               batches are scored with the rounded weights, activations stay fp32
+//   form=csr, bitmap, two_of_four   weights of two and more dimensions in compressed storage
+//               (sparse_weights.h), also where that takes more than dense; in two_of_four those
+//               only whose every group of four holds two zeros. The held-out batches are scored
+//               with what is unpacked from it: nothing here multiplies what is packed
 // Bytes are of the contents, without names and shapes, as they are and compressed (zstd at level
 // 19), which is where zeros of pruning are worth something. Compressed bytes and accuracy depend on
 // the seed. Computes, so it needs a device that does.
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "bench/scenarios/int8_weights.h"
+#include "bench/scenarios/sparse_weights.h"
 #include "harness/base/registry.h"
 #include "harness/memory/recorder.h"
 #include "harness/run/accumulation.h"
@@ -23,17 +29,25 @@
 namespace headroom {
 namespace {
 
-bool in_int8(const Spec& spec) {
+std::string form_of(const Spec& spec) {
   const std::string form = spec.text("form", "fp32");
-  if (form != "fp32" && form != "int8")
-    throw InputError(fmt::format("{}: form is fp32 or int8, not '{}'", spec.to_string(), form));
-  return form == "int8";
+  if (form != "fp32" && form != "int8" && !sparse_form_of(form))
+    throw InputError(fmt::format("{}: form is fp32, int8, csr, bitmap or two_of_four, not '{}'",
+                                 spec.to_string(), form));
+  return form;
 }
 
 void check(const Spec& spec) {
   spec.require_known({"form"});
-  in_int8(spec);
+  form_of(spec);
 }
+
+struct Artifact {
+  std::vector<std::byte> bytes = {};
+  // Of the weights in compressed storage.
+  std::vector<Shape> sparse = {};
+  std::size_t zeros = 0;
+};
 
 template <typename Number>
 void append(std::vector<std::byte>& artifact, const std::vector<Number>& numbers) {
@@ -41,11 +55,16 @@ void append(std::vector<std::byte>& artifact, const std::vector<Number>& numbers
   artifact.insert(artifact.end(), bytes.begin(), bytes.end());
 }
 
-// Appends the value in 8 bits and leaves what they stand for in the trainer.
-void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>& artifact) {
+std::vector<float> read_weights(const Trainer& trainer, const Value& value) {
   const auto plain = trainer.read_persistent(value);
   std::vector<float> weights(plain.size() / sizeof(float));
   std::memcpy(weights.data(), plain.data(), plain.size());
+  return weights;
+}
+
+// Appends the value in 8 bits and leaves what they stand for in the trainer.
+void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>& artifact) {
+  std::vector<float> weights = read_weights(trainer, value);
   const Int8Rows rounded = quantise(weights, static_cast<std::size_t>(value.shape[0]));
   append(artifact, rounded.numbers);
   append(artifact, rounded.scales);
@@ -53,16 +72,47 @@ void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>&
   trainer.write_persistent(value, std::as_bytes(std::span(weights)));
 }
 
-std::vector<std::byte> pack(Trainer& trainer, const Program& inference, bool int8) {
-  std::vector<std::byte> artifact;
+// Appends the value in compressed storage and leaves in the trainer what comes out of it again.
+// False where it cannot lie so.
+bool compress(Trainer& trainer, const Value& value, SparseForm form, Artifact& artifact) {
+  if (!fits(form, value.shape)) return false;
+  const std::vector<float> weights = read_weights(trainer, value);
+  const auto packed = pack(form, weights, value.shape);
+  if (!packed) return false;
+  append(artifact.bytes, *packed);
+  artifact.sparse.push_back(value.shape);
+  artifact.zeros += static_cast<std::size_t>(std::count(weights.begin(), weights.end(), 0.0F));
+  const std::vector<float> again = unpack(form, *packed, value.shape);
+  trainer.write_persistent(value, std::as_bytes(std::span(again)));
+  return true;
+}
+
+Artifact pack(Trainer& trainer, const Program& inference, const std::string& form) {
+  Artifact artifact;
+  const auto sparse = sparse_form_of(form);
   for (const Value& value : inference.values) {
     if (!value.persistent) continue;
-    if (int8 && value.role == Role::weight && value.shape.size() >= 2)
-      round_to_int8(trainer, value, artifact);
-    else
-      append(artifact, trainer.read_persistent(value));
+    const bool matrix = value.role == Role::weight && value.shape.size() >= 2;
+    if (matrix && form == "int8")
+      round_to_int8(trainer, value, artifact.bytes);
+    else if (!matrix || !sparse || !compress(trainer, value, *sparse, artifact))
+      append(artifact.bytes, trainer.read_persistent(value));
   }
   return artifact;
+}
+
+// What the weights in compressed storage take dense, how many of their numbers are zero, and how
+// many must be for the storage to pay.
+std::map<std::string, double> sparse_figures(const Artifact& artifact, SparseForm form) {
+  double numbers = 0;
+  for (const Shape& shape : artifact.sparse) numbers += static_cast<double>(element_count(shape));
+  if (numbers == 0) return {};
+  std::map<std::string, double> figures = {
+      {"sparse_dense_bytes", numbers * sizeof(float)},
+      {"sparsity", static_cast<double>(artifact.zeros) / numbers}};
+  if (const auto share = break_even_sparsity(form, artifact.sparse))
+    figures["break_even_sparsity"] = *share;
+  return figures;
 }
 
 std::size_t zstd_bytes(const std::vector<std::byte>& contents) {
@@ -91,20 +141,30 @@ ScenarioResult export_weights(const Cell& cell, std::uint64_t seed) {
   TraceRecorder recorder(1);
   Trainer trainer(plan, *device, *allocator, recorder, workload->open_data(seed), seed);
   for (int step = 0; step < cell.warmup_steps + cell.measured_steps; ++step) trainer.step();
-  const std::vector<std::byte> artifact = pack(trainer, *plan.evaluate, in_int8(cell.scenario));
-  return {.figures = {{"artifact_bytes", static_cast<double>(artifact.size())},
-                      {"compressed_bytes", static_cast<double>(zstd_bytes(artifact))},
-                      {"held_out_accuracy", trainer.evaluate(workload->held_out_batches())}},
-          .note = "",
-          .why_not_engaged = plan.not_engaged};
+  const std::string form = form_of(cell.scenario);
+  const Artifact artifact = pack(trainer, *plan.evaluate, form);
+  ScenarioResult result = {
+      .figures = {{"artifact_bytes", static_cast<double>(artifact.bytes.size())},
+                  {"compressed_bytes", static_cast<double>(zstd_bytes(artifact.bytes))},
+                  {"held_out_accuracy", trainer.evaluate(workload->held_out_batches())}},
+      .note = "",
+      .why_not_engaged = plan.not_engaged};
+  if (const auto sparse = sparse_form_of(form)) {
+    result.figures.merge(sparse_figures(artifact, *sparse));
+    if (artifact.sparse.empty() && result.why_not_engaged.empty())
+      result.why_not_engaged = fmt::format(
+          "{}: no weight can be stored so; prune them so that they can (pruning=two_of_four)",
+          cell.scenario.to_string());
+  }
+  return result;
 }
 
 const bool registered = Registry<ScenarioKind>::instance().add(
     {.name = "export_weights",
-     .summary = "Trains, then packs the weights for inference in fp32 or int8: bytes, compressed "
-                "bytes and held-out accuracy",
+     .summary = "Trains, then packs the weights for inference in fp32, int8 or without their zeros "
+                "(csr, bitmap, two_of_four): bytes, compressed bytes and held-out accuracy",
      .parameters = {"form"},
-     .examples = {"export_weights(form=int8)"},
+     .examples = {"export_weights(form=int8)", "export_weights(form=csr)"},
      .figures = {{.name = "artifact_bytes",
                   .unit = "B",
                   .text = "weights handed over for inference",
@@ -112,6 +172,17 @@ const bool registered = Registry<ScenarioKind>::instance().add(
                  {.name = "compressed_bytes",
                   .unit = "B",
                   .text = "weights handed over for inference, compressed"},
+                 {.name = "sparse_dense_bytes",
+                  .unit = "B",
+                  .text = "what the weights in compressed storage take dense",
+                  .exact = true},
+                 {.name = "sparsity",
+                  .unit = "1",
+                  .text = "share of zeros in the weights in compressed storage"},
+                 {.name = "break_even_sparsity",
+                  .unit = "1",
+                  .text = "share of zeros above which the storage takes less than dense",
+                  .exact = true},
                  {.name = "held_out_accuracy",
                   .unit = "1",
                   .text = "held-out accuracy of the weights handed over",

@@ -18,12 +18,10 @@
 #include "harness/program/offload.h"
 #include "harness/program/pass.h"
 #include "strategies/checkpointing/held.h"
-#include "strategies/checkpointing/regions.h"
+#include "strategies/checkpointing/journeys.h"
 
 namespace headroom {
 namespace {
-
-constexpr std::size_t kNever = ~std::size_t{0};
 
 struct Options {
   std::size_t prefetch;
@@ -31,54 +29,16 @@ struct Options {
 };
 
 Options read_options(const Spec& spec) {
-  const std::int64_t prefetch = spec.integer("prefetch", 1);
   const double share = spec.number("share", 1);
-  if (prefetch < 0)
-    throw InputError(
-        fmt::format("{}: prefetch counts ops and must not be negative", spec.to_string()));
   if (!(share > 0 && share <= 1))
     throw InputError(fmt::format("{}: share must be above 0 and at most 1", spec.to_string()));
-  return {.prefetch = static_cast<std::size_t>(prefetch), .share = share};
-}
-
-// Where a value that is kept for the backward pass leaves, and where it comes back.
-struct Journey {
-  ValueId value;
-  std::size_t after;   // op
-  std::size_t before;  // op
-};
-
-// Of every value that is made in the forward pass, read in the backward pass and never changed, in
-// the order they are made in.
-std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
-  const std::size_t forward = checkpointing::forward_ops(program);
-  std::vector<std::size_t> last_use(program.values.size(), kNever);
-  std::vector<std::size_t> first_read(program.values.size(), kNever);
-  std::vector<bool> stays(program.values.size());
-  for (const ValueId id : program.results) stays[id] = true;
-  std::vector<ValueId> made;
-  for (std::size_t index = 0; index < program.ops.size(); ++index) {
-    const Op& op = program.ops[index];
-    for (const ValueId id : op.mutates) stays[id] = true;
-    for (const ValueId id : op.inputs) {
-      if (id == kNoValue) continue;
-      if (index < forward) last_use[id] = index;
-      if (index >= forward) first_read[id] = std::min(first_read[id], index);
-    }
-    if (index >= forward) continue;
-    for (const ValueId id : op.outputs) last_use[id] = index;
-    made.insert(made.end(), op.outputs.begin(), op.outputs.end());
-  }
-  std::vector<Journey> result;
-  for (const ValueId id : made)
-    if (first_read[id] != kNever && !stays[id])
-      result.push_back({id, last_use[id], first_read[id] - std::min(first_read[id], prefetch)});
-  return result;
+  return {.prefetch = checkpointing::prefetch_of(spec), .share = share};
 }
 
 // Those of the first share of bytes that are away while the backward pass begins.
-std::vector<Journey> chosen(const Program& program, const Options& options) {
-  std::vector<Journey> all = journeys(program, options.prefetch);
+std::vector<checkpointing::Journey> chosen(const Program& program, const Options& options) {
+  using checkpointing::Journey;
+  const std::vector<Journey> all = checkpointing::journeys(program, options.prefetch);
   double kept = 0;
   for (const Journey& one : all)
     kept += static_cast<double>(checkpointing::plain_bytes(program.value(one.value)));
@@ -87,40 +47,14 @@ std::vector<Journey> chosen(const Program& program, const Options& options) {
   for (const Journey& one : all) {
     if (taken >= options.share * kept) break;
     taken += static_cast<double>(checkpointing::plain_bytes(program.value(one.value)));
-    if (one.before > checkpointing::forward_ops(program)) result.push_back(one);
+    if (checkpointing::is_worth_it(program, one)) result.push_back(one);
   }
   return result;
 }
 
-// Appends a copy of `value`, which becomes the copy.
-void emit_copy(Program& program, const char* kind, Phase phase, ValueId original, ValueId& value) {
-  ProgramBuilder builder(program, phase);
-  value = builder.emit_one(kind, fmt::format("{}.{}", program.value(original).name, kind), {value});
-}
-
 Program apply_offload(Program program, const Spec& spec) {
-  const std::vector<Journey> all = chosen(program, read_options(spec));
-  const std::vector<Op> ops = std::exchange(program.ops, {});
-  const std::size_t forward = static_cast<std::size_t>(std::count_if(
-      ops.begin(), ops.end(), [](const Op& op) { return op.phase == Phase::forward; }));
-  std::vector<std::vector<ValueId>> leaving(ops.size()), returning(ops.size());
-  for (const Journey& one : all) {
-    leaving[one.after].push_back(one.value);
-    returning[one.before].push_back(one.value);
-  }
-  std::vector<ValueId> now(program.values.size());  // by value: what stands for it
-  for (ValueId id = 0; id < now.size(); ++id) now[id] = id;
-  for (std::size_t index = 0; index < ops.size(); ++index) {
-    for (const ValueId id : returning[index])
-      emit_copy(program, "copy_in", ops[index].phase, id, now[id]);
-    program.ops.push_back(ops[index]);
-    if (index >= forward)
-      for (ValueId& id : program.ops.back().inputs)
-        if (id != kNoValue) id = now[id];
-    for (const ValueId id : leaving[index])
-      emit_copy(program, "copy_out", Phase::forward, id, now[id]);
-  }
-  return program;
+  const auto journeys = chosen(program, read_options(spec));
+  return checkpointing::take(std::move(program), journeys);
 }
 
 std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after) {

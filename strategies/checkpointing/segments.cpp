@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "strategies/checkpointing/journeys.h"
+
 namespace headroom::checkpointing {
 
-Program recompute_segments(Program program, std::size_t length) {
+Program recompute_segments(Program program, std::size_t length, const Spec& spec) {
   const std::vector<Unit> units = units_of(program);
   Regions regions(forward_ops(program));
   for (std::size_t first = 0; first + length < units.size(); first += length) {
@@ -13,7 +15,13 @@ Program recompute_segments(Program program, std::size_t length) {
       std::fill(regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[unit].first),
                 regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[unit].end), region);
   }
-  return recompute(std::move(program), regions);
+  return keep_where_asked(recompute(std::move(program), regions), spec);
+}
+
+std::string why_segments_not_engaged(const Spec& spec, const Program& before,
+                                     const Program& after) {
+  std::string why = why_not_engaged(spec, before, after);
+  return why.empty() ? why_not_kept_there(spec, after) : why;
 }
 
 }  // namespace headroom::checkpointing

@@ -1,11 +1,16 @@
-// Segments of equally many modules. For the files of this folder.
+// Segments of equally many modules, and what their strategies share. For the files of this folder.
 #pragma once
 
 #include "strategies/checkpointing/regions.h"
 
 namespace headroom::checkpointing {
 
-// Recomputes each segment of `length` modules but the last.
-Program recompute_segments(Program differentiated, std::size_t length);
+// Recomputes each segment of `length` modules but the last. The parameters of `spec`:
+//   keep=device  what passes between segments stays where it was made (default)
+//   keep=host    it waits in memory of the host and is copied back for its segment (DeepSpeed's
+//                cpu_checkpointing)
+//   prefetch=1   so many ops ahead
+Program recompute_segments(Program differentiated, std::size_t length, const Spec& spec);
+std::string why_segments_not_engaged(const Spec& spec, const Program& before, const Program& after);
 
 }  // namespace headroom::checkpointing

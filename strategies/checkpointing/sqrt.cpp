@@ -10,20 +10,22 @@
 namespace headroom {
 namespace {
 
-Program apply_sqrt(Program program, const Spec&) {
+Program apply_sqrt(Program program, const Spec& spec) {
   const auto units = static_cast<double>(checkpointing::units_of(program).size());
   const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(units)));
-  return checkpointing::recompute_segments(std::move(program), length);
+  return checkpointing::recompute_segments(std::move(program), length, spec);
 }
 
 const bool registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "sqrt",
-     .summary = "segments of about sqrt(modules); activations grow as the root of the depth, costs "
-                "up to one more forward pass",
-     .parameters = {},
-     .examples = {"sqrt"},
+     .summary =
+         "segments of about sqrt(modules); activations grow as the root of the depth, costs "
+         "up to one more forward pass; keep=host keeps what is between segments in memory of "
+         "the host, prefetch= ops ahead back, for two copies of it",
+     .parameters = {"keep", "prefetch"},
+     .examples = {"sqrt", "sqrt(keep=host)"},
      .apply = apply_sqrt,
-     .why_not_engaged = checkpointing::why_not_engaged});
+     .why_not_engaged = checkpointing::why_segments_not_engaged});
 
 }  // namespace
 }  // namespace headroom

@@ -1,5 +1,11 @@
 // Stochastic gradient descent with momentum: one state of the weight's size per weight, updated
-// in place. The plain choice of the ResNet papers (He et al. 2015, section 3.4).
+// in place. The plain choice of the ResNet papers (He et al. 2015, section 3.4). With loop=foreach
+// the weight decay is added into new gradients for all weights first, as in PyTorch
+// (torch/optim/sgd.py, _multi_tensor_sgd).
+#include <string>
+#include <variant>
+#include <vector>
+
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
 #include "strategies/optimizer/step.h"
@@ -7,30 +13,63 @@
 namespace headroom {
 namespace {
 
+ValueId add_velocity(ProgramBuilder& builder, ValueId weight) {
+  const Value trained = builder.program().value(weight);
+  return optimizer::add_state(builder, trained.name + ".velocity", trained.shape);
+}
+
+void emit_together(ProgramBuilder& builder, const optimizer::Trained& trained, optimizer::Loop loop,
+                   Attributes attributes) {
+  std::vector<ValueId> gradients;
+  optimizer::OperandLists decay, update;
+  for (const auto& [weight, gradient] : trained) {
+    decay.add({weight, gradient}, {});
+    gradients.push_back(gradient);
+  }
+  // Without weight decay there is nothing between gradients and weights.
+  const bool decays = std::get<double>(attributes["weight_decay"]) != 0;
+  if (loop == optimizer::Loop::foreach && decays) {
+    gradients = decay.emit(builder, "foreach_weight_decay", attributes);
+    attributes["weight_decay"] = 0.0;
+  }
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    const ValueId weight = trained[i].first;
+    update.add({weight, gradients[i], add_velocity(builder, weight)}, {0, 2});
+  }
+  update.emit(builder, "fused_sgd_momentum", attributes);
+  if (loop == optimizer::Loop::foreach) optimizer::hold_gradients(builder, trained);
+}
+
 Program apply_sgd(Program program, const Spec& spec) {
   const Attributes attributes = {{"learning_rate", spec.number("learning_rate", 0.01)},
                                  {"momentum", spec.number("momentum", 0.9)},
                                  {"weight_decay", spec.number("weight_decay", 1e-4)}};
   const auto update = [&](ProgramBuilder& builder, ValueId weight, ValueId gradient) {
-    const Value trained = builder.program().value(weight);
-    const ValueId velocity = builder.persistent(trained.name + ".velocity", trained.shape,
-                                                Role::optimizer_state, {Fill::constant, 0.0});
-    builder.emit("sgd_momentum", trained.name + ".update", {weight, gradient, velocity}, attributes,
+    const ValueId velocity = add_velocity(builder, weight);
+    const std::string name = builder.program().value(weight).name;
+    builder.emit("sgd_momentum", name + ".update", {weight, gradient, velocity}, attributes,
                  {weight, velocity});
   };
-  return optimizer::with_step(std::move(program), spec, update);
+  return optimizer::with_step(
+      std::move(program), spec, update,
+      [&](ProgramBuilder& builder, const optimizer::Trained& trained, optimizer::Loop loop) {
+        emit_together(builder, trained, loop, attributes);
+      });
 }
 
 const bool registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "sgd",
-     .summary = "SGD with momentum; one fp32 state per weight, updated in place",
-     .parameters = optimizer::parameters({"learning_rate", "momentum", "weight_decay"}),
-     .examples = {"sgd(step=in_backward)", "sgd(clip_norm=1)", "sgd(gradients=zeroed)"},
+     .summary = "SGD with momentum; one fp32 state per weight, updated in place; loop=foreach or "
+                "fused saves launches, costs all gradients at once, foreach with weight decay also "
+                "temporaries of all weights' size",
+     .parameters = optimizer::parameters({"learning_rate", "loop", "momentum", "weight_decay"}),
+     .examples = {"sgd(step=in_backward)", "sgd(clip_norm=1)", "sgd(gradients=zeroed)",
+                  "sgd(loop=foreach)", "sgd(loop=fused)"},
      .apply = apply_sgd,
      .refuses = optimizer::refusals(),
      .why_not_engaged = optimizer::why_not_engaged,
-     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients, step= and "
-               "gradients= change no number"});
+     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients, step=, loop= "
+               "and gradients= change no number"});
 
 }  // namespace
 }  // namespace headroom

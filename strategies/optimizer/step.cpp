@@ -57,7 +57,9 @@ std::vector<std::string> parameters(std::vector<std::string> own) {
   return own;
 }
 
-Program with_step(Program program, const Spec& spec, const Update& update) {
+Program with_step(Program program, const Spec& spec, const Update& update,
+                  const UpdateTogether& together) {
+  const Loop loop = loop_of(spec);
   const double largest_norm = positive(spec, "clip_norm", 1);
   if (in_backward(spec) && spec.has("clip_norm"))
     throw NotSupported(fmt::format(
@@ -68,11 +70,19 @@ Program with_step(Program program, const Spec& spec, const Update& update) {
     throw NotSupported(
         fmt::format("{}: weights that change in the backward pass free their gradients there",
                     spec.to_string()));
+  if (in_backward(spec) && loop != Loop::per_tensor)
+    throw NotSupported(
+        fmt::format("{}: an op that changes all weights waits for the last gradient, when weights "
+                    "that change in the backward pass have changed already",
+                    spec.to_string()));
   if (zeroed(spec)) program = keep_gradients(std::move(program));
   const auto gradients = program.gradients;
   ProgramBuilder builder(program, Phase::update);
   if (spec.has("clip_norm")) clip(builder, largest_norm);
-  for (const auto& [weight, gradient] : gradients) update(builder, weight, gradient);
+  if (loop == Loop::per_tensor)
+    for (const auto& [weight, gradient] : gradients) update(builder, weight, gradient);
+  else if (!gradients.empty())
+    together(builder, gradients, loop);
   if (!in_backward(spec)) return program;
   return advance(std::move(program), [](const Op& op) { return op.phase == Phase::update; });
 }
@@ -121,7 +131,7 @@ std::string why_not_engaged(const Spec& spec, const Program& before, const Progr
   if (in_backward(spec) && std::none_of(first_update, after.ops.end(), is(Phase::backward)))
     return fmt::format("optimizer={}: no weight of '{}' changes before the backward pass ends",
                        spec.to_string(), before.name);
-  return "";
+  return why_not_together(spec, after);
 }
 
 }  // namespace headroom::optimizer

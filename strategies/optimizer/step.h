@@ -15,6 +15,7 @@
 
 #include "harness/base/spec.h"
 #include "harness/program/pass.h"
+#include "strategies/optimizer/loop.h"
 
 namespace headroom::optimizer {
 
@@ -23,8 +24,9 @@ std::vector<std::string> parameters(std::vector<std::string> own);
 
 // Emits the ops that change one weight.
 using Update = std::function<void(ProgramBuilder&, ValueId weight, ValueId gradient)>;
-// Throws NotSupported for options that exclude each other.
-Program with_step(Program program, const Spec& spec, const Update& update);
+// By `together` where loop= asks for it. Throws NotSupported for options that exclude each other.
+Program with_step(Program program, const Spec& spec, const Update& update,
+                  const UpdateTogether& together = nullptr);
 
 // A state of a weight, zero before the first step.
 ValueId add_state(ProgramBuilder& builder, const std::string& name, const Shape& shape,

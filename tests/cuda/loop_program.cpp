@@ -22,6 +22,7 @@
 #include "harness/device/cuda/module/work/sigmoid_loss.h"
 #include "harness/device/cuda/module/work/softmax.h"
 #include "harness/device/cuda/module/work/update.h"
+#include "harness/device/cuda/module/work/update_lists.h"
 #include "harness/device/cuda/module/work/works.h"
 #include "harness/program/conditional.h"
 #include "tests/cuda/loop_queue.h"

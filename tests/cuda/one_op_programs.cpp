@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "harness/program/conditional.h"
 
 namespace headroom::testing {
@@ -180,6 +182,41 @@ void updates(Sizes& size, ProgramBuilder& build, DType) {
   build.emit("divide", "divide by nothing", {sum, flag}, {}, {sum});
 }
 
+// Of more weights than a launch has room for, now and then. Half of the time the flag leaves out
+// what changes.
+void update_lists(Sizes& size, ProgramBuilder& build, DType) {
+  const auto flag = build.emit_one("relu", "flag", {f32(build, "chance", {1})});
+  const auto steps = f32(build, "steps", {1});
+  const Attributes sgd = {{"learning_rate", 0.1}, {"momentum", 0.9}, {"weight_decay", 0.01}};
+  const Attributes adam = {{"learning_rate", 0.1},
+                           {"beta1", 0.9},
+                           {"beta2", 0.99},
+                           {"epsilon", 1e-3},
+                           {"weight_decay", 0.01}};
+  std::vector<Shape> shapes(static_cast<std::size_t>(size.coin() ? size(1, 5) : size(45, 110)));
+  for (Shape& shape : shapes)
+    shape = size.coin() ? Shape{size(1, 60)} : Shape{size(1, 9), size(1, 9)};
+  const auto update = [&](const std::string& kind, const Attributes& attributes,
+                          std::vector<const char*> names, std::set<std::size_t> changed) {
+    std::vector<ValueId> inputs, mutates;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      for (std::size_t place = 0; place < names.size(); ++place) {
+        inputs.push_back(f32(build, fmt::format("{}{}.{}", kind, i, names[place]), shapes[i]));
+        if (changed.contains(place)) mutates.push_back(inputs.back());
+      }
+    if (kind == "fused_adam" || kind.ends_with("roots") || kind.ends_with("weights"))
+      inputs.push_back(steps);
+    build.emit(kind, kind, inputs, attributes, mutates);
+    if (!changed.empty()) do_unless(build.program().ops.back(), flag);
+  };
+  update("fused_sgd_momentum", sgd, {"w", "g", "v"}, {0, 2});
+  update("foreach_weight_decay", sgd, {"w", "g"}, {});
+  update("fused_adam", adam, {"w", "g", "m", "square"}, {0, 2, 3});
+  update("foreach_adam_moments", adam, {"g", "m", "square"}, {1, 2});
+  update("foreach_adam_roots", adam, {"square"}, {});
+  update("foreach_adam_weights", adam, {"w", "m", "square"}, {0});
+}
+
 void adafactor(Sizes& size, ProgramBuilder& build, DType) {
   const bool factored = size.coin();
   const Shape shape = factored ? Shape{size(1, 20), size(1, 9), size(1, 9)} : Shape{size(1, 60)};
@@ -268,13 +305,21 @@ void convolution(Sizes& size, ProgramBuilder& build, DType) {
 
 std::vector<OneOp> one_op_programs() {
   return {
-      {"elementwise", true, elementwise}, {"dropout", true, dropout},
-      {"layer_norm", true, layer_norm},   {"batch_norm", true, batch_norm},
-      {"pooling", true, pooling},         {"attention_softmax", true, attention_softmax},
-      {"losses", false, losses},          {"gather", false, gather},
-      {"linear", true, linear},           {"batched_matmul", true, batched_matmul},
-      {"updates", false, updates},        {"adafactor", false, adafactor},
-      {"gradients", false, gradients},    {"masks", false, masks},
+      {"elementwise", true, elementwise},
+      {"dropout", true, dropout},
+      {"layer_norm", true, layer_norm},
+      {"batch_norm", true, batch_norm},
+      {"pooling", true, pooling},
+      {"attention_softmax", true, attention_softmax},
+      {"losses", false, losses},
+      {"gather", false, gather},
+      {"linear", true, linear},
+      {"batched_matmul", true, batched_matmul},
+      {"updates", false, updates},
+      {"update_lists", false, update_lists},
+      {"adafactor", false, adafactor},
+      {"gradients", false, gradients},
+      {"masks", false, masks},
   };
 }
 

@@ -100,7 +100,7 @@ TEST_P(EveryCheckpointing, leaves_the_same_trace_on_host_and_on_meta_event_by_ev
   const auto trace = [&](const std::string& device) {
     const std::string path = (directory.path() / "a.hrtrace").string();
     const Sample sample =
-        run_cell(cell("gpt(preset=tiny,vocabulary=500)", GetParam(), device), 5, path);
+        run_cell(cell("gpt(layers=6,preset=tiny,vocabulary=500)", GetParam(), device), 5, path);
     EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
     return read_trace(path);
   };

@@ -123,7 +123,7 @@ Cell random_cell(std::mt19937_64& random) {
   } else {
     set_axis(cell, "optimizer",
              one_of({"sgd", "adam", "adam(clip_norm=0.1)", "sgd(step=in_backward)",
-                     "sgd(gradients=zeroed)"}));
+                     "sgd(gradients=zeroed)", "adam(loop=foreach)", "sgd(loop=fused)"}));
   }
   return cell;
 }

@@ -87,7 +87,8 @@ Program step_of(const std::string& precision, const std::string& optimizer) {
 }
 
 TEST(LossScaling, computes_every_op_of_a_step_as_the_reference_does) {
-  for (const char* optimizer : {"sgd", "adam", "adafactor", "sgd(clip_norm=0.1)"}) {
+  for (const char* optimizer : {"sgd", "adam", "adafactor", "sgd(clip_norm=0.1)",
+                                "sgd(loop=foreach)", "adam(loop=foreach)", "adam(loop=fused)"}) {
     testing::judge_on_host(step_of("fp16(loss_scale=32)", optimizer));
     if (HasFatalFailure()) return;
   }
@@ -126,7 +127,8 @@ bool is_trained(const std::string& name) {
 
 TEST(LossScaling, leaves_weights_and_states_as_they_are_where_a_gradient_overflows) {
   for (const char* optimizer :
-       {"sgd", "adam", "adafactor", "adam8bit(min_8bit_size=0)", "adam(clip_norm=1)"}) {
+       {"sgd", "adam", "adafactor", "adam8bit(min_8bit_size=0)", "adam(clip_norm=1)",
+        "sgd(loop=foreach)", "sgd(loop=fused)", "adam(loop=foreach)", "adam(loop=fused)"}) {
     SCOPED_TRACE(optimizer);
     const Kept overflow = stepped("fp16(initial_scale=1e30)", optimizer);
     int compared = 0;

@@ -50,6 +50,7 @@ struct Draw {
     auto parameters = cell.optimizer.parameters();
     parameters.erase("step");
     parameters.erase("gradients");
+    parameters.erase("loop");
     Draw result{.seed = seed, .cell = {}};
     result.cell.optimizer = Spec(cell.optimizer.name(), parameters);
     return result;

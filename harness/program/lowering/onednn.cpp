@@ -13,6 +13,7 @@
 #include "harness/program/lowering.h"
 #include "harness/program/offload.h"
 #include "harness/program/onednn/library_op.h"
+#include "harness/program/update_lists.h"
 
 // Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
@@ -184,7 +185,10 @@ class Lowering {
       if (op.inputs.size() == 3) wishes.inputs[2] = plain(op.inputs[2]);
       return wishes;
     }
-    if (op.kind == "check_gradients" || op.kind == "clip_factor" || op.kind == "scale_gradient")
+    if (const OperandGroups groups = operand_groups(op.kind); groups.operands > 0)
+      return wishes_of_lists(op, groups);
+    if (op.kind == "check_gradients" || op.kind == "clip_factor" || op.kind == "hold" ||
+        op.kind == "scale_gradient")
       return wish_all(op, [&](ValueId id) { return actual(id); });
     if (op.kind == "add") {
       const bool first_is_plain = actual(op.inputs[0]) == plain(op.inputs[0]);
@@ -197,6 +201,20 @@ class Lowering {
     if (op.kind == "global_average_pool_backward") {
       const auto wanted = wish_of_readers(op.outputs[0]);
       if (wanted && onednn::read_image_layout(*wanted, image)) wishes.outputs[0] = *wanted;
+    }
+    return wishes;
+  }
+
+  // Each group as the weight lies that it is about; a result as its group.
+  Wishes wishes_of_lists(const Op& op, const OperandGroups& groups) const {
+    Wishes wishes = wish_all(op, [&](ValueId id) { return plain(id); });
+    for (std::size_t group = 0; group < groups.count(op); ++group) {
+      const std::size_t begin = group * groups.operands;
+      const ValueId first = op.inputs[begin], weight = weight_of_[first];
+      const Layout layout = actual(weight == kNoValue ? first : weight);
+      std::fill_n(wishes.inputs.begin() + static_cast<std::ptrdiff_t>(begin), groups.operands,
+                  layout);
+      if (!op.outputs.empty()) wishes.outputs[group] = layout;
     }
     return wishes;
   }

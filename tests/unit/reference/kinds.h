@@ -28,10 +28,11 @@ struct Run {
 };
 
 using Kinds = std::map<std::string, void (*)(const Run&)>;
-Kinds image_kinds();   // convolution, normalisation over a batch, pooling
-Kinds dense_kinds();   // linear layers and losses
-Kinds text_kinds();    // rows, attention, activations, dropout; and what only moves values
-Kinds update_kinds();  // what changes weights and states
+Kinds image_kinds();        // convolution, normalisation over a batch, pooling
+Kinds dense_kinds();        // linear layers and losses
+Kinds text_kinds();         // rows, attention, activations, dropout; and what only moves values
+Kinds update_kinds();       // what changes weights and states
+Kinds update_list_kinds();  // of many weights at once
 Kinds eight_bit_kinds();
 
 }  // namespace headroom::testing

@@ -15,7 +15,8 @@ namespace {
 const Kinds& every_kind() {
   static const Kinds kinds = [] {
     Kinds all = image_kinds();
-    for (const Kinds& more : {dense_kinds(), text_kinds(), update_kinds(), eight_bit_kinds()})
+    for (const Kinds& more :
+         {dense_kinds(), text_kinds(), update_kinds(), update_list_kinds(), eight_bit_kinds()})
       all.insert(more.begin(), more.end());
     return all;
   }();

@@ -6,6 +6,7 @@
 #include "harness/device/cuda/module/work/adam8bit.h"
 #include "harness/device/cuda/module/work/gradients.h"
 #include "harness/device/cuda/module/work/update.h"
+#include "harness/device/cuda/module/work/update_lists.h"
 
 namespace headroom::cuda {
 
@@ -13,6 +14,7 @@ template Works<CubQueue> accumulate_works<CubQueue>();
 template Works<CubQueue> adafactor_works<CubQueue>();
 template Works<CubQueue> adam8bit_works<CubQueue>();
 template Works<CubQueue> gradient_works<CubQueue>();
+template Works<CubQueue> update_list_works<CubQueue>();
 template Works<CubQueue> update_works<CubQueue>();
 
 }  // namespace headroom::cuda

@@ -44,6 +44,8 @@ Works<Queue> sigmoid_loss_works();
 template <typename Queue>
 Works<Queue> softmax_works();
 template <typename Queue>
+Works<Queue> update_list_works();
+template <typename Queue>
 Works<Queue> update_works();
 
 // Parts of linear layers, see own_kernel.h.
@@ -62,7 +64,7 @@ Works<Queue> every_work() {
       gradient_works<Queue>(),     hit_works<Queue>(),          layer_norm_works<Queue>(),
       lifetime_works<Queue>(),     loss_works<Queue>(),         max_pool_works<Queue>(),
       prune_works<Queue>(),        sigmoid_loss_works<Queue>(), softmax_works<Queue>(),
-      update_works<Queue>()};
+      update_list_works<Queue>(),  update_works<Queue>()};
   for (Works<Queue>& family : families) all.merge(family);
   return all;
 }

@@ -1,0 +1,120 @@
+#include "strategies/checkpointing/journeys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/base/error.h"
+#include "harness/program/offload.h"
+#include "harness/program/recomputed.h"
+#include "strategies/checkpointing/regions.h"
+
+namespace headroom::checkpointing {
+namespace {
+
+constexpr std::size_t kNever = ~std::size_t{0};
+
+// Appends a copy of `value`, which becomes the copy.
+void emit_copy(Program& program, const char* kind, Phase phase, ValueId original, ValueId& value) {
+  ProgramBuilder builder(program, phase);
+  value = builder.emit_one(kind, fmt::format("{}.{}", program.value(original).name, kind), {value});
+}
+
+bool keeps_on_host(const Spec& spec) {
+  const std::string keep = spec.text("keep", "device");
+  if (keep != "device" && keep != "host")
+    throw InputError(
+        fmt::format("{}: keep '{}' does not exist; take device or host", spec.to_string(), keep));
+  if (keep == "device" && spec.has("prefetch"))
+    throw InputError(
+        fmt::format("{}: what is kept on the device is not fetched; leave out "
+                    "prefetch, or take keep=host",
+                    spec.to_string()));
+  return keep == "host";
+}
+
+}  // namespace
+
+std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
+  const std::size_t forward = forward_ops(program);
+  std::vector<std::size_t> last_use(program.values.size(), kNever);
+  std::vector<std::size_t> first_read(program.values.size(), kNever);
+  std::vector<bool> stays(program.values.size());
+  for (const ValueId id : program.results) stays[id] = true;
+  std::vector<ValueId> made;
+  for (std::size_t index = 0; index < program.ops.size(); ++index) {
+    const Op& op = program.ops[index];
+    for (const ValueId id : op.mutates) stays[id] = true;
+    for (const ValueId id : op.inputs) {
+      if (id == kNoValue) continue;
+      if (index < forward) last_use[id] = index;
+      if (index >= forward) first_read[id] = std::min(first_read[id], index);
+    }
+    if (index >= forward) continue;
+    for (const ValueId id : op.outputs) last_use[id] = index;
+    made.insert(made.end(), op.outputs.begin(), op.outputs.end());
+  }
+  std::vector<Journey> result;
+  for (const ValueId id : made)
+    if (first_read[id] != kNever && !stays[id])
+      result.push_back({id, last_use[id], first_read[id] - std::min(first_read[id], prefetch)});
+  return result;
+}
+
+bool is_worth_it(const Program& program, const Journey& journey) {
+  return journey.before > forward_ops(program);
+}
+
+Program take(Program program, const std::vector<Journey>& journeys) {
+  const std::size_t forward = forward_ops(program);
+  const std::vector<Op> ops = std::exchange(program.ops, {});
+  std::vector<std::vector<ValueId>> leaving(ops.size()), returning(ops.size());
+  for (const Journey& one : journeys) {
+    leaving[one.after].push_back(one.value);
+    returning[one.before].push_back(one.value);
+  }
+  std::vector<ValueId> now(program.values.size());  // by value: what stands for it
+  for (ValueId id = 0; id < now.size(); ++id) now[id] = id;
+  for (std::size_t index = 0; index < ops.size(); ++index) {
+    for (const ValueId id : returning[index])
+      emit_copy(program, "copy_in", ops[index].phase, id, now[id]);
+    program.ops.push_back(ops[index]);
+    if (index >= forward)
+      for (ValueId& id : program.ops.back().inputs)
+        if (id != kNoValue) id = now[id];
+    for (const ValueId id : leaving[index])
+      emit_copy(program, "copy_out", Phase::forward, id, now[id]);
+  }
+  return program;
+}
+
+std::size_t prefetch_of(const Spec& spec) {
+  const std::int64_t prefetch = spec.integer("prefetch", 1);
+  if (prefetch < 0)
+    throw InputError(
+        fmt::format("{}: prefetch counts ops and must not be negative", spec.to_string()));
+  return static_cast<std::size_t>(prefetch);
+}
+
+Program keep_where_asked(Program program, const Spec& spec) {
+  if (!keeps_on_host(spec)) return program;
+  std::vector<bool> is_origin(program.values.size());  // something is computed again from it
+  for (const Op& op : program.ops)
+    if (is_recomputed(op))
+      for (const ValueId id : op.inputs)
+        if (id != kNoValue) is_origin[id] = true;
+  std::vector<Journey> all = journeys(program, prefetch_of(spec));
+  std::erase_if(
+      all, [&](const Journey& one) { return !is_origin[one.value] || !is_worth_it(program, one); });
+  return take(std::move(program), all);
+}
+
+std::string why_not_kept_there(const Spec& spec, const Program& after) {
+  if (!keeps_on_host(spec) || std::any_of(after.ops.begin(), after.ops.end(), is_transfer))
+    return "";
+  return fmt::format("checkpointing={}: nothing that is kept of '{}' leaves the device",
+                     spec.to_string(), after.name);
+}
+
+}  // namespace headroom::checkpointing

@@ -1,0 +1,54 @@
+// How an optimizer goes over the weights, as torch.optim's arguments `foreach` and `fused` choose.
+// For the files of this folder.
+//   loop=per_tensor  the whole rule for one weight after the other, an op for each (default)
+//   loop=foreach     each part of the rule for all weights before the next part, an op for each
+//                    part: a few launches instead of hundreds. What one part hands to the next is
+//                    held for all weights at once, "~ sizeof(params) more peak memory" (PyTorch's
+//                    documentation of torch.optim.Adam), and no gradient goes before the last part
+//                    is through: the lists of the call hold them. What is handed over, but not the
+//                    number of parts, is as in PyTorch, whose foreach passes over memory oftener.
+//   loop=fused       the whole rule for all weights in one op, which hands nothing over; it too
+//                    needs all gradients at once
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/base/spec.h"
+#include "harness/program/program.h"
+
+namespace headroom::optimizer {
+
+enum class Loop { per_tensor, foreach, fused };
+// Throws InputError for other words.
+Loop loop_of(const Spec& spec);
+
+// Weights and their gradients.
+using Trained = std::vector<std::pair<ValueId, ValueId>>;
+// Emits the ops that change all weights in few ops; not called for per_tensor.
+using UpdateTogether = std::function<void(ProgramBuilder&, const Trained&, Loop)>;
+
+// The operands of an op over many weights (harness/program/update_lists.h).
+class OperandLists {
+ public:
+  // Of one more weight; those at the places `changed` change.
+  void add(std::initializer_list<ValueId> operands, std::initializer_list<std::size_t> changed);
+  // `last` is what all weights share, or kNoValue. Returns the results.
+  std::vector<ValueId> emit(ProgramBuilder& builder, const std::string& kind,
+                            const Attributes& attributes, ValueId last = kNoValue) const;
+
+ private:
+  std::vector<ValueId> inputs_, mutates_;
+};
+
+// So that no gradient goes before this.
+void hold_gradients(ProgramBuilder& builder, const Trained& trained);
+
+// "" where the loop is per_tensor or an op of `after` changes several weights.
+std::string why_not_together(const Spec& spec, const Program& after);
+
+}  // namespace headroom::optimizer
