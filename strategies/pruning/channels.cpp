@@ -19,8 +19,11 @@ namespace headroom {
 namespace {
 
 bool is_per_channel(const Op& op) {
-  static const std::set<std::string_view> kinds = {
-      "batch_norm", "batch_norm_inference", "relu", "leaky_relu", "gelu", "tanh", "dropout"};
+  static const std::set<std::string_view> kinds = {"batch_norm", "batch_norm_inference",
+                                                   "relu",       "leaky_relu",
+                                                   "gelu",       "tanh",
+                                                   "dropout",    "sum_pool",
+                                                   "upsample"};
   return kinds.contains(op.kind);
 }
 
