@@ -36,11 +36,11 @@ void add_examples(const std::string& axis,
 std::vector<std::pair<std::string, std::string>> every_choice() {
   std::vector<std::pair<std::string, std::string>> choices = {
       {"accumulation", "micro_batches(k=2)"}};
+  add_examples<PruningStrategy>("pruning", choices);
   add_examples<CheckpointingStrategy>("checkpointing", choices);
   add_examples<ExecutionStrategy>("execution", choices);
   add_examples<OptimizerStrategy>("optimizer", choices);
   add_examples<PrecisionStrategy>("precision", choices);
-  add_examples<PruningStrategy>("pruning", choices);
   return choices;
 }
 
