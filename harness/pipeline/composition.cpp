@@ -59,6 +59,13 @@ void add_map(const Spec& spec, std::vector<Spec>& stages) {
     stages.insert(std::find_if(stages.begin(), stages.end(), collects) + 1, Spec("map"));
 }
 
+void check_outermost(const Spec& spec, const std::vector<Spec>& stages) {
+  for (std::size_t i = 1; i < stages.size(); ++i)
+    if (kind_of(stages[i]).rebuilds)
+      refuse(spec, fmt::format("'{}' builds again what stands behind it, and must come first",
+                               stages[i].name()));
+}
+
 void check_places(const Spec& spec, const std::vector<Spec>& stages) {
   const auto batch = std::find_if(stages.begin(), stages.end(), collects);
   if (std::count_if(stages.begin(), stages.end(), collects) > 1)
@@ -94,6 +101,7 @@ std::vector<Spec> pipeline_stages(const Spec& spec) {
   std::vector<Spec> stages = {Spec(spec.name(), spec.parameters())};
   stages.insert(stages.end(), spec.inner().begin(), spec.inner().end());
   check_each(stages);
+  check_outermost(spec, stages);
   add_source(spec, stages);
   if (kind_of(stages.back()).batch_source) {
     for (auto stage = stages.begin(); stage != stages.end() - 1; ++stage)

@@ -33,6 +33,8 @@ struct StageContext {
   std::uint64_t seed = 0;
   // Of the whole pipeline. Stages with threads request the stop before they join them.
   std::stop_source stop;
+  // Takes down all that stands behind the outermost stage and builds it again: for that stage.
+  std::function<std::unique_ptr<BatchStage>(std::unique_ptr<BatchStage>)> rebuild;
 };
 
 // A plug-in makes what it can make: a source of records or of batches, something over records or
@@ -52,6 +54,7 @@ struct StageKind {
   std::function<bool(const Spec&)> loads_ahead = nullptr;
   bool saves_loading = false;
   bool needs_file_order = false;
+  bool rebuilds = false;  // what stands behind it, for which it must be the outermost
   std::function<Records(const Spec&, const StageContext&)> record_source = nullptr;
   std::function<Batches(const Spec&, std::unique_ptr<BatchSource>)> batch_source = nullptr;
   std::function<Records(const Spec&, Records, const StageContext&)> over_records = nullptr;
@@ -74,6 +77,7 @@ void check_pipeline(const Spec& spec, const Workload& workload);
 // need for the one record or, where a workload hands over whole batches, the one batch in work.
 class Pipeline final : public BatchSource {
  public:
+  // The workload must outlive it.
   Pipeline(const Spec& spec, const Workload& workload, BatchSizes sizes, std::uint64_t seed);
   ~Pipeline() override;
   Pipeline(const Pipeline&) = delete;
@@ -84,17 +88,32 @@ class Pipeline final : public BatchSource {
   void restart_held_out() override;
   std::string why_not_engaged() const override;
 
-  std::vector<StageReport> reports() const;  // outermost first
-  Bytes host_bytes() const;                  // kept by all stages now
+  // Outermost first. Of a stage that was built several times: all its elements and waits, its
+  // highest peak, and the counters of the last one.
+  std::vector<StageReport> reports() const;
+  Bytes host_bytes() const;  // kept by all stages now
 
  private:
   template <typename Made>
   Made keep(Made stage);
+  std::unique_ptr<BatchStage> build();
+  std::unique_ptr<BatchStage> rebuild(std::unique_ptr<BatchStage> old);
 
+  // Of a stage that was taken down.
+  struct Past {
+    StageReport report;
+    bool engaged;
+  };
+
+  const Workload& workload_;
+  BatchSizes sizes_;
+  std::vector<Spec> specs_;                // innermost first, but for one that rebuilds
+  std::uint64_t first_batch_ = 0;          // of what stands now
   std::unique_ptr<RecordSource> records_;  // outlives the stages
   BatchSource* data_ = nullptr;            // owned by the source stage
   StageContext context_;
   std::vector<const Stage*> stages_;  // innermost first
+  std::vector<Past> past_;            // beside the first of them; empty: nothing was rebuilt
   std::unique_ptr<BatchStage> outermost_;
 };
 

@@ -28,7 +28,8 @@ constexpr std::array kFollowers = {
     Part{"add", 2},        Part{"batch_norm", 1}, Part{"causal_softmax", 1},
     Part{"dropout", 1},    Part{"gelu", 1},       Part{"global_average_pool", 1},
     Part{"layer_norm", 1}, Part{"leaky_relu", 1}, Part{"masked_softmax", 1},
-    Part{"max_pool", 1},   Part{"relu", 1},       Part{"tanh", 1}};
+    Part{"max_pool", 1},   Part{"relu", 1},       Part{"sum_pool", 1},
+    Part{"tanh", 1},       Part{"upsample", 1}};
 
 template <std::size_t kCount>
 std::size_t operands_of(const std::array<Part, kCount>& parts, std::string_view kind) {

@@ -19,8 +19,11 @@ namespace headroom {
 namespace {
 
 bool is_per_channel(const Op& op) {
-  static const std::set<std::string_view> kinds = {
-      "batch_norm", "batch_norm_inference", "relu", "leaky_relu", "gelu", "tanh", "dropout"};
+  static const std::set<std::string_view> kinds = {"batch_norm", "batch_norm_inference",
+                                                   "relu",       "leaky_relu",
+                                                   "gelu",       "tanh",
+                                                   "dropout",    "sum_pool",
+                                                   "upsample"};
   return kinds.contains(op.kind);
 }
 
@@ -94,6 +97,11 @@ Program remove_channels(Program program, const Spec& spec) {
   const double keep = spec.number("keep", 0.5);
   if (!(keep > 0 && keep < 1))
     throw InputError("channels: keep is the share of channels that stay, between 0 and 1");
+  if (!program.frozen.empty())
+    throw NotSupported(
+        "pruning=channels: '" + program.name +
+        "' uses weights that another turn of the step trains, and no turn knows which "
+        "channels the other removes; take magnitude");
   const Finder finder(program);
   std::vector<Channels> found;
   for (const Op& op : program.ops)

@@ -16,7 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const char* const kWorkloads[] = {"resnet(preset=tiny)", "bert(preset=tiny,dropout=0.1)",
-                                  "gpt(preset=tiny,dropout=0.1)", "gan(preset=tiny)"};
+                                  "gpt(preset=tiny,dropout=0.1)", "gan(preset=tiny)",
+                                  "gan(model=resnet,preset=tiny)"};
 
 class CudaCoverage : public ::testing::Test {
  protected:

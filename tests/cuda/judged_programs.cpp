@@ -16,13 +16,14 @@ std::vector<DType> types_of(const OneOp& one) {
   return {DType::f32};
 }
 
-// The lowered Programs of one training step: residual network, BERT, GPT and DCGAN at their
+// The lowered Programs of one training step: residual network, BERT, GPT and GANs at their
 // smallest.
 std::vector<Program> training_steps(const std::string& rules) {
   const std::pair<const char*, const char*> cells[] = {
       {"bert(batch=2,dropout=0.1,sequence=16,size=tiny,vocabulary=200)", "adam"},
       {"gpt(batch=2,context=16,dropout=0.1,sequence=16,size=tiny,vocabulary=200)", "adafactor"},
       {"gan(batch=2,latent=4,width=2)", "adam(clip_norm=1)"},
+      {"gan(batch=2,image=32,latent=4,model=resnet,width=1)", "adam"},
   };
   std::vector<Program> steps;
   PersistentLayouts layouts;

@@ -19,6 +19,7 @@
 #include "harness/device/cuda/module/work/loss.h"
 #include "harness/device/cuda/module/work/max_pool.h"
 #include "harness/device/cuda/module/work/prune.h"
+#include "harness/device/cuda/module/work/resample.h"
 #include "harness/device/cuda/module/work/sigmoid_loss.h"
 #include "harness/device/cuda/module/work/softmax.h"
 #include "harness/device/cuda/module/work/update.h"

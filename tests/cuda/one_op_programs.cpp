@@ -84,6 +84,15 @@ void pooling(Sizes& size, ProgramBuilder& build, DType type) {
                  {operand(build, "dz", {shape[0], shape[1]}, type)}, {{"input_shape", shape}});
 }
 
+void resampling(Sizes& size, ProgramBuilder& build, DType type) {
+  const Shape shape = {size(1, 4), size(1, 20), size(1, 9), size(1, 9)};
+  const std::int64_t factor = size(1, 4);
+  const Attributes attributes = {{"factor", factor}, {"scale", 0.7}};
+  build.emit_one("upsample", "up", {operand(build, "x", shape, type)}, attributes);
+  const Shape larger = {shape[0], shape[1], factor * shape[2], factor * shape[3]};
+  build.emit_one("sum_pool", "down", {operand(build, "z", larger, type)}, attributes);
+}
+
 void attention_softmax(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t length = size(1, 40);
   const Shape shape = {size(1, 3), size(1, 4), length, length};
@@ -320,6 +329,7 @@ std::vector<OneOp> one_op_programs() {
       {"adafactor", false, adafactor},
       {"gradients", false, gradients},
       {"masks", false, masks},
+      {"resampling", true, resampling},
   };
 }
 

@@ -141,6 +141,18 @@ TEST(BackwardRule, of_global_average_pool_is_its_derivative) {
   op.expect_the_rule_to_match("global_average_pool", {op.weight("x", {2, 3, 5, 4})});
 }
 
+TEST(BackwardRule, of_upsample_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("upsample", {op.weight("x", {2, 3, 3, 2})},
+                              {{"factor", std::int64_t{3}}, {"scale", 0.7}});
+}
+
+TEST(BackwardRule, of_sum_pool_is_its_derivative) {
+  SingleOp op;
+  op.expect_the_rule_to_match("sum_pool", {op.weight("x", {2, 3, 4, 6})},
+                              {{"factor", std::int64_t{2}}, {"scale", 0.25}});
+}
+
 TEST(BackwardRule, of_linear_is_its_derivative) {
   SingleOp op;
   op.expect_the_rule_to_match(

@@ -183,6 +183,39 @@ TEST(HostKernel, of_global_average_pool_and_its_backward_agree_with_the_referenc
   });
 }
 
+TEST(HostKernel, of_upsample_and_sum_pool_agree_with_the_reference) {
+  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+    const Shape image = shapes.image();
+    const std::int64_t factor = shapes.between(1, 3);
+    const Attributes attributes = {{"factor", factor}, {"scale", 0.7}};
+    build.emit("upsample", "up", {build.input("x", image, DType::f32)}, attributes);
+    const Shape larger = {image[0], image[1], factor * image[2], factor * image[3]};
+    build.emit("sum_pool", "down", {build.input("z", larger, DType::f32)}, attributes);
+  });
+}
+
+// Beside convolutions, which choose blocks of channels; images have another block than features.
+TEST(HostKernel, of_upsample_and_sum_pool_reads_and_writes_the_layouts_of_convolutions) {
+  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+    const Attributes same = {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}};
+    const Shape image = {shapes.between(1, 2), shapes.channels(), shapes.between(1, 4),
+                         shapes.between(1, 4)};
+    ValueId x = build.input("x", image, DType::f32);
+    const auto convolve = [&](const std::string& name) {
+      const std::int64_t inputs = build.program().value(x).shape[1];
+      const Shape shape = {shapes.channels(), inputs, 3, 3};
+      x = build.emit_one("convolution", name,
+                         {x, build.persistent(name + ".w", shape, Role::weight, {})}, same);
+    };
+    const Attributes twice = {{"factor", std::int64_t{2}}, {"scale", 0.5}};
+    convolve("first");
+    x = build.emit_one("upsample", "up", {x}, twice);
+    convolve("second");
+    x = build.emit_one("sum_pool", "down", {x}, twice);
+    convolve("third");
+  });
+}
+
 TEST(HostKernel, of_elementwise_kinds_agrees_with_the_reference_beyond_one_threads_share) {
   on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
     const Shape shape = {shapes.between(1, 40000)};

@@ -148,7 +148,7 @@ TEST(EveryShape, computes_as_the_reference_does) {
 
 // evaluate_every=100: never in so few steps.
 TEST(Evaluation, between_steps_is_a_phase_of_the_ledger_and_changes_no_loss) {
-  for (const std::string workload : {"resnet", "bert", "gpt"}) {
+  for (const std::string workload : {"resnet", "bert", "gpt", "gan"}) {
     const auto run = [&](const char* often, const char* device, const char* rules) {
       Cell asked = cell(workload + "(preset=tiny,evaluate_every=" + often + ")", device, 5);
       asked.rules = rules;

@@ -25,32 +25,52 @@ void write_noise(BatchBuffers noises, std::mt19937_64& random) {
     for (float& number : floats(noise)) number = static_cast<float>(normal(random));
 }
 
+// What a source of images with labels fills: the labels are read and not used.
+std::array<std::span<std::byte>, 2> labelled(std::span<std::byte> images,
+                                             std::span<std::int32_t> labels) {
+  return {images, std::as_writable_bytes(labels)};
+}
+
+template <typename Images>
+bool next_held_out(Images& images, std::span<std::byte> pixels, std::span<std::int32_t> labels) {
+  if (!images.next_held_out_batch(labelled(pixels, labels))) return false;
+  narrow(floats(pixels));
+  return true;
+}
+
 class ImageAndNoiseBatches final : public BatchSource {
  public:
   ImageAndNoiseBatches(std::unique_ptr<BatchSource> images, std::int64_t batch, std::uint64_t seed)
-      : images_(std::move(images)), labels_(static_cast<std::size_t>(batch)), random_(seed) {}
+      : images_(std::move(images)),
+        labels_(static_cast<std::size_t>(batch)),
+        held_out_labels_(static_cast<std::size_t>(batch)),
+        random_(seed) {}
 
   void next_training_batch(std::span<const std::span<std::byte>> inputs) override {
-    const std::array<std::span<std::byte>, 2> labelled = {
-        inputs[0], std::as_writable_bytes(std::span(labels_))};
-    images_->next_training_batch(labelled);
+    images_->next_training_batch(labelled(inputs[0], labels_));
     narrow(floats(inputs[0]));
     write_noise(inputs.subspan(1), random_);
   }
 
-  bool next_held_out_batch(std::span<const std::span<std::byte>>) override { return false; }
-  void restart_held_out() override {}
+  bool next_held_out_batch(std::span<const std::span<std::byte>> inputs) override {
+    return next_held_out(*images_, inputs[0], held_out_labels_);
+  }
+  void restart_held_out() override { images_->restart_held_out(); }
 
  private:
   std::unique_ptr<BatchSource> images_;
-  std::vector<std::int32_t> labels_;  // read and not used
+  // Read and not used. Two, as held-out batches may be asked for on another thread.
+  std::vector<std::int32_t> labels_, held_out_labels_;
   std::mt19937_64 random_;
 };
 
 class ImageAndNoiseRecords final : public RecordSource {
  public:
   ImageAndNoiseRecords(std::unique_ptr<RecordSource> images, std::int64_t batch, std::uint64_t seed)
-      : images_(std::move(images)), batch_(batch), random_(seed) {}
+      : images_(std::move(images)),
+        batch_(batch),
+        held_out_labels_(static_cast<std::size_t>(batch)),
+        random_(seed) {}
 
   std::int64_t count() const override { return images_->count(); }
   Bytes record_bytes() const override { return images_->record_bytes(); }
@@ -69,20 +89,21 @@ class ImageAndNoiseRecords final : public RecordSource {
              BatchBuffers inputs) const override {
     const std::size_t size = inputs[0].size() / static_cast<std::size_t>(batch_);
     const auto image = inputs[0].subspan(static_cast<std::size_t>(slot) * size, size);
-    std::int32_t label = 0;  // read and not used
-    const std::array<std::span<std::byte>, 2> labelled = {
-        image, std::as_writable_bytes(std::span(&label, 1))};
-    images_->place(sample, 0, labelled);
+    std::int32_t label = 0;
+    images_->place(sample, 0, labelled(image, {&label, 1}));
     narrow(floats(image));
   }
   void complete(BatchBuffers inputs) override { write_noise(inputs.subspan(1), random_); }
 
-  bool next_held_out_batch(BatchBuffers) override { return false; }
-  void restart_held_out() override {}
+  bool next_held_out_batch(BatchBuffers inputs) override {
+    return next_held_out(*images_, inputs[0], held_out_labels_);
+  }
+  void restart_held_out() override { images_->restart_held_out(); }
 
  private:
   std::unique_ptr<RecordSource> images_;
   std::int64_t batch_;
+  std::vector<std::int32_t> held_out_labels_;
   std::mt19937_64 random_;
 };
 

@@ -12,7 +12,7 @@ namespace headroom {
 
 // Inputs, all f32: images [batch, 3, size, size] in −1 … 1, noise of the discriminator's turn and
 // of the generator's (normal, any size). Images come in a seeded random order, epochs without a
-// seam.
+// seam. A held-out batch is images only.
 std::unique_ptr<BatchSource> make_image_and_noise_batches(ImageDataset dataset, std::int64_t batch,
                                                           std::int64_t image_size,
                                                           std::uint64_t seed);

@@ -66,9 +66,11 @@ Maker maker_of(const Op& op) {
       {"sigmoid_cross_entropy_backward", host::make_sigmoid_cross_entropy_backward},
       {"softmax_cross_entropy", host::make_cross_entropy},
       {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
+      {"sum_pool", host::make_sum_pool},
       {"touch", host::make_touch},
       {"two_of_four_mask", host::make_two_of_four_mask},
       {"update_statistics", host::make_update_statistics},
+      {"upsample", host::make_upsample},
   };
   if (onednn::library_role(op.kind) != onednn::LibraryRole::none) return host::make_library;
   const auto found = own_loops.find(op.kind);

@@ -196,9 +196,11 @@ class Lowering {
     }
     Wishes wishes = wish_all(op, [&](ValueId id) { return plain(id); });
     onednn::ImageLayout image;
-    if (op.kind == "global_average_pool" && onednn::read_image_layout(actual(op.inputs[0]), image))
+    const bool resamples = op.kind == "sum_pool" || op.kind == "upsample";
+    if ((resamples || op.kind == "global_average_pool") &&
+        onednn::read_image_layout(actual(op.inputs[0]), image))
       wishes.inputs[0] = actual(op.inputs[0]);
-    if (op.kind == "global_average_pool_backward") {
+    if (resamples || op.kind == "global_average_pool_backward") {
       const auto wanted = wish_of_readers(op.outputs[0]);
       if (wanted && onednn::read_image_layout(*wanted, image)) wishes.outputs[0] = *wanted;
     }

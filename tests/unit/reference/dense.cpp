@@ -81,9 +81,13 @@ void softmax_cross_entropy_backward(const Run& r) {
 void sigmoid_cross_entropy(const Run& r) {
   Tensor& loss = r.out(0);
   const double target = r.op.number("target");
-  // log σ(x) = −log(1 + e⁻ˣ), and 1 − σ(x) = σ(−x): no difference of nearly equal numbers.
+  // log σ(x) = −log(1 + e⁻ˣ), and 1 − σ(x) = σ(−x): no difference of nearly equal numbers. With
+  // the larger of 1 and eˣ taken out, nothing overflows.
+  const auto log_of_one_plus_exp = [](double x) {
+    return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+  };
   for (const double x : r.in(0))
-    loss[0] += (target * std::log1p(std::exp(-x)) + (1 - target) * std::log1p(std::exp(x))) /
+    loss[0] += (target * log_of_one_plus_exp(-x) + (1 - target) * log_of_one_plus_exp(x)) /
                static_cast<double>(r.in(0).size());
 }
 

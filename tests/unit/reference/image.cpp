@@ -190,6 +190,30 @@ void global_average_pool_backward(const Run& r) {
     dx[i] = r.in(0)[i / plane] / static_cast<double>(plane);
 }
 
+void upsample(const Run& r) {
+  Tensor& result = r.out(0);
+  const Index factor = r.op.integer("factor");
+  const Shape &x = r.shape(0), &y = r.out_shape(0);
+  for (Index n = 0; n < y[0]; ++n)
+    for (Index c = 0; c < y[1]; ++c)
+      for (Index h = 0; h < y[2]; ++h)
+        for (Index w = 0; w < y[3]; ++w)
+          at(result, y, n, c, h, w) =
+              r.op.number("scale") * at(r.in(0), x, n, c, h / factor, w / factor);
+}
+
+void sum_pool(const Run& r) {
+  Tensor& result = r.out(0);
+  const Index factor = r.op.integer("factor");
+  const Shape &x = r.shape(0), &y = r.out_shape(0);
+  for (Index n = 0; n < x[0]; ++n)
+    for (Index c = 0; c < x[1]; ++c)
+      for (Index h = 0; h < x[2]; ++h)
+        for (Index w = 0; w < x[3]; ++w)
+          at(result, y, n, c, h / factor, w / factor) +=
+              r.op.number("scale") * at(r.in(0), x, n, c, h, w);
+}
+
 }  // namespace
 
 Kinds image_kinds() {
@@ -207,8 +231,10 @@ Kinds image_kinds() {
       {"max_pool_backward", max_pool_backward},
       {"relu", relu},
       {"relu_backward", relu_backward},
+      {"sum_pool", sum_pool},
       {"transposed_convolution", transposed_convolution},
       {"update_statistics", update_statistics},
+      {"upsample", upsample},
   };
 }
 

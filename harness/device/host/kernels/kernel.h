@@ -57,6 +57,8 @@ Kernel make_touch(const Op& op, const Program& program);
 Kernel make_update_statistics(const Op& op, const Program& program);
 Kernel make_average_pool(const Op& op, const Program& program);
 Kernel make_average_pool_backward(const Op& op, const Program& program);
+Kernel make_sum_pool(const Op& op, const Program& program);
+Kernel make_upsample(const Op& op, const Program& program);
 Kernel make_cross_entropy(const Op& op, const Program& program);
 Kernel make_cross_entropy_backward(const Op& op, const Program& program);
 Kernel make_sigmoid_cross_entropy(const Op& op, const Program& program);

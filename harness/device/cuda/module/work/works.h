@@ -40,6 +40,8 @@ Works<Queue> max_pool_works();
 template <typename Queue>
 Works<Queue> prune_works();
 template <typename Queue>
+Works<Queue> resample_works();
+template <typename Queue>
 Works<Queue> sigmoid_loss_works();
 template <typename Queue>
 Works<Queue> softmax_works();
@@ -58,13 +60,13 @@ template <typename Queue>
 Works<Queue> every_work() {
   Works<Queue> all;
   std::array families = {
-      accumulate_works<Queue>(),   adafactor_works<Queue>(),    adam8bit_works<Queue>(),
-      average_pool_works<Queue>(), batch_norm_works<Queue>(),   cast_works<Queue>(),
-      dropout_works<Queue>(),      elementwise_works<Queue>(),  gather_works<Queue>(),
-      gradient_works<Queue>(),     hit_works<Queue>(),          layer_norm_works<Queue>(),
-      lifetime_works<Queue>(),     loss_works<Queue>(),         max_pool_works<Queue>(),
-      prune_works<Queue>(),        sigmoid_loss_works<Queue>(), softmax_works<Queue>(),
-      update_list_works<Queue>(),  update_works<Queue>()};
+      accumulate_works<Queue>(),   adafactor_works<Queue>(),   adam8bit_works<Queue>(),
+      average_pool_works<Queue>(), batch_norm_works<Queue>(),  cast_works<Queue>(),
+      dropout_works<Queue>(),      elementwise_works<Queue>(), gather_works<Queue>(),
+      gradient_works<Queue>(),     hit_works<Queue>(),         layer_norm_works<Queue>(),
+      lifetime_works<Queue>(),     loss_works<Queue>(),        max_pool_works<Queue>(),
+      prune_works<Queue>(),        resample_works<Queue>(),    sigmoid_loss_works<Queue>(),
+      softmax_works<Queue>(),      update_list_works<Queue>(), update_works<Queue>()};
   for (Works<Queue>& family : families) all.merge(family);
   return all;
 }
