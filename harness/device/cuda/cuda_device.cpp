@@ -45,7 +45,7 @@ Program lower_for_cudnn(Program program, PersistentLayouts& persistent) {
 const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .name = "cuda",
     .summary = "the first GPU CUDA_VISIBLE_DEVICES names; cuda(capacity=…) limits it, else it "
-               "takes what is free less 512 MiB",
+               "takes what is free less 1800 MiB",
     .default_rules = "cudnn",
     .unavailable = unavailable,
     .create = create,

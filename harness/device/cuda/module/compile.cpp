@@ -81,7 +81,7 @@ Program add_workspaces(Program dense) {
   // Kinds first: that they are missing is true on every machine.
   for (const Op& op : dense.ops) maker_of(op);
   if (const std::string reason = why_no_gpu(); !reason.empty())
-    throw InputError(
+    throw NotSupported(
         fmt::format("lowering rules cudnn ask the GPU for its workspaces: {}", reason));
   const auto context = Context::acquire();
   for (Op& op : dense.ops) {
@@ -100,13 +100,15 @@ Program add_workspaces(Program dense) {
 }
 
 std::unique_ptr<CompiledProgram> compile(const Program& lowered) {
-  auto context = Context::acquire();
-  if (lowered.rules != context->rules_identity())
+  // Parameters of the rules stand behind.
+  std::string here = rules_identity();
+  here.pop_back();
+  if (!lowered.rules.starts_with(here + ",") && lowered.rules != here + ")")
     throw InputError(
         fmt::format("device cuda runs Programs lowered under {}; this one was lowered "
                     "under '{}'",
-                    context->rules_identity(), lowered.rules));
-  return std::make_unique<CompiledCudaProgram>(lowered, std::move(context));
+                    rules_identity(), lowered.rules));
+  return std::make_unique<CompiledCudaProgram>(lowered, Context::acquire());
 }
 
 }  // namespace headroom::cuda

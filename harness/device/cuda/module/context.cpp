@@ -63,7 +63,7 @@ std::shared_ptr<Context> Context::acquire() {
   return context;
 }
 
-std::string Context::rules_identity() const {
+std::string rules_identity() {
   const std::size_t cudnn = cudnnGetVersion();      // 91900 is 9.19.0
   const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0
   return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},sm_{})", cudnn / 10000, cudnn / 100 % 100,

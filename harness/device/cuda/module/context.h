@@ -20,9 +20,6 @@ class Context {
   cudnnHandle_t cudnn() const { return cudnn_.get(); }
   cublasLtHandle_t cublas() const { return cublas_.get(); }
 
-  // "cudnn(9.19.0,cublas=13.1.0,sm_90)": what workspace sizes depend on.
-  std::string rules_identity() const;
-
  private:
   Context();
 
@@ -34,7 +31,10 @@ class Context {
 
 // Major and minor as CUDA packs them: 13000 is "13.0".
 std::string cuda_version(int packed);
-std::string library_versions();  // for people; rules_identity() is for traces
+std::string library_versions();  // for people
+// For traces: "cudnn(9.19.0,cublas=13.1.0,sm_90)", what workspace sizes depend on. Of this GPU, but
+// makes no context.
+std::string rules_identity();
 
 // Why this machine has no GPU to use and what it would need; empty when it has one. Makes no
 // context: a process that only asks takes no memory of the GPU from those that measure.

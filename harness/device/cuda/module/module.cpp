@@ -61,7 +61,7 @@ constexpr CudaModule kModule = {
     .create = [](Bytes capacity) -> std::unique_ptr<Device> {
       return std::make_unique<CudaDevice>(capacity);
     },
-    .rules_identity = [] { return Context::acquire()->rules_identity(); },
+    .rules_identity = rules_identity,
     .describe = describe,
     .start_parts = start_parts,
     .add_workspaces = add_workspaces,
