@@ -77,9 +77,8 @@ TEST_F(CudaCoverage, reaches_pruning_accumulation_and_checkpointing) {
   }
 }
 
-// Of texts: cuDNN's convolutions are asked for in f32 only.
-TEST_F(CudaCoverage, reaches_every_precision_of_texts) {
-  for (const char* workload : {kWorkloads[1], kWorkloads[2]})
+TEST_F(CudaCoverage, reaches_every_precision) {
+  for (const char* workload : kWorkloads)
     for (const Spec& precision : examples<PrecisionStrategy>()) {
       Cell cell = cell_of(workload);
       cell.precision = precision;

@@ -18,8 +18,8 @@ class Kernel {
   virtual void run(const OpBuffers& buffers) = 0;
 };
 
-// By the libraries, one file per family; own_kernel.h has the kernels of our own. Throw InputError
-// for shapes and element types that the GPU's library cannot take.
+// By the libraries, one file per family; own_kernel.h has the kernels of our own. Throw
+// NotSupported for shapes and element types that the GPU's library cannot take.
 std::unique_ptr<Kernel> make_convolution(const Context&, const Program&, const Op&);
 std::unique_ptr<Kernel> make_convolution_backward_data(const Context&, const Program&, const Op&);
 std::unique_ptr<Kernel> make_convolution_backward_weights(const Context&, const Program&,
