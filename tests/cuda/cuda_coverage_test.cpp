@@ -74,6 +74,9 @@ TEST_F(CudaCoverage, reaches_pruning_accumulation_and_checkpointing) {
     Cell accumulated = cell_of(workload);
     accumulated.accumulation = Spec::parse("micro_batches(k=2)");
     expect_covered(accumulated);
+    Cell offloading = cell_of(workload);
+    offloading.checkpointing = Spec("offload");
+    expect_covered(offloading);
   }
 }
 

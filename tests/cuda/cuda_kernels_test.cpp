@@ -14,6 +14,7 @@
 #include "harness/memory/validator.h"
 #include "harness/program/lowering.h"
 #include "harness/program/tf32.h"
+#include "harness/run/sample.h"
 #include "tests/cuda/judged_programs.h"
 
 namespace headroom {
@@ -178,6 +179,23 @@ TEST_F(CudaKernels, of_products_that_may_use_tf32_are_no_coarser) {
       }
       ASSERT_NEAR(found[at(r * columns + c)], sum, 0x1p-9 * size);
     }
+}
+
+// The copies change no bit, and neither does when they arrive.
+TEST_F(CudaKernels, of_steps_that_offload_give_the_losses_of_those_that_do_not) {
+  Cell cell{.workload = Spec::parse("resnet(batch=4,depth=18,width=8)"),
+            .device = Spec::parse("cuda(capacity=256MiB)"),
+            .allocator = Spec::parse("bfc(growth=on)"),
+            .warmup_steps = 2,
+            .measured_steps = 4};
+  const Sample plain = run_cell(cell, 7, "");
+  for (const char* strategy :
+       {"offload(prefetch=0)", "offload(prefetch=1)", "offload(prefetch=30)"}) {
+    cell.checkpointing = Spec::parse(strategy);
+    const Sample offloaded = run_cell(cell, 7, "");
+    EXPECT_EQ(offloaded.status, SampleStatus::ok) << offloaded.reason;
+    EXPECT_EQ(offloaded.loss, plain.loss) << strategy;
+  }
 }
 
 TEST_F(CudaKernels, of_convolution_refuse_padding_that_differs_between_sides) {

@@ -53,6 +53,13 @@ Context::Context() {
   require_success(cudnnSetStream(cudnn_.get(), stream_.get()), "the stream");
 }
 
+cudaStream_t Context::copies() const {
+  if (copies_ == nullptr)
+    copies_ = make_owned<cudaStreamDestroy>(cudaStreamCreateWithFlags, "to create a stream",
+                                            unsigned{cudaStreamNonBlocking});
+  return copies_.get();
+}
+
 std::shared_ptr<Context> Context::acquire() {
   static std::weak_ptr<Context> current;
   std::shared_ptr<Context> context = current.lock();

@@ -1,4 +1,5 @@
-// What every CUDA kernel of this process shares: the GPU, one stream, one handle per library.
+// What every CUDA kernel of this process shares: the GPU, one stream, one handle per library, and a
+// stream for copies where there are any beside the kernels.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,8 @@ class Context {
   static std::shared_ptr<Context> acquire();
 
   cudaStream_t stream() const { return stream_.get(); }
+  // A second one, for copies beside the kernels; made by the first who asks.
+  cudaStream_t copies() const;
   cudnnHandle_t cudnn() const { return cudnn_.get(); }
   cublasLtHandle_t cublas() const { return cublas_.get(); }
 
@@ -24,7 +27,9 @@ class Context {
   Context();
 
   // The stream comes first: it outlives the libraries that may still use it.
-  Owned<CUstream_st, cudaStreamDestroy> stream_;
+  using Stream = Owned<CUstream_st, cudaStreamDestroy>;
+  Stream stream_;
+  mutable Stream copies_;
   Owned<cudnnContext, cudnnDestroy> cudnn_;
   Owned<cublasLtContext, cublasLtDestroy> cublas_;
 };
