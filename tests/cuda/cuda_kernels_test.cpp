@@ -185,6 +185,7 @@ TEST_F(CudaKernels, of_products_that_may_use_tf32_are_no_coarser) {
 TEST_F(CudaKernels, of_steps_that_offload_give_the_losses_of_those_that_do_not) {
   Cell cell{.workload = Spec::parse("resnet(batch=4,depth=18,width=8)"),
             .device = Spec::parse("cuda(capacity=256MiB)"),
+            .rules = "cudnn",
             .allocator = Spec::parse("bfc(growth=on)"),
             .warmup_steps = 2,
             .measured_steps = 4};
