@@ -6,7 +6,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "harness/base/spec.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -22,12 +24,15 @@ struct LoweringRules {
   static constexpr std::string_view kKind = "lowering rules";
   std::string name;
   std::string summary;
+  std::vector<std::string> parameters = {};
   // Full name with library version, instruction set and thread count.
-  std::function<std::string()> identity;
+  std::function<std::string(const Spec&)> identity;
   // Fills Value::bytes and layout, inserts "reorder" ops, sets Op::workspace.
-  std::function<Program(Program, PersistentLayouts&)> lower;
+  std::function<Program(Program, PersistentLayouts&, const Spec&)> lower;
 };
 
+// `rules` as a user names them: "cudnn", "cudnn(workspace_limit=1GiB)". Throws InputError for a
+// name or a parameter that is unknown.
 Program lower(Program program, std::string_view rules, PersistentLayouts& persistent);
 
 }  // namespace headroom

@@ -35,8 +35,7 @@ const std::vector<Axis>& axes() {
   static const std::vector<Axis> list = {
       {"workload", &Cell::workload, check_plugin<WorkloadKind>},
       {"device", &Cell::device, check_device},
-      {"rules", nullptr,
-       [](const Spec& spec) { Registry<LoweringRules>::instance().find(spec.name()); }},
+      {"rules", nullptr, check_plugin<LoweringRules>},
       {"allocator", &Cell::allocator, check_allocator},
       {"execution", &Cell::execution, check_strategy<ExecutionStrategy>},
       {"pipeline", &Cell::pipeline, [](const Spec& spec) { check_pipeline(spec); }},

@@ -12,7 +12,8 @@
 //   rounded at each addition, which autocast does in convolutional networks only;
 // - gradients of weights come out of the product in f32 (oneDNN and cuDNN sum in f32 anyway):
 //   autocast rounds them to 16 bits and casts back, which costs a rounding and, for a moment, a
-//   second copy; biases stay f32;
+//   second copy; biases stay f32. On cuda those of convolutions are rounded so, too: cuDNN gives a
+//   result in its operands' type;
 // - cast_cache=off casts weights again for each op that reads them, in the backward pass too:
 //   no 16-bit copy of the weights is kept, for the price of casting twice.
 // Evaluation runs in f32 from the weights as they are kept.

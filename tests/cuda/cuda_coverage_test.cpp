@@ -75,12 +75,14 @@ TEST_F(CudaCoverage, reaches_pruning_accumulation_and_checkpointing) {
     Cell accumulated = cell_of(workload);
     accumulated.accumulation = Spec::parse("micro_batches(k=2)");
     expect_covered(accumulated);
+    Cell offloading = cell_of(workload);
+    offloading.checkpointing = Spec("offload");
+    expect_covered(offloading);
   }
 }
 
-// Of texts: cuDNN's convolutions are asked for in f32 only.
-TEST_F(CudaCoverage, reaches_every_precision_of_texts) {
-  for (const char* workload : {kWorkloads[1], kWorkloads[2]})
+TEST_F(CudaCoverage, reaches_every_precision) {
+  for (const char* workload : kWorkloads)
     for (const Spec& precision : examples<PrecisionStrategy>()) {
       Cell cell = cell_of(workload);
       cell.precision = precision;

@@ -48,6 +48,16 @@ TEST(Cuda, refuses_a_capacity_of_nothing) {
               ThrowsMessage<InputError>(HasSubstr("a capacity of 0 holds nothing")));
 }
 
+TEST(Cuda, refuses_a_parameter_that_its_rules_do_not_have) {
+  PersistentLayouts layouts;
+  EXPECT_THAT([&] { lower(one_reorder(), "cudnn(workspace=1GiB)", layouts); },
+              ThrowsMessage<InputError>(
+                  AllOf(HasSubstr("unknown parameter of cudnn"), HasSubstr("workspace_limit"))));
+  if (cuda_module().module == nullptr) GTEST_SKIP() << cuda_module().problem;
+  EXPECT_THAT([&] { lower(one_reorder(), "cudnn(workspace_limit=lots)", layouts); },
+              ThrowsMessage<InputError>(HasSubstr("'lots'")));
+}
+
 TEST(Cuda, says_what_a_machine_without_a_gpu_would_need) {
   const std::string reason = cuda().unavailable();
   if (reason.empty()) GTEST_SKIP() << "there is a CUDA GPU here";

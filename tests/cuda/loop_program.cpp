@@ -77,8 +77,8 @@ void run_gemm(const Program& program, const Op& op, const OpBuffers& buffers) {
         std::byte* from = buffers.inputs[2];
         auto* to = reinterpret_cast<std::byte*>(bias.data());
         LoopQueue queue(test_seed(), nullptr);
-        cuda::bias_cast_work<LoopQueue>(op, program)(queue,
-                                                     {.inputs = {&from, 1}, .outputs = {&to, 1}});
+        cuda::Cast<float, Result>(gemm.of_d.rows)(queue,
+                                                  {.inputs = {&from, 1}, .outputs = {&to, 1}});
       }
       naive_gemm<T, Result>(gemm, gemm.has_bias ? bias.data() : nullptr, buffers);
     });

@@ -286,23 +286,24 @@ void masks(Sizes& size, ProgramBuilder& build, DType) {
   build.emit("hold", "hold", {y});
 }
 
-void transposed_convolution(Sizes& size, ProgramBuilder& build, DType) {
+void transposed_convolution(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t pad = size(0, 1);
   const Shape w = {size(1, 9), size(1, 9), 3, 3};
   build.emit_one("transposed_convolution", "up",
-                 {f32(build, "x", {size(1, 3), w[0], size(2, 7), size(2, 7)}), f32(build, "w", w)},
+                 {operand(build, "x", {size(1, 3), w[0], size(2, 7), size(2, 7)}, type),
+                  operand(build, "w", w, type)},
                  {{"strides", Shape{2, 2}}, {"padding", Shape{pad, pad, pad, pad}}});
 }
 
-void convolution(Sizes& size, ProgramBuilder& build, DType) {
+void convolution(Sizes& size, ProgramBuilder& build, DType type) {
   const Shape x = {size(1, 3), size(1, 20), size(4, 13), size(4, 13)};
   const Shape w = {size(1, 20), x[1], size(1, 4), size(1, 4)};
   const std::int64_t high = size(0, w[2] - 1), wide = size(0, w[3] - 1);
   Attributes window = {{"strides", Shape{size(1, 2), size(1, 2)}},
                        {"padding", Shape{high, wide, high, wide}}};
-  const auto of_x = f32(build, "x", x), of_w = f32(build, "w", w);
+  const auto of_x = operand(build, "x", x, type), of_w = operand(build, "w", w, type);
   const auto y = build.emit_one("convolution", "conv", {of_x, of_w}, window);
-  const auto dy = f32(build, "dy", build.program().value(y).shape);
+  const auto dy = operand(build, "dy", build.program().value(y).shape, type);
   Attributes data = window, weights = window;
   data["input_shape"] = x;
   weights["weight_shape"] = w;
@@ -335,8 +336,8 @@ std::vector<OneOp> one_op_programs() {
 
 std::vector<OneOp> convolution_programs() {
   return {
-      {"convolution", false, convolution},
-      {"transposed_convolution", false, transposed_convolution},
+      {"convolution", true, convolution},
+      {"transposed_convolution", true, transposed_convolution},
   };
 }
 

@@ -208,9 +208,9 @@ void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double
   const double tolerance = 1e-5 * (1 + std::max(largest(wanted), largest_input));
   // And the result itself rounded to 8 or 11 bits, by half a unit or, where it is kept and read
   // again on the way, twice that.
-  const double rounding = value.dtype == DType::bf16  ? 0x1p-8
-                          : value.dtype == DType::f16 ? 0x1p-11
-                                                      : 0;
+  const DType kept =
+      rounded_.contains(op.kind) ? program_.value(op.inputs.front()).dtype : value.dtype;
+  const double rounding = kept == DType::bf16 ? 0x1p-8 : kept == DType::f16 ? 0x1p-11 : 0;
   // oneDNN adds up the windows that share a maximum in the result itself: up to 4 here, each of up
   // to the largest input, and rounded after each.
   const double windows =

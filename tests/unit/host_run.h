@@ -32,6 +32,9 @@ class HostRun {
 
   // Executes every op. Outputs and workspaces are poisoned before each.
   void run();
+  // The result of this kind may be rounded to the element type of its first operand, whichever it
+  // is then kept in.
+  void allow_rounding_of(const std::string& kind) { rounded_.insert(kind); }
   // As run(), and fails the test where an output or a changed input differs from the reference,
   // where padding is not zero, or where a kernel wrote outside its buffers.
   void run_and_judge();
@@ -59,6 +62,7 @@ class HostRun {
   Program program_;
   std::unique_ptr<CompiledProgram> compiled_;
   std::vector<Buffer> buffers_;
+  std::set<std::string> rounded_;  // kinds
 };
 
 // Lowers under onednn rules, fills inputs and persistent values afresh, runs and judges twice:

@@ -2,9 +2,12 @@
 // and reasons. All the rest is in the module, which is loaded when one of them is first used.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
+#include "harness/device/cuda/workspace_limit.h"
 #include "harness/device/device.h"
 #include "harness/program/lowering.h"
 
@@ -33,19 +36,34 @@ std::unique_ptr<Device> create(const Spec& spec) {
   return usable_module().create(capacity);
 }
 
+std::optional<Bytes> limit_of(const Spec& spec) {
+  if (!spec.has("workspace_limit")) return std::nullopt;
+  return spec.bytes("workspace_limit", 0);
+}
+
 // Layouts are plain row-major, as under dense rules; what the libraries add is workspace.
-Program lower_for_cudnn(Program program, PersistentLayouts& persistent) {
+Program lower_for_cudnn(Program program, PersistentLayouts& persistent, const Spec& spec) {
   const LoadedCudaModule& loaded = cuda_module();
+  const std::optional<Bytes> limit = limit_of(spec);
   if (loaded.module == nullptr)
     throw InputError(fmt::format("lowering rules cudnn cannot be used here: {}", loaded.problem));
   const auto& dense = Registry<LoweringRules>::instance().find("dense");
-  return loaded.module->add_workspaces(dense.lower(std::move(program), persistent));
+  Program lowered = dense.lower(std::move(program), persistent, Spec("dense"));
+  if (limit) limit_workspaces(lowered, *limit);
+  return loaded.module->add_workspaces(std::move(lowered));
+}
+
+std::string identity(const Spec& spec) {
+  std::string name = usable_module().rules_identity();
+  if (const std::optional<Bytes> limit = limit_of(spec))
+    name.insert(name.size() - 1, fmt::format(",workspace_limit={}", *limit));
+  return name;
 }
 
 const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .name = "cuda",
     .summary = "the first GPU CUDA_VISIBLE_DEVICES names; cuda(capacity=…) limits it, else it "
-               "takes what is free less 512 MiB",
+               "takes what is free less 1800 MiB",
     .default_rules = "cudnn",
     .unavailable = unavailable,
     .create = create,
@@ -53,8 +71,10 @@ const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
 
 const bool kRulesRegistered = Registry<LoweringRules>::instance().add({
     .name = "cudnn",
-    .summary = "row-major layouts, workspaces as cuDNN, cuBLAS and CUB ask for them on this GPU",
-    .identity = [] { return usable_module().rules_identity(); },
+    .summary = "row-major layouts, workspaces as cuDNN, cuBLAS and CUB ask for them on this GPU; "
+               "workspace_limit= leaves out convolution algorithms that ask for more",
+    .parameters = {"workspace_limit"},
+    .identity = identity,
     .lower = lower_for_cudnn,
 });
 

@@ -27,7 +27,8 @@ struct CudaModule {
   std::string (*unavailable)();
   // `capacity` 0 asks for what is free on the GPU less a reserve.
   std::unique_ptr<Device> (*create)(Bytes capacity);
-  // Of the rules "cudnn": library versions and the GPU's compute capability.
+  // Of the rules "cudnn" without parameters: "cudnn(library versions, the GPU's compute
+  // capability)".
   std::string (*rules_identity)();
   // What doctor shows of the GPU, the driver and the libraries, by name. Makes no context.
   std::vector<std::pair<std::string, std::string>> (*describe)();

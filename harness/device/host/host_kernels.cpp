@@ -120,7 +120,7 @@ void reorder(const onednn::Layout& from, const std::byte* source, const onednn::
 }  // namespace
 
 std::unique_ptr<CompiledProgram> compile_for_host(const Program& lowered) {
-  const std::string here = Registry<LoweringRules>::instance().find("onednn").identity();
+  const std::string here = Registry<LoweringRules>::instance().find("onednn").identity(Spec("onednn"));
   if (lowered.rules != here)
     throw InputError(
         fmt::format("the host computes under rules '{}', but program '{}' was lowered "

@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-Program lower_dense(Program program, PersistentLayouts& persistent) {
+Program lower_dense(Program program, PersistentLayouts& persistent, const Spec&) {
   for (Value& value : program.values) {
     value.bytes = static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
     value.layout.clear();
@@ -28,7 +28,7 @@ Program lower_dense(Program program, PersistentLayouts& persistent) {
 const bool registered = Registry<LoweringRules>::instance().add(
     {.name = "dense",
      .summary = "plain sizes: product of the shape, no library, no reorders, no workspaces",
-     .identity = [] { return std::string("dense"); },
+     .identity = [](const Spec&) { return std::string("dense"); },
      .lower = lower_dense});
 
 }  // namespace

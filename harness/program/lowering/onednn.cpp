@@ -336,7 +336,7 @@ class Lowering {
   std::vector<Copy> copies_;
 };
 
-std::string identity() {
+std::string identity(const Spec&) {
   const dnnl_version_t& version = *dnnl_version();
   std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
   if (isa.starts_with("cpu_isa_")) isa.remove_prefix(8);
@@ -348,7 +348,7 @@ const bool registered = Registry<LoweringRules>::instance().add(
     {.name = "onednn",
      .summary = "layouts, reorders and scratchpads of oneDNN on this machine",
      .identity = identity,
-     .lower = [](const Program& program, PersistentLayouts& persistent) {
+     .lower = [](const Program& program, PersistentLayouts& persistent, const Spec&) {
        return Lowering(program, persistent).run();
      }});
 

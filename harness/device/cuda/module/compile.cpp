@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/device/cuda/module/awaited.h"
 #include "harness/device/cuda/module/kernel.h"
 #include "harness/device/cuda/module/own_kernel.h"
 
@@ -23,6 +24,8 @@ const std::map<std::string, MakeKernel, std::less<>>& makers() {
         {"convolution", make_convolution},
         {"convolution_backward_data", make_convolution_backward_data},
         {"convolution_backward_weights", make_convolution_backward_weights},
+        {"copy_in", make_copy_in},
+        {"copy_out", make_copy_out},
         {"linear", make_matmul},
         {"linear_backward_data", make_matmul},
         {"linear_backward_weights", make_linear_backward_weights},
@@ -48,7 +51,7 @@ MakeKernel maker_of(const Op& op) {
 class CompiledCudaProgram final : public CompiledProgram {
  public:
   CompiledCudaProgram(const Program& lowered, std::shared_ptr<Context> context)
-      : context_(std::move(context)) {
+      : context_(std::move(context)), awaited_(awaited_copies(lowered)) {
     for (const Op& op : lowered.ops) {
       kernels_.push_back(maker_of(op)(*context_, lowered, op));
       const Bytes needed = kernels_.back()->workspace_bytes();
@@ -60,19 +63,24 @@ class CompiledCudaProgram final : public CompiledProgram {
   }
 
   void run(std::size_t op_index, const OpBuffers& buffers) override {
+    for (const std::size_t copy : awaited_.at(op_index))
+      require_success(cudaStreamWaitEvent(context_->stream(), kernels_.at(copy)->arrival(),
+                                          cudaEventWaitDefault),
+                      "a stream to wait");
     kernels_.at(op_index)->run(buffers);
   }
 
  private:
   std::shared_ptr<Context> context_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::vector<std::size_t>> awaited_;  // by each op
 };
 
 }  // namespace
 
 int library_int(std::int64_t dimension, const Op& op) {
   if (dimension > std::numeric_limits<int>::max())
-    throw InputError(
+    throw NotSupported(
         fmt::format("{}: a dimension of {} is more than cuDNN can count", op.name, dimension));
   return static_cast<int>(dimension);
 }
@@ -100,13 +108,15 @@ Program add_workspaces(Program dense) {
 }
 
 std::unique_ptr<CompiledProgram> compile(const Program& lowered) {
-  auto context = Context::acquire();
-  if (lowered.rules != context->rules_identity())
+  // Parameters of the rules stand behind.
+  std::string here = rules_identity();
+  here.pop_back();
+  if (!lowered.rules.starts_with(here + ",") && lowered.rules != here + ")")
     throw InputError(
         fmt::format("device cuda runs Programs lowered under {}; this one was lowered "
                     "under '{}'",
-                    context->rules_identity(), lowered.rules));
-  return std::make_unique<CompiledCudaProgram>(lowered, std::move(context));
+                    rules_identity(), lowered.rules));
+  return std::make_unique<CompiledCudaProgram>(lowered, Context::acquire());
 }
 
 }  // namespace headroom::cuda

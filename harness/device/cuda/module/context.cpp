@@ -53,6 +53,13 @@ Context::Context() {
   require_success(cudnnSetStream(cudnn_.get(), stream_.get()), "the stream");
 }
 
+cudaStream_t Context::copies() const {
+  if (copies_ == nullptr)
+    copies_ = make_owned<cudaStreamDestroy>(cudaStreamCreateWithFlags, "to create a stream",
+                                            unsigned{cudaStreamNonBlocking});
+  return copies_.get();
+}
+
 std::shared_ptr<Context> Context::acquire() {
   static std::weak_ptr<Context> current;
   std::shared_ptr<Context> context = current.lock();
@@ -63,7 +70,7 @@ std::shared_ptr<Context> Context::acquire() {
   return context;
 }
 
-std::string Context::rules_identity() const {
+std::string rules_identity() {
   const std::size_t cudnn = cudnnGetVersion();      // 91900 is 9.19.0
   const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0
   return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},sm_{})", cudnn / 10000, cudnn / 100 % 100,

@@ -1,13 +1,16 @@
 // Matrix products by cuBLASLt, which takes its workspace from the caller (cuBLAS itself allocates
-// one of its own) and adds a bias on the way. Sums in true f32, no TF32.
+// one of its own) and adds a bias on the way. Sums in true f32; TF32 where the op says so.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/module/gemm.h"
 #include "harness/device/cuda/module/kernel.h"
 #include "harness/device/cuda/module/own_kernel.h"
+#include "harness/memory/allocator.h"
+#include "harness/program/tf32.h"
 
 namespace headroom::cuda {
 namespace {
@@ -21,6 +24,12 @@ constexpr std::uint64_t kWorkspaceLimit = 32 * kMiB;
 cudaDataType_t library_type(DType dtype) {
   if (dtype == DType::bf16) return CUDA_R_16BF;
   return dtype == DType::f16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+// Of operands in 16 bits both are the same.
+cublasComputeType_t arithmetic_of(const Op& op, DType type) {
+  return type == DType::f32 && computes_in_tf32(op) ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                    : CUBLAS_COMPUTE_32F;
 }
 
 Layout describe(const GemmMatrix& matrix, DType dtype, std::int64_t batch) {
@@ -50,19 +59,23 @@ class Product final : public Kernel {
         b_(describe(gemm_.of_b, type_, gemm_.batch)),
         d_(describe(gemm_.of_d, result_type_, gemm_.batch)),
         matmul_(make_owned<cublasLtMatmulDescDestroy>(cublasLtMatmulDescCreate, "a product",
-                                                      CUBLAS_COMPUTE_32F, CUDA_R_32F)) {
+                                                      arithmetic_of(op, type_), CUDA_R_32F)) {
     set(CUBLASLT_MATMUL_DESC_TRANSA, gemm_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, gemm_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (gemm_.has_bias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      // What is not read yet, but tells the choice below how the bias will be aligned (cublasLt.h
+      // at CUBLASLT_MATMUL_DESC_BIAS_POINTER): as every block is.
+      const std::uintptr_t aligned = kBlockAlignment;
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
       // The library adds a bias of the result's own type only.
-      if (result_type_ != DType::f32) cast_bias_ = make_bias_cast(context, program, op);
+      if (result_type_ != DType::f32)
+        cast_bias_ = make_cast_kernel(context, DType::f32, result_type_, gemm_.of_d.rows);
     }
     choose(op);
-    bias_bytes_ =
-        cast_bias_ == nullptr
-            ? 0
-            : (static_cast<Bytes>(gemm_.of_d.rows) * size_of(result_type_) + 255) / 256 * 256;
+    bias_bytes_ = cast_bias_ == nullptr
+                      ? 0
+                      : align_up(static_cast<Bytes>(gemm_.of_d.rows) * size_of(result_type_), 256);
   }
 
   Bytes workspace_bytes() const override { return bias_bytes_ + chosen_.workspaceSize; }

@@ -13,8 +13,9 @@ Bytes free_bytes();
 class Context;
 
 // Left to the driver and the libraries when no capacity is asked for: they load kernels while
-// training runs.
-inline constexpr Bytes kReserve = 512 * kMiB;
+// training runs. As much as TensorFlow leaves them on GPUs since Hopper (MinSystemMemory in its
+// gpu_device.cc): a strategy that takes the whole capacity at once must not starve them.
+inline constexpr Bytes kReserve = 1800 * kMiB;
 
 class CudaMemory final : public DeviceMemory {
  public:

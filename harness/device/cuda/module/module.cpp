@@ -8,6 +8,7 @@
 #include "harness/device/cuda/module/context.h"
 #include "harness/device/cuda/module/facts.h"
 #include "harness/device/cuda/module/memory.h"
+#include "harness/device/cuda/module/pinned_memory.h"
 
 namespace headroom::cuda {
 namespace {
@@ -18,6 +19,7 @@ class CudaDevice final : public Device {
       : context_(Context::acquire()), memory_(capacity, *context_) {}
 
   DeviceMemory& memory() override { return memory_; }
+  DeviceMemory& host_memory() override { return host_memory_; }
   std::unique_ptr<CompiledProgram> compile(const Program& lowered) override {
     return cuda::compile(lowered);
   }
@@ -53,6 +55,7 @@ class CudaDevice final : public Device {
 
   std::shared_ptr<Context> context_;
   CudaMemory memory_;
+  PinnedMemory host_memory_;
 };
 
 constexpr CudaModule kModule = {
@@ -61,7 +64,7 @@ constexpr CudaModule kModule = {
     .create = [](Bytes capacity) -> std::unique_ptr<Device> {
       return std::make_unique<CudaDevice>(capacity);
     },
-    .rules_identity = [] { return Context::acquire()->rules_identity(); },
+    .rules_identity = rules_identity,
     .describe = describe,
     .start_parts = start_parts,
     .add_workspaces = add_workspaces,

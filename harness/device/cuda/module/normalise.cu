@@ -10,6 +10,5 @@ namespace headroom::cuda {
 template Works<CubQueue> layer_norm_works<CubQueue>();
 template Works<CubQueue> batch_norm_works<CubQueue>();
 template Work<CubQueue> bias_gradient_work<CubQueue>(const Op&, const Program&);
-template Work<CubQueue> bias_cast_work<CubQueue>(const Op&, const Program&);
 
 }  // namespace headroom::cuda

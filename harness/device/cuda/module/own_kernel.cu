@@ -65,9 +65,15 @@ std::unique_ptr<Kernel> make_bias_gradient(const Context& context, const Program
   return std::make_unique<OwnKernel>(context, op, bias_gradient_work<CubQueue>(op, program));
 }
 
-std::unique_ptr<Kernel> make_bias_cast(const Context& context, const Program& program,
-                                       const Op& op) {
-  return std::make_unique<OwnKernel>(context, op, bias_cast_work<CubQueue>(op, program));
+std::unique_ptr<Kernel> make_cast_kernel(const Context& context, DType from, DType to,
+                                         std::int64_t count) {
+  Program program;
+  program.values.resize(2);
+  program.values[0].dtype = from;
+  program.values[1].dtype = to;
+  for (Value& value : program.values) value.shape = {count};
+  return make_own_kernel(context, program,
+                         {.kind = "cast", .name = "cast", .inputs = {0}, .outputs = {1}});
 }
 
 cudaError_t find_kernel_code() {

@@ -11,10 +11,11 @@ std::vector<std::string_view> own_kinds();
 // `op` is of one of them; it may have a condition.
 std::unique_ptr<Kernel> make_own_kernel(const Context&, const Program&, const Op&);
 
-// Parts of linear layers: db of linear_backward_weights, and of linear the bias in the result's
-// element type, from the one input to the one output that it is run with.
+// db of linear_backward_weights.
 std::unique_ptr<Kernel> make_bias_gradient(const Context&, const Program&, const Op&);
-std::unique_ptr<Kernel> make_bias_cast(const Context&, const Program&, const Op&);
+// So many elements in another type, from the one input to the one output that it is run with. For
+// libraries that want their operands, or give their results, in a type that the op does not have.
+std::unique_ptr<Kernel> make_cast_kernel(const Context&, DType from, DType to, std::int64_t count);
 
 // Whether this GPU can run the code compiled here.
 cudaError_t find_kernel_code();

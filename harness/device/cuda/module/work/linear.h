@@ -1,7 +1,6 @@
 // What a linear layer has beside its products.
 #pragma once
 
-#include "harness/device/cuda/module/work/cast.h"
 #include "harness/device/cuda/module/work/sums.h"
 
 namespace headroom::cuda {
@@ -33,14 +32,6 @@ class BiasGradient {
 template <typename Queue>
 Work<Queue> bias_gradient_work(const Op& op, const Program& program) {
   return make_typed<BiasGradient, Queue>(op, program);
-}
-
-// The bias in the result's element type, from the one input to the one output.
-template <typename Queue>
-Work<Queue> bias_cast_work(const Op& op, const Program& program) {
-  return host::for_type_of(program.value(op.outputs[0]), [&]<typename T>(T) -> Work<Queue> {
-    return Cast<float, T>(count_of(program, op.inputs[2]));
-  });
 }
 
 }  // namespace headroom::cuda

@@ -50,11 +50,9 @@ Works<Queue> update_list_works();
 template <typename Queue>
 Works<Queue> update_works();
 
-// Parts of linear layers, see own_kernel.h.
+// A part of linear layers, see own_kernel.h.
 template <typename Queue>
 Work<Queue> bias_gradient_work(const Op& op, const Program& program);
-template <typename Queue>
-Work<Queue> bias_cast_work(const Op& op, const Program& program);
 
 template <typename Queue>
 Works<Queue> every_work() {
