@@ -31,7 +31,8 @@ class Upsample {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const T* x = elements<T>(buffers.inputs[0]);
     T* y = elements<T>(buffers.outputs[0]);
-    queue.for_each(r_.count, [=, r = r_] HEADROOM_DEVICE(Index i) {
+    const Resampling r = r_;
+    queue.for_each(r.count, [=] HEADROOM_DEVICE(Index i) {
       const Index column = i % r.width, line = i / r.width % r.height;
       const Index of_x =
           i / (r.width * r.height) * r.plane + line / r.factor * r.row + column / r.factor;
@@ -52,7 +53,8 @@ class SumPool {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const T* x = elements<T>(buffers.inputs[0]);
     T* y = elements<T>(buffers.outputs[0]);
-    queue.for_each(r_.count, [=, r = r_] HEADROOM_DEVICE(Index i) {
+    const Resampling r = r_;
+    queue.for_each(r.count, [=] HEADROOM_DEVICE(Index i) {
       const Index column = i % r.width, line = i / r.width % r.height;
       const T* first =
           x + i / (r.width * r.height) * r.plane + line * r.factor * r.row + column * r.factor;
