@@ -232,8 +232,6 @@ ExitCode replay_command(const ReplayOptions& options) {
   if (list.requests.empty())
     throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
   ReplayDevice device;
-  if (trace.header.granule_bytes > 0) device.granule = trace.header.granule_bytes;
-  if (!options.granule.empty()) device.granule = parse_bytes(options.granule, "--granule");
   device.capacity = options.capacity.empty() ? trace.header.capacity_bytes
                                              : parse_bytes(options.capacity, "--capacity");
   if (device.capacity == 0)
@@ -241,6 +239,12 @@ ExitCode replay_command(const ReplayOptions& options) {
         fmt::format("{}: does not say how much memory there was; name it, as in "
                     "--capacity 80GiB (peak of live bytes: {})",
                     options.file.string(), format_bytes(list.peak_live_bytes)));
+  if (!options.granule.empty())
+    device.granule = parse_bytes(options.granule, "--granule");
+  else if (trace.header.granule_bytes > 0)
+    device.granule = trace.header.granule_bytes;
+  else if (device.capacity < device.granule)
+    device.granule = 1;  // a memory as small as a scratchpad has no pages
   const auto points = static_cast<int>(std::clamp<std::size_t>(
       kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
       kFewestGridPoints, kGridPoints));

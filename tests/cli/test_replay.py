@@ -57,6 +57,12 @@ def test_a_recorded_cell_replayed_by_its_own_strategy_takes_what_it_took(headroo
     assert checked >= 3
 
 
+def test_a_capacity_below_a_page_is_a_memory_without_pages(headroom: Headroom) -> None:
+    (headroom.place / "scratchpad.csv").write_text("id,lower,upper,size\n1,0,2,600\n2,1,3,400\n3,2,4,600\n")
+    result = replayed(headroom, "scratchpad.csv", "--capacity", "1000", "--allocator", "malloc")
+    assert (result["granule_bytes"], result["planned_ahead"]["bytes"]) == (1, 1000)
+
+
 def test_every_strategy_is_tried_when_none_is_named(headroom: Headroom) -> None:
     history = headroom.write("history.txt", "1 a 1048576 0\n0 a 1048576 0\n")
     names = {row["allocator"] for row in replayed(headroom, history, "--capacity", "64MiB")["strategies"]}

@@ -186,7 +186,8 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
       ->expected(1);
   command->add_option("--capacity", replay->capacity, "As in 80GiB (default: what the trace says)");
   command->add_option("--granule", replay->granule,
-                      "What the device maps at once (default: what the trace says, else 2MiB)");
+                      "What the device maps at once (default: what the trace says, else 2MiB, or 1 "
+                      "on a capacity below)");
   command
       ->add_option("--plan-time", *plan_time,
                    "How long to look for a plan made with all of it known ahead")

@@ -25,6 +25,7 @@ struct State {
   std::vector<Offset> lowest, highest;   // by buffer
   std::vector<std::vector<Edge>> above;  // by buffer: what lies below it
   std::vector<bool> decided;             // by conflict
+  std::size_t edges = 0;                 // in `above`
 };
 
 class ShapedSearch {
@@ -49,6 +50,7 @@ class ShapedSearch {
 
  private:
   static constexpr std::size_t kMostConflicts = 1'000'000;
+  static constexpr std::size_t kMostHeld = std::size_t{1} << 25;  // of 16 bytes: 512 MiB
 
   // None where there are too many conflicts.
   std::optional<State> begin() {
@@ -88,10 +90,17 @@ class ShapedSearch {
     State other = state;
     put_above(state, conflict, b_above);
     put_above(other, conflict, !b_above);
-    return solve(std::move(state)) || solve(std::move(other));
+    // What there is to come back to.
+    const std::size_t held = other.edges + buffers_.size() + conflicts_.size() / 128;
+    held_ += held;
+    if (held_ > kMostHeld) gave_up_ = true;
+    const bool found = solve(std::move(state)) || solve(std::move(other));
+    held_ -= held;
+    return found;
   }
 
   static void put_above(State& state, const Conflict& conflict, bool b_above) {
+    ++state.edges;
     if (b_above)
       state.above[conflict.b].push_back({conflict.a, conflict.apart.last + 1});
     else
@@ -171,6 +180,7 @@ class ShapedSearch {
   std::vector<Conflict> conflicts_;
   std::vector<Offset> plan_;
   std::uint64_t nodes_ = 0;
+  std::size_t held_ = 0;
   bool is_possible_ = true;
   bool gave_up_ = false;
 };

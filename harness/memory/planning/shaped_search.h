@@ -14,7 +14,7 @@
 namespace headroom {
 
 // As search_plan, for any buffers. Where pairs that can collide are more than a million it gives up
-// at once.
+// at once, and where what it would have to come back to takes over 512 MiB.
 PlanSearch search_shaped_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
                               std::chrono::steady_clock::time_point deadline);
 
