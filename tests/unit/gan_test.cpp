@@ -25,12 +25,12 @@ std::vector<Program> turns(const std::string& spec) {
 
 Sample train(const std::string& workload, int steps, std::uint64_t seed,
              const std::string& device = "host(capacity=1GiB)",
-             const std::string& learning_rate = "0.0002") {
+             const std::string& optimizer = "adam(beta1=0.5,learning_rate=0.0002)") {
   const Cell cell{.workload = Spec::parse(workload),
                   .device = Spec::parse(device),
                   .rules = device.starts_with("host") ? "onednn" : "dense",
                   .allocator = Spec::parse("bfc"),
-                  .optimizer = Spec::parse("adam(beta1=0.5,learning_rate=" + learning_rate + ")"),
+                  .optimizer = Spec::parse(optimizer),
                   .warmup_steps = 1,
                   .measured_steps = steps - 1};
   return run_cell(cell, seed, "");
@@ -145,14 +145,22 @@ TEST_P(EveryGan, repeats_a_run_bit_by_bit_from_its_seed) {
 
 // One that cannot tell has a loss of 2 ln 2 at best. The best ten steps in a row, as the generator
 // hits back at times.
-TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
-  const Sample sample =
-      train("gan(batch=16,latent=16,width=8)", 60, 3, "host(capacity=1GiB)", "0.002");
+void expect_learns(const std::string& workload, const std::string& optimizer) {
+  const Sample sample = train(workload, 60, 3, "host(capacity=1GiB)", optimizer);
   ASSERT_EQ(sample.status, SampleStatus::ok) << sample.reason;
   double best = std::numeric_limits<double>::infinity();
   for (auto step = sample.loss.begin(); step + 10 <= sample.loss.end(); ++step)
     best = std::min(best, std::accumulate(step, step + 10, 0.0) / 10);
   EXPECT_LT(best, 0.9 * 2 * std::numbers::ln2);
+}
+
+TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
+  expect_learns("gan(batch=16,latent=16,width=8)", "adam(beta1=0.5,learning_rate=0.002)");
+}
+
+TEST(ResNetGan, learns_to_tell_real_images_from_generated_ones) {
+  expect_learns("gan(batch=16,image=32,latent=16,model=resnet,width=8)",
+                "adam(learning_rate=0.0005)");
 }
 
 TEST(Gan, refuses_sizes_that_do_not_exist) {

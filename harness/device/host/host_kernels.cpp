@@ -120,7 +120,8 @@ void reorder(const onednn::Layout& from, const std::byte* source, const onednn::
 }  // namespace
 
 std::unique_ptr<CompiledProgram> compile_for_host(const Program& lowered) {
-  const std::string here = Registry<LoweringRules>::instance().find("onednn").identity(Spec("onednn"));
+  const std::string here =
+      Registry<LoweringRules>::instance().find("onednn").identity(Spec("onednn"));
   if (lowered.rules != here)
     throw InputError(
         fmt::format("the host computes under rules '{}', but program '{}' was lowered "
