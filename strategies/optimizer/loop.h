@@ -3,7 +3,7 @@
 //   loop=per_tensor  the whole rule for one weight after the other, an op for each (default)
 //   loop=foreach     each part of the rule for all weights before the next part, an op for each
 //                    part: a few launches instead of hundreds. What one part hands to the next is
-//                    held for all weights at once, "~ sizeof(params) more peak memory" (PyTorch's
+//                    held for all weights at once, about their size more at the peak (so PyTorch's
 //                    documentation of torch.optim.Adam), and no gradient goes before the last part
 //                    is through: the lists of the call hold them. What is handed over, but not the
 //                    number of parts, is as in PyTorch, whose foreach passes over memory oftener.
