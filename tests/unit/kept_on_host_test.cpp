@@ -17,6 +17,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/step_counts.h"
 #include "harness/run/training_plan.h"
+#include "tests/unit/alike_layers.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
 
@@ -33,24 +34,8 @@ Program checkpointed(const Program& differentiated, const std::string& strategy)
 constexpr std::int64_t kBatch = 1024;
 constexpr Bytes kActivation = Bytes{kBatch} * 32 * 4;
 
-// Layers of a product and a nonlinearity. What passes between them is what each starts from; next
-// to it weights are small.
-Program chain(std::int64_t layers) {
-  Program program{.name = "train"};
-  ProgramBuilder build(program);
-  ValueId x = build.input("x", {kBatch, 32}, DType::f32);
-  const ValueId labels = build.input("labels", {kBatch}, DType::s32);
-  for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string name = "layer." + std::to_string(i);
-    const ValueId weight = build.persistent(name + ".weight", {32, 32}, Role::weight, {});
-    const ValueId bias = build.persistent(name + ".bias", {32}, Role::weight, {});
-    x = build.emit_one("linear", name + ".linear", {x, weight, bias});
-    x = build.emit_one("gelu", name + ".gelu", {x});
-  }
-  program.loss = build.emit("softmax_cross_entropy", "loss", {x, labels})[0];
-  program.results = {program.loss};
-  return program;
-}
+// What passes between layers is what each starts from; next to it weights are small.
+Program chain(std::int64_t layers) { return alike_layers(layers, kBatch, 32); }
 
 Program lowered(Program program) {
   PersistentLayouts layouts;

@@ -18,6 +18,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/step_counts.h"
 #include "harness/run/trainer.h"
+#include "tests/unit/alike_layers.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
 
@@ -39,22 +40,7 @@ class Layers final : public Workload {
   static constexpr Bytes kActivation = Bytes{8} * 16 * 4;
   explicit Layers(std::int64_t layers) : layers_(layers) {}
 
-  Program training_forward() const override {
-    Program program{.name = "train"};
-    ProgramBuilder build(program);
-    ValueId x = build.input("x", {8, 16}, DType::f32);
-    const ValueId labels = build.input("labels", {8}, DType::s32);
-    for (std::int64_t i = 0; i < layers_; ++i) {
-      const std::string name = "layer." + std::to_string(i);
-      const ValueId weight = build.persistent(name + ".weight", {16, 16}, Role::weight, {});
-      const ValueId bias = build.persistent(name + ".bias", {16}, Role::weight, {});
-      x = build.emit_one("linear", name + ".linear", {x, weight, bias});
-      x = build.emit_one("gelu", name + ".gelu", {x});
-    }
-    program.loss = build.emit("softmax_cross_entropy", "loss", {x, labels})[0];
-    program.results = {program.loss};
-    return program;
-  }
+  Program training_forward() const override { return alike_layers(layers_, 8, 16); }
   std::optional<Program> evaluation() const override { return std::nullopt; }
   std::int64_t batch_size() const override { return 8; }
   std::unique_ptr<BatchSource> open_data(std::uint64_t) const override { return nullptr; }

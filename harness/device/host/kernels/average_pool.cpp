@@ -1,26 +1,11 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "harness/base/error.h"
 #include "harness/device/host/kernels/element.h"
+#include "harness/device/host/kernels/images.h"
 #include "harness/device/host/kernels/kernel.h"
-#include "harness/program/onednn/layout.h"
 
 namespace headroom::host {
 namespace {
-
-using onednn::ImageLayout;
-
-constexpr std::int64_t kLargestBlock = 64;
-
-ImageLayout image_layout(const Op& op, const Value& value) {
-  ImageLayout image;
-  if (!onednn::read_image_layout(onednn::layout_of(value), image) || image.block > kLargestBlock)
-    throw Error(fmt::format("{} ({}): '{}' has a layout this kernel cannot read", op.name, op.kind,
-                            value.name));
-  return image;
-}
 
 // Sums, in one block of one image, the pixels of each channel; `sums` holds image.block floats.
 template <typename T>
