@@ -33,16 +33,23 @@ def pilot(headroom: Headroom) -> Path:
 
 
 def put_times(run: Path, spread: float, effect: float) -> None:
-    """The pilot alone, with these step times and no machine probes."""
+    """The pilot alone, with these step times, on a machine that nothing disturbed."""
     recorded = [sample for sample in samples(run) if sample["block"] < 10]
     with (run / "samples.jsonl").open("w") as file:
         for sample in recorded:
             factor = random.uniform(1 - spread, 1 + spread) * (effect if sample["arm"] == "malloc" else 1)
             sample["step_time_ns"] = [int(1e8 * factor)] * len(sample["step_time_ns"])
-            file.write(json.dumps(sample | {"probe": None}) + "\n")
+            file.write(json.dumps(sample | {"probe": None, "cpu_wait_ns": 0}) + "\n")
     info = run_info(run)
     info["additions"] = []
     (run / "run.json").write_text(json.dumps(info))
+
+
+def stages(run: Path) -> list[tuple[int, int]]:
+    """(first block, blocks) of what was added for the noise of the pilot. For blocks that this
+    machine disturbed others may have been added."""
+    additions = [each for each in run_info(run)["additions"] if each["reason"] == "dispersion"]
+    return [(each["first_block"], each["blocks"]) for each in additions]
 
 
 def test_a_noisy_pilot_gets_more_pairs_once_up_to_the_cap(headroom: Headroom, pilot: Path) -> None:
@@ -51,11 +58,10 @@ def test_a_noisy_pilot_gets_more_pairs_once_up_to_the_cap(headroom: Headroom, pi
     assert outcome.code == 0, outcome.errors
     assert "the pilot of 10 pairs" in outcome.errors
     assert "the cap is 11: 1 more" in outcome.errors
-    assert {sample["block"] for sample in samples(pilot)} == set(range(11))
-    (addition,) = run_info(pilot)["additions"]
-    assert (addition["reason"], addition["first_block"], addition["blocks"]) == ("dispersion", 10, 1)
+    assert {sample["block"] for sample in samples(pilot)} >= set(range(11))
+    assert stages(pilot) == [(10, 1)]
     assert headroom("run", "--resume", str(pilot), "--samples-only").code == 0
-    assert len(samples(pilot)) == 22
+    assert stages(pilot) == [(10, 1)]
 
 
 def test_a_quiet_pilot_gets_none_however_large_the_effect(headroom: Headroom, pilot: Path) -> None:
