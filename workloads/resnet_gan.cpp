@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "workloads/gan_model.h"
@@ -28,22 +29,24 @@ const Plan& plan_of(std::int64_t image) {
   return image == 32 ? cifar : imagenet;
 }
 
-// Glorot and Bengio 2010, times √2 before a relu.
+// Starts as Glorot and Bengio 2010 say, times `gain`: √2 within blocks, but for their shortcuts.
 ValueId convolution(GanLayers& layers, const std::string& name, ValueId x, std::int64_t outputs,
-                    std::int64_t kernel) {
+                    std::int64_t kernel, double gain) {
   const auto fans = static_cast<double>((layers.shape(x)[1] + outputs) * kernel * kernel);
   return layers.convolution(name, x, outputs, {.size = kernel, .padding = kernel / 2},
-                            std::sqrt((kernel == 1 ? 2 : 4) / fans));
+                            gain * std::sqrt(2 / fans));
 }
 
 ValueId generator_block(GanLayers& layers, const std::string& name, ValueId x,
                         std::int64_t channels) {
   ValueId y = layers.relu(name + ".relu1", layers.batch_norm(name + ".norm1", x));
-  y = convolution(layers, name + ".conv1", layers.upsample(name + ".upsample", y, 2), channels, 3);
+  y = convolution(layers, name + ".conv1", layers.upsample(name + ".upsample", y, 2), channels, 3,
+                  std::numbers::sqrt2);
   y = layers.relu(name + ".relu2", layers.batch_norm(name + ".norm2", y));
-  y = convolution(layers, name + ".conv2", y, channels, 3);
-  const ValueId shortcut = convolution(
-      layers, name + ".shortcut", layers.upsample(name + ".shortcut.upsample", x, 2), channels, 1);
+  y = convolution(layers, name + ".conv2", y, channels, 3, std::numbers::sqrt2);
+  const ValueId shortcut =
+      convolution(layers, name + ".shortcut", layers.upsample(name + ".shortcut.upsample", x, 2),
+                  channels, 1, 1);
   return layers.emit("add", name + ".add", {y, shortcut});
 }
 
@@ -58,7 +61,7 @@ ValueId generate(GanLayers& layers, const GanSize& size, ValueId noise) {
     x = generator_block(layers, fmt::format("generator.{}", i), x, plan.generator[i] * size.width);
   const std::string last = fmt::format("generator.{}", plan.generator.size());
   x = layers.relu(last + ".relu", layers.batch_norm(last + ".norm", x));
-  return layers.emit("tanh", last + ".tanh", {convolution(layers, last, x, 3, 3)});
+  return layers.emit("tanh", last + ".tanh", {convolution(layers, last, x, 3, 3, 1)});
 }
 
 ValueId halve(GanLayers& layers, const std::string& name, ValueId x) {
@@ -68,10 +71,11 @@ ValueId halve(GanLayers& layers, const std::string& name, ValueId x) {
 // What it reads are images: no relu before them, and few enough channels to halve them first.
 ValueId first_discriminator_block(GanLayers& layers, const std::string& name, ValueId images,
                                   std::int64_t channels) {
-  ValueId y = convolution(layers, name + ".conv1", images, channels, 3);
-  y = convolution(layers, name + ".conv2", layers.relu(name + ".relu", y), channels, 3);
+  ValueId y = convolution(layers, name + ".conv1", images, channels, 3, std::numbers::sqrt2);
+  y = convolution(layers, name + ".conv2", layers.relu(name + ".relu", y), channels, 3,
+                  std::numbers::sqrt2);
   const ValueId shortcut = convolution(layers, name + ".shortcut",
-                                       halve(layers, name + ".shortcut", images), channels, 1);
+                                       halve(layers, name + ".shortcut", images), channels, 1, 1);
   return layers.emit("add", name + ".add", {halve(layers, name, y), shortcut});
 }
 
@@ -80,11 +84,13 @@ enum class Side : std::uint8_t { kept, halved };
 ValueId discriminator_block(GanLayers& layers, const std::string& name, ValueId x,
                             std::int64_t channels, Side side) {
   const std::int64_t inner = layers.shape(x)[1];
-  ValueId y = convolution(layers, name + ".conv1", layers.relu(name + ".relu1", x), inner, 3);
-  y = convolution(layers, name + ".conv2", layers.relu(name + ".relu2", y), channels, 3);
+  ValueId y = convolution(layers, name + ".conv1", layers.relu(name + ".relu1", x), inner, 3,
+                          std::numbers::sqrt2);
+  y = convolution(layers, name + ".conv2", layers.relu(name + ".relu2", y), channels, 3,
+                  std::numbers::sqrt2);
   ValueId shortcut = x;
   if (side == Side::halved || inner != channels)
-    shortcut = convolution(layers, name + ".shortcut", shortcut, channels, 1);
+    shortcut = convolution(layers, name + ".shortcut", shortcut, channels, 1, 1);
   if (side == Side::halved) {
     y = halve(layers, name, y);
     shortcut = halve(layers, name + ".shortcut", shortcut);
@@ -103,7 +109,7 @@ ValueId discriminate(GanLayers& layers, const GanSize& size, ValueId images) {
   const std::string last = fmt::format("discriminator.{}", plan.discriminator.size());
   x = layers.relu(last + ".relu", x);
   x = layers.sum_pool(last + ".sum", x, layers.shape(x)[2], 1);
-  return convolution(layers, last, x, 1, 1);
+  return convolution(layers, last, x, 1, 1, 1);
 }
 
 }  // namespace
