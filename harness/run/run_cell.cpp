@@ -92,7 +92,7 @@ void take_steps(const Cell& cell, const Device& device, DriverWatch& driver, Tra
   ProcessWatch watch(sample.process);
   watch.before_first_step();
   driver.before_first_step(device);
-  const auto waited_before = cpu_wait_ns();
+  const std::optional<CoreTimes> cores_before = core_times();
   HeapCounters heap_before{};
   for (int step = 1; step <= steps; ++step) {
     if (step == cell.warmup_steps + 1) {
@@ -117,8 +117,8 @@ void take_steps(const Cell& cell, const Device& device, DriverWatch& driver, Tra
     sample.pipeline.stages = pipeline->reports();
   }
   const HeapCounters heap_after = heap_counters();
-  if (const auto waited = cpu_wait_ns(); pipeline != nullptr && waited && waited_before)
-    sample.cpu_wait_ns = waited.value_or(0) - waited_before.value_or(0);
+  if (const auto cores = core_times(); pipeline != nullptr && cores && cores_before)
+    sample.cpu_wait_ns = waited_for_others_ns(*cores_before, *cores);
   sample.witness = {
       .available = heap_witness_available(),
       .heap_live_bytes = heap_before.live_bytes,

@@ -100,7 +100,7 @@ struct Sample {
   std::optional<OutOfMemoryReport> oom;
   double probe_before_gflops = 0;  // machine probe around the sample; 0 on meta
   double probe_after_gflops = 0;
-  // Of all threads during the steps: ready to run while something else had the core. Absent where
+  // Of all threads during the steps: ready to run while another process had the core. Absent where
   // the kernel does not count it and on devices that compute nothing.
   std::optional<std::uint64_t> cpu_wait_ns;
   RecordingCost recording;

@@ -2,13 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
 #include <vector>
 
-#include "harness/run/contention.h"
-#include "harness/run/probe.h"
 #include "tests/unit/synthetic_samples.h"
 
 namespace headroom {
@@ -70,28 +65,6 @@ TEST(RecordingCost, is_nothing_where_no_sample_trained) {
   Sample counted = recorded(10, 1000);
   counted.cell.device = Spec::parse("meta(capacity=1GiB)");
   EXPECT_FALSE(summarize_recording({failed, counted}));
-}
-
-// More threads than cores, all busy, until the waiting is counted.
-TEST(CpuWait, grows_where_threads_share_cores) {
-  const auto before = cpu_wait_ns();
-  if (!before) GTEST_SKIP() << "this kernel does not count how long threads wait for a core";
-  std::atomic<bool> over = false;
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 2 * usable_cores(); ++i)
-    threads.emplace_back([&over] {
-      while (!over) {
-      }
-    });
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-  constexpr std::uint64_t kWanted = 20'000'000;
-  std::uint64_t waited = 0;
-  while (waited < kWanted && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    waited = cpu_wait_ns().value_or(*before) - *before;
-  }
-  over = true;
-  EXPECT_GE(waited, kWanted);
 }
 
 }  // namespace
