@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "harness/base/error.h"
 #include "harness/memory/allocator.h"
 #include "harness/memory/planning/search.h"
@@ -27,15 +29,30 @@ PlanningProblem planning_problem(const History& history, const RequestList& list
   }
 }
 
-Foresight look_ahead(const PlanningProblem& problem, std::chrono::seconds time) {
-  const auto begin = std::chrono::steady_clock::now();
-  const Offsets plan = plan_low(problem.buffers, begin + time);
-  const Bytes bytes = makespan(problem.buffers, plan);
-  if (const auto wrong = plan_violations(problem.buffers, plan, bytes); !wrong.empty())
+Foresight look_ahead(const PlanningProblem& problem, Bytes capacity, std::chrono::seconds time) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kPatience = 10;
+  const auto begin = Clock::now();
+  Offsets plan = plan_low(problem.buffers, begin + time);
+  Foresight result;
+  if (makespan(problem.buffers, plan) <= capacity) {
+    result.fit = Foresight::Fit::yes;
+  } else if (problem.least > capacity) {
+    result.fit = Foresight::Fit::no;
+  } else if (problem.buffers.size() <= kMostToSearch) {
+    PlanSearch search = search_plan(problem.buffers, capacity, Clock::now() + kPatience * time);
+    if (search.outcome == PlanSearch::Outcome::found) {
+      result.fit = Foresight::Fit::yes;
+      plan = std::move(search.offsets);
+    } else if (search.outcome == PlanSearch::Outcome::infeasible) {
+      result.fit = Foresight::Fit::no;
+    }
+  }
+  result.bytes = makespan(problem.buffers, plan);
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (const auto wrong = plan_violations(problem.buffers, plan, result.bytes); !wrong.empty())
     throw Error("the plan is not sound: " + wrong.front());
-  return {
-      .bytes = bytes,
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  return result;
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
@@ -23,11 +24,14 @@ PlanningProblem planning_problem(const History& history, const RequestList& list
                                  const std::filesystem::path& file);
 
 struct Foresight {
+  enum class Fit : std::uint8_t { yes, no, unknown };
   Bytes bytes = 0;
   double seconds = 0;
+  Fit fit = Fit::unknown;  // into the capacity; no: it is proven that no plan does
 };
 
-// The lowest plan found in that time, validated.
-Foresight look_ahead(const PlanningProblem& problem, std::chrono::seconds time);
+// The lowest plan found in that time, validated. While none fits into a capacity that one might fit
+// into, the search for it goes on up to ten times as long.
+Foresight look_ahead(const PlanningProblem& problem, Bytes capacity, std::chrono::seconds time);
 
 }  // namespace headroom

@@ -174,6 +174,11 @@ Json to_json(const Row& row) {
   return json;
 }
 
+Json fits(Foresight::Fit fit) {
+  if (fit == Foresight::Fit::unknown) return nullptr;
+  return fit == Foresight::Fit::yes;
+}
+
 void print_table(const RequestList& list, const Trace& trace, const fs::path& file,
                  const ReplayDevice& device, const std::vector<Row>& rows,
                  const PlanningProblem& problem, const Foresight& foresight) {
@@ -213,6 +218,11 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
                   static_cast<double>(std::max<Bytes>(1, problem.least)) -
               1),
       foresight.seconds);
+  if (foresight.fit == Foresight::Fit::no)
+    fmt::print("No plan fits into {}: that is proven.\n", format_bytes(device.capacity));
+  if (foresight.fit == Foresight::Fit::unknown)
+    fmt::print("None was found that fits into {}; one might (--plan-time).\n",
+               format_bytes(device.capacity));
   print_failures(rows);
   print_counterfactual(rows);
 }
@@ -251,7 +261,7 @@ ExitCode replay_command(const ReplayOptions& options) {
   const PlanningProblem problem = planning_problem(history, list, options.file);
   std::vector<Row> rows;
   for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
-  const Foresight foresight = look_ahead(problem, options.plan_time);
+  const Foresight foresight = look_ahead(problem, device.capacity, options.plan_time);
   if (!options.json) {
     print_table(list, trace, options.file, device, rows, problem, foresight);
     return ExitCode::ok;
@@ -265,6 +275,7 @@ ExitCode replay_command(const ReplayOptions& options) {
                {"granule_bytes", device.granule},
                {"planned_ahead",
                 {{"bytes", foresight.bytes},
+                 {"fits", fits(foresight.fit)},
                  {"lower_bound_bytes", problem.least},
                  {"alignment_bytes", problem.alignment},
                  {"seconds", foresight.seconds}}},

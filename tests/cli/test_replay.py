@@ -200,6 +200,19 @@ def test_a_planning_problem_is_planned_as_it_asks(headroom: Headroom, text: str,
         assert headroom("export", problem, "--to", "headroom", "-o", "problem.hrtrace").code == 0
 
 
+@pytest.mark.parametrize(("capacity", "fits", "said"), [
+    ("3", True, ""),
+    ("2", False, "No plan fits into 2 B: that is proven."),  # the lower bound alone would let it
+    ("1", False, "No plan fits into 1 B: that is proven."),
+])
+def test_replay_says_whether_any_plan_fits(headroom: Headroom, capacity: str, fits: bool, said: str) -> None:
+    problem = headroom.write("problem.csv", "id,lower,upper,size,alignment\na,0,2,1,2\nb,0,2,1,2\n")
+    asked = (problem, "--capacity", capacity, "--allocator", "malloc")
+    assert replayed(headroom, *asked)["planned_ahead"]["fits"] is fits
+    text = headroom("replay", *asked).output
+    assert (said in text) if said else ("No plan fits" not in text)
+
+
 def refused(outcome: Outcome, *words: str) -> None:
     assert outcome.code == 2
     assert all(word in outcome.errors for word in words), outcome.errors

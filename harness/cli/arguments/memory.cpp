@@ -189,8 +189,10 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
                       "What the device maps at once (default: what the trace says, else 2MiB, or 1 "
                       "on a capacity below)");
   command
-      ->add_option("--plan-time", *plan_time,
-                   "How long to look for a plan made with all of it known ahead")
+      ->add_option(
+          "--plan-time", *plan_time,
+          "How long to look for a plan made with all of it known ahead; up to ten times as "
+          "long while none is found that fits into the capacity")
       ->capture_default_str();
   command->add_flag("--json", replay->json, "For programs");
   return {.parser = command, .command = [replay, plan_time]() -> Command {

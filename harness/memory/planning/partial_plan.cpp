@@ -17,9 +17,11 @@ bool are_twins(const PlanInstance& instance, PlanIndex a, PlanIndex b) {
 
 }  // namespace
 
-PartialPlan::PartialPlan(const PlanInstance& instance, Bytes capacity)
+PartialPlan::PartialPlan(const PlanInstance& instance, Bytes capacity,
+                         std::vector<std::uint64_t>& failures)
     : instance_(instance),
       capacity_(capacity),
+      failures_(failures),
       twin_(instance.buffers(), kNone),
       fixed_neighbours_(instance.buffers()),
       offset_(instance.buffers()),
@@ -134,7 +136,9 @@ bool PartialPlan::raise_beyond_fixed(PlanIndex buffer) {
     if (bound_[buffer] < top && bound_[buffer] + size > *instance_.fixed[j])
       return raise(buffer, top);
   }
-  return bound_[buffer] + size <= capacity_;
+  if (bound_[buffer] + size <= capacity_) return true;
+  ++failures_[buffer];
+  return false;
 }
 
 void PartialPlan::look_again(PlanIndex buffer) {
@@ -180,7 +184,11 @@ bool PartialPlan::conclude_in(PlanIndex section) {
     lowest = std::min(lowest, bound_[i]);
     lowest_top = std::min(lowest_top, bound_[i] + instance_.size[i]);
   }
-  if (can_be_first == 0) return false;
+  if (can_be_first == 0) {
+    for (const PlanIndex i : instance_.members[section])
+      if (!placed_[i]) ++failures_[i];
+    return false;
+  }
   lowest_top_[section] = lowest_top;
   ways_[section] = can_be_first + (lowest < highest_first ? 1 : 0);
   if (cannot == 0) return true;

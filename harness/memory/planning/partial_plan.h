@@ -15,7 +15,8 @@ namespace headroom {
 
 class PartialPlan {
  public:
-  PartialPlan(const PlanInstance& instance, Bytes capacity);
+  // `failures`: how often each buffer was among those that found no room; counted on.
+  PartialPlan(const PlanInstance& instance, Bytes capacity, std::vector<std::uint64_t>& failures);
 
   // Each draws conclusions; false when what is left cannot fit, to be taken back.
   bool start();
@@ -52,6 +53,7 @@ class PartialPlan {
 
   const PlanInstance& instance_;
   const Bytes capacity_;
+  std::vector<std::uint64_t>& failures_;
   std::vector<PlanIndex> twin_;  // the one before it of the same life, size and alignment
   std::vector<std::vector<PlanIndex>> fixed_neighbours_;
   std::vector<Bytes> offset_;

@@ -21,7 +21,7 @@ using Index = PlanIndex;
 constexpr Index kAnyWays = std::numeric_limits<Index>::max();
 
 // How buffers are chosen: those first whose sections leave the fewest ways to go on, counted up to
-// `most_ways`, of them the lowest, of them by `rank`.
+// `most_ways`, of them the lowest, of them those most often without room, of them by `rank`.
 struct Preference {
   std::vector<Index> rank;
   Index most_ways;
@@ -30,10 +30,11 @@ struct Preference {
 class Search {
  public:
   Search(const PlanInstance& instance, Preference preference, Bytes capacity,
-         std::uint64_t node_limit, Clock::time_point deadline)
+         std::vector<std::uint64_t>& failures, std::uint64_t node_limit, Clock::time_point deadline)
       : instance_(instance),
         preference_(std::move(preference)),
-        plan_(instance, capacity),
+        failures_(failures),
+        plan_(instance, capacity, failures),
         node_limit_(node_limit),
         deadline_(deadline) {}
 
@@ -96,11 +97,11 @@ class Search {
   // those still unplaced can be next.
   std::optional<Index> choose(const std::vector<Index>& part) const {
     std::optional<Index> best;
-    std::tuple<Index, Bytes, Index> best_key;
+    std::tuple<Index, Bytes, std::uint64_t, Index> best_key;
     for (const Index i : part) {
       if (!plan_.can_be_next(i)) continue;
       const Index ways = std::min(plan_.fewest_ways(i), preference_.most_ways);
-      const auto key = std::tuple(ways, plan_.offset(i), preference_.rank[i]);
+      const auto key = std::tuple(ways, plan_.offset(i), ~failures_[i], preference_.rank[i]);
       if (best && key >= best_key) continue;
       best = i;
       best_key = key;
@@ -110,6 +111,7 @@ class Search {
 
   const PlanInstance& instance_;
   const Preference preference_;
+  const std::vector<std::uint64_t>& failures_;
   PartialPlan plan_;
   const std::uint64_t node_limit_;
   const Clock::time_point deadline_;
@@ -144,12 +146,13 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
     if (is_ever_in_use(buffers[i])) chosen.push_back(i);
   const PlanInstance instance = make_instance(buffers, chosen);
   PlanSearch result;
+  std::vector<std::uint64_t> failures(instance.buffers());  // of all searches: they learn
   std::uint64_t limit = 500;
   for (std::uint32_t round = 0;; ++round) {
     for (const RankOrder order : kRankOrders) {
       const std::vector<Index> rank = ranks(instance, order, round);
       for (const Index most_ways : {kAnyWays, Index{3}}) {
-        Search search(instance, {rank, most_ways}, capacity, limit, deadline);
+        Search search(instance, {rank, most_ways}, capacity, failures, limit, deadline);
         result.outcome = search.run();
         result.nodes += search.nodes();
         if (result.outcome == PlanSearch::Outcome::found) {
@@ -167,9 +170,6 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
 }
 
 Offsets plan_low(const std::vector<PlanBuffer>& buffers, Clock::time_point deadline) {
-  // Beyond this, what search keeps of every section would not fit into memory, and greedy plans
-  // are near the bound anyway.
-  constexpr std::size_t kMostToSearch = 5000;
   Offsets best = plan_greedily(buffers);
   if (buffers.size() > kMostToSearch) return best;
   const Bytes bound = least_bytes(buffers);
