@@ -15,7 +15,7 @@ namespace headroom {
 namespace {
 
 // base and large: the paper's; tiny and mini: Turc et al. 2019, "Well-Read Students Learn Better".
-const TextModelSizes& sizes() {
+const TextModelSizes& bert_sizes() {
   static const TextModelSizes table = {{"tiny", {2, 128, 2}},
                                        {"mini", {4, 256, 4}},
                                        {"base", {12, 768, 12}},
@@ -24,7 +24,7 @@ const TextModelSizes& sizes() {
 }
 
 // paper: Devlin et al. 2019, appendix A.2.
-const Presets& presets() {
+const Presets& bert_presets() {
   static const Presets table = {
       {"tiny", {{"size", "tiny"}, {"batch", "4"}, {"sequence", "32"}, {"vocabulary", "500"}}},
       {"small", {{"size", "mini"}, {"batch", "8"}, {"sequence", "128"}, {"vocabulary", "8000"}}},
@@ -32,13 +32,13 @@ const Presets& presets() {
   return table;
 }
 
-constexpr TextModelDefaults kDefaults = {
+constexpr TextModelDefaults kBertDefaults = {
     .size = "base", .sequence = 128, .shortest_sequence = kShortestSequence, .vocabulary = 30522};
 
 class Bert final : public TextModel {
  public:
   explicit Bert(const Spec& spec)
-      : TextModel(spec, sizes(), kDefaults),
+      : TextModel(spec, bert_sizes(), kBertDefaults),
         head_(chosen<Head>(spec, "head", "gathered",
                            {{"gathered", Head::gathered}, {"full", Head::full}})),
         labels_(chosen<TextLabels>(
@@ -104,7 +104,7 @@ class Bert final : public TextModel {
   TextLabels labels_;
 };
 
-const bool registered = Registry<WorkloadKind>::instance().add(
+const bool bert_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "bert",
      .summary =
          "Masked language model: size tiny, mini, base or large, head gathered or full; preset "
@@ -116,7 +116,7 @@ const bool registered = Registry<WorkloadKind>::instance().add(
                   "bert(batch=1,dropout=0,head=full,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
      .create = [](const Spec& spec) {
-       return std::make_unique<Bert>(with_preset(spec, presets()));
+       return std::make_unique<Bert>(with_preset(spec, bert_presets()));
      }});
 
 }  // namespace

@@ -140,7 +140,7 @@ class Gan final : public Workload {
   std::int64_t evaluate_every_;
 };
 
-const bool registered = Registry<WorkloadKind>::instance().add(
+const bool gan_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "gan",
      .summary = "Adversarial networks on images, discriminator and generator take turns in each "
                 "step: model dcgan (64×64) or resnet (32×32, 128×128); preset tiny, small or paper",

@@ -20,7 +20,7 @@ namespace {
 
 // Where the table's heads do not divide the width as printed (xl: 24 of 128 in 2048; 13b: 40 of
 // 128 in 5140), one of the two is corrected to what the width of a head of 128 leaves.
-const TextModelSizes& sizes() {
+const TextModelSizes& gpt_sizes() {
   static const TextModelSizes table = {
       {"tiny", {2, 128, 2}},     {"small", {12, 768, 12}}, {"medium", {24, 1024, 16}},
       {"large", {24, 1536, 16}}, {"xl", {24, 2048, 16}},   {"2.7b", {32, 2560, 32}},
@@ -28,7 +28,7 @@ const TextModelSizes& sizes() {
   return table;
 }
 
-const Presets& presets() {
+const Presets& gpt_presets() {
   static const Presets table = {
       {"tiny", {{"size", "tiny"}, {"batch", "4"}, {"sequence", "32"}, {"vocabulary", "500"}}},
       {"small", {{"size", "small"}, {"batch", "4"}, {"sequence", "256"}, {"vocabulary", "8000"}}},
@@ -36,13 +36,13 @@ const Presets& presets() {
   return table;
 }
 
-constexpr TextModelDefaults kDefaults = {
+constexpr TextModelDefaults kGptDefaults = {
     .size = "small", .sequence = 2048, .shortest_sequence = 2, .vocabulary = 50257};
 
 class Gpt final : public TextModel {
  public:
   explicit Gpt(const Spec& spec)
-      : TextModel(spec, sizes(), kDefaults),
+      : TextModel(spec, gpt_sizes(), kGptDefaults),
         context_(spec.integer("context", std::max<std::int64_t>(2048, options().sequence))) {
     require_at_least(spec, {{"context", context_, options().sequence}});
   }
@@ -91,7 +91,7 @@ class Gpt final : public TextModel {
   std::int64_t context_;  // rows of the table of positions
 };
 
-const bool registered = Registry<WorkloadKind>::instance().add(
+const bool gpt_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "gpt",
      .summary = "Causal language model: size tiny, small, medium, large, xl, 2.7b, 6.7b, 13b or "
                 "175b; preset tiny, small or paper",
@@ -103,7 +103,7 @@ const bool registered = Registry<WorkloadKind>::instance().add(
                   "gpt(batch=1,context=12,dropout=0,heads=3,hidden=48,layers=1,sequence=11,"
                   "size=tiny,vocabulary=500)"},
      .create = [](const Spec& spec) {
-       return std::make_unique<Gpt>(with_preset(spec, presets()));
+       return std::make_unique<Gpt>(with_preset(spec, gpt_presets()));
      }});
 
 }  // namespace

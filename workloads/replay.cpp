@@ -129,7 +129,7 @@ class Replay final : public Workload {
   std::vector<Lifetime> lifetimes_;  // by block
 };
 
-const bool registered = Registry<WorkloadKind>::instance().add(
+const bool replay_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "replay",
      .summary =
          "the requests of a recorded trace (file=run.hrtrace), step by step, nothing computed",

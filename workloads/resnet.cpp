@@ -51,7 +51,7 @@ struct Options {
 };
 
 // paper: section 3.4, with the depth that is trained most.
-const Presets& presets() {
+const Presets& resnet_presets() {
   static const Presets table = {{"tiny", {{"depth", "18"}, {"width", "8"}, {"batch", "4"}}},
                                 {"small", {{"depth", "18"}, {"batch", "32"}}},
                                 {"paper",
@@ -308,7 +308,7 @@ class ResNet : public Workload {
   LastBatch last_batch_;
 };
 
-const bool registered = Registry<WorkloadKind>::instance().add(
+const bool resnet_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "resnet",
      .summary = "Residual network on images: depth 18, 34, 50, 101 or 152, stem cifar or imagenet; "
                 "preset tiny, small or paper",
@@ -319,7 +319,7 @@ const bool registered = Registry<WorkloadKind>::instance().add(
                   "resnet(batch=2,classes=256,depth=50,image=64,stem=imagenet,width=8)",
                   "resnet(batch=4,epoch=6,evaluate_every=2,last_batch=keep,preset=tiny)"},
      .create = [](const Spec& spec) {
-       return std::make_unique<ResNet>(with_preset(spec, presets()));
+       return std::make_unique<ResNet>(with_preset(spec, resnet_presets()));
      }});
 
 }  // namespace

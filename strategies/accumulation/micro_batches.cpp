@@ -71,7 +71,7 @@ Program apply_micro_batches(Program program, const Spec& spec, MicroBatch positi
   return advance(std::move(program), [](const Op& op) { return op.kind == "accumulate"; });
 }
 
-const bool registered = Registry<AccumulationStrategy>::instance().add(
+const bool micro_batches_is_registered = Registry<AccumulationStrategy>::instance().add(
     {.name = "micro_batches",
      .summary = "k parts of the batch one after another, their gradients summed, one update",
      .parameters = {"k", "weigh"},

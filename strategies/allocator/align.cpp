@@ -102,7 +102,7 @@ class Align final : public ForwardingAllocator {
   Bytes allocated_ = 0;
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool align_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "align",
      .summary = "Starts every block at a multiple of to= bytes, a power of two up to 4KiB, by "
                 "asking for that much more (RMM's rules)",

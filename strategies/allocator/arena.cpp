@@ -143,7 +143,7 @@ class Arena final : public ChunkedAllocator {
   std::vector<std::map<Address, Handle>> free_{1};  // by owner
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool arena_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "arena",
      .summary = "RMM's arena: blocks cut first fit from superblocks of 256 KiB and more, which go "
                 "back to a global arena when they are free; half of the device at once (initial=), "

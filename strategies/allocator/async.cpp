@@ -98,7 +98,7 @@ std::unique_ptr<Allocator> create(const Spec& spec, DeviceMemory& memory) {
   return std::make_unique<Async>(spec, memory);
 }
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool async_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "async",
      .summary =
          "cudaMallocAsync: the driver's own on cuda, elsewhere a model by its documented rules: "

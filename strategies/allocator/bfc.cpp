@@ -127,7 +127,7 @@ class Bfc final : public ChunkedAllocator {
   BestFitIndex free_;
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool bfc_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "bfc",
      .summary = "TensorFlow's best fit with coalescing. Takes its whole budget at the first "
                 "allocation (growth=off), or regions that double from 2 MiB (growth=on). Budget: "

@@ -63,7 +63,7 @@ class Buddy final : public GrowingRegions {
   BestFitIndex free_;
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool buddy_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "buddy",
      .summary =
          "The binary buddy system: powers of two, merged with their other half only; regions "

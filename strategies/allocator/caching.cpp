@@ -210,7 +210,7 @@ class Caching final : public ChunkedAllocator {
   std::vector<std::uint64_t> idle_since_;  // by segment; kept for garbage collection only
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool caching_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "caching",
      .summary = "PyTorch's caching allocator: small and large pools, segments of 2 and 20 MiB, "
                 "best fit, freed segments kept until memory runs short. Parameters as in "

@@ -339,7 +339,7 @@ class Expandable final : public ChunkedAllocator {
   std::vector<Reservation> places_;  // a chunk's segment
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool expandable_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "expandable",
      .summary = "PyTorch's expandable segments: one growing range of addresses per pool, pages of "
                 "2 MiB (small pool) and 20 MiB (page=) mapped as needed and unmapped when memory "

@@ -39,7 +39,7 @@ class Fault final : public ForwardingAllocator {
   std::int64_t requests_ = 0;
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool fault_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "fault",
      .summary = "Refuses the nth= request, or each with probability= (by seed=), on purpose",
      .parameters = {"nth", "probability", "seed"},

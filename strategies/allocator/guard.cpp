@@ -93,7 +93,7 @@ std::vector<std::string> scopes() {
   return names;
 }
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool guard_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "guard",
      .summary =
          "A budget per scope, a phase or a role: the request that passes it ends the run out "

@@ -35,7 +35,7 @@ class Limit final : public ForwardingAllocator {
   std::string name_;
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool limit_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "limit",
      .summary = "Refuses what would put more than so many bytes in use (RMM's rules)",
      .parameters = {"value"},

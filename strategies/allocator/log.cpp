@@ -64,7 +64,7 @@ class Log final : public ForwardingAllocator {
   fmt::ostream file_;
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool log_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "log",
      .summary = "Writes every request to file= in the CSV format of RMM's logging adaptor",
      .parameters = {"file"},

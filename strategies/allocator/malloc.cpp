@@ -105,7 +105,7 @@ std::string why_not_engaged(const Spec&, const Trace& trace) {
          " device allocations";
 }
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool malloc_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "malloc",
      .summary = "One device segment per block, nothing kept: the memory floor of eager freeing at "
                 "the price of a system call (and page faults) per tensor",

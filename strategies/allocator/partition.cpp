@@ -163,7 +163,7 @@ class Partition final : public Allocator {
   std::int64_t steps_ = 0;
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool partition_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "partition",
      .summary = "Fixed shares of the device for modules (shares=generator:0.4/rest:0.6, or bytes), "
                 "each with an allocator and a limit of its own, as TensorFlow's logical devices; "

@@ -280,7 +280,7 @@ class Planned final : public Allocator {
   std::uint64_t served_ = 0;  // steps that kept to their plan
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool planned_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "planned",
      .summary =
          "Profiles a step, plans its offsets offline, serves repetitions from one segment at "

@@ -149,7 +149,7 @@ class Poison final : public ForwardingAllocator {
   Bytes allocated_ = 0;
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool poison_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "poison",
      .summary = "Guard bytes around every block, fills, and freed blocks kept back (quarantine=, "
                 "1MiB): finds writes out of bounds and after free on host",

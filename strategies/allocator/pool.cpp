@@ -68,7 +68,7 @@ class Pool final : public ChunkedAllocator {
   BestFitIndex free_;
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool pool_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "pool",
      .summary = "RMM's pool: half of the device at once (initial=), then half of the rest up to "
                 "maximum=, or as much again without one; best fit, exact splits, never shrinks",

@@ -59,7 +59,7 @@ class Round final : public ForwardingAllocator {
   Bytes requested_ = 0;  // of live blocks, as they were asked for
 };
 
-const bool registered = Registry<AllocatorAdaptor>::instance().add(
+const bool round_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "round",
      .summary = "Rounds every request up to a multiple of to= bytes: a minimum block",
      .parameters = {"to"},

@@ -114,7 +114,7 @@ class Tlsf final : public GrowingRegions {
   std::vector<Links> links_;  // by handle
 };
 
-const bool registered = Registry<AllocatorStrategy>::instance().add(
+const bool tlsf_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "tlsf",
      .summary = "Two-level segregated fit: constant time, good fit; regions of 64 MiB (region=), "
                 "idle ones given back when memory runs short",

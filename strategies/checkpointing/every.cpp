@@ -19,7 +19,7 @@ Program apply_every(Program program, const Spec& spec) {
   return checkpointing::recompute_segments(std::move(program), static_cast<std::size_t>(n), spec);
 }
 
-const bool registered = Registry<CheckpointingStrategy>::instance().add(
+const bool every_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "every",
      .summary =
          "keeps what passes between segments of n modules, recomputes the rest; saves "

@@ -10,7 +10,7 @@
 namespace headroom::checkpointing {
 namespace {
 
-constexpr std::size_t kNever = ~std::size_t{0};
+constexpr std::size_t kNoOp = ~std::size_t{0};
 
 Work work_of(const Program& program, const Op& op) {
   Work work;
@@ -33,9 +33,9 @@ class Facts {
  public:
   explicit Facts(const Program& program)
       : program_(program),
-        maker_(program.values.size(), kNever),
-        first_reader_(program.values.size(), kNever),
-        last_reader_(program.values.size(), kNever),
+        maker_(program.values.size(), kNoOp),
+        first_reader_(program.values.size(), kNoOp),
+        last_reader_(program.values.size(), kNoOp),
         backward_reads_(program.values.size()),
         leaves_(program.values.size()) {
     const std::size_t forward = forward_ops(program);
@@ -48,7 +48,7 @@ class Facts {
     }
     for (std::size_t index = forward; index < program.ops.size(); ++index)
       for (const ValueId id : program.ops[index].inputs)
-        if (id != kNoValue && maker_[id] != kNever) backward_reads_[id].push_back(index);
+        if (id != kNoValue && maker_[id] != kNoOp) backward_reads_[id].push_back(index);
     for (const ValueId id : program.results) leaves_[id] = true;
   }
 
@@ -75,7 +75,7 @@ class Facts {
     for (const ValueId id : op.inputs) {
       if (id == kNoValue) continue;
       first_reader_[id] = std::min(first_reader_[id], index);
-      last_reader_[id] = last_reader_[id] == kNever ? index : std::max(last_reader_[id], index);
+      last_reader_[id] = last_reader_[id] == kNoOp ? index : std::max(last_reader_[id], index);
     }
   }
 
@@ -84,12 +84,12 @@ class Facts {
     return backward_reads_[id].empty() ? 0 : plain_bytes(program_.value(id));
   }
   bool is_made_in(ValueId id, const Unit& all) const {
-    return maker_[id] != kNever && maker_[id] >= all.first && maker_[id] < all.end;
+    return maker_[id] != kNoOp && maker_[id] >= all.first && maker_[id] < all.end;
   }
   // Dropped when it has been used, and made again.
   bool is_home_in(ValueId id, const Unit& all) const {
     return is_made_in(id, all) && !leaves_[id] &&
-           (last_reader_[id] == kNever || last_reader_[id] < all.end);
+           (last_reader_[id] == kNoOp || last_reader_[id] < all.end);
   }
   std::vector<std::size_t> ops_made_again(const Unit& all) const;
 
@@ -122,7 +122,7 @@ std::vector<std::size_t> Facts::ops_made_again(const Unit& all) const {
 Segment Facts::again(const Unit& all) const {
   Segment segment{.again = true};
   const std::vector<std::size_t> ops = ops_made_again(all);
-  std::size_t trigger = kNever;
+  std::size_t trigger = kNoOp;
   std::set<ValueId> around;  // kept, and perhaps not to the end
   std::set<ValueId> read;    // kept for nothing else
   for (std::size_t index = all.first; index < all.end; ++index)
@@ -140,7 +140,7 @@ Segment Facts::again(const Unit& all) const {
     const Op& op = program_.ops[ops[position]];
     segment.work += work_[ops[position]];
     for (const ValueId id : op.inputs) {
-      if (id == kNoValue || maker_[id] == kNever || is_home_in(id, all)) continue;
+      if (id == kNoValue || maker_[id] == kNoOp || is_home_in(id, all)) continue;
       last_needed[id] = position + 1;
       // What an earlier segment reads too may still be needed there.
       if (is_made_in(id, all) || first_reader_[id] >= all.first) around.insert(id);

@@ -63,7 +63,7 @@ std::string why_not_engaged(const Spec& spec, const Program& before, const Progr
                      before.name);
 }
 
-const bool registered = Registry<CheckpointingStrategy>::instance().add(
+const bool offload_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "offload",
      .summary =
          "copies what the backward pass will read to memory of the host and back, prefetch= "

@@ -63,7 +63,7 @@ Program apply_optimal(Program program, const Spec& spec) {
   return recompute(std::move(program), regions);
 }
 
-const bool registered = Registry<CheckpointingStrategy>::instance().add(
+const bool optimal_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "optimal",
      .summary = "recomputes the modules that cost least to hold no more than budget= (bytes, or a "
                 "share of what the plain step holds) for the backward pass; costs at most one "

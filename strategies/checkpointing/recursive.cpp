@@ -32,7 +32,7 @@ Program apply_recursive(Program program, const Spec&) {
   return checkpointing::recompute(std::move(program), regions);
 }
 
-const bool registered = Registry<CheckpointingStrategy>::instance().add(
+const bool recursive_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "recursive",
      .summary = "halves of halves of the modules; activations grow as the logarithm of the depth, "
                 "costs a forward pass for every doubling of it",

@@ -39,7 +39,7 @@ Program apply_selective(Program program, const Spec&) {
   return checkpointing::recompute(std::move(program), regions);
 }
 
-const bool registered = Registry<CheckpointingStrategy>::instance().add(
+const bool selective_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "selective",
      .summary = "recomputes attention's scores, softmax and dropout only; saves what grows with "
                 "the sequence squared, costs one product of each attention",

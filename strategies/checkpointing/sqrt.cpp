@@ -16,7 +16,7 @@ Program apply_sqrt(Program program, const Spec& spec) {
   return checkpointing::recompute_segments(std::move(program), length, spec);
 }
 
-const bool registered = Registry<CheckpointingStrategy>::instance().add(
+const bool sqrt_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "sqrt",
      .summary =
          "segments of about sqrt(modules); activations grow as the root of the depth, costs "

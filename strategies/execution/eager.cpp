@@ -43,7 +43,7 @@ Program hold_until_the_end(Program program, const Spec&) {
   return program;
 }
 
-const bool registered = Registry<ExecutionStrategy>::instance().add(
+const bool eager_is_registered = Registry<ExecutionStrategy>::instance().add(
     {.name = "eager",
      .summary = "the batch, the output, the loss and all gradients live to the end of the step, as "
                 "variables of a training loop do",

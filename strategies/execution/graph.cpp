@@ -72,7 +72,7 @@ std::string why_not_engaged(const Spec& spec, const Program& before, const Progr
   return "";
 }
 
-const bool registered = Registry<ExecutionStrategy>::instance().add(
+const bool graph_is_registered = Registry<ExecutionStrategy>::instance().add(
     {.name = "graph",
      .summary = "results are written over operands that nobody reads again; order=depth_first, "
                 "breadth_first or memory (greedy) runs the ops in another order",

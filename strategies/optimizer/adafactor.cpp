@@ -65,7 +65,7 @@ std::string why_not_factored(const Spec& spec, const Program& before, const Prog
                      spec.to_string(), before.name);
 }
 
-const bool registered = Registry<OptimizerStrategy>::instance().add(
+const bool adafactor_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "adafactor",
      .summary = "squared gradients as means of rows and columns, no momentum: n + m fp32 numbers "
                 "for n x m weights",

@@ -45,7 +45,7 @@ Program apply_adam(Program program, const Spec& spec) {
       });
 }
 
-const bool registered = Registry<OptimizerStrategy>::instance().add(
+const bool adam_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "adam",
      .summary = "Adam with decoupled weight decay; two fp32 states per weight, updated in place; "
                 "loop=foreach or fused saves launches, costs all gradients at once, foreach also "

@@ -59,7 +59,7 @@ std::string why_not_8bit(const Spec& spec, const Program& before, const Program&
       spec.to_string(), before.name, spec.integer("min_8bit_size", 4096));
 }
 
-const bool registered = Registry<OptimizerStrategy>::instance().add(
+const bool adam8bit_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "adam8bit",
      .summary = "Adam with both states in 8 bits, quantised in blocks of 256; weights below "
                 "min_8bit_size elements keep fp32 states",

@@ -57,7 +57,7 @@ Program apply_sgd(Program program, const Spec& spec) {
       });
 }
 
-const bool registered = Registry<OptimizerStrategy>::instance().add(
+const bool sgd_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "sgd",
      .summary = "SGD with momentum; one fp32 state per weight, updated in place; loop=foreach or "
                 "fused saves launches, costs all gradients at once, foreach with weight decay also "

@@ -31,7 +31,7 @@ class Batch final : public BatchStage {
   RecordSource& records_;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool batch_is_registered = Registry<StageKind>::instance().add(
     {.name = "batch",
      .summary = "Puts samples together; goes without saying between what works on records and what "
                 "works on batches",

@@ -54,7 +54,7 @@ class Cache final : public RecordStage {
   std::uint64_t hits_ = 0;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool cache_is_registered = Registry<StageKind>::instance().add(
     {.name = "cache",
      .summary = "Keeps every element: later epochs load nothing",
      .parameters = {},

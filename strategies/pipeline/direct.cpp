@@ -18,7 +18,7 @@ class Direct final : public BatchStage {
   std::unique_ptr<BatchSource> data_;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool direct_is_registered = Registry<StageKind>::instance().add(
     {.name = "direct",
      .summary = "Source: the workload makes each whole batch when it is asked for",
      .parameters = {},

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool interleave_is_registered = Registry<StageKind>::instance().add(
     {.name = "interleave",
      .summary = "So many threads read records at once and hand them on in order",
      .parameters = {"value"},

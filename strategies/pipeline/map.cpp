@@ -27,7 +27,7 @@ class Map final : public RecordStage {
   const RecordSource& records_;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool map_is_registered = Registry<StageKind>::instance().add(
     {.name = "map",
      .summary = "Decodes records to samples, on the thread that asks or on threads=n of its own",
      .parameters = {"ordered", "threads"},

@@ -40,7 +40,7 @@ class Memory final : public RecordStage {
   std::vector<std::byte> bytes_;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool memory_is_registered = Registry<StageKind>::instance().add(
     {.name = "memory",
      .summary = "Source: reads all records before the first step and keeps them as stored",
      .parameters = {},

@@ -14,7 +14,7 @@ std::string why_not() {
          "use for it, and the cuda module does not offer it yet: leave 'pinned' out";
 }
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool pinned_is_registered = Registry<StageKind>::instance().add(
     {.name = "pinned",
      .summary = "Batches in page-locked host memory",
      .parameters = {},

@@ -153,7 +153,7 @@ class Prefetch final : public BatchStage {
   std::jthread worker_;  // last: it uses all of the above
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool prefetch_is_registered = Registry<StageKind>::instance().add(
     {.name = "prefetch",
      .summary = "A thread makes at most so many batches ahead; auto: as many as it takes, up to 16",
      .parameters = {"value"},

@@ -48,7 +48,7 @@ class Restart final : public BatchStage {
   std::uint64_t restarts_ = 0;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool restart_is_registered = Registry<StageKind>::instance().add(
     {.name = "restart",
      .summary = "After every so many batches, all behind it is taken down and built again",
      .parameters = {"value"},

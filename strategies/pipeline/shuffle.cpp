@@ -62,7 +62,7 @@ class Shuffle final : public RecordStage {
   std::atomic<std::uint64_t> moved_ = 0;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool shuffle_is_registered = Registry<StageKind>::instance().add(
     {.name = "shuffle",
      .summary =
          "Hands on records at random from a buffer of so many, fed in the order of the files",

@@ -77,7 +77,7 @@ void check(const Spec& spec) {
     throw InputError(spec.to_string() + ": name the milliseconds, as in slow(ms=2)");
 }
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool slow_is_registered = Registry<StageKind>::instance().add(
     {.name = "slow",
      .summary = "Takes so many ms for each element on purpose, asleep or computing",
      .parameters = {"by", "ms"},

@@ -34,7 +34,7 @@ class Stream final : public RecordStage {
   std::atomic<std::uint64_t> file_bytes_ = 0;
 };
 
-const bool registered = Registry<StageKind>::instance().add(
+const bool stream_is_registered = Registry<StageKind>::instance().add(
     {.name = "stream",
      .summary = "Source: reads each record from its file when it is asked for",
      .parameters = {},

@@ -33,7 +33,7 @@ std::string why_not_tf32(const Program& lowered, const Spec&) {
   return products == 0 ? "the step has no product that could compute in fewer bits" : "";
 }
 
-const bool registered = Registry<PrecisionStrategy>::instance().add(
+const bool tf32_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "tf32",
      .summary = "products may round their fp32 operands to TF32 in a GPU's tensor cores; only on "
                 "cuda",

@@ -122,7 +122,7 @@ Program remove_channels(Program program, const Spec& spec) {
   return program;
 }
 
-const bool registered = Registry<PruningStrategy>::instance().add(
+const bool channels_is_registered = Registry<PruningStrategy>::instance().add(
     {.name = "channels",
      .summary = "removes channels between two layers before the first step: a smaller network",
      .parameters = {"keep"},

@@ -60,7 +60,7 @@ Program add_masking(Program program, const Spec& spec) {
   return program;
 }
 
-const bool registered = Registry<PruningStrategy>::instance().add(
+const bool magnitude_is_registered = Registry<PruningStrategy>::instance().add(
     {.name = "magnitude",
      .summary = "zeroes the smallest weights along a schedule; a mask of the weight's size each",
      .parameters = {"begin", "copy", "end", "every", "initial", "sparsity"},

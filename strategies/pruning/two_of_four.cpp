@@ -36,7 +36,7 @@ Program check_groups(Program program, const Spec& spec) {
   return program;
 }
 
-Program add_masking(Program program, const Spec& spec) {
+Program mask_two_of_four(Program program, const Spec& spec) {
   ProgramBuilder builder(program, Phase::update);
   const ValueId steps = pruning::count_steps(builder);
   const auto trained = program.gradients;
@@ -51,14 +51,14 @@ Program add_masking(Program program, const Spec& spec) {
   return program;
 }
 
-const bool registered = Registry<PruningStrategy>::instance().add(
+const bool two_of_four_is_registered = Registry<PruningStrategy>::instance().add(
     {.name = "two_of_four",
      .summary = "zeroes two of each four neighbouring weights; weights stay dense and get a mask "
                 "each, so it saves no memory",
      .parameters = {"begin"},
      .examples = {"two_of_four"},
      .apply = check_groups,
-     .finish = add_masking,
+     .finish = mask_two_of_four,
      .breaks = "half of the weights are zero that would not be"});
 
 }  // namespace
