@@ -21,6 +21,7 @@ from reports.view_before import build_before
 from reports.view_claims import build_claims
 from reports.view_compare import build_compare
 from reports.view_cost import build_cost
+from reports.view_failures import build_failures
 from reports.view_history import build_history
 from reports.view_instrument import build_instrument, control_experiments
 from reports.view_left import build_left
@@ -60,6 +61,7 @@ def render(data: RunData) -> str:
         history=build_history(read_history(data.directory)),
         cost=build_cost(data.run),
         before=build_before(data),
+        failures=build_failures(data.verdicts["failures"] if data.verdicts else []),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
         terms=glossary.terms(),
