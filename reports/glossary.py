@@ -60,7 +60,8 @@ def in_words(sentence: str) -> str:
 
 
 def _named(name: str, known: dict[str, str]) -> str:
-    return metric(name) if name.partition(".")[0] in known else name
+    # Without its comma: sentences list such names.
+    return metric(name).replace(", ", " ") if name.partition(".")[0] in known else name
 
 
 def matrix_metrics() -> list[str]:

@@ -52,6 +52,7 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
+        cells_usual=[item for item in view_cells.usual_choices([view.cell for view in cells]).items() if item[1] != "none"],
         cells_listed=view_cells.MOST_LISTED,
         compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
         tradeoffs=build_tradeoffs(measured, entries, looks),

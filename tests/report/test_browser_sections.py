@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from chromium import needs_chromium, visible
+from chromium import name_of, needs_chromium, visible
 from fixture import write_fixture
 
 pytest.importorskip("selenium", reason="selenium is not installed")
@@ -77,7 +77,7 @@ def test_of_many_cells_the_first_are_listed_until_all_are_asked_for_or_one_is_li
     assert len(visible(browser, "details.cell")) == 3 < len(every)
     assert f"3 of {len(every)} cells" in browser.find_element(By.ID, "cell-shown").text
     last = every[-1].get_attribute("id")
-    browser.find_element(By.ID, "cell-find").send_keys(every[-1].get_attribute("data-text"))
+    browser.find_element(By.ID, "cell-find").send_keys(name_of(every[-1]))
     assert [cell.get_attribute("id") for cell in visible(browser, "details.cell")][-1] == last
     opened("#cells")
     browser.find_element(By.ID, "cell-more").send_keys(Keys.ENTER)
@@ -95,7 +95,7 @@ def test_what_ran_out_of_memory_is_explained_and_leads_to_its_cell(page: Any) ->
     assert told.find_element(By.CSS_SELECTOR, "svg.chart").is_displayed()
     told.find_element(By.LINK_TEXT, "Everything about this cell").click()
     (cell,) = [item for item in visible(browser, "details.cell") if item.get_attribute("open")]
-    assert "bfc(fraction=0.5)" in cell.get_attribute("data-text")
+    assert "fraction=0.5" in name_of(cell)
 
 
 def test_what_is_left_for_a_second_process_is_drawn_over_the_steps(page: Any) -> None:
