@@ -83,11 +83,13 @@ def _number(axes: Axes, strategies: Sequence[Strategy], right: float, top: float
     across, up = box.width * width / right, box.height * height / top
     placed: list[tuple[float, float]] = []
     ordered = sorted(enumerate(strategies, start=1), key=lambda item: item[1].speed)
+    marks = [strategy.peak * across for strategy in strategies]
     for number, strategy in ordered:
         x, y = strategy.peak * across, strategy.speed * up
-        at = max([y, *(other + _LINE for place, other in placed if abs(place - x) < _NEAR)])
-        placed.append((x, at))
-        left = strategy.peak > right * 0.9
+        left = strategy.peak > right * 0.9 or any(0 < mark - x < _NEAR for mark in marks)
+        place = x - 8 if left else x + 8
+        at = max([y, *(other + _LINE for beside, other in placed if abs(beside - place) < _LINE)])
+        placed.append((place, at))
         axes.annotate(
             str(number), (strategy.peak, strategy.speed), xytext=(-8 if left else 8, at - y - 4),
             textcoords="offset points", ha="right" if left else "left", color=colour("ink"), gid="halo", zorder=4,

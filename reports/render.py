@@ -99,7 +99,7 @@ def render_page(template: str, **values: Any) -> str:
     )
     environment.filters.update(
         bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec,
-        in_words=glossary.in_words,
+        in_words=glossary.in_words, as_sentence=glossary.as_sentence,
     )
     return environment.get_template(template).render(
         **values,

@@ -47,7 +47,7 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
     if verdicts:
         lines += ["", "## Claims", ""]
         claims = [
-            (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _words(claim["why"]))
+            (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _text(glossary.as_sentence(claim["why"])))
             for claim in verdicts["claims"]
         ]
         lines += _table(("claim", "", "verdict", "why"), claims, rows)
