@@ -19,7 +19,7 @@ from reports.slug import slug
 # The page must stay below 3 MB: of large runs the list has fewer columns, and fewer rows only after that.
 _MAXIMUM_LISTED = 4000
 _FEWEST_LISTED = 4
-_MAXIMUM_ROWS = 600
+_MAXIMUM_ROWS = 400
 
 
 @dataclass(frozen=True)

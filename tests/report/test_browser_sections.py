@@ -116,3 +116,25 @@ def test_the_run_before_is_told_where_there_is_one(browser: webdriver.Chrome, tm
     browser.get((directory / "report.html").as_uri() + "#before")
     (row,) = visible(browser, "#before-data tbody tr")
     assert row.text == "kernel 0.0.1 0.0.0-synthetic"
+
+
+def test_on_paper_no_table_is_cut_off(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    directory = write_fixture(tmp_path / "run", batches=(1, 4))
+    verdicts = json.loads((directory / "verdicts.json").read_text())
+    (like,) = [entry for entry in verdicts["matrix"] if entry["arm"] == "malloc"]
+    for name in ("arena", "async", "buddy", "caching", "expandable", "planned", "pool", "stitching", "tlsf"):
+        cell = {**like["cell"], "allocator": name, "cell_id": name}
+        verdicts["matrix"].append({**like, "arm": name, "cell": cell})
+    (directory / "verdicts.json").write_text(json.dumps(verdicts))
+    assert main([str(directory)]) == 0
+    paper = {"width": 720, "height": 1050, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
+    browser.get((directory / "report.html").as_uri())
+    wide = "return [...document.querySelectorAll('.heat')].some((table) => table.scrollWidth > innerWidth)"
+    assert browser.execute_script(wide)  # a screen scrolls
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not browser.execute_script(wide)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= paper["width"]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
