@@ -32,7 +32,11 @@ def axis_name(axis: str) -> str:
 
 
 def strategy_label(cell: dict[str, Any], varied: Sequence[str]) -> str:
-    """The allocator, and the value of every other axis in `varied`."""
+    """The allocator, and the value of every other axis in `varied`; what is off is left out."""
+    return " · ".join([cell["allocator"], *choices(cell, [axis for axis in varied if axis != "allocator"])])
+
+
+def choices(cell: dict[str, Any], varied: Sequence[str]) -> list[str]:
+    """ "optimizer sgd", … of the axes in `varied` that are not off."""
     axes = axes_of(cell)
-    others = [f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in varied if axis != "allocator"]
-    return " · ".join([cell["allocator"], *others])
+    return [f"{axis_name(axis)} {axes[axis]}" for axis in varied if axes.get(axis, "none") != "none"]

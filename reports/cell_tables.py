@@ -161,7 +161,19 @@ def samples_table(samples: Sequence[dict[str, Any]]) -> Table:
                 Datum(sample["reason"] or ""),
             )
         )
-    return Table(headers, rows)
+    return _without_empty(headers, rows)
+
+
+def _without_empty(headers: Sequence[str], rows: Sequence[Sequence[Datum]]) -> Table:
+    """Without the columns that say nothing: empty ones, and names that are the same in all rows."""
+    names = ("experiment", "arm")
+    kept = []
+    for place, header in enumerate(headers):
+        texts = {row[place].text for row in rows}
+        if texts <= {"", units.DASH} or (header in names and len(texts) == 1):
+            continue
+        kept.append(place)
+    return Table([headers[place] for place in kept], [[row[place] for place in kept] for row in rows])
 
 
 def _time(value: int | None) -> Datum:

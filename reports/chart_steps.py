@@ -112,7 +112,9 @@ def _draw_times(axes: Axes, times: Sequence[Sequence[int]], medians: Sequence[fl
 
 def _draw_allocations(axes: Axes, allocations: Sequence[int]) -> None:
     steps = range(1, len(allocations) + 1)
-    axes.bar(steps, allocations, width=0.5, color=colour("faint"), linewidth=0)
+    some = [(step, count) for step, count in zip(steps, allocations) if count]
+    if some:
+        axes.bar(*zip(*some), width=0.5, color=colour("faint"), linewidth=0)
     top = max(allocations)
     ticks = [tick for tick in nice_ticks(top or 1, 2) if tick == int(tick)]
     axes.set_yticks(ticks)

@@ -65,6 +65,12 @@ class Datum:
     exact: str = ""
     sort: float | str | None = None  # what to sort by, where the text does not do
 
+    @property
+    def sorts_by_title(self) -> bool:
+        """Whether `exact` says the same number, so that the page need not have it twice."""
+        number = self.exact.partition(" ")[0].replace(",", "")
+        return self.sort is not None and number in (str(self.sort), str(self.sort).removesuffix(".0"))
+
 
 def bytes_datum(value: int | None) -> Datum:
     return Datum(units.bytes_(value), units.exact(value, "bytes"), value)

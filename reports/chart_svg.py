@@ -14,6 +14,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from reports.chart_style import TEXT, TOKEN_OF
+from reports.svg_groups import group_alike
 
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
@@ -32,6 +33,7 @@ def to_svg(figure: Figure, chart_id: str, title: str, description: str) -> Marku
         )
     root = ElementTree.fromstring(stream.getvalue())
     _rewrite(root, chart_id)
+    group_alike(root, _SVG)
     for attribute in ("width", "height", "version"):
         root.attrib.pop(attribute, None)
     root.set("class", "chart")

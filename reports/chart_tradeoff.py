@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from matplotlib.axes import Axes
+
 from reports import units
 from reports.chart_style import (
     Chart,
@@ -18,6 +20,8 @@ from reports.chart_style import (
     nice_ticks,
 )
 from reports.chart_svg import to_svg
+
+_LINE, _NEAR = 13, 24  # height of a number; from how far on two marks have room for theirs
 
 if TYPE_CHECKING:
     from reports.view_tradeoffs import Strategy
@@ -45,6 +49,8 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
     if told:
         points = [(strategy.peak, strategy.speed) for strategy in front]
         axes.plot(*zip(*points), color=colour("faint"), linewidth=1.4, dashes=(4, 3), zorder=1)
+    # Strategies that differ on another axis than the allocator look alike: a number tells them apart.
+    numbered = len({(strategy.look.token, strategy.look.marker) for strategy in strategies}) < len(strategies)
     for strategy in strategies:
         token = colour(strategy.look.token)
         if strategy.bounded:
@@ -53,7 +59,12 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
             [strategy.peak], [strategy.speed], linestyle="none", marker=strategy.look.marker, markersize=8,
             color=token, alpha=1 if strategy.front else 0.45, clip_on=False, zorder=3,
         )  # fmt: skip
-    legend = [LegendItem(strategy.label, strategy.look.token, marker=strategy.look.marker) for strategy in strategies]
+    if numbered:
+        _number(axes, strategies, xticks[-1], yticks[-1])
+    legend = [
+        LegendItem(f"{number}: {strategy.label}" if numbered else strategy.label, strategy.look.token, marker=strategy.look.marker)
+        for number, strategy in enumerate(strategies, start=1)
+    ]
     if told:
         legend.append(LegendItem("front: nothing surely beats these; others are paler", "faint", "dash"))
     names = ", ".join(strategy.label for strategy in front)
@@ -63,3 +74,23 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
         "bars their 95 % signed-rank intervals." if intervals else "which are too few for intervals."
     )
     return Chart(chart_id, title, to_svg(figure, chart_id, title, description), table, legend, note=note)
+
+
+def _number(axes: Axes, strategies: Sequence[Strategy], right: float, top: float) -> None:
+    """Beside each mark its place in the legend; marks may lie on each other, their numbers do not."""
+    box = axes.get_position()
+    width, height = axes.figure.get_size_inches() * 72
+    across, up = box.width * width / right, box.height * height / top
+    placed: list[tuple[float, float]] = []
+    ordered = sorted(enumerate(strategies, start=1), key=lambda item: item[1].speed)
+    marks = [strategy.peak * across for strategy in strategies]
+    for number, strategy in ordered:
+        x, y = strategy.peak * across, strategy.speed * up
+        left = strategy.peak > right * 0.9 or any(0 < mark - x < _NEAR for mark in marks)
+        place = x - 8 if left else x + 8
+        at = max([y, *(other + _LINE for beside, other in placed if abs(beside - place) < _LINE)])
+        placed.append((place, at))
+        axes.annotate(
+            str(number), (strategy.peak, strategy.speed), xytext=(-8 if left else 8, at - y - 4),
+            textcoords="offset points", ha="right" if left else "left", color=colour("ink"), gid="halo", zorder=4,
+        )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 from reports import glossary, units
 from reports.chart_style import Datum, LegendItem, Table
-from reports.palette import AllocatorLooks, Look
+from reports.palette import PLAIN, AllocatorLooks, Look
 
 Bounds = tuple[float | None, float | None] | None
 
@@ -90,6 +90,10 @@ def series_of(evidence: Sequence[dict[str, Any]], arms: ArmIndex, looks: Allocat
     for (name, parameter, metric, baseline, treatment), items in groups.items():
         first = items[0]
         relative = first["comparison"]["scale"] == "log_ratio"
+        treatment_look = looks[arms.allocator(first["experiment"], treatment)]
+        baseline_look = looks[arms.allocator(first["experiment"], baseline)]
+        if baseline_look == treatment_look:  # arms that differ on another axis
+            baseline_look = PLAIN
         series.append(
             Series(
                 name=name,
@@ -99,8 +103,8 @@ def series_of(evidence: Sequence[dict[str, Any]], arms: ArmIndex, looks: Allocat
                 relative=relative,
                 baseline_arm=baseline,
                 treatment_arm=treatment,
-                baseline_look=looks[arms.allocator(first["experiment"], baseline)],
-                treatment_look=looks[arms.allocator(first["experiment"], treatment)],
+                baseline_look=baseline_look,
+                treatment_look=treatment_look,
                 points=[_point(item, relative) for item in items],
             )
         )

@@ -59,8 +59,18 @@ def in_words(sentence: str) -> str:
     return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+(?:\.[a-z0-9_]+)*\b", lambda m: _named(m[0], known), sentence)
 
 
+def as_sentence(text: str) -> str:
+    """`in_words`, from a capital letter to a full stop. A name at the beginning keeps its letters."""
+    words = in_words(text)
+    first = words.partition(" ")[0].rstrip(":,;")
+    if first.isalpha() and first.islower():
+        words = words[0].upper() + words[1:]
+    return words if not words or words[-1] in ".!?:" else words + "."
+
+
 def _named(name: str, known: dict[str, str]) -> str:
-    return metric(name) if name.partition(".")[0] in known else name
+    # Without its comma: sentences list such names.
+    return metric(name).replace(", ", " ") if name.partition(".")[0] in known else name
 
 
 def matrix_metrics() -> list[str]:

@@ -32,6 +32,9 @@ class Look:
     dash: tuple[float, ...]
 
 
+PLAIN = Look("muted", "o", (5, 2))  # beside one of the same allocator
+
+
 class AllocatorLooks:
     """Assigns looks over all allocators of one run."""
 

@@ -17,12 +17,17 @@ class History:
     nights: list[dict[str, Any]]
 
 
+def read_check(directory: Path) -> dict[str, Any] | None:
+    """What the night was held to, as `headroom history check` wrote it. Raises InputError."""
+    file = directory / "check.json"
+    return read_record(file, "check") if file.is_file() else None
+
+
 def read_history(directory: Path) -> History | None:
     """None for a run that no `headroom history check` has looked at. Raises InputError."""
-    file = directory / "check.json"
-    if not file.is_file():
+    check = read_check(directory)
+    if check is None:
         return None
-    check = read_record(file, "check")
     nights = []
     for night_id in check["night_ids"]:
         night = Path(check["store"]) / "nights" / f"{night_id}.json"

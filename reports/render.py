@@ -21,6 +21,7 @@ from reports.view_before import build_before
 from reports.view_claims import build_claims
 from reports.view_compare import build_compare
 from reports.view_cost import build_cost
+from reports.view_failures import build_failures
 from reports.view_history import build_history
 from reports.view_instrument import build_instrument, control_experiments
 from reports.view_left import build_left
@@ -51,6 +52,7 @@ def render(data: RunData) -> str:
         claims=build_claims(data.verdicts["claims"] if data.verdicts else [], arms, looks),
         matrix=build_matrix(matrix_entries, looks),
         cells=cells,
+        cells_usual=[item for item in view_cells.usual_choices([view.cell for view in cells]).items() if item[1] != "none"],
         cells_listed=view_cells.MOST_LISTED,
         compare=build_compare(measured, entries, data.verdicts["exclusions"] if data.verdicts else [], looks),
         tradeoffs=build_tradeoffs(measured, entries, looks),
@@ -60,6 +62,7 @@ def render(data: RunData) -> str:
         history=build_history(read_history(data.directory)),
         cost=build_cost(data.run),
         before=build_before(data),
+        failures=build_failures(data.verdicts["failures"] if data.verdicts else []),
         instrument=build_instrument(data.verdicts),
         looks=[(split_spec(spec), looks[spec]) for spec in looks.ordered()],
         terms=glossary.terms(),
@@ -96,7 +99,7 @@ def render_page(template: str, **values: Any) -> str:
     )
     environment.filters.update(
         bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec,
-        in_words=glossary.in_words,
+        in_words=glossary.in_words, as_sentence=glossary.as_sentence,
     )
     return environment.get_template(template).render(
         **values,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from reports import chart_memory, chart_steps, trace, units
+from reports.axes import axes_of, axis_name
 from reports.cell_tables import LadderRow, facts, ladder, ladder_alerts, oom_facts, samples_table
 from reports.chart_roles import roles_chart
 from reports.chart_segments import segments_chart
@@ -16,12 +17,13 @@ from reports.chart_style import Chart, Datum, Table
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
-# The page must stay a few MB, whatever the run.
+# The page must stay below 3 MB, whatever the run.
 _MANY_CELLS = 200
-_CHARTED = (40, 20)  # cells with charts: of few cells, of many
-_DETAILED = (120, 60)  # cells with ladder and samples; of further ones there is a line
-_POINTS_IN_ALL = 16_000
+_CHARTED = (40, 10)  # cells with charts: of few cells, of many
+_DETAILED = (120, 30)  # cells with ladder and samples; of further ones there is a line
+_POINTS_IN_ALL = (16_000, 2_500)
 MOST_LISTED = 50  # at once, until a reader asks for all
+_SHOWN = ("allocator", "rules")  # rules go by the device
 MAXIMUM_OPS = 10  # of those that made what is live at the peak
 
 
@@ -38,7 +40,8 @@ class CellView:
     reason: str
     peak_reserved: Datum
     step_time: Datum
-    throughput: Datum
+    axes: str  # in which it differs from most cells, besides what the list shows in columns
+    peaks: str  # what a cell without a ladder has to say in a sentence
     charts: Sequence[Chart]
     ladder: Sequence[LadderRow]
     facts: Sequence[tuple[str, Datum]]
@@ -48,7 +51,7 @@ class CellView:
     notes: Sequence[str] = field(default_factory=tuple)
     alerts: Sequence[str] = field(default_factory=tuple)
     lowering_rules: str = ""
-    used_in: Sequence[str] = field(default_factory=tuple)
+    used_in: Sequence[str] = field(default_factory=tuple)  # experiment [arm], as the history names it
 
 
 def build_cells(
@@ -65,11 +68,13 @@ def build_cells(
     for sample in samples:
         cells.setdefault(sample["cell"]["cell_id"], sample["cell"])
         by_cell.setdefault(sample["cell"]["cell_id"], []).append(sample)
-    charted, detailed = (limits[len(cells) > _MANY_CELLS] for limits in (_CHARTED, _DETAILED))
+    many = len(cells) > _MANY_CELLS
+    charted, detailed, points = (limits[many] for limits in (_CHARTED, _DETAILED, _POINTS_IN_ALL))
     traced = sum(1 for group in by_cell.values() if _traced(group))
-    budget = max(160, min(600, _POINTS_IN_ALL // max(min(traced, charted), 1)))
+    budget = max(160, min(600, points // max(min(traced, charted), 1)))
     # Where charts must be rationed, measured cells come before simulated ones.
     ranked = sorted(by_cell, key=lambda cell_id: cells[cell_id]["device_class"] == "meta")
+    usual = usual_choices(list(cells.values()))
     drawn, told = set(ranked[:charted]), set(ranked[:detailed])
     return [
         _cell(
@@ -79,6 +84,7 @@ def build_cells(
             entries.get(cell_id),
             looks,
             budget if cell_id in drawn or cell_id not in by_cell else 0,
+            usual,
             detailed=cell_id in told,
         )
         for cell_id, cell in cells.items()
@@ -96,6 +102,7 @@ def _cell(
     entry: dict[str, Any] | None,
     looks: AllocatorLooks,
     budget: int,
+    usual: dict[str, str],
     *,
     detailed: bool,
 ) -> CellView:
@@ -110,11 +117,8 @@ def _cell(
         statuses[entry["status"].replace("_", " ")] = 0
     order = ("crash", "timeout", "oom", "invalid", "unsupported", "ok")
     ranked = sorted(statuses.items(), key=lambda item: order.index(item[0]) if item[0] in order else -1)
-    if not detailed and samples:
-        notes = [
-            "This page has ladder and samples of some of its cells only, measured ones first; this is not among "
-            "them. headroom report with --csv writes all samples."
-        ]
+    if not detailed:
+        notes = []
     elif shown is not None and len(samples) > 1:
         notes.append(f"Ladder and split are those of block {shown['block']}, arm {shown['arm']}.")
     return CellView(
@@ -129,7 +133,9 @@ def _cell(
         reason=next((s["reason"] for s in samples if s["reason"]), (entry or {}).get("reason") or ""),
         peak_reserved=_judged(entry, "reserved_bytes.overall_peak", "bytes"),
         step_time=_judged(entry, "steady_step_time_ns", "ns"),
-        throughput=_judged(entry, "throughput_samples_per_s", "samples/s"),
+        axes=", ".join(f"{axis_name(axis)} {axes_of(cell).get(axis, 'none')}" for axis in usual
+                       if axes_of(cell).get(axis, "none") != usual[axis]),
+        peaks=_peaks(entry),
         charts=charts,
         ladder=ladder(shown) if shown and detailed else (),
         facts=facts(shown) if shown and detailed else (),
@@ -139,8 +145,29 @@ def _cell(
         notes=notes,
         alerts=alerts,
         lowering_rules=next((s["lowering_rules"] for s in samples if s["lowering_rules"]), ""),
-        used_in=list(dict.fromkeys(sample["experiment"] for sample in samples)),
+        used_in=list(dict.fromkeys(f"{sample['experiment']} [{sample['arm']}]" for sample in samples)),
     )
+
+
+def usual_choices(cells: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Of each axis what most cells have: no line of the list need say it."""
+    counts: dict[str, Counter[str]] = {}
+    for cell in cells:
+        for axis, value in axes_of(cell).items():
+            if axis not in _SHOWN:
+                counts.setdefault(axis, Counter())[value] += 1
+    return {axis: count.most_common(1)[0][0] for axis, count in counts.items()}
+
+
+def _peaks(entry: dict[str, Any] | None) -> str:
+    """ "At its peak 1.50 GiB requested, 1.52 GiB allocated, …"; what is not known is left out."""
+    values = entry["values"] if entry else {}
+    rungs = [(rung, values.get(f"{rung}_bytes.overall_peak")) for rung in ("requested", "allocated", "reserved")]
+    words = ", ".join(f"{units.bytes_(value)} {rung}" for rung, value in rungs if value is not None)
+    if not words:
+        return ""
+    speed = values.get("throughput_samples_per_s")
+    return f"At the peak {words}" + (f"; {units.plain(speed)} samples/s." if speed is not None else ".")
 
 
 def _judged(entry: dict[str, Any] | None, metric: str, unit: str) -> Datum:
@@ -152,9 +179,6 @@ def _charts(
     directory: Path, anchor: str, samples: Sequence[dict[str, Any]], look: Look, budget: int, notes: list[str]
 ) -> tuple[list[Chart], Table | None]:
     if budget == 0:
-        notes.append(
-            "This page has charts for some of its cells only, measured ones first; this is not among them."
-        )
         return [], None
     charts: list[Chart | None] = []
     largest = None

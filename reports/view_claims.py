@@ -60,8 +60,10 @@ def build_claims(claims: Sequence[dict[str, Any]], arms: ArmIndex, looks: Alloca
 
 def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> ClaimView:
     anchor = "claim-" + slug(claim["id"])
-    numbers = [part for part in claim["parts"] if part.get("kind") == "number"]
-    deciding = (numbers or claim["parts"])[:1]
+    numbers = [part for part in claim["parts"] if part.get("kind") == "number"] or claim["parts"]
+    # An analogue does not decide, where there is anything else.
+    own = [part for part in numbers if any(verdict["relation"] != "analogue" for verdict in part["verdicts"])]
+    deciding = (own or numbers)[:1]
     return ClaimView(
         id=claim["id"],
         anchor=anchor,

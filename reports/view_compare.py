@@ -18,9 +18,9 @@ from reports.chart_style import Datum, Table
 from reports.palette import AllocatorLooks
 from reports.slug import slug
 
-MAXIMUM_CELLS = 300  # that can be pinned: measured ones first
+MAXIMUM_CELLS = 200  # that can be pinned: measured ones first
 MAXIMUM_ROWS = 400  # of the table of all comparisons
-_POINTS_IN_ALL = 24_000  # of all distributions together
+_POINTS_IN_ALL = 12_000  # of all distributions together
 TIME = "steady_step_time_ns"
 _METRICS = (
     "reserved_bytes.overall_peak",

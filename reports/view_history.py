@@ -22,6 +22,7 @@ class HistoryView:
     marks: Sequence[str]  # sentences
     charts: Sequence[Chart]
     left_out: int  # charts that there is no room for
+    first: bool  # there is no night before
 
 
 def build_history(history: History | None) -> HistoryView | None:
@@ -33,6 +34,9 @@ def build_history(history: History | None) -> HistoryView | None:
     wanted = dict.fromkeys((finding["what"], finding["metric"]) for finding in found if finding["metric"])
     # What nothing is the matter with comes after, as far as there is room.
     wanted |= dict.fromkeys((_name(cell), metric) for cell in history.nights[-1]["cells"] for metric in cell["noisy"])
+    first = len(check["night_ids"]) < 2
+    if first:
+        wanted = {}  # one point is no course
     since = {(finding["what"], finding["metric"]): finding["since"] for finding in found}
     shown = list(wanted)[:MAXIMUM_CHARTS]
     return HistoryView(
@@ -47,6 +51,7 @@ def build_history(history: History | None) -> HistoryView | None:
             for number, place in enumerate(shown)
         ],
         left_out=len(wanted) - len(shown),
+        first=first,
     )
 
 

@@ -1,4 +1,5 @@
-"""The matrix: workload × allocator, one table per device, only combinations that exist."""
+"""The matrix: workload × allocator, one table per device, only combinations that exist. Where there is
+one allocator only, another axis stands side by side."""
 
 from __future__ import annotations
 
@@ -6,32 +7,19 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any, Sequence
 
+from markupsafe import Markup
+
 from reports import glossary, units
-from reports.axes import axes_of, axis_name, differing
-from reports.glossary import Word
+from reports.axes import axes_of, axis_name, choices, differing
+from reports.chart_style import Datum
+from reports.matrix_figures import Figure, figure_of, pack
 from reports.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.slug import slug
 
-# The page must stay a few MB: in large runs the tables offer fewer figures, and the list has fewer rows.
-_MAXIMUM_FIGURES = 4000
-_FEWEST_METRICS = 3
-_MAXIMUM_ROWS = 250
-# Shade by distance from the best of the row; the last has no upper end.
-HEAT_STEPS = (1.0005, 1.03, 1.1, 1.3, 1.7, 2.5)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One metric of one cell."""
-
-    metric: str
-    text: str
-    exact: str
-    interval: str
-    heat: int | None
-    ratio: str  # to the best of the row
-    word: Word | None
-    effect: str
+# The page must stay below 3 MB: of large runs the list has fewer columns, and fewer rows only after that.
+_MAXIMUM_LISTED = 4000
+_FEWEST_LISTED = 4
+_MAXIMUM_ROWS = 400
 
 
 @dataclass(frozen=True)
@@ -41,7 +29,12 @@ class MatrixCell:
     reason: str
     samples: int
     baseline: bool
-    figures: Sequence[Figure]
+    figures: Sequence[Figure]  # in the order of the metrics
+
+    @property
+    def known(self) -> bool:
+        known = any(figure.text != units.DASH for figure in self.figures)
+        return bool(self.figures) and (self.status == "ok" or known)
 
 
 @dataclass(frozen=True)
@@ -58,29 +51,38 @@ class DeviceTable:
     family: str  # what its experiments have in common
     device: str
     evidence: str  # measured, simulated, or neither
-    allocators: Sequence[tuple[SpecText, Look]]
+    columns: Sequence[tuple[SpecText, Look | None]]  # allocators have a look
     rows: Sequence[MatrixRow]
-    shared: str  # parameters all its workloads have
+    shared: str  # parameters all its workloads have; the allocator, where it is no column
+
+    @property
+    def known_cells(self) -> list[MatrixCell]:
+        """In the order of the page."""
+        return [cell for row in self.rows for cell in row.cells if cell is not None and cell.known]
 
 
 @dataclass(frozen=True)
 class Matrix:
     metrics: Sequence[tuple[str, str]]  # name, words: what the tables offer
     default: str
-    all_metrics: Sequence[tuple[str, str]]  # those of the list
+    listed: Sequence[tuple[str, str]]  # those of the list
+    recorded: int  # how many there are
     tables: Sequence[DeviceTable]
     devices: Sequence[str]
     entries: int
-    offered: int  # figures there would be room for in a smaller run
     repeated: int  # entries left out because another experiment measured the same cell more often
     selectors: Sequence[tuple[str, str, Sequence[str]]]  # axis, words, the values this run has
+    data: Markup  # JSON for the script: every figure of every cell shown
     flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
 
 
 def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Matrix:
     all_metrics = _metrics(entries)
-    offered = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
-    metrics = offered[: max(_FEWEST_METRICS, _MAXIMUM_FIGURES // max(len(entries), 1))]
+    metrics = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    rows = entries[:_MAXIMUM_ROWS]
+    room = max(_FEWEST_LISTED, _MAXIMUM_LISTED // max(len(rows), 1))
+    ranked = [*metrics, *(name for name in all_metrics if name not in metrics)]
+    listed = [name for name in all_metrics if name in ranked[:room]]
     baselines = {(entry["experiment"], entry["baseline_arm"]) for entry in entries}
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in entries:
@@ -94,14 +96,15 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
     return Matrix(
         metrics=[(metric, glossary.metric(metric)) for metric in metrics],
         default=next(iter(metrics), ""),
-        all_metrics=[(metric, glossary.metric(metric)) for metric in all_metrics],
+        listed=[(metric, glossary.metric(metric)) for metric in listed],
+        recorded=len(all_metrics),
         tables=tables,
         devices=list(dict.fromkeys(device for _, device in groups)),
         entries=len(entries),
-        offered=len(offered),
         repeated=len(entries) - shown,
         selectors=[(axis, axis_name(axis), _values(entries, axis)) for axis in selectors],
-        flat=[_flat(entry, all_metrics) for entry in entries[:_MAXIMUM_ROWS]],
+        data=pack(metrics, [cell.figures for table in tables for cell in table.known_cells]),
+        flat=[_flat(entry, listed) for entry in rows],
     )
 
 
@@ -122,27 +125,39 @@ def _table(
     """The table and how many entries it shows: of two with the same cell, the better measured."""
     extra_axes = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
     steps_differ = len({(entry["cell"]["warmup_steps"], entry["cell"]["measured_steps"]) for entry in entries}) > 1
+    across = _across(entries, extra_axes)
+    kept_axes = [axis for axis in extra_axes if axis != across]
     chosen: dict[tuple[str, str, str], dict[str, Any]] = {}
     for entry in entries:
-        key = (*_row_key(entry["cell"], extra_axes, steps_differ), entry["cell"]["allocator"])
+        key = (*_row_key(entry["cell"], kept_axes, steps_differ), axes_of(entry["cell"]).get(across, "none"))
         if key not in chosen or entry["samples"] > chosen[key]["samples"]:
             chosen[key] = entry
-    present = {allocator for _, _, allocator in chosen}
-    allocators = [spec for spec in looks.ordered() if spec in present]
+    present = list(dict.fromkeys(column for _, _, column in chosen))
+    if across == "allocator":
+        present.sort(key=looks.ordered().index)
     shared = _shared_parameters([workload for workload, _ in dict.fromkeys(key[:2] for key in chosen)])
     rows = []
     for workload, extra in dict.fromkeys(key[:2] for key in chosen):
-        row = [chosen.get((workload, extra, allocator)) for allocator in allocators]
+        row = [chosen.get((workload, extra, column)) for column in present]
         rows.append(_row(row, extra, shared, metrics, baselines, selectors))
+    if across != "allocator":
+        shared.append(f"allocator {entries[0]['cell']['allocator']}, {axis_name(across)} side by side")
     table = DeviceTable(
         family=family,
         device=device,
         evidence=_evidence(entries),
-        allocators=[(split_spec(allocator), looks[allocator]) for allocator in allocators],
+        columns=[(split_spec(column), looks[column] if across == "allocator" else None) for column in present],
         rows=rows,
         shared=", ".join(shared),
     )
     return table, len(chosen)
+
+
+def _across(entries: Sequence[dict[str, Any]], extra_axes: Sequence[str]) -> str:
+    """The axis whose choices are the columns."""
+    if len({entry["cell"]["allocator"] for entry in entries}) > 1 or not extra_axes:
+        return "allocator"
+    return max(extra_axes, key=lambda axis: len(_values(entries, axis)))
 
 
 def _evidence(entries: Sequence[dict[str, Any]]) -> str:
@@ -169,8 +184,7 @@ def _shared_parameters(workloads: Sequence[str]) -> list[str]:
 
 
 def _row_key(cell: dict[str, Any], extra_axes: Sequence[str], steps_differ: bool) -> tuple[str, str]:
-    axes = axes_of(cell)
-    extra = [f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in extra_axes]
+    extra = choices(cell, extra_axes)
     if steps_differ:  # no strategy, and yet another figure
         extra.append(f"{cell['warmup_steps']} warm-up and {cell['measured_steps']} measured steps")
     return cell["workload"], ", ".join(extra)
@@ -194,7 +208,7 @@ def _row(
     for metric in metrics:
         values = [entry["values"].get(metric) for entry in row if entry is not None]
         known = [value for value in values if value is not None]
-        if known:
+        if len(known) > 1:  # of one there is no best
             best[metric] = max(known) if glossary.more_is_better(metric) else min(known)
     workload = split_spec(first["cell"]["workload"])
     return MatrixRow(
@@ -216,45 +230,8 @@ def _cell(
         reason=entry["reason"] or "",
         samples=entry["samples"],
         baseline=baseline,
-        figures=[_figure(entry, metric, best.get(metric)) for metric in metrics],
+        figures=[figure_of(entry, metric, best.get(metric)) for metric in metrics],
     )
-
-
-def _figure(entry: dict[str, Any], metric: str, best: float | None) -> Figure:
-    value = entry["values"].get(metric)
-    unit = units.unit_of(metric)
-    comparison = entry["comparisons"].get(metric)
-    interval = entry["intervals"].get(metric)
-    heat, ratio = None, ""
-    if value is not None and best is not None and value > 0 and best > 0:
-        distance = best / value if glossary.more_is_better(metric) else value / best
-        heat = sum(distance > step for step in HEAT_STEPS)
-        ratio = "best" if heat == 0 else f"{units.plain(round(distance, 2))}× best"
-    effect = ""
-    if comparison is not None:
-        relative = comparison["scale"] == "log_ratio"
-        effect = (
-            units.effect(comparison.get("effect")) if relative else units.value_in(comparison["theta"], unit)
-        )
-    return Figure(
-        metric=metric,
-        text=units.value_in(value, unit),
-        exact=units.exact(value, unit),
-        interval=_interval(interval, value, unit),
-        heat=heat,
-        ratio=ratio,
-        word=glossary.verdict(comparison["verdict"]) if comparison else None,
-        effect=effect,
-    )
-
-
-def _interval(interval: list[float | None] | None, value: float | None, unit: str) -> str:
-    if interval is None or value is None or interval[0] is None or interval[1] is None:
-        return ""
-    low, high = interval
-    if low == high:
-        return ""
-    return f"{units.value_in(low, unit)} … {units.value_in(high, unit)}"
 
 
 def _flat(entry: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
@@ -262,11 +239,7 @@ def _flat(entry: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
         "entry": entry,
         "link": "cell-" + slug(entry["cell"]["cell_id"]),
         "values": [
-            (
-                units.value_in(entry["values"].get(metric), units.unit_of(metric)),
-                units.exact(entry["values"].get(metric), units.unit_of(metric)),
-                entry["values"].get(metric),
-            )
-            for metric in metrics
+            Datum(units.value_in(value, unit), units.exact(value, unit) if value is not None else "", value)
+            for value, unit in ((entry["values"].get(metric), units.unit_of(metric)) for metric in metrics)
         ],
     }

@@ -10,6 +10,8 @@
 namespace headroom {
 namespace {
 
+constexpr std::size_t kMostNamed = 50, kNearestNamed = 5;
+
 // Levenshtein distance by rows.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -38,8 +40,15 @@ std::vector<std::string> nearest_names(std::string_view name, std::vector<std::s
 void throw_unknown_name(std::string_view kind, std::string_view name,
                         const std::vector<std::string>& known) {
   if (known.empty()) throw InputError(fmt::format("unknown {} '{}'; there are none", kind, name));
-  throw InputError(fmt::format("unknown {} '{}'; did you mean '{}'? Known: {}", kind, name,
-                               nearest_names(name, known).front(), fmt::join(known, ", ")));
+  const std::vector<std::string> nearest = nearest_names(name, known);
+  // A history knows hundreds of cells: nobody reads them all.
+  const bool many = known.size() > kMostNamed;
+  const std::vector<std::string> shown =
+      many ? std::vector<std::string>(nearest.begin(), nearest.begin() + kNearestNamed) : known;
+  throw InputError(
+      fmt::format("unknown {} '{}'; did you mean '{}'? Known: {}{}", kind, name, nearest.front(),
+                  fmt::join(shown, ", "),
+                  many ? fmt::format(" and {} more", known.size() - kNearestNamed) : ""));
 }
 
 }  // namespace headroom

@@ -142,9 +142,14 @@ nlohmann::ordered_json to_json(const Section& section) {
 
 }  // namespace
 
-ExitCode list_command(const ListOptions& options) {
+std::vector<std::string> listed_kinds() {
   std::vector<std::string> names;
   for (const auto& [name, section] : sections()) names.push_back(name);
+  return names;
+}
+
+ExitCode list_command(const ListOptions& options) {
+  const std::vector<std::string> names = listed_kinds();
   if (!options.what.empty() && std::find(names.begin(), names.end(), options.what) == names.end())
     throw_unknown_name("list", options.what, names);
   auto json = nlohmann::ordered_json::object();

@@ -87,9 +87,11 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 }
 
 Subcommand add_doctor(CLI::App& app) {
-  return {.parser = app.add_subcommand("doctor",
-                                       "What this machine can run, and what the rest would need"),
-          .command = [] { return DoctorOptions{}; }};
+  CLI::App* command =
+      app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+  command->footer(
+      "Examples\n  headroom doctor        each device, library and right, and what it is for");
+  return {.parser = command, .command = [] { return DoctorOptions{}; }};
 }
 
 Subcommand add_check(CLI::App& app) {
@@ -98,7 +100,10 @@ Subcommand add_check(CLI::App& app) {
   command->add_option("device", check->device, "cuda, host or either with parameters")
       ->capture_default_str();
   command->footer(
-      "\nBytes, pages, a matrix product and two training steps of each network, in seconds.\n"
+      "Examples\n"
+      "  headroom check cuda        before the first run on a GPU\n"
+      "  headroom check 'host(capacity=1GiB)'\n\n"
+      "Bytes, pages, a matrix product and two training steps of each network, in seconds.\n"
       "Exit status 12 when one is not as it must be; 0 where there is no such device.");
   return {.parser = command, .command = [check]() -> Command { return *check; }};
 }
@@ -122,6 +127,20 @@ Subcommand add_touch(CLI::App& app) {
 }
 
 }  // namespace
+
+CLI::Validator whole_from(unsigned least) {
+  return {[least](const std::string& text) -> std::string {
+            std::uint64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [stopped, problem] = std::from_chars(text.data(), end, value);
+            if (problem == std::errc::result_out_of_range)
+              return fmt::format("'{}' is too large", text);
+            if (stopped != end || problem != std::errc() || value < least)
+              return fmt::format("'{}' is no whole number from {} on", text, least);
+            return "";
+          },
+          "", "whole"};
+}
 
 void add_override(AxisOverrides& axes, const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -209,8 +228,10 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   } catch (const CLI::ExtrasError&) {
     throw_unexpected(app);
   } catch (const CLI::ParseError& error) {
-    const auto chosen = app.get_subcommands();
-    const std::string command = chosen.empty() ? "" : chosen.front()->get_name() + " ";
+    std::string command;
+    for (auto chosen = app.get_subcommands(); !chosen.empty();
+         chosen = chosen.front()->get_subcommands())
+      command += chosen.front()->get_name() + " ";
     throw InputError(fmt::format("{}; see headroom {}--help", error.what(), command));
   }
 

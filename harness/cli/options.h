@@ -174,6 +174,9 @@ Command parse_command_line(const std::vector<std::string>& argv);
 // What headroom report writes: name of the option → what it is.
 const std::map<std::string, std::string>& report_formats();
 
+// What `headroom list` can be asked for, in its order.
+std::vector<std::string> listed_kinds();
+
 // "2/4". Throws InputError.
 Shard parse_shard(const std::string& text);
 

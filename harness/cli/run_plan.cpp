@@ -27,6 +27,11 @@ fs::path suite_file(const std::string& name) {
   const fs::path directory = headroom_home() / "bench" / "suites";
   const fs::path file = directory / (name + ".toml");
   if (fs::is_regular_file(file)) return file;
+  if (name.ends_with(".toml") || name.find('/') != std::string::npos)
+    throw InputError(
+        fmt::format("{}: there is no such suite file; headroom list suites names those "
+                    "that come with headroom",
+                    name));
   throw_unknown_name("suite", name, suite_names(directory));
 }
 

@@ -217,8 +217,8 @@ std::string NightCheck::headline() const {
   if (!night.distrust.empty())
     return fmt::format("{} of {}: exact figures as accepted; times are not to be trusted.",
                        night.suite, night.started);
-  return fmt::format("{} of {}: {} cells as accepted, or better.", night.suite, night.started,
-                     cells);
+  return fmt::format("{} of {}: {} cells as accepted, or better{}.", night.suite, night.started,
+                     cells, night_ids.size() == 1 ? "; the first night of its kind" : "");
 }
 
 NightCheck check_night(const HistoryStore& store, const Night& night) {

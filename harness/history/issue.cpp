@@ -86,9 +86,10 @@ Json to_object(const NightFinding& finding) {
 }  // namespace
 
 std::string issue_of(const NightCheck& check, const std::string& store) {
-  std::string text = fmt::format("## {}\n\nRun {}, commit {}, {} nights looked at.\n\n",
-                                 check.headline(), check.night.run_id,
-                                 check.night.commit.value_or("unknown"), check.night_ids.size());
+  std::string text =
+      fmt::format("## {}\n\nRun {}, commit {}, {} night{} looked at.\n\n", check.headline(),
+                  check.night.run_id, check.night.commit.value_or("unknown"),
+                  check.night_ids.size(), check.night_ids.size() == 1 ? "" : "s");
   if (!check.failures.empty()) text += table_of(check.failures);
   if (!check.night.distrust.empty())
     text +=

@@ -23,6 +23,17 @@ void check_plugin(const Spec& spec) {
   spec.require_known(Registry<Plugin>::instance().find(spec.name()).parameters);
 }
 
+// The neutral choice is no plug-in, and a choice all the same.
+template <typename Strategy>
+void check_pass(const Spec& spec) {
+  std::vector<std::string> known = Registry<Strategy>::instance().names();
+  if (!Strategy::kNeutral.empty()) known.emplace_back(Strategy::kNeutral);
+  std::sort(known.begin(), known.end());
+  if (std::find(known.begin(), known.end(), spec.name()) == known.end())
+    throw_unknown_name(Strategy::kKind, spec.name(), known);
+  check_strategy<Strategy>(spec);
+}
+
 void check_device(const Spec& spec) { Registry<DeviceKind>::instance().find(spec.name()); }
 
 struct Axis {
@@ -37,13 +48,13 @@ const std::vector<Axis>& axes() {
       {"device", &Cell::device, check_device},
       {"rules", nullptr, check_plugin<LoweringRules>},
       {"allocator", &Cell::allocator, check_allocator},
-      {"execution", &Cell::execution, check_strategy<ExecutionStrategy>},
+      {"execution", &Cell::execution, check_pass<ExecutionStrategy>},
       {"pipeline", &Cell::pipeline, [](const Spec& spec) { check_pipeline(spec); }},
       {"accumulation", &Cell::accumulation, [](const Spec& spec) { micro_batches_of(spec); }},
-      {"checkpointing", &Cell::checkpointing, check_strategy<CheckpointingStrategy>},
-      {"precision", &Cell::precision, check_strategy<PrecisionStrategy>},
-      {"pruning", &Cell::pruning, check_strategy<PruningStrategy>},
-      {"optimizer", &Cell::optimizer, check_strategy<OptimizerStrategy>},
+      {"checkpointing", &Cell::checkpointing, check_pass<CheckpointingStrategy>},
+      {"precision", &Cell::precision, check_pass<PrecisionStrategy>},
+      {"pruning", &Cell::pruning, check_pass<PruningStrategy>},
+      {"optimizer", &Cell::optimizer, check_pass<OptimizerStrategy>},
       {"inject", &Cell::inject, check_injection},
       {"scenario", &Cell::scenario, check_scenario},
   };

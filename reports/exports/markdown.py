@@ -1,17 +1,22 @@
 """A job summary in Markdown, as CI systems show it beside a job: below 900 KiB, whatever the run.
+First what one reads in a minute (verdicts, what changed, what failed); the cells are folded away.
 Tables give up rows, not the page: what is left out is counted."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any, Sequence
 
 from reports import glossary, units
 from reports.read import Changes, RunData
+from reports.read_history import read_check
+from reports.view_failures import build_failures
 from reports.view_instrument import control_experiments
 
 MAXIMUM_BYTES = 900 * 1024
 _MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")
+_NAMED = 10  # missing and new cells
 _ROWS = 2000  # of one table, before the page as a whole is looked at
 
 
@@ -36,27 +41,39 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
         f"commit `{_code((run['headroom']['commit'] or 'not known')[:12])}`; {len(data.samples)} samples, "
         f"{run['status']}."
     )
+    lines += _held_to(data, rows)
     if changes:
         lines += _changes(changes, rows)
     if verdicts:
         lines += ["", "## Claims", ""]
         claims = [
-            (claim["id"], claim["title"], f"**{_text(claim['verdict'])}**", _text(claim["why"]))
+            (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _text(glossary.as_sentence(claim["why"])))
             for claim in verdicts["claims"]
         ]
-        lines += _table(("claim", "", "verdict", "why"), [(_text(a), _text(b), c, d) for a, b, c, d in claims], rows)
+        lines += _table(("claim", "", "verdict", "why"), claims, rows)
         lines += ["", "## Instrument", ""]
         for state in (verdicts.get("sensitivity"), verdicts["calibration"]):
             if state:
                 lines.append(f"- **{_text(state['status'])}**: {_text(state['why'])}")
-        lines += ["", "## Cells", "", *_cells(verdicts["matrix"], control_experiments(run), rows)]
-        if verdicts["failures"]:
-            lines += ["", "## Failures", ""]
-            failed = [
-                (_text(item["experiment"]), _text(item["arm"]), str(item["block"]), item["status"], _text(item["reason"]))
-                for item in verdicts["failures"]
-            ]
-            lines += _table(("experiment", "arm", "block", "status", "reason"), failed, rows)
+        lines += _cells(verdicts, control_experiments(run), rows)
+    return lines
+
+
+def _held_to(data: RunData, rows: int) -> list[str]:
+    """What `headroom history check` said of this night, where it was asked."""
+    check = read_check(data.directory)
+    if check is None:
+        return []
+    lines = ["", "## Against what was accepted", "", _text(check["headline"])]
+    for name, findings in (("Worse", check["failures"]), ("Told, and no failure", check["notes"])):
+        if findings:
+            lines += ["", f"### {name}", ""]
+            body = [(_text(item["what"]), _words(item["sentence"]), _text(item["since"])) for item in findings]
+            lines += _table(("what", "change", "since"), body, rows)
+    for name, items in (("Missing", check["missing"]), ("New", check["new"])):
+        if items:
+            lines += ["", f"{name} ({len(items)}): " + "; ".join(_text(item) for item in items[:_NAMED])]
+            lines[-1] += "." if len(items) <= _NAMED else f" and {len(items) - _NAMED} more."
     return lines
 
 
@@ -78,8 +95,25 @@ def _changes(changes: Changes, rows: int) -> list[str]:
     return lines
 
 
-def _cells(matrix: Sequence[dict[str, Any]], controls: set[str], rows: int) -> list[str]:
-    shown = [entry for entry in matrix if entry["experiment"] not in controls]
+def _cells(verdicts: dict[str, Any], controls: set[str], rows: int) -> list[str]:
+    shown = [entry for entry in verdicts["matrix"] if entry["experiment"] not in controls]
+    counts = ", ".join(f"{count} {_text(status)}" for status, count in Counter(e["status"] for e in shown).most_common())
+    lines = ["", "## Cells", "", f"{len(shown)} cells: {counts}." if shown else "No cell."]
+    failed = [
+        (_text(item.experiment), _text(item.arm), item.blocks, item.status, _text(item.reason))
+        for item in build_failures(verdicts["failures"])
+    ]
+    if failed:
+        lines += ["", "### Without a result", ""]
+        lines += _table(("experiment", "arm", "blocks", "status", "reason"), failed, rows)
+    if shown:
+        # GitHub reads Markdown inside only between empty lines.
+        lines += ["", "<details>", f"<summary>Every cell ({len(shown)})</summary>", ""]
+        lines += [*_table_of_cells(shown, rows), "", "</details>"]
+    return lines
+
+
+def _table_of_cells(shown: Sequence[dict[str, Any]], rows: int) -> list[str]:
     metrics = [name for name in _MATRIX_METRICS if any(entry["values"].get(name) is not None for entry in shown)]
     body = []
     for entry in shown:
@@ -106,6 +140,10 @@ def _table(headers: Sequence[str], body: Sequence[Sequence[str]], rows: int) -> 
     if len(body) > rows:
         lines += ["", f"{rows} of {len(body)} rows shown."]
     return lines
+
+
+def _words(sentence: str) -> str:
+    return _text(glossary.in_words(sentence))
 
 
 def _text(text: str) -> str:

@@ -60,13 +60,43 @@
   const offer = (select, value) => {
     if (Array.from(select.options).some((option) => option.value === value)) select.value = value;
   };
+  const figures = byId("matrix-figures") ? JSON.parse(byId("matrix-figures").textContent) : null;
+  const slots = all("#matrix .m");  // in the order of the figures
+  const span = (name, text) => {
+    const element = document.createElement("span");
+    element.className = name;
+    element.append(text);
+    return element;
+  };
+  const showFigure = (slot, metric, packed) => {
+    const [text, exact, heat, ratio, interval, word, effect] = packed || ["–", "not known"];
+    slot.dataset.m = metric;
+    slot.className = "m heat-" + (heat ?? "x");
+    slot.title = exact + ", " + slot.dataset.n + " samples";
+    const value = document.createElement("b");
+    value.textContent = text;
+    const kept = all(".base, .reason", slot);
+    const parts = [value];
+    if (ratio) parts.push(span("rel", ratio));
+    if (interval) parts.push(span("ci", interval));
+    if (word && !slot.querySelector(".base")) {
+      const [tone, icon] = figures.words[word];
+      const mark = span("mini tone-" + tone, effect ? word + " " + effect : word);
+      const drawn = byId("matrix-icon").content.firstElementChild.cloneNode(true);
+      drawn.firstElementChild.setAttribute("href", "#i-" + icon);
+      mark.prepend(drawn);
+      parts.push(mark);
+    }
+    slot.replaceChildren(...parts, ...kept);
+  };
   const showMatrix = (state) => {
     const metrics = byId("matrix-metric");
     if (!metrics) return;
     offer(metrics, state.get("metric"));
     offer(byId("matrix-device"), state.get("device"));
     for (const select of axisSelects) offer(select, state.get("axis." + select.dataset.axis));
-    for (const item of all("#matrix .m")) item.classList.toggle("on", item.dataset.m === metrics.value);
+    if (slots.length && slots[0].dataset.m !== metrics.value)
+      slots.forEach((slot, place) => showFigure(slot, metrics.value, figures.metrics[metrics.value][place]));
     let shown = 0;
     for (const table of all("#matrix .device-table")) {
       const elsewhere = byId("matrix-device").value !== "" && table.dataset.device !== byId("matrix-device").value;
@@ -92,12 +122,21 @@
   // Cells: find, filter, order.
   const list = byId("cell-list");
   const cells = list ? all(":scope > details", list) : [];
+  const names = new Map();  // what a cell is found by
+  const plainWords = (text) => text.toLowerCase().split(/[\s(),;]+/).filter(Boolean);
+  const nameOf = (cell) => {
+    if (!names.has(cell)) {
+      const text = Array.from(cell.querySelectorAll(".spec, .axes, .name"), (part) => part.textContent).join(" ");
+      names.set(cell, plainWords(text).join(" "));
+    }
+    return names.get(cell);
+  };
   let most = list ? Number(list.dataset.most) : 0;  // at once, until asked for all
   const arrangeCells = () => {
-    const words = byId("cell-find").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = plainWords(byId("cell-find").value);
     const status = byId("cell-status").value;
     const found = (cell) => {
-      const text = cell.dataset.text.toLowerCase();
+      const text = nameOf(cell);
       return (!status || cell.dataset.status === status) && words.every((word) => text.includes(word));
     };
     const key = byId("cell-order").value;
@@ -162,13 +201,14 @@
   addEventListener("scroll", mark, { passive: true });
 
   // Tables: sort by a column, take away as CSV.
+  const worthOf = (cell) =>
+    cell.dataset.sort ?? (cell.classList.contains("n") ? cell.title.split(" ")[0].replaceAll(",", "") : cell.textContent.trim());
   const sortTable = (table, column, header) => {
     const down = header.getAttribute("aria-sort") === "ascending";
     all("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
     const key = (row) => {
-      const cell = row.cells[column];
-      const text = cell.dataset.sort ?? cell.textContent.trim();
+      const text = worthOf(row.cells[column]);
       return text !== "" && !Number.isNaN(Number(text)) ? Number(text) : text;
     };
     const compare = (a, b) => {
@@ -191,7 +231,7 @@
   const quote = (text) => (/[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
   const csv = (table) =>
     Array.from(table.rows)
-      .map((row) => Array.from(row.cells).map((cell) => quote(cell.dataset.sort ?? cell.textContent.trim())).join(","))
+      .map((row) => Array.from(row.cells).map((cell) => quote(worthOf(cell))).join(","))
       .join("\n") + "\n";
   for (const table of all("table.sortable")) {
     all("th", table.tHead).forEach((header, column) => {

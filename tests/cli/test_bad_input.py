@@ -26,7 +26,12 @@ from conftest import Headroom, samples
         (["run", "smoke", "--filter", "bfc"], "key=glob"),
         (["run", "smoke", "--filter", "workloda=resnet"], "did you mean 'workload'?"),
         (["run", "smoke", "--max-pairs", "0"], "--max-pairs"),
-        (["run", "smoke", "--seed", "three"], "--seed"),
+        (["run", "smoke", "--max-pairs", "-3"], "--max-pairs: '-3' is no whole number from 1 on"),
+        (["run", "smoke", "--seed", "three"], "--seed: 'three' is no whole number from 0 on"),
+        (["run", "smoke", "--seed", "-1"], "--seed: '-1' is no whole number from 0 on"),
+        (["run", "smoke", "-a", "precision=f32"], "did you mean 'fp32'?"),
+        (["run", "nowhere.toml"], "nowhere.toml: there is no such suite file"),
+        (["history", "accept", "S02"], "see headroom history accept --help"),
         (["run", "smoke", "--budget", "soon"], "write 90s, 45m or 2h"),
         (["run", "smoke", "--progress", "loud"], "unknown --progress 'loud'"),
         (["run", "--resume", "nowhere"], "nowhere"),
@@ -46,6 +51,17 @@ def test_a_wrong_command_line_is_answered_with_what_is_right(headroom: Headroom,
     assert headroom.runs() == []
 
 
+@pytest.mark.parametrize("option", ["--max-pairs", "--seed"])
+@pytest.mark.parametrize("value", ["1", "2147483647"])
+def test_every_number_that_is_one_is_taken(headroom: Headroom, counting: str, option: str, value: str) -> None:
+    assert headroom("run", counting, "--dry-run", option, value).code == 0
+
+
+def test_a_seed_may_have_all_its_bits(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--dry-run", "--seed", str(2**64 - 1)).code == 0
+    assert headroom("run", counting, "--dry-run", "--seed", str(2**64)).code == 2
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -60,6 +76,26 @@ def test_a_malformed_suite_is_named_by_file_and_line(headroom: Headroom, text: s
     outcome = headroom("run", headroom.write("bad.toml", text))
     assert outcome.code == 2
     assert told in outcome.errors
+
+
+def commands(headroom: Headroom) -> list[str]:
+    listed = headroom("--help").output.split("Subcommands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in listed.splitlines()]
+
+
+def test_every_command_has_examples_of_its_own(headroom: Headroom) -> None:
+    assert len(commands(headroom)) > 10
+    for command in commands(headroom):
+        text = headroom(command, "--help").output
+        examples = [line for line in text.split("Examples\n")[1].splitlines() if line.startswith("  headroom ")]
+        assert examples and any(line.startswith(f"  headroom {command}") for line in examples), command
+        assert len({line.split()[1] for line in examples}) <= 2, f"{command} shows the examples of all commands"
+
+
+def test_the_help_of_list_names_everything_it_lists(headroom: Headroom) -> None:
+    told = " ".join(headroom("list", "--help").output.split())
+    for kind in json.loads(headroom("list", "--json").output):
+        assert kind in told
 
 
 def test_a_filter_that_leaves_nothing_has_its_own_exit_status(headroom: Headroom) -> None:

@@ -75,3 +75,20 @@ def test_a_damaged_trace_is_named_and_nothing_is_written(headroom: Headroom, tra
     (headroom.place / "damaged.hrtrace").write_bytes(content)
     refused(headroom, "damaged.hrtrace", "out", "damaged.hrtrace", "is damaged", "block")
     assert headroom("replay", "damaged.hrtrace", "--capacity", "1GiB").code == 2
+
+
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(headroom: Headroom, trace: str) -> None:
+    for place in ("nowhere/snapshot.pickle", "/proc/snapshot.pickle"):
+        outcome = headroom("export", trace, "--to", "pytorch", "-o", place)
+        assert outcome.code == 2
+        assert f"{place}: cannot be written: " in outcome.errors and "unfinished" not in outcome.errors
+        assert "a directory that can be written to" in outcome.errors
+
+
+@pytest.mark.parametrize(("content", "told"), [(b"", "is empty"), (b"\x1f\x8b\x08\0torn", "unpack it first")])
+def test_a_file_that_is_no_history_is_told_why(headroom: Headroom, content: bytes, told: str) -> None:
+    (headroom.place / "snapshot.pickle").write_bytes(content)
+    for command in (("replay",), ("leaks",), ("export", "--to", "rmm", "-o", "out.csv")):
+        outcome = headroom(command[0], "snapshot.pickle", *command[1:])
+        assert outcome.code == 2 and outcome.errors.startswith("headroom: ")
+        assert "snapshot.pickle: " in outcome.errors and told in outcome.errors

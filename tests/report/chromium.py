@@ -70,3 +70,9 @@ def background(browser: webdriver.Chrome) -> str:
 
 def visible(browser: webdriver.Chrome, selector: str) -> list[Any]:
     return [element for element in browser.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
+
+
+def name_of(cell: Any) -> str:
+    """What a cell of the report is found by."""
+    parts = cell.find_elements(By.CSS_SELECTOR, ".spec, .axes, .name")
+    return " ".join(part.get_attribute("textContent") for part in parts)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import DARK, DESKTOP, PHONE, background, needs_chromium, visible
+from chromium import DARK, DESKTOP, PHONE, background, name_of, needs_chromium, visible
 from fixture import write_fixture
 
 pytest.importorskip("selenium", reason="selenium is not installed")
@@ -90,7 +90,7 @@ def test_cells_are_found_by_words_and_the_address_remembers(page: Any) -> None:
     found = visible(browser, "details.cell")
     assert 0 < len(found) < whole
     for cell in found:
-        assert "malloc" in cell.get_attribute("data-text") and "host" in cell.get_attribute("data-text")
+        assert "malloc" in name_of(cell) and "host" in name_of(cell)
     address = browser.current_url
     assert len(visible(page(address[address.index("#") :]), "details.cell")) == len(found)
 
@@ -106,7 +106,7 @@ def test_cells_are_ordered_by_peak_reserved(page: Any) -> None:
 def test_a_link_through_a_filter_shows_its_goal(page: Any) -> None:
     browser = page("#cells")
     cells = browser.find_elements(By.CSS_SELECTOR, "details.cell")
-    hidden = next(cell for cell in cells if "malloc" not in cell.get_attribute("data-text"))
+    hidden = next(cell for cell in cells if "malloc" not in name_of(cell))
     browser.find_element(By.ID, "cell-find").send_keys("malloc")
     assert not hidden.is_displayed()
     browser.execute_script("location.hash = arguments[0]", hidden.get_attribute("id"))
@@ -192,11 +192,11 @@ def test_a_table_is_sorted_by_its_numbers_both_ways(page: Any) -> None:
     browser = page("#matrix")
     browser.execute_script("document.querySelector('#matrix details').open = true")
     header = browser.find_elements(By.CSS_SELECTOR, "#matrix-data th")[7]
-    cells = "return [...document.querySelectorAll('#matrix-data tbody tr')].map((row) => row.cells[7].dataset.sort)"
+    cells = "return [...document.querySelectorAll('#matrix-data tbody tr')].map((row) => row.cells[7].title.split(' ')[0])"
     for direction, reverse in (("ascending", False), ("descending", True)):
         header.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
         assert header.get_attribute("aria-sort") == direction
-        values = [float(value) for value in browser.execute_script(cells) if value is not None]
+        values = [float(value.replace(",", "")) for value in browser.execute_script(cells) if value]
         assert len(set(values)) > 2 and values == sorted(values, reverse=reverse)
 
 

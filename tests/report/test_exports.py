@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fixture import run_of, write_files, write_fixture
+from fixture_history import write_history
 
 from reports.__main__ import main
 from reports.exports import google_benchmark, junit, markdown, perfetto, table
@@ -193,6 +194,34 @@ class TestMarkdown:
         text = markdown.write(read_run(tmp_path))
         assert len(text.encode()) < 900 * 1024
         assert f"of {len(verdicts['matrix'])} rows shown" in text
+
+    def test_the_cells_are_folded_away_after_all_that_is_read_first(self, data: RunData) -> None:
+        lines = markdown.write(data).splitlines()
+        fold, end = lines.index("<details>"), lines.index("</details>")
+        assert lines[fold + 2] == "" and lines[fold + 3].startswith("| workload |")  # or GitHub shows bars
+        shown = [line for line in lines[fold + 5 : end] if line]
+        assert len(shown) == len(data.verdicts["matrix"])
+        assert f"{len(shown)} cells: " in "\n".join(lines[:fold])
+        assert not any(line for line in lines[end + 1 :])
+
+    def test_what_failed_in_every_block_is_one_line(self, data: RunData, tmp_path: Path) -> None:
+        verdicts = json.loads(json.dumps(data.verdicts))
+        verdicts["failures"] = [
+            {"experiment": "made/up", "arm": "bfc", "block": block, "status": "invalid", "reason": reason}
+            for block, reason in ((0, "it did nothing"), (1, "it did nothing"), (2, "it did nothing"), (4, "it did nothing"), (3, "a"))
+        ]
+        write_files(tmp_path, data.run, data.samples, verdicts)
+        told = [line for line in markdown.write(read_run(tmp_path)).splitlines() if line.startswith("| made/up")]
+        assert told == ["| made/up | bfc | 0 to 2 and 4 | invalid | it did nothing |", "| made/up | bfc | 3 | invalid | a |"]
+
+    def test_a_night_says_what_is_worse_than_accepted_before_its_claims(self, tmp_path: Path) -> None:
+        run = write_fixture(tmp_path / "run", batches=(4,))
+        check = write_history(run)
+        text = markdown.write(read_run(run))
+        assert check["headline"] in text[: text.index("## Claims")]
+        for finding in check["failures"]:
+            assert f"| {markdown._text(finding['what'])} |" in text[: text.index("## Claims")]
+        assert "Missing (1): synthetic/&lt;gone&gt;" in text
 
     def test_names_from_files_are_not_markup(self, data: RunData, tmp_path: Path) -> None:
         text = markdown.write(altered(data, tmp_path, name="a | <b> `c` [d](e)"))

@@ -78,6 +78,14 @@ def test_nights_that_the_store_no_longer_has_are_left_out(run: Path) -> None:
     assert "3 nights, the last one" in section(run)
 
 
+def test_a_first_night_has_no_charts_of_one_point_and_says_so(run: Path) -> None:
+    check = write_history(run)
+    check.update(night_ids=["night-10"], failures=[], marks=[])
+    (run / "check.json").write_text(json.dumps(check))
+    assert captions(section(run)) == []
+    assert "the first night" in section(run)
+
+
 def test_a_damaged_night_is_named(run: Path) -> None:
     write_history(run)
     night = run.parent / "history" / "nights" / "night-04.json"

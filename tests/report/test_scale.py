@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -21,7 +22,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         patch.setattr(view_cells, "_DETAILED", (120, 4))
         patch.setattr(view_compare, "MAXIMUM_CELLS", 3)
         patch.setattr(view_matrix, "_MAXIMUM_ROWS", 5)
-        patch.setattr(view_matrix, "_MAXIMUM_FIGURES", 30)
+        patch.setattr(view_matrix, "_MAXIMUM_LISTED", 30)
         return render(read_run(directory))
 
 
@@ -29,19 +30,28 @@ def test_measured_cells_keep_their_charts_and_the_page_counts_them(page: str) ->
     cells = page.split('<details class="cell"')[1:]
     charted = [cell for cell in cells if 'class="chart"' in cell]
     assert len(charted) == 2 and all("host" in cell.split("</summary>")[0] for cell in charted)
-    assert f"2 of {len(cells)} cells have charts." in page
+    assert f"2 of {len(cells)} cells have charts, 4 have ladder and samples" in page
 
 
-def test_cells_beyond_that_keep_ladder_or_line_and_say_so(page: str) -> None:
+def test_cells_beyond_that_keep_their_name_and_their_peaks_or_why_they_have_none(page: str) -> None:
     cells = page.split('<details class="cell"')[1:]
-    assert sum('class="ladder"' in cell for cell in cells) <= 4
+    assert sum('class="ladder"' in cell for cell in cells) == 4 < len(cells)
     for cell in cells:
-        assert 'class="ladder"' in cell or "this is not among them" in cell or "<b>" in cell
+        assert re.search(r'class="note name">rules \w+, \d+ warm-up and [^<]+<code>[^<]+ \[[^<]+\]</code>', cell)
+        assert re.search(r"At the peak .* requested, .* allocated, .* reserved", cell) or 'class="reason"' in cell
 
 
 def test_lists_and_selectors_say_how_much_they_show(page: str) -> None:
     entries = re.search(r"All figures as a list \(5 of (\d+) entries\)", page)
-    assert entries is not None and f"5 of {entries[1]} shown" in page
+    assert entries is not None
+    assert re.search(rf"5 of {entries[1]} entries and 6 of \d+ figures shown", page)
     assert len(re.findall("<tr>", page[page.index('id="matrix-data"') :].split("</tbody>")[0])) == 6
     assert re.search(r"3 of \d+ cells can be chosen here", page)
-    assert re.search(r"3 of \d+ figures can be chosen here", page)
+
+
+def test_however_many_cells_the_matrix_offers_every_figure(page: str) -> None:
+    offered = re.findall(r'<option value="([^"]+)"', page[page.index('id="matrix-metric"') :].split("</select>")[0])
+    packed = json.loads(re.search(r'id="matrix-figures">(.*?)</script>', page)[1])
+    assert list(packed["metrics"]) == offered and len(offered) > 5
+    slots = page.count('class="m heat-')
+    assert {len(figures) for figures in packed["metrics"].values()} == {slots}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from fixture import cell_of
@@ -103,7 +104,18 @@ def test_strategies_on_axes_this_page_has_never_heard_of_are_told_apart() -> Non
         entry("bfc", 2, 100, accumulation="none"), entry("bfc", 1, 80, accumulation="micro_batches(k=4)")
     )
     names = {row[0].text for row in found.groups[0].table.rows}
-    assert names == {"bfc · accumulation none", "bfc · accumulation micro_batches(k=4)"}
+    assert names == {"bfc", "bfc · accumulation micro_batches(k=4)"}
+
+
+def test_strategies_of_one_look_are_told_apart_by_numbers_that_do_not_lie_on_each_other() -> None:
+    same = [entry("bfc", 1, 100 + speed, accumulation=f"micro_batches(k={speed})") for speed in (1, 2, 3)]
+    chart = build(*same).groups[0].chart
+    labels = [item.label for item in chart.legend if item.marker]
+    assert [label.split(":")[0] for label in labels] == ["1", "2", "3"]
+    places = [float(y) for y, number in re.findall(r'y="([\d.]+)">(\d)</text>', chart.svg) if number in "123"]
+    assert len(places) == 3 and min(abs(a - b) for a in places for b in places if a is not b) > 10
+    apart = build(entry("malloc", 1, 100), entry("bfc", 2, 50)).groups[0].chart
+    assert [item.label for item in apart.legend if item.marker] == ["malloc", "bfc"]
 
 
 def without_room(item: dict[str, Any]) -> dict[str, Any]:

@@ -46,5 +46,12 @@ def test_metrics_have_names_in_words_known_or_not() -> None:
 
 
 def test_names_of_metrics_in_a_sentence_become_words_and_other_names_stay() -> None:
-    said = glossary.in_words("It holds for reserved_bytes.after_step_1: my_own_thing and a100-80gb batch 256.")
-    assert said == "It holds for reserved, after step 1: my_own_thing and a100-80gb batch 256."
+    said = glossary.in_words("It holds for reserved_bytes.after_step_1, reserved_bytes.steady_peak: my_own_thing and a100-80gb.")
+    assert said == "It holds for reserved after step 1, reserved peak after warm-up: my_own_thing and a100-80gb."
+
+
+def test_a_reason_reads_as_a_sentence_whatever_begins_it() -> None:
+    assert glossary.as_sentence("bytes of variables: 2 against 1") == "Bytes of variables: 2 against 1."
+    assert glossary.as_sentence("v100-16gb batch=192 ran out of memory.") == "v100-16gb batch=192 ran out of memory."
+    assert glossary.as_sentence("Holds at 2 of 3 (simulated)") == "Holds at 2 of 3 (simulated)."
+    assert glossary.as_sentence("") == ""

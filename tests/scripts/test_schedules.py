@@ -74,7 +74,8 @@ def test_the_workflow_keeps_the_history_whatever_the_night_says():
     assert caches[0]["with"]["key"].startswith(caches[0]["with"]["restore-keys"])
     after = steps_of("cpu")[[step.get("run") for step in steps_of("cpu")].index(call) + 1 :]
     assert after and all(step["if"] == "always()" for step in after)
-    assert any(f"{options.out}/latest/issue.md" in step.get("run", "") for step in after)
+    (shown,) = [step["run"] for step in after if "GITHUB_STEP_SUMMARY" in step.get("run", "")]
+    assert all(f"{options.out}/latest/{name}" in shown for name in ("issue.md", "summary.md"))
 
 
 @pytest.mark.parametrize("code, passes", [(0, True), (12, True), (2, False), (10, False), (11, False), (130, False)])

@@ -67,6 +67,23 @@ TEST(Spec, offers_the_nearest_known_parameter) {
       ThrowsMessage<InputError>(HasSubstr("did you mean 'growth'?")));
 }
 
+TEST(UnknownName, is_answered_with_all_names_or_of_hundreds_with_the_nearest) {
+  std::vector<std::string> names;
+  for (int i = 100; i < 400; ++i) names.push_back("cell-" + std::to_string(i));
+  const auto ask = [&](std::size_t known) {
+    try {
+      throw_unknown_name("cell", "cell-39x", {names.end() - static_cast<long>(known), names.end()});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(ask(3), HasSubstr("Known: cell-397, cell-398, cell-399"));
+  EXPECT_THAT(ask(300), HasSubstr("did you mean 'cell-390'?"));
+  EXPECT_THAT(ask(300), HasSubstr(" and 295 more"));
+  EXPECT_LT(ask(300).size(), 200u);
+}
+
 TEST(Bytes, are_read_in_binary_and_decimal_units) {
   EXPECT_EQ(parse_bytes("512 MiB", "here"), 512 * kMiB);
   EXPECT_EQ(parse_bytes("1.5GB", "here"), 1'500'000'000u);

@@ -101,7 +101,7 @@ class WatchArguments {
     watch_.command = std::move(command);
     command_.footer(kWatchNotes);
     command_.add_option("--pid", watch_.pid, "Follow this process instead of starting a command")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_from(1));
     command_.add_option("--interval", interval_, "How often to look")->capture_default_str();
     CLI::Option* budget = command_.add_option(
         "--budget", budget_, "What all processes together may hold at their peak, as in 4GiB");
@@ -125,7 +125,7 @@ class WatchArguments {
     WatchOptions watch = watch_;
     if (watch.command.empty() == !watch.pid)
       throw InputError(
-          "headroom watch: name a command, as in headroom watch -- python train.py, or a process "
+          "watch: name a command, as in headroom watch -- python train.py, or a process "
           "that runs, as in headroom watch --pid 4711");
     watch.plan.interval = parse_interval(interval_, "--interval");
     if (!budget_.empty()) watch.plan.budget = parse_bytes(budget_, "--budget");
@@ -232,7 +232,7 @@ Subcommand add_leaks(CLI::App& app) {
           "--warmup", leaks->warmup,
           "Steps at the beginning to leave out (default: 2, or a quarter of a history that "
           "tells no steps apart)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_from(0));
   command
       ->add_option_function<std::string>(
           "--fail-on", [leaks](const std::string&) { leaks->fail_on_leak = true; },

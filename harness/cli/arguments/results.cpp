@@ -10,11 +10,40 @@
 namespace headroom {
 namespace {
 
+constexpr const char* kVerifyNotes = R"(Examples
+  headroom verify runs/RUN                  all claims of the run; writes its verdicts.json again
+  headroom verify S02 S11 runs/RUN          of two claims: why, on which data, what would change it
+  headroom verify S02 runs/RUN --json       the same, point by point
+
+A verdict is data, not success or failure: exit status 0 whatever it is, 12 where identical arms
+differ too often for a word on times.)";
+
+constexpr const char* kCompareNotes = R"(Examples
+  headroom compare runs/A runs/B                       what became better or worse, cell by cell
+  headroom compare runs/A runs/B --fail-on worse       in CI: exit status 10 when a cell is worse
+  headroom report runs/A runs/B                        the same as a page
+
+Bytes and counts only: times of two runs cannot be compared. To compare the times of two commits,
+let them alternate: scripts/gate OLD NEW.)";
+
+constexpr const char* kListNotes = R"(Examples
+  headroom list                     everything
+  headroom list allocators          names, parameters and examples, as -a allocator=… takes them
+  headroom list claims --json)";
+
+constexpr const char* kMergeNotes = R"(Examples
+  headroom run quick --seed 7 --shard 1/2       on one machine; --shard 2/2 on another of its kind
+  headroom merge runs/*-quick-1of2 runs/*-quick-2of2
+
+Shards of another suite, seed, program or kind of machine are refused. The last line on standard
+output is the path of the report; headroom run --resume on the merged run does what is missing.)";
+
 // headroom verify CLAIM… RUN: the library knows no list before a last argument.
 class VerifyArguments {
  public:
   explicit VerifyArguments(CLI::App& app)
       : command_(*app.add_subcommand("verify", "Judge the claims of a recorded run, and say why")) {
+    command_.footer(kVerifyNotes);
     command_.add_option("arguments", arguments_, "Claims to tell of (default: all), then the run")
         ->required();
     command_.add_flag("--json", json_, "For programs: verdicts.json, of these claims only");
@@ -97,10 +126,9 @@ class HistoryArguments {
 Subcommand add_list(CLI::App& app) {
   auto list = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "What there is, by name");
+  command->footer(kListNotes);
   command->add_option("what", list->what,
-                      "workloads, allocators, adaptors, executions, accumulations, checkpointings, "
-                      "precisions, prunings, optimizers, injections, scenarios, devices, rules, "
-                      "suites or claims");
+                      fmt::format("One of {} (default: all)", fmt::join(listed_kinds(), ", ")));
   command->add_flag("--json", list->json, "For programs");
   return {.parser = command, .command = [list]() -> Command { return *list; }};
 }
@@ -136,6 +164,7 @@ Subcommand add_compare(CLI::App& app) {
   auto compare = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
       "compare", "What became of bytes and counts between two stored runs, cell by cell");
+  command->footer(kCompareNotes);
   command->add_option("run_a", compare->first, "The earlier run directory")->required();
   command->add_option("run_b", compare->second, "The later one")->required();
   command
@@ -150,6 +179,7 @@ Subcommand add_compare(CLI::App& app) {
 Subcommand add_merge(CLI::App& app) {
   auto merge = std::make_shared<MergeOptions>();
   CLI::App* command = app.add_subcommand("merge", "Make one run of the shards of a run");
+  command->footer(kMergeNotes);
   command->add_option("shards", merge->shards, "Run directories that --shard made")->required();
   command->add_option("--out", merge->out, "Where run directories go")->capture_default_str();
   command->add_flag("--samples-only", merge->samples_only, "Stop before verdicts and report");

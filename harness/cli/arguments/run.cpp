@@ -17,10 +17,19 @@ constexpr const char* kRunExamples = R"(Examples
 
 The last line on standard output is the path of the report.)";
 
-constexpr const char* kSelftestNotes = R"(
+constexpr const char* kSelftestNotes = R"(Examples
+  headroom selftest                 is this machine quiet enough to compare times on?
+  headroom selftest --json
+
 About a minute. Identical arms must not look different, and a slowdown, a leak and a fragmentation
 put in on purpose must be seen; what identical arms say counts towards this machine's calibration.
 Exit status 12 when something that is there was not seen, or identical arms differ too often.)";
+
+constexpr const char* kExportStateNotes = R"(Examples
+  headroom export-state 'resnet(depth=18,batch=8)' --out state
+  headroom export-state 'bert(preset=tiny)' --out state --steps 3 --optimizer adam
+
+scripts/peer trains the same model from it in PyTorch.)";
 
 // headroom run: what the library fills in, and what becomes of it.
 class RunArguments {
@@ -39,12 +48,13 @@ class RunArguments {
                     "Only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
         ->take_all()
         ->expected(1);
-    command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)");
+    command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)")
+        ->check(whole_from(0));
     command_
         .add_option("--max-pairs", run_.max_pairs,
                     "At most so many pairs (blocks) per experiment: fewer than the suite asks for, "
                     "or as many as the noise of a pilot of ten makes it want")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_from(1));
     command_
         .add_option("--shard", shard_,
                     "2/4: the second of four parts of the run, for machines of one kind that share "
@@ -101,7 +111,8 @@ class SelftestArguments {
   explicit SelftestArguments(CLI::App& app)
       : command_(*app.add_subcommand("selftest", "Does the instrument see what is known?")) {
     command_.footer(kSelftestNotes);
-    command_.add_option("--seed", selftest_.seed, "Of every random order (default: drawn)");
+    command_.add_option("--seed", selftest_.seed, "Of every random order (default: drawn)")
+        ->check(whole_from(0));
     command_.add_option("--out", selftest_.out, "Where its run goes")->capture_default_str();
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
     command_.add_flag("--json", selftest_.json, "For programs");
@@ -139,12 +150,18 @@ Subcommand add_export_state(CLI::App& app) {
   auto state = std::make_shared<ExportStateOptions>();
   CLI::App* command = app.add_subcommand(
       "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
+  command->footer(kExportStateNotes);
   command->add_option("workload", state->workload, "As in 'resnet(depth=18,batch=8)'")->required();
   command->add_option("--out", state->out, "Directory to write")->required();
-  command->add_option("--steps", state->steps)->capture_default_str()->check(CLI::PositiveNumber);
-  command->add_option("--seed", state->seed)->capture_default_str();
-  command->add_option("--device", state->device)->capture_default_str();
-  command->add_option("--optimizer", state->optimizer)->capture_default_str();
+  command->add_option("--steps", state->steps, "To train")
+      ->capture_default_str()
+      ->check(whole_from(1));
+  command->add_option("--seed", state->seed, "Of weights and batches")
+      ->capture_default_str()
+      ->check(whole_from(0));
+  command->add_option("--device", state->device, "What trains")->capture_default_str();
+  command->add_option("--optimizer", state->optimizer, "As headroom list optimizers names them")
+      ->capture_default_str();
   return {.parser = command, .command = [state]() -> Command { return *state; }};
 }
 

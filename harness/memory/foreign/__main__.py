@@ -27,7 +27,9 @@ FORMATS = {
 WRITERS = {module.__name__.rpartition(".")[2]: module.write for module in FORMATS.values()}
 OWN = "headroom"
 USAGE_ERROR = 2
+UNFINISHED = ".unfinished"
 HEAD_BYTES = 4096
+GZIP = b"\x1f\x8b"
 NOT_SOUND = (FormatError, TraceFileError, csv.Error)
 
 
@@ -53,16 +55,19 @@ def import_history(path: Path, head: bytes, out: BinaryIO):
                 raise FormatError(f"is a {name} without a single allocation")
             builder.finish()
             return
-    raise FormatError(f"is none of these: Headroom trace, {', '.join(FORMATS)}")
+    packed = "; unpack it first (gunzip)" if head.startswith(GZIP) else ""
+    raise FormatError(f"is none of these: Headroom trace, {', '.join(FORMATS)}{packed}")
 
 
 def convert(path: Path, out: Path, target: str):
     """`out` gets its name when it is complete."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
+    if not head:
+        raise FormatError("is empty; write it again where it came from")
     own = head.startswith(MAGIC)
     bound_memory(path, own)
-    unfinished = out.with_name(out.name + ".unfinished")
+    unfinished = out.with_name(out.name + UNFINISHED)
     try:
         with unfinished.open("wb") as stream:
             if own:
@@ -85,6 +90,13 @@ def _export(trace: BinaryIO, out: BinaryIO, target: str):
     WRITERS[target](History(trace), out)
 
 
+def why_not(error: OSError, out: Path) -> str:
+    """The name a user gave, not the one a file has until it is complete."""
+    if error.filename is None or Path(error.filename).name == out.name + UNFINISHED:
+        return f"{out}: cannot be written: {error.strerror}; name a file in a directory that can be written to"
+    return f"{error.filename}: {error.strerror}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
@@ -100,7 +112,7 @@ def main() -> int:
     except MemoryError:
         print(f"{options.file}: asks for more memory than a file of its length can need", file=sys.stderr)
     except OSError as error:
-        print(f"{error.filename or options.out}: {error.strerror}", file=sys.stderr)
+        print(why_not(error, options.out), file=sys.stderr)
     else:
         return 0
     return USAGE_ERROR
