@@ -32,20 +32,20 @@ class Async final : public ChunkedAllocator {
     if (bytes == 0) return {};
     if (bytes > memory_.capacity()) throw_out_of_memory(bytes);  // too large to be rounded up
     const Bytes size = align_up(bytes, kBlockAlignment);
-    BestFitIndex::Entry found;
-    Handle handle = free_.take_at_least(size, found) ? found.handle : grow(size);
+    Handle handle = free_.take_at_least(size);
+    if (handle == kNone) handle = grow(size);
     if (handle == kNone) {
       trim();
       handle = grow(size);
     }
     if (handle == kNone) throw_out_of_memory(bytes);
-    if (chunk(handle).size > size) add(split(handle, size));
+    if (chunk(handle).size > size) free_.insert(split(handle, size));
     return hand_out(handle, bytes);
   }
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    add(coalesce(take_back(block), [this](Handle free) { remove(free); }));
+    free_.insert(coalesce(take_back(block), [this](Handle free) { free_.erase(free); }));
   }
 
   void trim() override { release_down_to(0); }
@@ -66,16 +66,13 @@ class Async final : public ChunkedAllocator {
     if (held() <= threshold) return;
     for (const Handle region : idle_segments()) {
       if (held() <= threshold) return;
-      remove(region);
+      free_.erase(region);
       free_segment(region);
     }
   }
 
-  void add(Handle handle) { free_.insert({chunk(handle).size, chunk(handle).address, handle}); }
-  void remove(Handle handle) { free_.erase(chunk(handle).size, chunk(handle).address); }
-
   Bytes release_threshold_;
-  BestFitIndex free_;
+  BestFitIndex free_{chunks()};
 };
 
 StreamPoolOptions options_of(const Spec& spec) {

@@ -7,16 +7,11 @@
 namespace headroom {
 namespace {
 
-template <typename Item>
-bool before(const Item& item, Bytes size, Address address) {
-  return (item.size < size) | ((item.size == size) & (item.address < address));
+bool before(const Chunk& chunk, Bytes size, Address address) {
+  return (chunk.size < size) | ((chunk.size == size) & (chunk.address < address));
 }
 
-// Rare, and apart from the rest so that what is frequent needs few registers.
-template <typename Item>
-[[gnu::noinline]] void add_one(std::vector<Item>& items) {
-  items.emplace_back();
-}
+bool before(const Chunk& a, const Chunk& b) { return before(a, b.size, b.address); }
 
 }  // namespace
 
@@ -40,69 +35,61 @@ std::size_t BestFitIndex::last_range() const {
   return word * 64 + static_cast<std::size_t>(63 - std::countl_zero(occupied_[word]));
 }
 
-inline std::uint32_t BestFitIndex::new_node() {
-  if (unused_nodes_ == kEnd) {
-    unused_nodes_ = static_cast<std::uint32_t>(nodes_.size());
-    add_one(nodes_);
-  }
-  const std::uint32_t node = unused_nodes_;
-  unused_nodes_ = nodes_[node].next;
-  return node;
-}
-
-inline void BestFitIndex::remove_from_list(std::size_t index, std::uint32_t node) {
-  std::uint32_t* link = &ranges_[index].first;
-  while (*link != node) link = &nodes_[*link].next;
-  *link = nodes_[node].next;
-  nodes_[node].next = unused_nodes_;
-  unused_nodes_ = node;
+inline void BestFitIndex::remove_from_list(std::size_t index, ChunkHandle handle) {
+  Chunks& chunks = *chunks_;
+  const ChunkHandle previous = chunks[handle].previous_in_list;
+  const ChunkHandle next = chunks[handle].next_in_list;
+  ChunkHandle* link = &ranges_[index].first;
+  if (previous != kNoChunk) link = &chunks[previous].next_in_list;
+  if (*link != handle) throw Error("best-fit index: a chunk to be taken out is not there");
+  *link = next;
+  chunks[next].previous_in_list = previous;
   --ranges_[index].count;
   update_mark(index);
 }
 
-void BestFitIndex::insert(Bytes size, Address address, std::uint32_t handle) {
-  const std::size_t index = range_of(size);
-  if (ranges_[index].count >= kListEntries) return insert_into_tree(index, {size, address, handle});
-  const std::uint32_t added = new_node();
+void BestFitIndex::insert(ChunkHandle handle) {
+  Chunks& chunks = *chunks_;
+  const std::size_t index = range_of(chunks[handle].size);
   Range& range = ranges_[index];
-  Node& node = nodes_[added];
-  node.size = size;
-  node.address = address;
-  node.handle = handle;
-  node.next = range.first;
-  range.first = added;
+  if (range.count >= kListEntries) return insert_into_tree(index, handle);
+  chunks[range.first].previous_in_list = handle;
+  chunks[handle].previous_in_list = kNoChunk;
+  chunks[handle].next_in_list = range.first;
+  range.first = handle;
   ++range.count;
   mark(index);
 }
 
-void BestFitIndex::insert_into_tree(std::size_t index, const Entry& entry) {
+void BestFitIndex::insert_into_tree(std::size_t index, ChunkHandle handle) {
+  const auto add = [&](ChunkHandle added) {
+    const Chunk& chunk = (*chunks_)[added];
+    tree(index).insert({chunk.size, chunk.address, added});
+  };
   Range& range = ranges_[index];
   if (!range.uses_tree()) {
     if (!trees_[index]) trees_[index] = std::make_unique<SortedEntries>();
-    while (range.first != kEnd) {
-      tree(index).insert(entry_of(nodes_[range.first]));
-      remove_from_list(index, range.first);
-    }
-    range.count = kInTree;
-    mark(index);
+    for (ChunkHandle i = range.first; i != kNoChunk; i = (*chunks_)[i].next_in_list) add(i);
+    range = {.count = kInTree};
   }
-  tree(index).insert(entry);
+  add(handle);
 }
 
-inline std::uint32_t BestFitIndex::first_of_list(const Range& range, Bytes size,
-                                                 Address address) const {
-  std::uint32_t found = kEnd;
-  for (std::uint32_t i = range.first; i != kEnd; i = nodes_[i].next) {
-    if (before(nodes_[i], size, address)) continue;
-    if (found == kEnd || before(nodes_[i], nodes_[found].size, nodes_[found].address)) found = i;
+inline ChunkHandle BestFitIndex::first_of_list(const Range& range, Bytes size,
+                                               Address address) const {
+  const Chunks& chunks = *chunks_;
+  ChunkHandle found = kNoChunk;
+  for (ChunkHandle i = range.first; i != kNoChunk; i = chunks[i].next_in_list) {
+    if (!before(chunks[i], size, address) && before(chunks[i], chunks[found])) found = i;
   }
   return found;
 }
 
-std::uint32_t BestFitIndex::last_of_list(const Range& range) const {
-  std::uint32_t found = range.first;
-  for (std::uint32_t i = found; i != kEnd; i = nodes_[i].next)
-    if (before(nodes_[found], nodes_[i].size, nodes_[i].address)) found = i;
+ChunkHandle BestFitIndex::last_of_list(const Range& range) const {
+  const Chunks& chunks = *chunks_;
+  ChunkHandle found = range.first;
+  for (ChunkHandle i = found; i != kNoChunk; i = chunks[i].next_in_list)
+    if (before(chunks[found], chunks[i])) found = i;
   return found;
 }
 
@@ -110,124 +97,112 @@ void BestFitIndex::after_removal_from_tree(std::size_t index) {
   if (tree(index).size() > kFewEnoughForList) return;
   ranges_[index].count = 0;
   update_mark(index);
-  for (Entry entry; tree(index).take_at_least(0, entry);) insert(entry);
+  for (SortedEntries::Entry entry; tree(index).take_at_least(0, entry);) insert(entry.handle);
 }
 
-void BestFitIndex::erase_from_tree(std::size_t index, Bytes size, Address address) {
-  tree(index).erase(size, address);
+void BestFitIndex::erase_from_tree(std::size_t index, ChunkHandle handle) {
+  const Chunk& chunk = (*chunks_)[handle];
+  tree(index).erase(chunk.size, chunk.address);
   after_removal_from_tree(index);
 }
 
-void BestFitIndex::erase(Bytes size, Address address) {
-  const std::size_t index = range_of(size);
-  const Range& range = ranges_[index];
-  if (range.uses_tree()) return erase_from_tree(index, size, address);
-  std::uint32_t node = range.first;
-  while (node != kEnd && nodes_[node].address != address) node = nodes_[node].next;
-  if (node == kEnd || nodes_[node].size != size)
-    throw Error("best-fit index: a block to be taken out is not there");
-  remove_from_list(index, node);
+void BestFitIndex::erase(ChunkHandle handle) {
+  const std::size_t index = range_of((*chunks_)[handle].size);
+  if (ranges_[index].uses_tree()) return erase_from_tree(index, handle);
+  remove_from_list(index, handle);
 }
 
-bool BestFitIndex::take_at_least(Bytes size, Entry& taken) {
-  return take_from(next_range(range_of(size)), size, taken);
+ChunkHandle BestFitIndex::take_at_least(Bytes size) {
+  return take_from(next_range(range_of(size)), size);
 }
 
-bool BestFitIndex::take_from(std::size_t index, Bytes size, Entry& taken) {
+ChunkHandle BestFitIndex::take_from(std::size_t index, Bytes size) {
   for (; index != kNone; index = next_range(index + 1)) {
     const Range& range = ranges_[index];
-    if (range.uses_tree()) return take_from_tree(index, size, taken);
-    const std::uint32_t node = first_of_list(range, size, 0);
-    if (node == kEnd) continue;
-    taken = entry_of(nodes_[node]);
-    remove_from_list(index, node);
-    return true;
+    if (range.uses_tree()) return take_from_tree(index, size);
+    const ChunkHandle found = first_of_list(range, size, 0);
+    if (found == kNoChunk) continue;
+    remove_from_list(index, found);
+    return found;
   }
-  return false;
+  return kNoChunk;
 }
 
-bool BestFitIndex::take_from_tree(std::size_t index, Bytes size, Entry& taken) {
-  if (!tree(index).take_at_least(size, taken)) return take_from(next_range(index + 1), size, taken);
+ChunkHandle BestFitIndex::take_from_tree(std::size_t index, Bytes size) {
+  SortedEntries::Entry taken;
+  if (!tree(index).take_at_least(size, taken)) return take_from(next_range(index + 1), size);
   after_removal_from_tree(index);
-  return true;
+  return taken.handle;
 }
 
-bool BestFitIndex::take_largest(Entry& taken) {
+ChunkHandle BestFitIndex::take_largest() {
   const std::size_t index = last_range();
-  if (index == kNone) return false;
-  Range& range = ranges_[index];
-  if (range.uses_tree()) {
+  if (index == kNone) return kNoChunk;
+  if (ranges_[index].uses_tree()) {
+    SortedEntries::Entry taken;
     tree(index).take_largest(taken);
     after_removal_from_tree(index);
-  } else {
-    const std::uint32_t node = last_of_list(range);
-    taken = entry_of(nodes_[node]);
-    remove_from_list(index, node);
+    return taken.handle;
   }
-  return true;
+  const ChunkHandle last = last_of_list(ranges_[index]);
+  remove_from_list(index, last);
+  return last;
 }
 
-bool BestFitIndex::find_from(Bytes size, Address address, Entry& found) const {
+ChunkHandle BestFitIndex::find_in(std::size_t index, Bytes size, Address address) const {
+  if (!ranges_[index].uses_tree()) return first_of_list(ranges_[index], size, address);
+  SortedEntries::Entry found;
+  return tree(index).find_from(size, address, found) ? found.handle : kNoChunk;
+}
+
+ChunkHandle BestFitIndex::find_from(Bytes size, Address address) const {
   for (std::size_t index = next_range(range_of(size)); index != kNone;
        index = next_range(index + 1)) {
-    const Range& range = ranges_[index];
-    if (range.uses_tree()) {
-      if (tree(index).find_from(size, address, found)) return true;
-      continue;
-    }
-    const std::uint32_t node = first_of_list(range, size, address);
-    if (node == kEnd) continue;
-    found = entry_of(nodes_[node]);
-    return true;
+    const ChunkHandle found = find_in(index, size, address);
+    if (found != kNoChunk) return found;
   }
-  return false;
+  return kNoChunk;
 }
 
-std::vector<BestFitIndex::Entry> BestFitIndex::sorted_list(const Range& range) const {
-  std::vector<Entry> list;
-  for (std::uint32_t node = range.first; node != kEnd; node = nodes_[node].next)
-    list.push_back(entry_of(nodes_[node]));
-  std::sort(list.begin(), list.end(),
-            [](const Entry& a, const Entry& b) { return before(a, b.size, b.address); });
-  return list;
+std::vector<ChunkHandle> BestFitIndex::sorted(std::size_t index) const {
+  std::vector<ChunkHandle> handles;
+  if (ranges_[index].uses_tree()) {
+    for (const SortedEntries::Entry& entry : tree(index).entries()) handles.push_back(entry.handle);
+    return handles;
+  }
+  const Chunks& chunks = *chunks_;
+  for (ChunkHandle i = ranges_[index].first; i != kNoChunk; i = chunks[i].next_in_list)
+    handles.push_back(i);
+  std::sort(handles.begin(), handles.end(),
+            [&](ChunkHandle a, ChunkHandle b) { return before(chunks[a], chunks[b]); });
+  return handles;
 }
 
-std::vector<BestFitIndex::Entry> BestFitIndex::entries() const {
-  std::vector<Entry> all;
+std::vector<ChunkHandle> BestFitIndex::all() const {
+  std::vector<ChunkHandle> handles;
   for (std::size_t index = next_range(0); index != kNone; index = next_range(index + 1)) {
-    const Range& range = ranges_[index];
-    if (range.uses_tree()) {
-      const std::vector<Entry> some = tree(index).entries();
-      all.insert(all.end(), some.begin(), some.end());
-    } else {
-      const std::vector<Entry> some = sorted_list(range);
-      all.insert(all.end(), some.begin(), some.end());
-    }
+    const std::vector<ChunkHandle> some = sorted(index);
+    handles.insert(handles.end(), some.begin(), some.end());
   }
-  return all;
+  return handles;
 }
 
-std::vector<BestFitIndex::Entry> BestFitIndex::largest_entries(std::size_t count) const {
-  std::vector<Entry> largest;
-  for (std::size_t index = kRanges; index > 0 && largest.size() < count; --index) {
-    const Range& range = ranges_[index - 1];
-    if (range.uses_tree()) {
-      const std::vector<Entry> some = tree(index - 1).largest_entries(count - largest.size());
-      largest.insert(largest.end(), some.begin(), some.end());
-      continue;
-    }
-    const std::vector<Entry> list = sorted_list(range);
-    for (std::size_t i = list.size(); i > 0 && largest.size() < count; --i)
-      largest.push_back(list[i - 1]);
+std::vector<ChunkHandle> BestFitIndex::last(std::size_t count) const {
+  std::vector<ChunkHandle> handles;
+  for (std::size_t index = kRanges; index > 0 && handles.size() < count; --index) {
+    const std::vector<ChunkHandle> some = sorted(index - 1);
+    const std::size_t wanted = std::min(some.size(), count - handles.size());
+    handles.insert(handles.end(), some.rbegin(),
+                   some.rbegin() + static_cast<std::ptrdiff_t>(wanted));
   }
-  return largest;
+  return handles;
 }
 
 Bytes BestFitIndex::largest() const {
   const std::size_t index = last_range();
   if (index == kNone) return 0;
   const Range& range = ranges_[index];
-  return range.uses_tree() ? tree(index).largest() : nodes_[last_of_list(range)].size;
+  return range.uses_tree() ? tree(index).largest() : (*chunks_)[last_of_list(range)].size;
 }
 
 }  // namespace headroom

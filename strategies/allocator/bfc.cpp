@@ -30,18 +30,16 @@ class Bfc final : public ChunkedAllocator {
     if (bytes == 0) return {};
     if (bytes > options_.limit) throw_out_of_memory(bytes);  // too large to be rounded up
     const Bytes rounded = align_up(bytes, kBlockAlignment);
-    BestFitIndex::Entry found;
-    if (free_.take_at_least(rounded, found)) return serve(found.handle, rounded, bytes);
-    if (extend(rounded) || (release_free_regions(rounded) && extend(rounded))) {
-      free_.take_at_least(rounded, found);
-      return serve(found.handle, rounded, bytes);
-    }
-    throw_out_of_memory(bytes);
+    Handle found = free_.take_at_least(rounded);
+    if (found == kNone && (extend(rounded) || (release_free_regions(rounded) && extend(rounded))))
+      found = free_.take_at_least(rounded);
+    if (found == kNone) throw_out_of_memory(bytes);
+    return serve(found, rounded, bytes);
   }
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    add_to_index(coalesce(take_back(block), [this](Handle free) { remove_from_index(free); }));
+    free_.insert(coalesce(take_back(block), [this](Handle free) { free_.erase(free); }));
   }
 
   void trim() override {
@@ -68,7 +66,7 @@ class Bfc final : public ChunkedAllocator {
   Block serve(Handle handle, Bytes rounded, Bytes requested) {
     const Bytes size = chunk(handle).size;
     if (size >= 2 * rounded || size - rounded >= options_.max_slack)
-      add_to_index(split(handle, rounded));
+      free_.insert(split(handle, rounded));
     return hand_out(handle, requested);
   }
 
@@ -89,7 +87,7 @@ class Bfc final : public ChunkedAllocator {
     }
     if (!doubled) next_region_ *= 2;
     if (first_region_ == 0) first_region_ = chunk(region).size;
-    add_to_index(region);
+    free_.insert(region);
     return true;
   }
 
@@ -112,19 +110,14 @@ class Bfc final : public ChunkedAllocator {
   }
 
   void release(Handle region) {
-    remove_from_index(region);
+    free_.erase(region);
     free_segment(region);
   }
-
-  void add_to_index(Handle handle) {
-    free_.insert({chunk(handle).size, chunk(handle).address, handle});
-  }
-  void remove_from_index(Handle handle) { free_.erase(chunk(handle).size, chunk(handle).address); }
 
   BfcOptions options_;
   Bytes next_region_;
   Bytes first_region_ = 0;
-  BestFitIndex free_;
+  BestFitIndex free_{chunks()};
 };
 
 const bool bfc_is_registered = Registry<AllocatorStrategy>::instance().add(

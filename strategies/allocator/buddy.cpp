@@ -23,15 +23,10 @@ class Buddy final : public GrowingRegions {
     if (bytes == 0) return {};
     if (bytes > memory_.capacity()) throw_out_of_memory(bytes);  // too large to be rounded up
     const Bytes size = std::bit_ceil(std::max(bytes, kBlockAlignment));
-    BestFitIndex::Entry found;
-    Handle handle = kNone;
-    if (free_.take_at_least(size, found)) {
-      handle = found.handle;
-    } else {
-      handle = add_region(size);
-      if (handle == kNone) throw_out_of_memory(bytes);
-    }
-    while (chunk(handle).size > size) add(split(handle, chunk(handle).size / 2));
+    Handle handle = free_.take_at_least(size);
+    if (handle == kNone) handle = add_region(size);
+    if (handle == kNone) throw_out_of_memory(bytes);
+    while (chunk(handle).size > size) free_.insert(split(handle, chunk(handle).size / 2));
     return hand_out(handle, bytes);
   }
 
@@ -43,7 +38,7 @@ class Buddy final : public GrowingRegions {
       if (other == chunk(handle).previous) handle = other;
       absorb_next(handle);
     }
-    add(handle);
+    free_.insert(handle);
   }
 
  private:
@@ -57,10 +52,9 @@ class Buddy final : public GrowingRegions {
     return is_free(other) && chunk(other).size == self.size ? other : kNone;
   }
 
-  void add(Handle handle) { free_.insert({chunk(handle).size, chunk(handle).address, handle}); }
-  void forget(Handle handle) override { free_.erase(chunk(handle).size, chunk(handle).address); }
+  void forget(Handle handle) override { free_.erase(handle); }
 
-  BestFitIndex free_;
+  BestFitIndex free_{chunks()};
 };
 
 const bool buddy_is_registered = Registry<AllocatorStrategy>::instance().add(

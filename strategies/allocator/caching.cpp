@@ -75,8 +75,12 @@ class Caching final : public ChunkedAllocator {
 
   Pool pool_of(StreamId stream, Bytes size) {
     const Pool pool = kPoolsPerStream * stream + (size <= kSmallRequest ? 0 : 1);
-    if (pool >= pools_.size()) pools_.resize(kPoolsPerStream * (std::size_t{stream} + 1));
+    if (pool >= pools_.size()) add_pools(pool);
     return pool;
+  }
+  // What is rare stays apart from the rest, so that what is frequent needs few registers.
+  [[gnu::noinline]] void add_pools(Pool last) {
+    while (pools_.size() <= last) pools_.emplace_back(chunks());
   }
 
   Bytes largest_free() const override {
@@ -85,7 +89,7 @@ class Caching final : public ChunkedAllocator {
     return largest;
   }
 
-  void free_finished() {
+  [[gnu::noinline]] void free_finished() {
     for (const Handle handle : events_.take_finished()) {
       resume(handle);
       add_to_pool(merge(handle));
@@ -98,15 +102,13 @@ class Caching final : public ChunkedAllocator {
   // The best fit, unless max_split_size forbids to spend a block this large on it.
   Handle find(Pool pool, Bytes size) {
     large_searches_ += is_small(pool) ? 0 : 1;
-    BestFitIndex::Entry found;
-    if (!pools_[pool].take_at_least(size, found)) return kNone;
-    const bool oversize = found.size >= options_.max_split_size;
-    if (oversize &&
-        (size < options_.max_split_size || found.size - size >= options_.max_non_split_rounding)) {
-      pools_[pool].insert(found);
-      return kNone;
-    }
-    return found.handle;
+    const Handle found = pools_[pool].take_at_least(size);
+    if (found == kNone || chunk(found).size < options_.max_split_size) return found;
+    if (size >= options_.max_split_size &&
+        chunk(found).size - size < options_.max_non_split_rounding)
+      return found;
+    pools_[pool].insert(found);
+    return kNone;
   }
 
   // Of what is not small only the rest decides and max_split_size, without a jump on the pool:
@@ -119,7 +121,7 @@ class Caching final : public ChunkedAllocator {
 
   // Nothing cached serves the request: collect, ask the device, and give back step by step what is
   // idle before asking again.
-  Handle take_segment(Pool pool, Bytes size) {
+  [[gnu::noinline]] Handle take_segment(Pool pool, Bytes size) {
     const Bytes bytes = caching_segment_size(size);
     collect_garbage();
     Handle segment = ask_device(pool, bytes);
@@ -167,16 +169,15 @@ class Caching final : public ChunkedAllocator {
   bool release_oversize(Pool pool, Bytes size) {
     if (options_.max_split_size == std::numeric_limits<Bytes>::max()) return false;
     const Bytes wanted = std::max(size, options_.max_split_size);
-    BestFitIndex::Entry found;
-    if (pools_[pool].take_at_least(wanted, found)) {
-      free_segment(found.handle);
+    if (const Handle found = pools_[pool].take_at_least(wanted); found != kNone) {
+      free_segment(found);
       return true;
     }
     Bytes released = 0;
     while (released < wanted && pools_[pool].largest() >= options_.max_split_size) {
-      pools_[pool].take_largest(found);
-      released += found.size;
-      free_segment(found.handle);
+      const Handle largest = pools_[pool].take_largest();
+      released += chunk(largest).size;
+      free_segment(largest);
     }
     return released >= wanted;
   }
@@ -193,15 +194,12 @@ class Caching final : public ChunkedAllocator {
 
   void add_to_pool(Handle handle) {
     const Chunk& idle = chunk(handle);
-    pools_[idle.tag].insert({idle.size, idle.address, handle});
+    pools_[idle.tag].insert(handle);
     if (options_.garbage_collection_threshold == 0 || !idle.is_whole_segment()) return;
     if (idle_since_.size() <= idle.segment) idle_since_.resize(idle.segment + 1);
     idle_since_[idle.segment] = large_searches_;
   }
-  void remove_from_pool(Handle handle) {
-    const Chunk& idle = chunk(handle);
-    pools_[idle.tag].erase(idle.size, idle.address);
-  }
+  void remove_from_pool(Handle handle) { pools_[chunk(handle).tag].erase(handle); }
 
   CachingOptions options_;
   std::vector<BestFitIndex> pools_;

@@ -10,6 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/memory/allocator.h"
 #include "harness/memory/poison.h"
+#include "strategies/allocator/chunk.h"
 
 namespace headroom {
 
@@ -23,23 +24,8 @@ class ChunkedAllocator : public Allocator {
   }
 
  protected:
-  using Handle = std::uint32_t;
-  static constexpr Handle kNone = ~Handle{0};
-  static constexpr Bytes kPending = ~Bytes{0};  // freed, and still in use by a stream
-
-  struct Chunk {
-    Address address = 0;
-    Bytes size = 0;
-    Bytes requested = 0;        // 0 = not in use; kPending
-    std::byte* data = nullptr;  // null on meta
-    Handle previous = kNone;    // neighbours by address; in the same segment only
-    Handle next = kNone;
-    std::uint32_t segment = 0;  // the segment it is cut from
-    std::uint32_t tag = 0;      // the strategy's own; the rest of a split inherits it
-
-    bool in_use() const { return requested > 0; }
-    bool is_whole_segment() const { return previous == kNone && next == kNone; }
-  };
+  using Handle = ChunkHandle;
+  static constexpr Handle kNone = kNoChunk;
 
   ChunkedAllocator(std::string name, DeviceMemory& memory)
       : memory_(memory), name_(std::move(name)) {}
@@ -47,6 +33,7 @@ class ChunkedAllocator : public Allocator {
   // Largest chunk that is not in use.
   virtual Bytes largest_free() const = 0;
 
+  Chunks& chunks() { return chunks_; }
   Chunk& chunk(Handle handle) { return chunks_[handle]; }
   const Chunk& chunk(Handle handle) const { return chunks_[handle]; }
   const std::string& name() const { return name_; }
@@ -88,7 +75,7 @@ class ChunkedAllocator : public Allocator {
   // What was taken back is in use again, by whoever still works on it; and back.
   void suspend(Handle handle) {
     Chunk& chunk = chunks_[handle];
-    chunk.requested = kPending;
+    chunk.requested = Chunk::kPending;
     unpoison(chunk.data, chunk.size);
     statistics_.pending += chunk.size;
   }
@@ -101,7 +88,7 @@ class ChunkedAllocator : public Allocator {
 
   // The low part keeps `handle`; returns the rest, which belongs to no index yet.
   Handle split(Handle handle, Bytes size) {
-    const Handle rest = new_chunk();
+    const Handle rest = chunks_.add();
     Chunk& low = chunks_[handle];
     chunks_[rest] = {.address = low.address + size,
                      .size = low.size - size,
@@ -110,7 +97,7 @@ class ChunkedAllocator : public Allocator {
                      .next = low.next,
                      .segment = low.segment,
                      .tag = low.tag};
-    if (low.next != kNone) chunks_[low.next].previous = rest;
+    chunks_[low.next].previous = rest;
     low.next = rest;
     low.size = size;
     ++statistics_.splits;
@@ -122,26 +109,30 @@ class ChunkedAllocator : public Allocator {
     const Handle gone = chunk.next;
     chunk.size += chunks_[gone].size;
     chunk.next = chunks_[gone].next;
-    if (chunk.next != kNone) chunks_[chunk.next].previous = handle;
-    chunks_[gone].size = 0;
-    unused_.push_back(gone);
+    chunks_[chunk.next].previous = handle;
+    chunks_.drop(gone);
     ++statistics_.merges;
   }
   // Joins the free neighbours to a free chunk; `forget` takes each out of its index before that.
   template <typename Forget>
   Handle coalesce(Handle handle, const Forget& forget) {
-    if (const Handle next = chunks_[handle].next; is_free(next)) {
+    // Both are read before either is joined, so that the reads do not wait for each other.
+    const Handle next = chunks_[handle].next;
+    const Handle previous = chunks_[handle].previous;
+    const bool joins_next = is_free(next);
+    const bool joins_previous = is_free(previous);
+    if (joins_next) {
       forget(next);
       absorb_next(handle);
     }
-    if (const Handle previous = chunks_[handle].previous; is_free(previous)) {
+    if (joins_previous) {
       forget(previous);
       absorb_next(previous);
       handle = previous;
     }
     return handle;
   }
-  bool is_free(Handle handle) const { return handle != kNone && !chunks_[handle].in_use(); }
+  bool is_free(Handle handle) const { return !chunks_[handle].in_use(); }
 
   // One chunk as large as a new segment; kNone when the device has no room for it.
   Handle add_segment(Bytes bytes);
@@ -155,11 +146,11 @@ class ChunkedAllocator : public Allocator {
 
   // For memory that does not come as segments: chunks over mapped address space.
   Handle add_chunk(const Chunk& chunk) {
-    const Handle handle = new_chunk();
+    const Handle handle = chunks_.add();
     chunks_[handle] = chunk;
     return handle;
   }
-  void drop_chunk(Handle handle) { unused_.push_back(handle); }
+  void drop_chunk(Handle handle) { chunks_.drop(handle); }
   void count_held(Bytes bytes, Bytes charged);
   void count_given_back(Bytes bytes, Bytes charged);
 
@@ -173,21 +164,10 @@ class ChunkedAllocator : public Allocator {
     Handle first = kNone;  // keeps its handle through splits and merges
   };
 
-  Handle new_chunk() {
-    if (unused_.empty()) {
-      chunks_.emplace_back();
-      return static_cast<Handle>(chunks_.size() - 1);
-    }
-    const Handle handle = unused_.back();
-    unused_.pop_back();
-    return handle;
-  }
-
   std::string name_;
   AllocatorStatistics statistics_;
   Bytes held_ = 0;  // Σ usable bytes of segments
-  std::vector<Chunk> chunks_;
-  std::vector<Handle> unused_;
+  Chunks chunks_;
   std::vector<HeldSegment> segments_;
   std::vector<std::uint32_t> unused_segments_;
 };

@@ -91,7 +91,7 @@ class Expandable final : public ChunkedAllocator {
     for (const Size size : {large, small}) {
       for (Pool& pool : pools_) {
         if (pool.size != size) continue;
-        for (const BestFitIndex::Entry& idle : pool.mapped.entries()) unmap(pool, idle.handle);
+        for (const Handle idle : pool.mapped.all()) unmap(pool, idle);
       }
     }
   }
@@ -103,7 +103,7 @@ class Expandable final : public ChunkedAllocator {
     StreamId stream = 0;
     Size size = small;
     Bytes page = 0;
-    BestFitIndex mapped{};  // idle chunks with pages behind them
+    BestFitIndex mapped;  // idle chunks with pages behind them
     std::set<std::pair<Address, Handle>> unmapped{};
     std::map<Address, Handle> first{};  // of each reservation
   };
@@ -116,8 +116,9 @@ class Expandable final : public ChunkedAllocator {
   Pool& pool_of(StreamId stream, Size size) {
     while (pools_.size() < 2 * (std::size_t{stream} + 1)) {
       const auto next = static_cast<StreamId>(pools_.size() / 2);
-      pools_.push_back({.stream = next, .size = small, .page = small_page_});
-      pools_.push_back({.stream = next, .size = large, .page = large_page_});
+      for (const auto [size, page] : {std::pair{small, small_page_}, std::pair{large, large_page_}})
+        pools_.push_back(
+            {.stream = next, .size = size, .page = page, .mapped = BestFitIndex(chunks())});
     }
     return pools_[2 * std::size_t{stream} + size];
   }
@@ -139,14 +140,16 @@ class Expandable final : public ChunkedAllocator {
 
   // The best fit, where a chunk that could still grow counts as large as it could become.
   Handle find(Pool& pool, Bytes size) {
-    BestFitIndex::Entry best;
-    if (!pool.mapped.find_from(size, 0, best)) return kNone;
-    BestFitIndex::Entry next;
-    while (pool.mapped.find_from(best.size, best.address + 1, next) &&
-           expandable_size(next.handle) < expandable_size(best.handle))
+    const auto after = [&](Handle idle) {
+      return pool.mapped.find_from(chunk(idle).size, chunk(idle).address + 1);
+    };
+    Handle best = pool.mapped.find_from(size, 0);
+    if (best == kNone) return kNone;
+    for (Handle next = after(best); next != kNone && expandable_size(next) < expandable_size(best);
+         next = after(best))
       best = next;
-    pool.mapped.erase(best.size, best.address);
-    return best.handle;
+    pool.mapped.erase(best);
+    return best;
   }
 
   Bytes expandable_size(Handle handle) const {
@@ -226,13 +229,13 @@ class Expandable final : public ChunkedAllocator {
     for (const Size size : {large, small}) {
       Pool& pool = pool_of(pool_of(to).stream, size);
       if (pool.page != pool_of(to).page) continue;
-      for (const BestFitIndex::Entry& idle : pool.mapped.largest_entries(kDonorsTried)) {
-        if (idle.handle == kept || idle.handle == chunk(to).next) continue;
-        const auto [begin, pages] = whole_pages(pool, idle.handle);
+      for (const Handle idle : pool.mapped.last(kDonorsTried)) {
+        if (idle == kept || idle == chunk(to).next) continue;
+        const auto [begin, pages] = whole_pages(pool, idle);
         if (pages == 0) continue;
         const Bytes moved = std::min(pages, bytes);
-        memory_.move(place_of(idle.handle), begin, place_of(to), offset_of(to), moved);
-        forget_pages(pool, idle.handle, begin, moved);
+        memory_.move(place_of(idle), begin, place_of(to), offset_of(to), moved);
+        forget_pages(pool, idle, begin, moved);
         return moved;
       }
     }
@@ -298,7 +301,7 @@ class Expandable final : public ChunkedAllocator {
   void add_to_pool(Handle handle) {
     const Chunk& idle = chunk(handle);
     if (is_mapped(handle)) {
-      pool_of(handle).mapped.insert({idle.size, idle.address, handle});
+      pool_of(handle).mapped.insert(handle);
     } else {
       pool_of(handle).unmapped.emplace(idle.address, handle);
     }
@@ -306,7 +309,7 @@ class Expandable final : public ChunkedAllocator {
   void remove_from_pool(Handle handle) {
     const Chunk& idle = chunk(handle);
     if (is_mapped(handle)) {
-      pool_of(handle).mapped.erase(idle.size, idle.address);
+      pool_of(handle).mapped.erase(handle);
     } else {
       pool_of(handle).unmapped.erase({idle.address, handle});
     }

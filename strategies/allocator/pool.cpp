@@ -29,19 +29,19 @@ class Pool final : public ChunkedAllocator {
     if (bytes == 0) return {};
     if (bytes > maximum_) throw_out_of_memory(bytes);  // too large to be rounded up
     const Bytes size = align_up(bytes, kBlockAlignment);
-    BestFitIndex::Entry found;
-    if (!free_.take_at_least(size, found)) {
+    Handle found = free_.take_at_least(size);
+    if (found == kNone) {
       grow(size);
-      if (!free_.take_at_least(size, found)) throw_out_of_memory(bytes);
+      found = free_.take_at_least(size);
     }
-    if (found.size > size) add(split(found.handle, size));
-    return hand_out(found.handle, bytes);
+    if (found == kNone) throw_out_of_memory(bytes);
+    if (chunk(found).size > size) free_.insert(split(found, size));
+    return hand_out(found, bytes);
   }
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    add(coalesce(take_back(block),
-                 [this](Handle free) { free_.erase(chunk(free).size, chunk(free).address); }));
+    free_.insert(coalesce(take_back(block), [this](Handle free) { free_.erase(free); }));
   }
 
  private:
@@ -55,17 +55,16 @@ class Pool final : public ChunkedAllocator {
     Bytes wanted = held() == 0 ? initial_ : has_maximum_ ? left / 2 : held();
     for (wanted = std::max(size, wanted);; wanted = std::max(size, wanted / 2)) {
       wanted = align_up(wanted, kBlockAlignment);
-      if (const Handle segment = add_segment(wanted); segment != kNone) return add(segment);
+      if (const Handle segment = add_segment(wanted); segment != kNone)
+        return free_.insert(segment);
       if (wanted == size) return;
     }
   }
 
-  void add(Handle handle) { free_.insert({chunk(handle).size, chunk(handle).address, handle}); }
-
   bool has_maximum_;
   Bytes maximum_;
   Bytes initial_;
-  BestFitIndex free_;
+  BestFitIndex free_{chunks()};
 };
 
 const bool pool_is_registered = Registry<AllocatorStrategy>::instance().add(

@@ -16,9 +16,7 @@ namespace {
 
 class Tlsf final : public GrowingRegions {
  public:
-  Tlsf(const Spec& spec, DeviceMemory& memory) : GrowingRegions(spec, memory) {
-    for (auto& row : heads_) row.fill(kNone);
-  }
+  Tlsf(const Spec& spec, DeviceMemory& memory) : GrowingRegions(spec, memory) {}
 
   Block allocate(Bytes bytes, const AllocationHint&) override {
     if (bytes == 0) return {};
@@ -43,10 +41,6 @@ class Tlsf final : public GrowingRegions {
 
   struct List {
     std::size_t power, step;
-  };
-  struct Links {
-    Handle previous = kNone;
-    Handle next = kNone;
   };
 
   // Sizes are at least 256 bytes, so there are always enough bits for the steps.
@@ -74,26 +68,27 @@ class Tlsf final : public GrowingRegions {
   }
 
   void add(Handle handle) {
-    if (links_.size() <= handle) links_.resize(handle + 1);
     const List list = list_of(chunk(handle).size);
     Handle& head = heads_[list.power][list.step];
-    links_[handle] = {.previous = kNone, .next = head};
-    if (head != kNone) links_[head].previous = handle;
+    chunk(handle).previous_in_list = kNone;
+    chunk(handle).next_in_list = head;
+    chunk(head).previous_in_list = handle;
     head = handle;
     steps_used_[list.power] |= std::uint32_t{1} << list.step;
     powers_used_ |= std::uint64_t{1} << list.power;
   }
 
   void forget(Handle handle) override {
-    const Links links = links_[handle];
-    if (links.next != kNone) links_[links.next].previous = links.previous;
-    if (links.previous != kNone) {
-      links_[links.previous].next = links.next;
+    const Handle previous = chunk(handle).previous_in_list;
+    const Handle next = chunk(handle).next_in_list;
+    chunk(next).previous_in_list = previous;
+    if (previous != kNone) {
+      chunk(previous).next_in_list = next;
       return;
     }
     const List list = list_of(chunk(handle).size);
-    heads_[list.power][list.step] = links.next;
-    if (links.next != kNone) return;
+    heads_[list.power][list.step] = next;
+    if (next != kNone) return;
     steps_used_[list.power] &= ~(std::uint32_t{1} << list.step);
     if (steps_used_[list.power] == 0) powers_used_ &= ~(std::uint64_t{1} << list.power);
   }
@@ -103,7 +98,7 @@ class Tlsf final : public GrowingRegions {
     const auto power = static_cast<std::size_t>(std::bit_width(powers_used_)) - 1;
     const auto step = static_cast<std::size_t>(std::bit_width(steps_used_[power])) - 1;
     Bytes largest = 0;
-    for (Handle handle = heads_[power][step]; handle != kNone; handle = links_[handle].next)
+    for (Handle handle = heads_[power][step]; handle != kNone; handle = chunk(handle).next_in_list)
       largest = std::max(largest, chunk(handle).size);
     return largest;
   }
@@ -111,7 +106,6 @@ class Tlsf final : public GrowingRegions {
   std::uint64_t powers_used_ = 0;
   std::array<std::uint32_t, kPowers> steps_used_{};
   std::array<std::array<Handle, kSteps>, kPowers> heads_{};
-  std::vector<Links> links_;  // by handle
 };
 
 const bool tlsf_is_registered = Registry<AllocatorStrategy>::instance().add(
