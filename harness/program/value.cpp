@@ -19,6 +19,8 @@ Bytes size_of(DType dtype) {
     case DType::f16:
       return 2;
     case DType::u8:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
       return 1;
   }
   throw Error("not an element type");
@@ -36,6 +38,10 @@ std::string_view to_string(DType dtype) {
       return "s32";
     case DType::u8:
       return "u8";
+    case DType::f8e4m3:
+      return "f8e4m3";
+    case DType::f8e5m2:
+      return "f8e5m2";
   }
   throw Error("not an element type");
 }

@@ -10,9 +10,12 @@
 
 namespace headroom {
 
-enum class DType : std::uint8_t { f32, bf16, f16, s32, u8 };
+// f8e4m3 and f8e5m2: bits of exponent and fraction (Micikevicius et al. 2022). Their numbers count
+// for something only beside a scale, which is a value of its own.
+enum class DType : std::uint8_t { f32, bf16, f16, s32, u8, f8e4m3, f8e5m2 };
 Bytes size_of(DType dtype);
 std::string_view to_string(DType dtype);
+inline bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
 // Why a value exists. Memory is split by role at the peak.
 enum class Role : std::uint8_t {

@@ -38,14 +38,28 @@ std::size_t operands_of(const std::array<Part, kCount>& parts, std::string_view 
   return found == parts.end() ? 0 : found->operands;
 }
 
+// A GPU's products of 8 bits want rows and columns aligned to 16 bytes (cuBLAS documentation of
+// cublasLtMatmul): over forward and backward pass that means samples, inputs and outputs, all three
+// of which the first two operands of each product show.
+constexpr std::int64_t kSide = 16;
+bool fits_8_bits(std::string_view kind, const Value& first, const Value& second) {
+  if (!kind.starts_with("linear")) return false;
+  const auto fits = [](const Value& value) {
+    return std::all_of(value.shape.begin(), value.shape.end(),
+                       [](std::int64_t side) { return side % kSide == 0; });
+  };
+  return fits(first) && fits(second);
+}
+
 bool is_real(DType type) { return type == DType::f32 || type == DType::bf16 || type == DType::f16; }
 
 class Rewriting {
  public:
-  Rewriting(const Program& forward, DType reduced, WeightCasts casts)
+  Rewriting(const Program& forward, DType reduced, WeightCasts casts, LinearLayers linear)
       : source_(forward),
         reduced_(reduced),
         casts_(casts),
+        linear_(linear),
         builder_(rewritten_),
         ids_(forward.values.size(), kNoValue) {}
 
@@ -72,13 +86,35 @@ class Rewriting {
     builder_.set_phase(op.phase);
     std::vector<ValueId> inputs;
     for (const ValueId id : op.inputs) inputs.push_back(id == kNoValue ? kNoValue : ids_[id]);
-    const auto [type, operands] = type_of(op, inputs);
-    for (std::size_t i = 0; i < operands; ++i)
-      inputs[i] = in_type(inputs[i], type, fmt::format("{}.cast{}", op.name, i));
+    if (multiplies_8_bits(op, inputs)) {
+      for (const std::size_t i : {0, 1}) {
+        const auto [codes, scale] = quantised(inputs[i], fmt::format("{}.quantise{}", op.name, i));
+        inputs[i] = codes;
+        inputs.push_back(scale);
+      }
+    } else {
+      const auto [type, operands] = type_of(op, inputs);
+      for (std::size_t i = 0; i < operands; ++i)
+        inputs[i] = in_type(inputs[i], type, fmt::format("{}.cast{}", op.name, i));
+    }
     std::vector<ValueId> mutates;
     for (const ValueId id : op.mutates) mutates.push_back(ids_[id]);
     const auto outputs = builder_.emit(op.kind, op.name, inputs, op.attributes, mutates);
     for (std::size_t i = 0; i < outputs.size(); ++i) ids_[op.outputs[i]] = outputs[i];
+  }
+
+  bool multiplies_8_bits(const Op& op, const std::vector<ValueId>& inputs) const {
+    return linear_ == LinearLayers::in_8_bits && op.kind == "linear" &&
+           fits_8_bits(op.kind, rewritten_.value(inputs[0]), rewritten_.value(inputs[1]));
+  }
+
+  // Codes and scale of what is kept in 16 or 32 bits: one rounding, not two.
+  std::pair<ValueId, ValueId> quantised(ValueId id, const std::string& name) {
+    const auto found = quantised_.find(id);
+    if (found != quantised_.end()) return found->second;
+    const auto made =
+        builder_.emit("quantise", name, {id}, {{"to", static_cast<std::int64_t>(DType::f8e4m3)}});
+    return quantised_[id] = {made[0], made[1]};
   }
 
   // The type an op computes in and how many of its operands must have it.
@@ -108,16 +144,19 @@ class Rewriting {
   const Program& source_;
   DType reduced_;
   WeightCasts casts_;
+  LinearLayers linear_;
   Program rewritten_;
   ProgramBuilder builder_;
   std::vector<ValueId> ids_;  // of rewritten_, by id in source_
   std::map<std::pair<ValueId, DType>, ValueId> made_;
+  std::map<ValueId, std::pair<ValueId, ValueId>> quantised_;
 };
 
 }  // namespace
 
-Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts casts) {
-  return Rewriting(forward, reduced, casts).run();
+Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts casts,
+                           LinearLayers linear) {
+  return Rewriting(forward, reduced, casts, linear).run();
 }
 
 Program cast_again_in_backward(Program program) {
@@ -135,14 +174,16 @@ Program cast_again_in_backward(Program program) {
   return program;
 }
 
-std::string why_not_mixed_precision(const Program& lowered, DType reduced) {
+std::string why_not_mixed_precision(const Program& lowered, DType reduced, LinearLayers linear) {
   int products = 0;
   for (const Op& op : lowered.ops) {
     if (!Registry<OpDefinition>::instance().find(op.kind).flops) continue;
     const Value& x = lowered.value(op.inputs[0]);
-    if (x.dtype != reduced)
+    const bool meant =
+        linear == LinearLayers::in_8_bits && fits_8_bits(op.kind, x, lowered.value(op.inputs[1]));
+    if (meant ? !is_f8(x.dtype) : x.dtype != reduced)
       return fmt::format("{} ({}) multiplies in {}, not in {}", op.name, op.kind,
-                         to_string(x.dtype), to_string(reduced));
+                         to_string(x.dtype), meant ? "8 bits" : to_string(reduced));
     ++products;
   }
   if (products == 0) return "the step has no product that could compute in fewer bits";

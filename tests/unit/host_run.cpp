@@ -9,6 +9,7 @@
 
 #include "harness/device/host/host_kernels.h"
 #include "harness/program/lowering.h"
+#include "tests/unit/reference/f8.h"
 
 namespace headroom::testing {
 namespace {
@@ -44,7 +45,21 @@ struct UpperHalf {
   operator double() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
+std::vector<std::byte> to_codes(const Value& value, const Tensor& tensor) {
+  std::vector<std::byte> codes;
+  for (const double x : tensor) codes.push_back(std::byte(nearest_f8(value.dtype, x)));
+  return codes;
+}
+
+Tensor from_codes(const Value& value, const std::vector<std::byte>& codes) {
+  Tensor tensor;
+  for (const std::byte code : codes)
+    tensor.push_back(f8_number(value.dtype, std::to_integer<unsigned>(code)));
+  return tensor;
+}
+
 std::vector<std::byte> to_plain(const Value& value, const Tensor& tensor) {
+  if (is_f8(value.dtype)) return to_codes(value, tensor);
   if (value.dtype == DType::s32) return to_plain_as<std::int32_t>(tensor);
   if (value.dtype == DType::bf16) return to_plain_as<UpperHalf>(tensor);
   if (value.dtype == DType::f16) return to_plain_as<_Float16>(tensor);
@@ -53,6 +68,7 @@ std::vector<std::byte> to_plain(const Value& value, const Tensor& tensor) {
 }
 
 Tensor from_plain(const Value& value, const std::vector<std::byte>& plain) {
+  if (is_f8(value.dtype)) return from_codes(value, plain);
   if (value.dtype == DType::s32) return from_plain_as<std::int32_t>(plain);
   if (value.dtype == DType::bf16) return from_plain_as<UpperHalf>(plain);
   if (value.dtype == DType::f16) return from_plain_as<_Float16>(plain);
@@ -190,7 +206,8 @@ void HostRun::run_and_judge() {
 void HostRun::judge(const Op& op, Tensors& before) {
   double largest_input = 0;
   for (const ValueId id : op.inputs)
-    if (has_numbers(program_.value(id)) && program_.value(id).dtype != DType::s32)
+    if (const DType type = program_.value(id).dtype;
+        has_numbers(program_.value(id)) && type != DType::s32 && !is_f8(type))
       largest_input = std::max(largest_input, largest(before[id]));
   reference_run(program_, op, before);
   for (const ValueId id : op.outputs) judge_value(op, id, before[id], largest_input);
@@ -205,7 +222,9 @@ void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double
   const Tensor found = read(id);
   ASSERT_EQ(found.size(), wanted.size());
   // Sums of up to some thousand terms of the inputs' size in single precision, which may cancel.
-  const double tolerance = 1e-5 * (1 + std::max(largest(wanted), largest_input));
+  // Rounding to 8 bits is exact by itself.
+  const double tolerance =
+      is_f8(value.dtype) ? 0 : 1e-5 * (1 + std::max(largest(wanted), largest_input));
   // And the result itself rounded to 8 or 11 bits, by half a unit or, where it is kept and read
   // again on the way, twice that.
   const DType kept =

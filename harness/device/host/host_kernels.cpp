@@ -58,6 +58,7 @@ Maker maker_of(const Op& op) {
       {"masked", host::make_masked},
       {"masked_softmax", host::make_masked_softmax},
       {"masked_softmax_backward", host::make_masked_softmax_backward},
+      {"quantise", host::make_quantise},
       {"relu", host::make_relu},
       {"relu_backward", host::make_relu_backward},
       {"scale_gradient", host::make_scale_gradient},

@@ -116,13 +116,17 @@ class Lowering {
   Layout free(ValueId id) const {
     return onednn::free_layout(source_.value(id).shape, source_.value(id).dtype);
   }
-  // Of an operand of a linear layer. A weight stays as it lies, since it may be large (a table of
-  // embeddings that is the last layer too), and so does its gradient. In f32 it lies plainly: the
-  // library's products are fast either way, but on an AVX-512 Xeon it takes twice as long to write
-  // the gradients of BERT's 3072 × 768 weights into the blocks it would choose.
+  // The weight that decides where this one's elements lie: itself, or that of which it is a
+  // gradient.
+  ValueId lies_for(ValueId id) const { return source_.value(id).persistent ? id : weight_of_[id]; }
+  // Of an operand of a linear layer. In 8 bits all but these lie plainly, as `quantise` leaves them
+  // and as the copies are made that the library computes with. A weight stays as it lies, since it
+  // may be large (a table of embeddings that is the last layer too), and so does its gradient. In
+  // f32 it lies plainly: the library's products are fast either way, but on an AVX-512 Xeon it
+  // takes twice as long to write the gradients of BERT's 3072 × 768 weights into the blocks it
+  // would choose.
   Layout settled(ValueId id, DType computed) const {
-    const bool weight = source_.value(id).persistent;
-    const ValueId lies = weight ? id : weight_of_[id];
+    const ValueId lies = lies_for(id);
     if (lies == kNoValue) return free(id);
     if (layouts_[lies]) return *layouts_[lies];
     return computed == DType::f32 ? plain(id) : free(id);
@@ -149,8 +153,11 @@ class Lowering {
     if (onednn::library_role(op.kind) == LibraryRole::chooses) {
       const bool product = op.kind.starts_with("linear");
       const DType computed = source_.value(op.inputs[0]).dtype;
-      const Wishes any =
-          wish_all(op, [&](ValueId id) { return product ? settled(id, computed) : free(id); });
+      const auto layout = [&](ValueId id) {
+        if (is_f8(computed)) return lies_for(id) == kNoValue ? plain(id) : settled(id, DType::f32);
+        return product ? settled(id, computed) : free(id);
+      };
+      const Wishes any = wish_all(op, layout);
       return of_library(onednn::describe(op, any.inputs, any.outputs));
     }
     if (onednn::library_role(op.kind) == LibraryRole::follows) {

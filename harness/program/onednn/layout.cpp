@@ -26,6 +26,8 @@ memory::data_type to_library(DType dtype) {
     case DType::s32:
       return memory::data_type::s32;
     case DType::u8:
+    case DType::f8e4m3:  // oneDNN 2 has neither: it moves their codes and computes with none
+    case DType::f8e5m2:
       return memory::data_type::u8;
   }
   throw Error("not an element type");
@@ -62,6 +64,10 @@ Layout in_type(const Layout& layout, DType dtype) {
   return Layout(data);
 }
 
+Layout in_type(const Layout& layout, const Layout& typed) {
+  return in_type(layout, from_library(typed.data_type()));
+}
+
 Layout free_layout(const Shape& shape, DType dtype) {
   return {shape, to_library(dtype), memory::format_tag::any};
 }
@@ -79,7 +85,7 @@ void set_layout(Value& value, const Layout& layout) {
   if (layout.dims() != value.shape)
     throw Error(
         fmt::format("'{}' has shape {}, its layout another", value.name, to_string(value.shape)));
-  value.dtype = from_library(layout.data_type());
+  if (to_library(value.dtype) != layout.data_type()) value.dtype = from_library(layout.data_type());
   value.bytes = layout.get_size();
   value.layout.clear();
   if (layout == plain_layout(value.shape, value.dtype)) return;

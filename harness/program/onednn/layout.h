@@ -21,6 +21,7 @@ Layout free_layout(const Shape& shape, DType dtype);
 // The elements of another type in the same places; row-major where the library keeps these places
 // to itself.
 Layout in_type(const Layout& layout, DType dtype);
+Layout in_type(const Layout& layout, const Layout& typed);
 
 Layout layout_of(const Value& value);
 // Sets layout, bytes and element type of a value; the shape is checked.

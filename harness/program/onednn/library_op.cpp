@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 
 #include "harness/base/error.h"
 #include "harness/program/onednn/families.h"
@@ -42,22 +43,27 @@ const std::map<std::string_view, Kind>& kinds() {
   return kinds;
 }
 
-bool is_f16(const Layout& layout) { return layout.data_type() == dnnl::memory::data_type::f16; }
+// Linear layers are the only kind that multiplies codes; other kinds' whole numbers are indices.
+bool multiplies_codes(const Op& op, const Layouts& inputs) {
+  return op.kind.starts_with("linear") && inputs[0].data_type() == dnnl::memory::data_type::u8;
+}
 
-Layouts widened(Layouts layouts) {
+// What the primitive is asked for.
+Layouts widened(Layouts layouts, bool all) {
   for (Layout& layout : layouts) {
-    if (!is_f16(layout)) continue;
+    if (!all && layout.data_type() != dnnl::memory::data_type::f16) continue;
     const bool chosen = layout.data.format_kind != dnnl_format_kind_any;
     layout = chosen ? in_type(layout, DType::f32) : freed(layout, dnnl::memory::data_type::f32);
   }
   return layouts;
 }
 
-void narrow(std::vector<LibraryOperand>& operands, const Layouts& wanted) {
+// Back to what is kept, where that was widened.
+void narrow(std::vector<LibraryOperand>& operands, const Layouts& kept, const Layouts& asked) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (!is_f16(wanted[i])) continue;
+    if (kept[i].data_type() == asked[i].data_type()) continue;
     operands[i].seen = operands[i].of_primitive();
-    operands[i].layout = in_type(operands[i].layout, DType::f16);
+    operands[i].layout = in_type(operands[i].layout, kept[i]);
   }
 }
 
@@ -79,9 +85,13 @@ LibraryRole library_role(std::string_view kind) {
 LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
                    const std::vector<Layout>& outputs) {
   try {
-    LibraryOp described = kinds().at(op.kind).describe(op, widened(inputs), widened(outputs));
-    narrow(described.inputs, inputs);
-    narrow(described.outputs, outputs);
+    const bool codes = multiplies_codes(op, inputs);
+    const Layouts asked = widened(inputs, codes), answers = widened(outputs, codes);
+    LibraryOp described = kinds().at(op.kind).describe(op, asked, answers);
+    narrow(described.inputs, inputs, asked);
+    narrow(described.outputs, outputs, answers);
+    if (codes)
+      for (const Layout& scale : std::span(inputs).last(2)) described.inputs.push_back({0, scale});
     return described;
   } catch (const dnnl::error& error) {
     throw DeviceError(

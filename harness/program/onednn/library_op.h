@@ -13,14 +13,15 @@
 namespace headroom::onednn {
 
 struct LibraryOperand {
-  int argument;  // DNNL_ARG_…
+  int argument;  // DNNL_ARG_…; 0: the primitive does not know this one, a scale
   Layout layout;
   int unread_argument = 0;  // the library insists on this one too and does not read it
   Layout seen = {};         // how the primitive strides through it, where that is not `layout`
 
   const Layout& of_primitive() const { return seen.data.ndims == 0 ? layout : seen; }
-  // Kept in f16, computed in f32 on a copy in the workspace.
-  bool is_emulated() const { return layout.data_type() == dnnl::memory::data_type::f16; }
+  // Computed in f32 on a copy in the workspace, kept in f16 or, of products in 8 bits, in these or
+  // bf16.
+  bool is_emulated() const { return of_primitive().data_type() != layout.data_type(); }
 };
 
 struct LibraryOp {
@@ -40,8 +41,8 @@ LibraryRole library_role(std::string_view kind);
 // Where the next copy in a workspace begins.
 inline Bytes copy_begin(Bytes end_of_last) { return align_up(end_of_last, 64); }
 
-// `inputs` and `outputs` in the op's order; f16, which oneDNN 2 does not compute with on CPUs, is
-// emulated. Throws DeviceError naming the op when the library
+// `inputs` and `outputs` in the op's order; f16 and 8 bits, which oneDNN 2 does not compute with on
+// CPUs, are emulated. Throws DeviceError naming the op when the library
 // refuses.
 LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
                    const std::vector<Layout>& outputs);

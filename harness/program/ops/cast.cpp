@@ -1,10 +1,20 @@
-// The same tensor in another element type, rounded to nearest even.
+// The same tensor in another element type, rounded to nearest even. In 8 bits it needs a scale,
+// which is taken from the tensor itself: the largest magnitude becomes the largest number of the
+// type. A scale from the steps before (Micikevicius et al. 2022 and NVIDIA's Transformer Engine
+// know both) saves reading the tensor twice on a GPU; it would be one more state for each tensor,
+// wrong in the first steps, and a forward pass computed again would not give the same numbers.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {
 namespace {
 
 using namespace rules;
+
+// A copy of something kept between steps is scratch: it is no second weight.
+Role role_of_copy(const Value& x) {
+  if (x.persistent) return Role::workspace;
+  return x.role == Role::input ? Role::activation : x.role;
+}
 
 std::vector<Value> infer_cast(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
@@ -13,13 +23,20 @@ std::vector<Value> infer_cast(const Op& op, std::span<const Value> inputs) {
   require(to == DType::f32 || to == DType::bf16 || to == DType::f16,
           "casts to f32, bf16 or f16, not to element type {}", op.integer("to"));
   require(from != to, "'{}' is {} already", inputs[0].name, to_string(to));
-  // A copy of something kept between steps is scratch: it is no second weight.
-  if (inputs[0].persistent) return {made(inputs[0].shape, Role::workspace, to)};
-  const Role role = inputs[0].role == Role::input ? Role::activation : inputs[0].role;
-  return {made(inputs[0].shape, role, to)};
+  return {made(inputs[0].shape, role_of_copy(inputs[0]), to)};
 }
 
-// A weight's gradient arrives in f32 where the product that made it could leave it so.
+std::vector<Value> infer_quantise(const Op& op, std::span<const Value> inputs) {
+  require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
+  real_type(inputs);
+  const auto to = static_cast<DType>(op.integer("to"));
+  require(is_f8(to), "quantises to f8e4m3 or f8e5m2, not to element type {}", op.integer("to"));
+  const Role role = role_of_copy(inputs[0]);
+  return {made(inputs[0].shape, role, to), made({1}, role)};
+}
+
+// A gradient goes through as if nothing had been rounded. A weight's arrives in f32 where the
+// product that made it could leave it so.
 std::vector<ValueId> differentiate_cast(GradientContext& context) {
   const Program& program = context.builder.program();
   const Value x = program.value(context.op.inputs[0]);
@@ -35,6 +52,16 @@ const bool cast = Registry<OpDefinition>::instance().add(
     {.name = "cast",
      .summary = "x -> y, the same numbers in element type `to` (a DType), rounded to nearest even",
      .infer = infer_cast,
+     .differentiate = differentiate_cast});
+
+const bool quantise = Registry<OpDefinition>::instance().add(
+    {.name = "quantise",
+     .summary =
+         "x -> codes in element type `to` (f8e4m3, f8e5m2), scale[1]: x is about codes scale; "
+         "with m the largest magnitude in x and r the largest number of the type, inverse = "
+         "min(r / m, 2^126), or 1 where m is 0, codes = x inverse rounded to nearest even, "
+         "scale = 1 / inverse, all in f32; not finite where x is not",
+     .infer = infer_quantise,
      .differentiate = differentiate_cast});
 
 }  // namespace

@@ -23,24 +23,34 @@ auto transposed(const Tensor& t, Index columns) {
   return [&t, columns](Index i, Index j) { return t[static_cast<std::size_t>(j * columns + i)]; };
 }
 
+// What is multiplied: in 8 bits numbers times their scale. The scales of both factors stand last.
+Tensor factor(const Run& r, std::size_t i) {
+  Tensor numbers = r.in(i);
+  if (is_f8(r.program.value(r.op.inputs[i]).dtype))
+    for (double& x : numbers) x *= r.in(r.op.inputs.size() - 2 + i)[0];
+  return numbers;
+}
+
 void linear(const Run& r) {
   Tensor& y = r.out(0);
+  const Tensor x = factor(r, 0), w = factor(r, 1);
   const Index n = r.shape(0)[0], in = r.shape(0)[1], out = r.shape(1)[0];
-  product(n, in, out, entry(r.in(0), in), transposed(r.in(1), in), y);
+  product(n, in, out, entry(x, in), transposed(w, in), y);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += r.in(2)[i % static_cast<std::size_t>(out)];
 }
 
 void linear_backward_data(const Run& r) {
   const Index n = r.shape(0)[0], out = r.shape(0)[1], in = r.shape(1)[1];
-  product(n, out, in, entry(r.in(0), out), entry(r.in(1), in), r.out(0));
+  const Tensor dy = factor(r, 0), w = factor(r, 1);
+  product(n, out, in, entry(dy, out), entry(w, in), r.out(0));
 }
 
 void linear_backward_weights(const Run& r) {
   const Index n = r.shape(0)[0], in = r.shape(0)[1], out = r.shape(1)[1];
-  product(out, n, in, transposed(r.in(1), out), entry(r.in(0), in), r.out(0));
+  const Tensor x = factor(r, 0), dy = factor(r, 1);
+  product(out, n, in, transposed(dy, out), entry(x, in), r.out(0));
   Tensor& db = r.out(1);
-  for (std::size_t i = 0; i < r.in(1).size(); ++i)
-    db[i % static_cast<std::size_t>(out)] += r.in(1)[i];
+  for (std::size_t i = 0; i < dy.size(); ++i) db[i % static_cast<std::size_t>(out)] += dy[i];
 }
 
 // Label -1: the row does not count.

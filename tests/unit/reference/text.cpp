@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tests/unit/reference/f8.h"
 #include "tests/unit/reference/kinds.h"
 
 namespace headroom::testing {
@@ -212,6 +213,20 @@ void cast(const Run& r) {
                                 : r.in(0)[i];
 }
 
+// In single precision where rounding to 8 bits would show the difference. A tensor in 8 bits holds
+// the numbers that its codes stand for.
+void quantise(const Run& r) {
+  const DType type = r.program.value(r.op.outputs[0]).dtype;
+  float largest = 0;
+  for (const double x : r.in(0)) largest = std::max(largest, std::abs(static_cast<float>(x)));
+  const float range = type == DType::f8e4m3 ? 448 : 57344;
+  const float inverse = largest == 0 ? 1 : std::min(range / largest, std::ldexp(1.0F, 126));
+  Tensor& codes = r.out(0);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    codes[i] = f8_number(type, nearest_f8(type, static_cast<float>(r.in(0)[i]) * inverse));
+  r.out(1)[0] = 1 / inverse;
+}
+
 }  // namespace
 
 Kinds text_kinds() {
@@ -234,6 +249,7 @@ Kinds text_kinds() {
       {"leaky_relu_backward", leaky_relu_backward},
       {"masked_softmax", masked_softmax},
       {"masked_softmax_backward", masked_softmax_backward},
+      {"quantise", quantise},
       {"reorder", moved},
       {"tanh", tanh},
       {"tanh_backward", tanh_backward},

@@ -46,6 +46,7 @@ Kernel make_foreach_adam_weights(const Op& op, const Program& program);
 Kernel make_foreach_weight_decay(const Op& op, const Program& program);
 Kernel make_fused_adam(const Op& op, const Program& program);
 Kernel make_fused_sgd_momentum(const Op& op, const Program& program);
+Kernel make_quantise(const Op& op, const Program& program);
 Kernel make_gather_rows(const Op& op, const Program& program);
 Kernel make_gather_rows_backward(const Op& op, const Program& program);
 Kernel make_layer_norm(const Op& op, const Program& program);

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/device/host/kernels/element.h"
+#include "harness/device/host/kernels/emulated.h"
 #include "harness/device/host/kernels/kernel.h"
-#include "harness/device/host/kernels/parallel.h"
 #include "harness/program/onednn/library_op.h"
 
 namespace headroom::host {
@@ -18,60 +17,43 @@ dnnl::stream& stream() {
   return stream;
 }
 
-HEADROOM_VECTORISED void widen(const F16* __restrict from, float* __restrict to, std::size_t begin,
-                               std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) to[i] = load(from[i]);
-}
-
-HEADROOM_VECTORISED void narrow(const float* __restrict from, F16* __restrict to, std::size_t begin,
-                                std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) store(to[i], from[i]);
-}
-
-// An operand in f16 and the copy of it that the library computes with, padding included.
-struct Emulated {
-  std::size_t operand, count;
-  Bytes begin;  // of the copy, in the workspace
-
-  void copy_in(const OpBuffers& buffers) const {
-    in_parallel(count, [&](std::size_t first, std::size_t last) {
-      widen(elements<F16>(buffers.inputs[operand]), floats(buffers.workspace + begin), first, last);
-    });
-  }
-  void copy_out(const OpBuffers& buffers) const {
-    in_parallel(count, [&](std::size_t first, std::size_t last) {
-      narrow(floats(buffers.workspace + begin), elements<F16>(buffers.outputs[operand]), first,
-             last);
-    });
-  }
-};
-
 // A primitive with its arguments laid out once, so that a step only changes addresses that moved.
 // The C interface is used because the C++ one builds a map and a vector at each execution.
 class LibraryKernel {
  public:
-  explicit LibraryKernel(const onednn::LibraryOp& described)
+  LibraryKernel(const onednn::LibraryOp& described, const Op& op, const Program& program)
       : primitive_(described.descriptor.get()), name_(described.descriptor.impl_info_str()) {
     for (const auto& operand : described.inputs) inputs_.push_back(bind(operand));
     for (const auto& operand : described.outputs) outputs_.push_back(bind(operand));
     const auto scratchpad = described.descriptor.query_md(dnnl::query::scratchpad_md);
     if (scratchpad.get_size() > 0) workspace_ = bind({DNNL_ARG_SCRATCHPAD, scratchpad});
     Bytes end = scratchpad.get_size();
-    emulate(described.inputs, emulated_inputs_, end);
-    emulate(described.outputs, emulated_outputs_, end);
+    const auto emulate = [&](const auto& operands, const std::vector<ValueId>& ids) {
+      std::vector<Emulated> emulated;
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (!operands[i].is_emulated()) continue;
+        const Bytes bytes = operands[i].of_primitive().get_size();
+        emulated.emplace_back(op, i, program.value(ids[i]).dtype, bytes / sizeof(float),
+                              onednn::copy_begin(end));
+        end = onednn::copy_begin(end) + bytes;
+      }
+      return emulated;
+    };
+    emulated_inputs_ = emulate(described.inputs, op.inputs);
+    emulated_outputs_ = emulate(described.outputs, op.outputs);
     arguments_.insert(arguments_.end(), unread_arguments_.begin(), unread_arguments_.end());
   }
 
   void run(const OpBuffers& buffers) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) point(inputs_[i], buffers.inputs[i]);
     for (std::size_t i = 0; i < outputs_.size(); ++i) point(outputs_[i], buffers.outputs[i]);
-    if (workspace_ != kNone) point(workspace_, buffers.workspace);
+    point(workspace_, buffers.workspace);
     for (const Emulated& emulated : emulated_inputs_) {
       emulated.copy_in(buffers);
-      point(inputs_[emulated.operand], buffers.workspace + emulated.begin);
+      point(inputs_[emulated.operand()], emulated.copy(buffers));
     }
     for (const Emulated& emulated : emulated_outputs_)
-      point(outputs_[emulated.operand], buffers.workspace + emulated.begin);
+      point(outputs_[emulated.operand()], emulated.copy(buffers));
     const dnnl_status_t status = dnnl_primitive_execute(
         primitive_.get(), stream().get(), static_cast<int>(arguments_.size()), arguments_.data());
     if (status != dnnl_success)
@@ -83,6 +65,7 @@ class LibraryKernel {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   std::size_t bind(const onednn::LibraryOperand& operand) {
+    if (operand.argument == 0) return kNone;
     const dnnl::memory memory(operand.of_primitive(), onednn::engine(), DNNL_MEMORY_NONE);
     memories_.push_back(memory);
     arguments_.push_back({operand.argument, memories_.back().get()});
@@ -92,18 +75,8 @@ class LibraryKernel {
     return arguments_.size() - 1;
   }
 
-  static void emulate(const std::vector<onednn::LibraryOperand>& operands,
-                      std::vector<Emulated>& emulated, Bytes& end) {
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (!operands[i].is_emulated()) continue;
-      const Bytes bytes = operands[i].of_primitive().get_size();
-      emulated.push_back({i, bytes / sizeof(float), onednn::copy_begin(end)});
-      end = emulated.back().begin + bytes;
-    }
-  }
-
   void point(std::size_t index, std::byte* address) {
-    if (addresses_[index] == address) return;
+    if (index == kNone || addresses_[index] == address) return;
     memories_[index].set_data_handle(address);
     addresses_[index] = address;
   }
@@ -142,9 +115,8 @@ Kernel make_library(const Op& op, const Program& program) {
   if (described.workspace_bytes() != planned)
     throw Error(fmt::format("{} ({}): its kernel needs {} bytes of workspace, lowered with {}",
                             op.name, op.kind, described.workspace_bytes(), planned));
-  return [kernel = std::make_shared<LibraryKernel>(described)](const OpBuffers& buffers) {
-    kernel->run(buffers);
-  };
+  return [kernel = std::make_shared<LibraryKernel>(described, op, program)](
+             const OpBuffers& buffers) { kernel->run(buffers); };
 }
 
 }  // namespace headroom::host

@@ -1,0 +1,69 @@
+// Training with linear layers in 8 bits (Micikevicius et al. 2022, "FP8 Formats for Deep
+// Learning"): weights and activations in E4M3, gradients of activations in E5M2, one scale a
+// tensor; sums in f32. All else is as with precision=bf16 (see bf16.cpp): batched products, which
+// multiply two activations, normalisations, softmaxes, the residual stream; weights, optimizer
+// states and the gradients of weights stay in f32.
+//
+// What a linear layer keeps for the backward pass is the 8-bit copy of its input and of its weight,
+// each with its scale, in place of 16-bit ones; layers that read one input share its copy.
+//
+// A scale comes from the tensor's largest magnitude now ("current scaling"), not from a history of
+// steps: why, says `quantise`. With it no gradient needs a loss scale: every tensor is moved to the
+// range of its type, and between products is bf16.
+//
+// Layers whose samples, inputs or outputs are no multiples of 16 stay in bf16, since a GPU's 8-bit
+// products do not take them: with its usual vocabularies the last layer of BERT or GPT, which the
+// authors of FP8 recipes mostly leave in 16 bits anyway. Where no layer fits the sample is invalid:
+// its figures would be those of bf16.
+//
+// Gradients of biases are sums of the 8-bit gradients, too: rounded before they are summed. What is
+// kept is kept once; a GPU whose products want one operand transposed has to make that copy.
+//
+// On host products are emulated: numbers are truly rounded to 8 bits, then multiplied as f32 copies
+// in workspaces. Its bytes other than workspaces are those of a GPU, its losses those of the
+// recipe; its times are not. Under dense rules there are no such copies.
+#include <algorithm>
+
+#include "harness/base/registry.h"
+#include "harness/program/pass.h"
+#include "strategies/precision/mixed_precision.h"
+
+namespace headroom {
+namespace {
+
+std::string why_no_8_bits(const Spec&, const Program&, const Program& rewritten) {
+  const auto& ops = rewritten.ops;
+  const bool any =
+      std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == "quantise"; });
+  return any ? ""
+             : "fp8: the step has no linear layer whose samples, inputs and outputs are multiples "
+               "of 16, as products in 8 bits need it";
+}
+
+const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(
+    {.name = "fp8",
+     .summary = "linear layers in 8 bits (E4M3, gradients E5M2), each tensor scaled by its largest "
+                "magnitude; all else as bf16; emulated on host, where times mean nothing for a GPU",
+     .parameters = {},
+     .examples = {"fp8"},
+     .apply =
+         [](const Program& forward, const Spec&) {
+           return in_mixed_precision(forward, DType::bf16, WeightCasts::shared,
+                                     LinearLayers::in_8_bits);
+         },
+     .refuses = {{.axis = "device",
+                  .name = "cuda",
+                  .why = "its products in 8 bits are not written: cuBLASLt takes them on compute "
+                         "capability 8.9 or newer with the scales as pointers and one operand "
+                         "transposed, so that the backward pass needs transposed copies; take "
+                         "device host or meta"}},
+     .why_not_engaged = why_no_8_bits,
+     .why_not_lowered =
+         [](const Program& lowered, const Spec&) {
+           return why_not_mixed_precision(lowered, DType::bf16, LinearLayers::in_8_bits);
+         },
+     .breaks = "what linear layers multiply is rounded to 4 bits, gradients to 3; other products "
+               "and activations to 8. On host emulated: its times say nothing about a GPU's"});
+
+}  // namespace
+}  // namespace headroom

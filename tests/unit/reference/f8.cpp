@@ -1,0 +1,42 @@
+#include "tests/unit/reference/f8.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headroom::testing {
+namespace {
+
+constexpr unsigned kSign = 0x80, kCodes = 0x80;
+
+double magnitude(DType type, unsigned code) {
+  const bool narrow = type == DType::f8e4m3;
+  const int fraction_bits = narrow ? 3 : 2, bias = narrow ? 7 : 15, exponents = narrow ? 16 : 32;
+  const int exponent = static_cast<int>(code >> fraction_bits);
+  const int fraction = static_cast<int>(code) - (exponent << fraction_bits);
+  if (narrow && exponent == exponents - 1 && fraction == 7) return std::nan("");
+  if (!narrow && exponent == exponents - 1) return fraction == 0 ? HUGE_VAL : std::nan("");
+  const double share = std::ldexp(fraction, -fraction_bits);
+  return exponent == 0 ? std::ldexp(share, 1 - bias) : std::ldexp(1 + share, exponent - bias);
+}
+
+}  // namespace
+
+double f8_number(DType type, unsigned code) {
+  return std::copysign(magnitude(type, code & ~kSign), (code & kSign) != 0 ? -1.0 : 1.0);
+}
+
+unsigned nearest_f8(DType type, double x) {
+  const unsigned sign = std::signbit(x) ? kSign : 0;
+  if (std::isnan(x)) return sign | 0x7F;
+  // Differences from much larger numbers would all be the same in double.
+  const double size = std::min(std::abs(x), 1e6);
+  unsigned nearest = 0;
+  for (unsigned code = 1; code < kCodes && std::isfinite(magnitude(type, code)); ++code) {
+    const double before = std::abs(size - magnitude(type, nearest));
+    const double after = std::abs(size - magnitude(type, code));
+    if (after < before || (after == before && code % 2 == 0)) nearest = code;
+  }
+  return sign | nearest;
+}
+
+}  // namespace headroom::testing
