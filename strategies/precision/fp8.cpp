@@ -12,9 +12,8 @@
 // range of its type, and between products is bf16.
 //
 // Layers whose samples, inputs or outputs are no multiples of 16 stay in bf16, since a GPU's 8-bit
-// products do not take them: with its usual vocabularies the last layer of BERT or GPT, which the
-// authors of FP8 recipes mostly leave in 16 bits anyway. Where no layer fits the sample is invalid:
-// its figures would be those of bf16.
+// products do not take them: with its usual vocabularies the last layer of BERT or GPT. Where no
+// layer fits the sample is invalid: its figures would be those of bf16.
 //
 // Gradients of biases are sums of the 8-bit gradients, too: rounded before they are summed. What is
 // kept is kept once; a GPU whose products want one operand transposed has to make that copy.
