@@ -230,6 +230,7 @@ TEST(HostKernel, of_the_loss_leaves_out_rows_without_a_label) {
   host.write(labels, {1, -1, 0});
   host.run();
   EXPECT_FLOAT_EQ(static_cast<float>(host.read(loss[0])[0]), std::log(2.0F));
+  EXPECT_EQ(host.read(loss[1]), (testing::Tensor{0.5, 0.5, 0, 0, 0.5, 0.5}));
   EXPECT_EQ(host.read(gradient), (testing::Tensor{0.25, -0.25, 0, 0, -0.25, 0.25}));
 }
 

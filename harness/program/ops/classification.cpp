@@ -39,7 +39,7 @@ std::vector<ValueId> differentiate_loss(GradientContext& context) {
 const bool loss = Registry<OpDefinition>::instance().add(
     {.name = "softmax_cross_entropy",
      .summary = "logits[N,K], labels s32[N] -> loss[1] (mean over rows whose label is not -1), "
-                "probabilities[N,K]",
+                "probabilities[N,K], 0 in rows of label -1",
      .infer = infer_loss,
      .differentiate = differentiate_loss,
      .makes_loss = true});

@@ -66,13 +66,13 @@ void softmax_cross_entropy(const Run& r) {
   const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
   const double counted = counted_rows(r.in(1));
   for (std::size_t n = 0; n < rows; ++n) {
+    if (r.in(1)[n] < 0) continue;
     const double* logits = r.in(0).data() + n * classes;
     const double largest = *std::max_element(logits, logits + classes);
     double sum = 0;
     for (std::size_t k = 0; k < classes; ++k) sum += std::exp(logits[k] - largest);
     for (std::size_t k = 0; k < classes; ++k)
       probabilities[n * classes + k] = std::exp(logits[k] - largest) / sum;
-    if (r.in(1)[n] < 0) continue;
     const double hit = logits[static_cast<std::size_t>(r.in(1)[n])] - largest;
     loss[0] += (std::log(sum) - hit) / counted;
   }

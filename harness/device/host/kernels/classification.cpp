@@ -40,11 +40,11 @@ std::size_t counted_labels(const std::int32_t* labels, const Rows& rows) {
   return counted;
 }
 
-// Returns the logarithm of the sum of exponentials, less the label's logit where there is one.
-// Probabilities may lie where the logits do.
+// Returns the logarithm of the sum of exponentials less the label's logit. Probabilities may lie
+// where the logits do.
 HEADROOM_VECTORISED double row_loss(const float* logits, float* probabilities, std::int32_t label,
                                     std::size_t classes) {
-  const double own = label == kIgnored ? 0.0 : double{logits[label]};
+  const double own = logits[label];
   // Shifted by the largest, so that no exponential overflows.
   float largest = logits[0];
 #pragma omp simd reduction(max : largest)
@@ -57,15 +57,14 @@ HEADROOM_VECTORISED double row_loss(const float* logits, float* probabilities, s
   }
   const float scale = 1 / sum;
   for (std::size_t k = 0; k < classes; ++k) probabilities[k] *= scale;
-  return label == kIgnored ? 0.0 : std::log(double{sum}) - (own - largest);
+  return std::log(double{sum}) - (own - largest);
 }
 
 HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradient,
                                       std::int32_t label, float share, std::size_t classes) {
-  if (label == kIgnored) share = 0;
 #pragma omp simd
   for (std::size_t k = 0; k < classes; ++k) gradient[k] = share * probabilities[k];
-  if (label != kIgnored) gradient[label] -= share;
+  gradient[label] -= share;
 }
 
 }  // namespace
@@ -74,17 +73,24 @@ HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradien
 Kernel make_cross_entropy(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {
+    const float* logits = floats(buffers.inputs[0]);
     const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
+    float* probabilities = floats(buffers.outputs[1]);
     const std::size_t counted = counted_labels(labels, rows);
+    const auto row_loss_or_zeros = [&](std::size_t n) {
+      float* row = probabilities + n * rows.classes;
+      if (labels[n] != kIgnored)
+        return row_loss(logits + n * rows.classes, row, labels[n], rows.classes);
+      std::fill_n(row, rows.classes, 0.0F);
+      return 0.0;
+    };
     std::array<double, 256> sums{};
     const std::size_t group = (rows.count + sums.size() - 1) / sums.size();
     in_parallel(sums.size(), std::max<std::size_t>(1, row_grain(rows.classes) / group),
                 [&](std::size_t begin, std::size_t end) {
                   for (std::size_t g = begin; g < end; ++g)
                     for (std::size_t n = g * group; n < std::min(rows.count, (g + 1) * group); ++n)
-                      sums[g] += row_loss(floats(buffers.inputs[0]) + n * rows.classes,
-                                          floats(buffers.outputs[1]) + n * rows.classes, labels[n],
-                                          rows.classes);
+                      sums[g] += row_loss_or_zeros(n);
                 });
     double loss = 0;
     for (const double sum : sums) loss += sum;
@@ -100,9 +106,14 @@ Kernel make_cross_entropy_backward(const Op& op, const Program& program) {
     const std::size_t counted = counted_labels(labels, rows);
     const float share = 1.0F / static_cast<float>(std::max<std::size_t>(1, counted));
     in_parallel(rows.count, row_grain(rows.classes), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t n = begin; n < end; ++n)
-        row_gradient(floats(buffers.inputs[0]) + n * rows.classes,
-                     floats(buffers.outputs[0]) + n * rows.classes, labels[n], share, rows.classes);
+      for (std::size_t n = begin; n < end; ++n) {
+        float* gradient = floats(buffers.outputs[0]) + n * rows.classes;
+        if (labels[n] == kIgnored)
+          std::fill_n(gradient, rows.classes, 0.0F);
+        else
+          row_gradient(floats(buffers.inputs[0]) + n * rows.classes, gradient, labels[n], share,
+                       rows.classes);
+      }
     });
   };
 }

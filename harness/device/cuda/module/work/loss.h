@@ -62,7 +62,8 @@ class CrossEntropy {
     // Last: they may lie where the logits do.
     queue.for_each(rows_ * classes_, [=, *this] HEADROOM_DEVICE(Index i) {
       const Exponentials row = rows[i / classes_];
-      probabilities[i] = std::exp(logits[i] - row.largest) / row.sum;
+      const bool is_ignored = labels[i / classes_] == kIgnoredLabel;
+      probabilities[i] = is_ignored ? 0 : std::exp(logits[i] - row.largest) / row.sum;
     });
   }
 
