@@ -116,7 +116,8 @@ class Expandable final : public ChunkedAllocator {
   Pool& pool_of(StreamId stream, Size size) {
     while (pools_.size() < 2 * (std::size_t{stream} + 1)) {
       const auto next = static_cast<StreamId>(pools_.size() / 2);
-      for (const auto [size, page] : {std::pair{small, small_page_}, std::pair{large, large_page_}})
+      for (const auto& [size, page] :
+           {std::pair{small, small_page_}, std::pair{large, large_page_}})
         pools_.push_back(
             {.stream = next, .size = size, .page = page, .mapped = BestFitIndex(chunks())});
     }
