@@ -254,7 +254,7 @@ def test_a_pickle_that_asks_for_all_memory_is_refused(headroom: Headroom) -> Non
     ("1 a 100 0\n0 b 100 0\n", ["line 2", "not live"]),
     ("1 a 100 0\n1 a 100 0\n", ["line 2", "while it is live"]),
     ("hello\n", ["none of these", "RMM"]),
-    ("", ["none of these"]),
+    ("", ["is empty"]),
     ("id,lower,upper,size\n", ["without a single allocation"]),
 ])
 def test_a_malformed_history_is_refused_with_its_place(headroom: Headroom, text: str, words: list[str]) -> None:
