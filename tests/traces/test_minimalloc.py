@@ -101,7 +101,7 @@ def test_a_buffer_of_no_bytes_takes_none(tmp_path: Path) -> None:
         ("id,lower,upper,size,gaps\na,0,4,8,1-2@0:9\n", ["line 2", "1-2@0:9", "has not"]),
         ("id,lower,upper,size,gaps\na,0,9,8,1-4 3-5\n", ["line 2", "overlap"]),
         ("id,lower,upper,size\n", ["without a single allocation"]),
-        ("", ["none of these"]),
+        ("", ["is empty"]),
     ],
 )
 def test_what_is_not_sound_is_refused_with_its_place(tmp_path: Path, text: str, words: list[str]) -> None:
