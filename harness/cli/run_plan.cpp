@@ -83,10 +83,10 @@ RunPlan make_run_plan(const RunOptions& options) {
       return std::none_of(plan.experiments.begin(), plan.experiments.end(),
                           [&](const Experiment& experiment) { return experiment.origin == id; });
     });
-  if (const int cap = options.max_pairs.value_or(suite.max_pairs); cap > 0) {
-    const auto claims = plan.claims.empty() ? std::vector<Claim>{} : find_claims(plan.claims);
-    plan_stages(plan.experiments, planned_comparisons(plan.experiments, claims).size(), cap);
-  }
+  const auto claims = plan.claims.empty() ? std::vector<Claim>{} : find_claims(plan.claims);
+  const int cap = options.max_pairs.value_or(suite.max_pairs);
+  plan_stages(plan.experiments, count_verdicts(plan.experiments, claims),
+              cap > 0 ? std::optional(cap) : std::nullopt);
   if (plan.experiments.empty())
     throw NothingSelected(
         fmt::format("--filter '{}' leaves nothing of suite {}; see what there is "

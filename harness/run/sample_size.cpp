@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include "harness/run/block_table.h"
 #include "harness/run/wording.h"
@@ -26,17 +28,28 @@ bool belongs_to(const Claim& claim, const ClaimPart& part, const Experiment& exp
                      });
 }
 
+const Claim* claim_of(const Experiment& experiment, const std::vector<Claim>& claims) {
+  const auto found = std::find_if(claims.begin(), claims.end(), [&](const Claim& candidate) {
+    return candidate.id == experiment.origin;
+  });
+  return found == claims.end() ? nullptr : &*found;
+}
+
 bool has_arm(const Experiment& experiment, const std::string& name) {
   return std::any_of(experiment.arms.begin(), experiment.arms.end(),
                      [&](const Arm& arm) { return arm.name == name; });
+}
+
+bool compares(const Claim& claim, const ClaimPart& part, const Experiment& experiment) {
+  return has_arm(experiment, part.baseline) && has_arm(experiment, part.treatment) &&
+         belongs_to(claim, part, experiment);
 }
 
 void add_parts(const Claim& claim, const Experiment& experiment,
                std::vector<PlannedComparison>& comparisons) {
   for (const ClaimPart& part : claim.parts) {
     const bool sized = part.kind != PartKind::control && part.judge == Judge::ratio &&
-                       has_arm(experiment, part.baseline) && has_arm(experiment, part.treatment) &&
-                       belongs_to(claim, part, experiment);
+                       compares(claim, part, experiment);
     if (!sized) continue;
     const double delta = claimed_range(part, false).effect.delta;
     for (const std::string& name : part.metrics)
@@ -63,6 +76,12 @@ bool is_noisy_comparison(const Experiment& experiment) {
   return experiment.kind == ExperimentKind::comparison && !is_exact(experiment);
 }
 
+// Who asks for fewer pairs wants to see that it runs, not what it says.
+bool is_to_decide(const Experiment& experiment) {
+  return is_noisy_comparison(experiment) &&
+         experiment.blocks >= static_cast<int>(pilot_pairs(kAlpha));
+}
+
 // What the first `pairs` pairs that count ask for; 0 where there are not so many yet.
 int pairs_wanted(const PlannedComparison& planned, const Experiment& experiment,
                  const SampleTable& table) {
@@ -84,27 +103,43 @@ std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>
   std::vector<PlannedComparison> comparisons;
   for (const Experiment& experiment : experiments) {
     if (!is_noisy_comparison(experiment)) continue;
-    const auto claim = std::find_if(claims.begin(), claims.end(), [&](const Claim& candidate) {
-      return candidate.id == experiment.origin;
-    });
-    if (claim == claims.end())
-      add_arms(experiment, comparisons);
-    else
+    if (const Claim* claim = claim_of(experiment, claims))
       add_parts(*claim, experiment, comparisons);
+    else
+      add_arms(experiment, comparisons);
   }
   return comparisons;
 }
 
-void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts, int cap) {
+std::size_t count_verdicts(const std::vector<Experiment>& experiments,
+                           const std::vector<Claim>& claims) {
+  // Several parts may look at one comparison.
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> of_parts;
+  std::size_t of_arms = 0;
+  for (const Experiment& experiment : experiments) {
+    if (!is_to_decide(experiment)) continue;
+    const Claim* claim = claim_of(experiment, claims);
+    if (claim == nullptr) {
+      of_arms += experiment.arms.size() - 1;
+      continue;
+    }
+    for (const ClaimPart& part : claim->parts)
+      if (compares(*claim, part, experiment))
+        for (const std::string& metric : part.metrics)
+          of_parts.emplace(experiment.id, metric, part.baseline, part.treatment);
+  }
+  return of_parts.size() + of_arms;
+}
+
+void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts,
+                 std::optional<int> cap) {
   const double alpha = kAlpha / static_cast<double>(std::max<std::size_t>(verdicts, 1));
   const int pilot = static_cast<int>(pilot_pairs(alpha));
-  const int least = static_cast<int>(pilot_pairs(kAlpha));
   for (Experiment& experiment : experiments) {
-    // Who asks for fewer wants to see that it runs, not what it says.
-    if (!is_noisy_comparison(experiment) || experiment.blocks < least) continue;
-    if (experiment.blocks < cap)
-      experiment.blocks = std::min(std::max(experiment.blocks, pilot), cap);
-    experiment.max_blocks = std::max(experiment.blocks, cap);
+    if (!is_to_decide(experiment)) continue;
+    const int most = std::max(experiment.blocks, cap.value_or(pilot));
+    experiment.blocks = std::clamp(pilot, experiment.blocks, most);
+    if (cap) experiment.max_blocks = most;
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,16 @@ struct PlannedComparison {
 std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>& experiments,
                                                    const std::vector<Claim>& claims);
 
-// Sets max_blocks of the experiments that take a second stage: noisy ones with a whole pilot, which
-// is raised to what so many verdicts need. `cap` bounds both; absent: the suite's own.
-void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts, int cap);
+// How many noisy comparisons will be held against each other: those of the parts of these claims,
+// the step times of the matrix where an experiment is of none. Nothing of experiments that only
+// run.
+std::size_t count_verdicts(const std::vector<Experiment>& experiments,
+                           const std::vector<Claim>& claims);
+
+// Raises the pilots of noisy experiments to what so many verdicts need: with fewer pairs no
+// interval has an end. With a `cap`, which bounds that too, they take a second stage (max_blocks).
+void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts,
+                 std::optional<int> cap);
 
 struct SecondStage {
   std::size_t experiment = 0;

@@ -107,7 +107,7 @@ TEST(SecondStage, of_a_claim_goes_by_the_margin_of_its_parts) {
 }
 
 TEST(Pilot, is_raised_to_what_many_verdicts_need) {
-  const auto pilot = [](std::size_t verdicts, int blocks, int cap) {
+  const auto pilot = [](std::size_t verdicts, int blocks, std::optional<int> cap) {
     std::vector<Experiment> experiments = {synthetic::experiment()};
     experiments[0].blocks = blocks;
     plan_stages(experiments, verdicts, cap);
@@ -118,6 +118,23 @@ TEST(Pilot, is_raised_to_what_many_verdicts_need) {
   EXPECT_EQ(pilot(100, 10, 11), 11) << "never beyond the cap";
   EXPECT_EQ(pilot(100, 20, 60), 20);
   EXPECT_EQ(pilot(100, 2, 60), 2) << "who asks for two wants to see that it runs";
+  EXPECT_EQ(pilot(100, 10, std::nullopt), 12) << "without a second stage, too";
+  EXPECT_EQ(pilot(100, 20, std::nullopt), 20);
+}
+
+TEST(Verdicts, are_counted_once_a_comparison_of_experiments_that_are_to_decide) {
+  Claim claim = synthetic::claim();
+  const ClaimPart part = synthetic::direction("steady_step_time_ns", 1);
+  claim.parts = {part, part};
+  auto experiments = experiments_of(claim);
+  ASSERT_THAT(experiments, SizeIs(1));
+  experiments[0].blocks = kPilot;
+  EXPECT_EQ(count_verdicts(experiments, {claim}), 1U) << "two parts look at one comparison";
+  claim.parts[1].kind = PartKind::control;
+  claim.parts[1].metrics = {"throughput_samples_per_s"};
+  EXPECT_EQ(count_verdicts(experiments, {claim}), 2U);
+  experiments[0].blocks = 2;
+  EXPECT_EQ(count_verdicts(experiments, {claim}), 0U);
 }
 
 }  // namespace
