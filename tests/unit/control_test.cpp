@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/run/run_info.h"
+#include "harness/run/explain.h"
 #include "harness/run/schema_check.h"
 #include "harness/run/verify.h"
 #include "tests/unit/synthetic_samples.h"
