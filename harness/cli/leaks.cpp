@@ -8,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/history.h"
+#include "harness/cli/print_json.h"
 #include "harness/memory/retained_blocks.h"
 
 namespace headroom {
@@ -126,7 +127,7 @@ ExitCode leaks_command(const LeaksOptions& options) {
   const LeakFinding all = growth_of_live_bytes(steps.trace, steps.warmup);
   const auto sites = find_retained(steps.trace, steps.warmup);
   if (options.json)
-    fmt::print("{}\n", to_json(options.file.string(), steps, all, sites).dump(1));
+    print_json(to_json(options.file.string(), steps, all, sites));
   else
     print_table(options.file.string(), steps, all, sites);
   return options.fail_on_leak && all.verdict == LeakVerdict::leak ? ExitCode::leak_found

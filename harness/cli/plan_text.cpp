@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/planned_cells.h"
+#include "harness/cli/print_json.h"
 #include "harness/run/axes.h"
 
 namespace headroom {
@@ -155,7 +156,7 @@ void print_fits(const std::vector<Fit>& fits) {
         "the\nlive bytes let them; not all were tried.\n");
 }
 
-std::string to_json(const std::vector<Fit>& fits) {
+void print_fits_json(const std::vector<Fit>& fits) {
   const Fit& first = fits.front();
   Json json = {{"simulated", true},
                {"workload", first.cell.workload.to_string()},
@@ -166,7 +167,7 @@ std::string to_json(const std::vector<Fit>& fits) {
                {"batch", first.batch},
                {"plans", Json::array()}};
   for (const Fit& fit : fits) json["plans"].push_back(to_json(fit));
-  return json.dump(1);
+  print_json(json);
 }
 
 }  // namespace headroom

@@ -11,6 +11,7 @@
 #include "harness/cli/foresight.h"
 #include "harness/cli/history.h"
 #include "harness/cli/oom_text.h"
+#include "harness/cli/print_json.h"
 #include "harness/memory/allocator.h"
 #include "harness/run/viable_capacity.h"
 
@@ -160,11 +161,7 @@ Json to_json(const Row& row) {
   json["utilisation"] = outcome.ledger.utilisation;
   json["internal_fragmentation"] = outcome.ledger.internal_fragmentation;
   json["external_fragmentation"] = outcome.ledger.external_fragmentation;
-  json["smallest_capacity_bytes"] = row.viable.smallest ? Json(*row.viable.smallest) : Json();
-  json["capacity_holes_bytes"] = row.viable.holes;
-  json["capacity_grid"] = {{"first_bytes", row.viable.first},
-                           {"last_bytes", row.viable.last},
-                           {"points", row.viable.points}};
+  add_capacity(json, row.viable);
   json["device_allocations"] = outcome.device_allocations;
   json["device_frees"] = outcome.device_frees;
   json["splits"] = outcome.splits;
@@ -281,7 +278,7 @@ ExitCode replay_command(const ReplayOptions& options) {
                  {"seconds", foresight.seconds}}},
                {"strategies", Json::array()}};
   for (const Row& row : rows) json["strategies"].push_back(to_json(row));
-  fmt::print("{}\n", json.dump(1));
+  print_json(json);
   return ExitCode::ok;
 }
 

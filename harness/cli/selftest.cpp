@@ -9,6 +9,7 @@
 #include "harness/base/file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
+#include "harness/cli/print_json.h"
 #include "harness/stats/simulation.h"
 #include "harness/stats/verdict.h"
 
@@ -127,7 +128,7 @@ ExitCode selftest_command(const SelftestOptions& options) {
                        {"sensitivity", verdicts.at("sensitivity")},
                        {"calibration", verdicts.at("calibration")},
                        {"design", design}};
-    fmt::print("{}\n", json.dump(1));
+    print_json(json);
   } else {
     print(items, design, conclusion_of(items));
   }
