@@ -10,6 +10,7 @@
 #include "harness/cli/history.h"
 #include "harness/cli/print_json.h"
 #include "harness/memory/retained_blocks.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -97,7 +98,9 @@ Json to_json(const LeakFinding& finding) {
 
 Json to_json(const std::string& file, const Steps& steps, const LeakFinding& all,
              const std::vector<RetainedSite>& sites) {
-  Json json = {{"file", file},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "leaks"},
+               {"file", file},
                {"events", steps.trace.events.size()},
                {"steps", steps.count},
                {"steps_are_the_historys_own", steps.own},

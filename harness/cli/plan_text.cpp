@@ -9,6 +9,7 @@
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/print_json.h"
 #include "harness/run/axes.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -158,7 +159,9 @@ void print_fits(const std::vector<Fit>& fits) {
 
 void print_fits_json(const std::vector<Fit>& fits) {
   const Fit& first = fits.front();
-  Json json = {{"simulated", true},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "plan"},
+               {"simulated", true},
                {"workload", first.cell.workload.to_string()},
                {"device", first.cell.device.to_string()},
                {"capacity_bytes", first.device.capacity},

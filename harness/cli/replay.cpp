@@ -13,6 +13,7 @@
 #include "harness/cli/oom_text.h"
 #include "harness/cli/print_json.h"
 #include "harness/memory/allocator.h"
+#include "harness/run/schema_check.h"
 #include "harness/run/viable_capacity.h"
 
 namespace headroom {
@@ -263,7 +264,9 @@ ExitCode replay_command(const ReplayOptions& options) {
     print_table(list, trace, options.file, device, rows, problem, foresight);
     return ExitCode::ok;
   }
-  Json json = {{"file", options.file.string()},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "replay"},
+               {"file", options.file.string()},
                {"written_by", trace.header.allocator},
                {"requests", list.requests.size()},
                {"streams", list.streams},

@@ -9,6 +9,7 @@
 #include "harness/cli/oom_text.h"
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/print_json.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -115,7 +116,9 @@ void print_searches(const std::vector<MemorySearch>& searches) {
 
 void print_searches_json(const std::vector<MemorySearch>& searches) {
   const MemorySearch& first = searches.front();
-  Json json = {{"simulated", first.simulated},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "search"},
+               {"simulated", first.simulated},
                {"workload", first.cell.workload.to_string()},
                {"device", first.cell.device.to_string()},
                {"capacity_bytes", first.device.capacity},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -60,3 +61,12 @@ def test_help_and_readme_name_the_same_exit_codes(helps: dict[Words, str]) -> No
     assert told[:2] == ["0", "2"]
     table = (SOURCE / "README.md").read_text().partition("\n## Exit codes of `headroom`\n")[2].partition("\n## ")[0]
     assert told == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+
+
+def test_what_json_is_said_to_be_stands_in_the_schema(helps: dict[Words, str]) -> None:
+    schema = json.loads((SOURCE / "reports" / "schema.json").read_text())
+    named = {kind for told in helps.values() for kind in re.findall(r"(\w+) of reports/schema\.json", " ".join(told.split()))}
+    assert len(named) >= 10
+    for kind in named:
+        assert {"$ref": f"#/definitions/{kind}"} in schema["oneOf"]
+        assert schema["definitions"][kind]["properties"]["kind"] == {"enum": [kind]}

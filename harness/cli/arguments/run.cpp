@@ -119,7 +119,7 @@ class SelftestArguments {
         ->check(whole_from(0));
     command_.add_option("--out", selftest_.out, "Where its run goes")->capture_default_str();
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
-    command_.add_flag("--json", selftest_.json, "For programs");
+    command_.add_flag("--json", selftest_.json, "For programs: selftest of reports/schema.json");
   }
 
   CLI::App* parser() const { return &command_; }
