@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 
 from reports import units
 from reports.chart_style import colour, nice_bytes_ticks
-from reports.evidence import Claimed, Point, Series, effect_text
+from reports.evidence import Claimed, Point, Series
+from reports.evidence_text import effect_text
 
 
 def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, float]:

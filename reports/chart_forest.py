@@ -7,7 +7,8 @@ from typing import Sequence
 from reports.chart_effect import claimed_band, draw_interval, effect_ticks, reach, tick_text
 from reports.chart_style import Chart, LegendItem, add_axes, colour, new_figure
 from reports.chart_svg import to_svg
-from reports.evidence import Claimed, Series, change_text, claim_legend, describe, evidence_table
+from reports.evidence import Claimed, Series
+from reports.evidence_text import change_text, claim_legend, describe, evidence_table
 
 ROW = 66
 

@@ -22,7 +22,8 @@ from reports.chart_style import (
     nice_ticks,
 )
 from reports.chart_svg import to_svg
-from reports.evidence import Claimed, Point, Series, claim_legend, describe, effect_text, evidence_table
+from reports.evidence import Claimed, Point, Series
+from reports.evidence_text import claim_legend, describe, effect_text, evidence_table
 from reports.palette import Look
 
 # A change belongs to two allocators, so that several curves take the colour of their rung

@@ -9,7 +9,8 @@ from reports import glossary, units
 from reports.chart_forest import forest_chart
 from reports.chart_style import Chart, Table
 from reports.chart_sweep import sweep_chart
-from reports.evidence import ArmIndex, Claimed, Series, claimed_of, evidence_table, experiment_name, series_of
+from reports.evidence import ArmIndex, Claimed, Series, claimed_of, experiment_name, series_of
+from reports.evidence_text import evidence_table
 from reports.glossary import Word
 from reports.palette import AllocatorLooks
 from reports.slug import slug

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 from reports import glossary, units
-from reports.evidence import Series, effect_text, interval_text, series_of
-from reports.evidence import ArmIndex
+from reports.evidence import ArmIndex, Series, series_of
+from reports.evidence_text import effect_text, interval_text
 from reports.glossary import Word
 from reports.palette import AllocatorLooks, SpecText, split_spec
 

@@ -70,10 +70,7 @@ const Trace& trace_named(const std::string& name) {
 
 std::string written(const Trace& trace) {
   std::ostringstream file;
-  TraceWriter writer(file, trace.header);
-  writer.add_op_names(trace.op_names);
-  writer.add(trace.events);
-  writer.finish();
+  write_trace(trace, file);
   return std::move(file).str();
 }
 

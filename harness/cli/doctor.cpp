@@ -1,23 +1,14 @@
 // headroom doctor: what this machine can run, and what the rest would need.
 #include <fmt/format.h>
-#include <dnnl.hpp>
 
-#include <fstream>
 #include <string>
 #include <string_view>
 
-#include "harness/base/build_info.h"
-#include "harness/base/error.h"
-#include "harness/base/file.h"
-#include "harness/base/home.h"
-#include "harness/base/registry.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/python.h"
-#include "harness/device/cuda/load_module.h"
-#include "harness/device/device.h"
-#include "harness/run/probe.h"
-#include "harness/run/provenance.h"
-#include "harness/watch/gpu_memory.h"
+#include "harness/cli/doctor_findings.h"
+#include "harness/cli/print_json.h"
+#include "harness/run/provenance_json.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -26,43 +17,14 @@ void say(std::string_view what, const std::string& text) {
   fmt::print("  {:<18} {}\n", what, text);
 }
 
-std::string instruction_set() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41:
-      return "SSE 4.1";
-    case dnnl::cpu_isa::avx:
-      return "AVX";
-    case dnnl::cpu_isa::avx2:
-      return "AVX2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "AVX2 with VNNI";
-    case dnnl::cpu_isa::avx512_core:
-      return "AVX-512";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "AVX-512 with VNNI";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "AVX-512 with bf16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "AMX";
-    default:
-      return "another one";
-  }
-}
-
-Bytes available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string key, rest; file >> key && std::getline(file, rest);)
-    if (key == "MemAvailable:") return std::stoull(rest) * kKiB;
-  return 0;
-}
-
-void describe_machine() {
-  const MachineInfo machine = machine_info();
+void describe_machine(const DoctorFindings& found) {
+  const MachineInfo& machine = found.machine;
   fmt::print("Machine\n");
-  say("processor", fmt::format("{}, {} cores, {}", machine.cpu, machine.cores, instruction_set()));
-  say("speed now", fmt::format("{:.0f} GFLOP/s fp32 on all cores", probe_gflops(machine.cores)));
+  say("processor",
+      fmt::format("{}, {} cores, {}", machine.cpu, machine.cores, found.instruction_set));
+  say("speed now", fmt::format("{:.0f} GFLOP/s fp32 on all cores", found.fp32_gflops));
   say("memory", fmt::format("{}, of which {} free", format_bytes(machine.ram_bytes),
-                            format_bytes(available_memory())));
+                            format_bytes(found.available)));
   const std::string huge = machine.transparent_hugepages.value_or("not in this kernel");
   say("huge pages", huge + (huge == "never" ? ": device memory will be slow to commit; as root: "
                                               "echo madvise > "
@@ -74,69 +36,100 @@ void describe_machine() {
                          : "none that a driver on this machine shows");
 }
 
-void describe_program() {
-  const BuildInfo build = build_info();
+void describe_program(const DoctorFindings& found) {
+  const BuildInfo& build = found.headroom;
   fmt::print("Program\n");
   say("version", fmt::format("{}, {}{}", build.version,
                              build.commit ? "commit " + build.commit->substr(0, 12)
                                           : std::string("built outside a checkout"),
                              build.dirty.value_or(false) ? " with changes" : ""));
   say("compiler", fmt::format("{}, {}", build.compiler, build.build_type));
-  for (const auto& [name, version] : library_versions()) say(name, version);
-  say("files", headroom_home().string());
+  for (const auto& [name, version] : found.libraries) say(name, version);
+  say("files", found.home.string());
 }
 
-void describe_devices() {
+void describe_devices(const DoctorFindings& found) {
   fmt::print("Devices\n");
-  for (const auto& [name, kind] : Registry<DeviceKind>::instance().all()) {
-    const std::string why = kind.unavailable ? kind.unavailable() : "";
-    say(name, why.empty() ? "ready: " + kind.summary : "not here: " + why);
+  for (const DeviceFound& device : found.devices)
+    say(device.name,
+        device.why_not.empty() ? "ready: " + device.summary : "not here: " + device.why_not);
+  if (found.cuda_module) {
+    for (const auto& [what, is] : found.cuda_module->details)
+      say("", fmt::format("{}: {}", what, is));
+    say("", "module: " + found.cuda_module->path.string());
   }
-  if (const CudaModule* module = cuda_module().module; module != nullptr) {
-    for (const auto& [what, is] : module->describe()) say("", fmt::format("{}: {}", what, is));
-    say("", "module: " + cuda_module().path.string());
-  }
-  std::string why_no_nvml;
-  const auto nvml = GpuMemory::open(why_no_nvml);
-  say("", nvml ? fmt::format("NVML: {} GPU(s), {} free", nvml->devices(),
-                             format_bytes(nvml->read({}).free))
-               : fmt::format("NVML: {}; it comes with the NVIDIA driver, and without it the device "
-                             "rung lacks what the context takes",
-                             why_no_nvml));
-  if (cuda_module().module == nullptr)
-    for (const auto& place : cuda_module_places()) say("", "looked for: " + place.string());
-  if (!Registry<DeviceKind>::instance().contains("cuda"))
-    say("cuda", fmt::format("not in this build (CUDA toolkit at build time: {}); its cells are "
-                            "recorded as unsupported",
-                            kCuda));
+  say("", found.nvml ? fmt::format("NVML: {} GPU(s), {} free", found.nvml->devices,
+                                   format_bytes(found.nvml->free))
+                     : fmt::format("NVML: {}; it comes with the NVIDIA driver, and without it the "
+                                   "device rung lacks what the context takes",
+                                   found.why_no_nvml));
+  if (!found.cuda_module)
+    for (const auto& place : found.cuda_module_places) say("", "looked for: " + place.string());
 }
 
-void describe_reports() {
+void describe_reports(const DoctorFindings& found) {
   fmt::print("Reports\n");
-  const std::string python = find_python(report_modules());
-  say("python", python.empty() ? "missing: apt install python3-jinja2 python3-jsonschema "
-                                 "python3-matplotlib python3-zstandard; runs work, their reports "
-                                 "can be written later"
-                               : python);
-  const std::string interpreter = python.empty() ? "/usr/bin/python3" : python;
-  for (const std::string framework : {"torch", "tensorflow", "jax"}) {
-    const std::filesystem::path own = environment_python(framework);
-    if (std::filesystem::exists(own))
-      say(framework, "in an environment of its own, " + own.string());
-    else
-      say(framework, missing_modules(interpreter, {framework}).empty()
-                         ? "installed"
-                         : "not installed (optional; no suite needs it)");
+  say("python", found.report_python.empty()
+                    ? "missing: apt install python3-jinja2 python3-jsonschema python3-matplotlib "
+                      "python3-zstandard; runs work, their reports can be written later"
+                    : found.report_python);
+  for (const auto& [framework, is] : found.frameworks)
+    say(framework, is.own_environment  ? "in an environment of its own, " + is.python
+                   : is.python.empty() ? "not installed (optional; no suite needs it)"
+                                       : "installed");
+}
+
+Json string_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+// As reports/schema.json describes it.
+Json to_json(const DoctorFindings& found) {
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "doctor"},
+               {"machine", machine_to_json(found.machine)},
+               {"instruction_set", found.instruction_set},
+               {"probe_gflops", number_or_null(found.fp32_gflops)},
+               {"available_bytes", found.available},
+               {"headroom", build_to_json(found.headroom)},
+               {"libraries", found.libraries},
+               {"files", found.home.string()},
+               {"devices", Json::array()},
+               {"cuda_module", nullptr},
+               {"cuda_module_places", Json::array()},
+               {"nvml", nullptr},
+               {"why_no_nvml", string_or_null(found.why_no_nvml)},
+               {"report_python", string_or_null(found.report_python)},
+               {"frameworks", Json::object()}};
+  for (const DeviceFound& device : found.devices)
+    json["devices"].push_back({{"name", device.name},
+                               {"summary", device.summary},
+                               {"ready", device.why_not.empty()},
+                               {"reason", string_or_null(device.why_not)}});
+  if (found.cuda_module) {
+    Json details = Json::object();
+    for (const auto& [what, is] : found.cuda_module->details) details[what] = is;
+    json["cuda_module"] = {{"path", found.cuda_module->path.string()}, {"details", details}};
   }
+  for (const auto& place : found.cuda_module_places)
+    json["cuda_module_places"].push_back(place.string());
+  if (found.nvml)
+    json["nvml"] = {{"devices", found.nvml->devices}, {"free_bytes", found.nvml->free}};
+  for (const auto& [framework, is] : found.frameworks)
+    json["frameworks"][framework] = string_or_null(is.python);
+  return json;
 }
 
 }  // namespace
 
-ExitCode doctor_command(const DoctorOptions&) {
-  describe_machine();
-  describe_program();
-  describe_devices();
-  describe_reports();
+ExitCode doctor_command(const DoctorOptions& options) {
+  const DoctorFindings found = examine();
+  if (options.json) {
+    print_json(to_json(found));
+    return ExitCode::ok;
+  }
+  describe_machine(found);
+  describe_program(found);
+  describe_devices(found);
+  describe_reports(found);
   return ExitCode::ok;
 }
 

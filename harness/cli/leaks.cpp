@@ -8,7 +8,9 @@
 #include "harness/base/error.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/history.h"
+#include "harness/cli/print_json.h"
 #include "harness/memory/retained_blocks.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -96,7 +98,9 @@ Json to_json(const LeakFinding& finding) {
 
 Json to_json(const std::string& file, const Steps& steps, const LeakFinding& all,
              const std::vector<RetainedSite>& sites) {
-  Json json = {{"file", file},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "leaks"},
+               {"file", file},
                {"events", steps.trace.events.size()},
                {"steps", steps.count},
                {"steps_are_the_historys_own", steps.own},
@@ -126,7 +130,7 @@ ExitCode leaks_command(const LeaksOptions& options) {
   const LeakFinding all = growth_of_live_bytes(steps.trace, steps.warmup);
   const auto sites = find_retained(steps.trace, steps.warmup);
   if (options.json)
-    fmt::print("{}\n", to_json(options.file.string(), steps, all, sites).dump(1));
+    print_json(to_json(options.file.string(), steps, all, sites));
   else
     print_table(options.file.string(), steps, all, sites);
   return options.fail_on_leak && all.verdict == LeakVerdict::leak ? ExitCode::leak_found

@@ -9,6 +9,7 @@
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/print_json.h"
 #include "harness/cli/run_plan.h"
 #include "harness/control/injection.h"
 #include "harness/device/device.h"
@@ -161,7 +162,7 @@ ExitCode list_command(const ListOptions& options) {
       print(section());
     }
   }
-  if (options.json) fmt::print("{}\n", json.dump(1));
+  if (options.json) print_json(json);
   return ExitCode::ok;
 }
 

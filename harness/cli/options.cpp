@@ -46,14 +46,18 @@ constexpr const char* kExamples = R"(Examples
   headroom watch -- python train.py     does it leak? Memory of the command and all its workers
 
 Exit status
-  0 fine (a refuted claim is a result), 2 something to mend in what was asked, 3 the training run
-  that plan was asked about fits under no allocator, 4 nothing selected,
-  10 worse than before (compare --fail-on, history check), 11 a verdict differs from the accepted
-  one (history check), 12 the instrument is not to be trusted with times: identical arms differ too
-  often, or an effect put in on purpose was not seen, or (check) a device does not do what the host
-  does, 13 watch: over --budget, 14 watch and leaks: a
-  leak, with --fail-on leak (watch otherwise ends with the status of the command it watched), 70 a
-  fault of this program, 130 interrupted (the run can be resumed))";
+   0  fine; a refuted claim is a result
+   2  something to mend in what was asked
+   3  plan: the training run fits under no allocator
+   4  the filters selected nothing
+  10  worse than before: compare --fail-on worse, history check, run --against
+  11  a verdict differs: history check, from the accepted one; verify, from that of --expect
+  12  times are not to be trusted: identical arms differ too often, or an effect put in on purpose
+      was not seen; check: a device does not do what the host does
+  13  watch: over --budget
+  14  watch and leaks: a leak, with --fail-on leak; watch ends otherwise as the command it watched
+  70  a fault of this program
+ 130  interrupted; the run can be resumed)";
 
 std::vector<std::string> flags_of(const CLI::App& app) {
   std::vector<std::string> names;
@@ -87,11 +91,15 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 }
 
 Subcommand add_doctor(CLI::App& app) {
+  auto doctor = std::make_shared<DoctorOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+  command->add_flag("--json", doctor->json, "For programs: doctor of reports/schema.json");
   command->footer(
-      "Examples\n  headroom doctor        each device, library and right, and what it is for");
-  return {.parser = command, .command = [] { return DoctorOptions{}; }};
+      "Examples\n"
+      "  headroom doctor        each device, library and right, and what it is for\n"
+      "  headroom doctor --json | jq '.devices[] | select(.ready).name'");
+  return {.parser = command, .command = [doctor]() -> Command { return *doctor; }};
 }
 
 Subcommand add_check(CLI::App& app) {
@@ -99,10 +107,11 @@ Subcommand add_check(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "Does a device do what the host does?");
   command->add_option("device", check->device, "cuda, host or either with parameters")
       ->capture_default_str();
+  command->add_flag("--json", check->json, "For programs: device_check of reports/schema.json");
   command->footer(
       "Examples\n"
       "  headroom check cuda        before the first run on a GPU\n"
-      "  headroom check 'host(capacity=1GiB)'\n\n"
+      "  headroom check 'host(capacity=1GiB)' --json\n\n"
       "Bytes, pages, a matrix product and two training steps of each network, in seconds.\n"
       "Exit status 12 when one is not as it must be; 0 where there is no such device.");
   return {.parser = command, .command = [check]() -> Command { return *check; }};

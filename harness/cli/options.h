@@ -33,6 +33,7 @@ struct RunOptions {
   std::optional<AddedFor> rerun;  // blocks to add to the run that is resumed
   ProgressStyle progress = ProgressStyle::automatic;
   bool dry_run = false;
+  bool json = false;              // of a dry run
   bool samples_only = false;      // no verdicts, no report
   std::vector<std::string> argv;  // all of it, for the record
 };
@@ -45,6 +46,7 @@ struct ListOptions {
 struct VerifyOptions {
   std::vector<std::string> claims;  // ids; none: all of the run
   std::filesystem::path run;
+  std::string expect;  // the verdict they must have; "" = any
   bool json = false;
 };
 
@@ -89,10 +91,13 @@ struct LeaksOptions {
   bool json = false;
 };
 
-struct DoctorOptions {};
+struct DoctorOptions {
+  bool json = false;
+};
 
 struct CheckOptions {
   std::string device = "cuda";
+  bool json = false;
 };
 
 struct CompareOptions {

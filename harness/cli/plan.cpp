@@ -1,6 +1,4 @@
 // headroom plan: will it fit, in how large a batch, and which allocator buys how much?
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "harness/cli/commands.h"
@@ -24,7 +22,7 @@ ExitCode plan_command(const PlanOptions& options) {
   std::vector<Fit> fits;
   for (const Cell& cell : planned.cells) fits.push_back(find_fit(cell, planned.allocators));
   if (options.json)
-    fmt::print("{}\n", to_json(fits));
+    print_fits_json(fits);
   else
     print_fits(fits);
   return std::any_of(fits.begin(), fits.end(), serves_somewhere) ? ExitCode::ok

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/planned_cells.h"
+#include "harness/cli/print_json.h"
 #include "harness/run/axes.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -155,9 +157,11 @@ void print_fits(const std::vector<Fit>& fits) {
         "the\nlive bytes let them; not all were tried.\n");
 }
 
-std::string to_json(const std::vector<Fit>& fits) {
+void print_fits_json(const std::vector<Fit>& fits) {
   const Fit& first = fits.front();
-  Json json = {{"simulated", true},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "plan"},
+               {"simulated", true},
                {"workload", first.cell.workload.to_string()},
                {"device", first.cell.device.to_string()},
                {"capacity_bytes", first.device.capacity},
@@ -166,7 +170,7 @@ std::string to_json(const std::vector<Fit>& fits) {
                {"batch", first.batch},
                {"plans", Json::array()}};
   for (const Fit& fit : fits) json["plans"].push_back(to_json(fit));
-  return json.dump(1);
+  print_json(json);
 }
 
 }  // namespace headroom

@@ -1,7 +1,6 @@
 // What headroom plan answers, for people and for programs.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "harness/run/fit.h"
@@ -10,6 +9,6 @@ namespace headroom {
 
 // `fits` differ in axes other than the allocator; at least one.
 void print_fits(const std::vector<Fit>& fits);
-std::string to_json(const std::vector<Fit>& fits);
+void print_fits_json(const std::vector<Fit>& fits);
 
 }  // namespace headroom

@@ -11,7 +11,9 @@
 #include "harness/cli/foresight.h"
 #include "harness/cli/history.h"
 #include "harness/cli/oom_text.h"
+#include "harness/cli/print_json.h"
 #include "harness/memory/allocator.h"
+#include "harness/run/schema_check.h"
 #include "harness/run/viable_capacity.h"
 
 namespace headroom {
@@ -160,11 +162,7 @@ Json to_json(const Row& row) {
   json["utilisation"] = outcome.ledger.utilisation;
   json["internal_fragmentation"] = outcome.ledger.internal_fragmentation;
   json["external_fragmentation"] = outcome.ledger.external_fragmentation;
-  json["smallest_capacity_bytes"] = row.viable.smallest ? Json(*row.viable.smallest) : Json();
-  json["capacity_holes_bytes"] = row.viable.holes;
-  json["capacity_grid"] = {{"first_bytes", row.viable.first},
-                           {"last_bytes", row.viable.last},
-                           {"points", row.viable.points}};
+  add_capacity(json, row.viable);
   json["device_allocations"] = outcome.device_allocations;
   json["device_frees"] = outcome.device_frees;
   json["splits"] = outcome.splits;
@@ -266,7 +264,9 @@ ExitCode replay_command(const ReplayOptions& options) {
     print_table(list, trace, options.file, device, rows, problem, foresight);
     return ExitCode::ok;
   }
-  Json json = {{"file", options.file.string()},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "replay"},
+               {"file", options.file.string()},
                {"written_by", trace.header.allocator},
                {"requests", list.requests.size()},
                {"streams", list.streams},
@@ -281,7 +281,7 @@ ExitCode replay_command(const ReplayOptions& options) {
                  {"seconds", foresight.seconds}}},
                {"strategies", Json::array()}};
   for (const Row& row : rows) json["strategies"].push_back(to_json(row));
-  fmt::print("{}\n", json.dump(1));
+  print_json(json);
   return ExitCode::ok;
 }
 

@@ -10,6 +10,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/cli/against.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/dry_run.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/resume.h"
 #include "harness/cli/run_plan.h"
@@ -17,36 +18,11 @@
 #include "harness/run/provenance.h"
 #include "harness/run/rerun.h"
 #include "harness/run/runner.h"
-#include "harness/run/sample_process.h"
 
 namespace headroom {
 namespace {
 
 using Seconds = std::chrono::seconds;
-
-void print_plan(const RunPlan& plan) {
-  for (const Experiment& experiment : plan.experiments) {
-    fmt::print("{}{}\n", experiment.id,
-               experiment.max_blocks > experiment.blocks
-                   ? fmt::format(" (a pilot of {} pairs; up to {} where its noise asks for more)",
-                                 experiment.blocks, experiment.max_blocks)
-                   : "");
-    for (const Arm& arm : experiment.arms) {
-      const auto unsupported = unsupported_sample(arm.cell);
-      fmt::print("  {} x {}{}\n", experiment.blocks, arm.cell.id(),
-                 unsupported ? fmt::format(" [not here: {}]", unsupported->reason) : "");
-    }
-  }
-  fmt::print(
-      "{} cells in {} experiments, {} samples; about {} (an estimate)\n",
-      [&] {
-        std::size_t cells = 0;
-        for (const Experiment& experiment : plan.experiments) cells += experiment.arms.size();
-        return cells;
-      }(),
-      plan.experiments.size(), sample_count(plan.experiments),
-      format_duration(estimate(plan.experiments)));
-}
 
 RunInfo new_run(const RunOptions& options, const RunPlan& plan, const RunDirectory& directory) {
   RunInfo info;
@@ -198,7 +174,10 @@ ExitCode run_command(const RunOptions& options) {
   if (!options.resume.empty()) return resume(options);
   const RunPlan plan = make_run_plan(options);
   if (options.dry_run) {
-    print_plan(plan);
+    if (options.json)
+      print_dry_run_json(plan);
+    else
+      print_dry_run(plan);
     return ExitCode::ok;
   }
   // Machines that begin their shards in the same second make different names.

@@ -26,7 +26,7 @@ ExitCode search_command(const SearchOptions& options) {
   for (const Cell& cell : planned.cells)
     searches.push_back(search_memory(cell, planned.allocators, options.points, progress));
   if (asked.json)
-    fmt::print("{}\n", to_json(searches));
+    print_searches_json(searches);
   else
     print_searches(searches);
   return ExitCode::ok;

@@ -8,6 +8,8 @@
 
 #include "harness/cli/oom_text.h"
 #include "harness/cli/planned_cells.h"
+#include "harness/cli/print_json.h"
+#include "harness/run/schema_check.h"
 
 namespace headroom {
 namespace {
@@ -85,11 +87,7 @@ Json to_json(const SearchRow& row) {
   json["largest_batch"] = row.batches.largest;
   json["batch_holes"] = row.batches.holes;
   json["batches_tried"] = row.batches.tried;
-  json["smallest_capacity_bytes"] = row.capacity.smallest ? Json(*row.capacity.smallest) : Json();
-  json["capacity_holes_bytes"] = row.capacity.holes;
-  json["capacity_grid"] = {{"first_bytes", row.capacity.first},
-                           {"last_bytes", row.capacity.last},
-                           {"points", row.capacity.points}};
+  add_capacity(json, row.capacity);
   json["refused"] = nullptr;
   if (row.refused_batch) {
     json["refused"] = {{"batch", row.refused_batch->batch},
@@ -116,9 +114,11 @@ void print_searches(const std::vector<MemorySearch>& searches) {
       "a\nsmaller capacity, or a larger batch, did. Between the trials there may be others.\n");
 }
 
-std::string to_json(const std::vector<MemorySearch>& searches) {
+void print_searches_json(const std::vector<MemorySearch>& searches) {
   const MemorySearch& first = searches.front();
-  Json json = {{"simulated", first.simulated},
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "search"},
+               {"simulated", first.simulated},
                {"workload", first.cell.workload.to_string()},
                {"device", first.cell.device.to_string()},
                {"capacity_bytes", first.device.capacity},
@@ -134,7 +134,7 @@ std::string to_json(const std::vector<MemorySearch>& searches) {
     for (const SearchRow& row : search.rows) one["allocators"].push_back(to_json(row));
     json["searches"].push_back(one);
   }
-  return json.dump(1);
+  print_json(json);
 }
 
 }  // namespace headroom

@@ -1,7 +1,6 @@
 // What headroom search found, for people and for programs.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "harness/run/memory_search.h"
@@ -10,6 +9,6 @@ namespace headroom {
 
 // `searches` differ in axes other than the allocator; at least one.
 void print_searches(const std::vector<MemorySearch>& searches);
-std::string to_json(const std::vector<MemorySearch>& searches);
+void print_searches_json(const std::vector<MemorySearch>& searches);
 
 }  // namespace headroom

@@ -9,6 +9,8 @@
 #include "harness/base/file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
+#include "harness/cli/print_json.h"
+#include "harness/run/schema_check.h"
 #include "harness/stats/simulation.h"
 #include "harness/stats/verdict.h"
 
@@ -121,13 +123,15 @@ ExitCode selftest_command(const SelftestOptions& options) {
   bool passed = true;
   for (const Item& item : items) passed = passed && item.outcome != "FAIL";
   if (options.json) {
-    const Json json = {{"passed", passed},
+    const Json json = {{"schema_version", kSchemaVersion},
+                       {"kind", "selftest"},
+                       {"passed", passed},
                        {"run", directory->string()},
                        {"controls", verdicts.at("controls")},
                        {"sensitivity", verdicts.at("sensitivity")},
                        {"calibration", verdicts.at("calibration")},
                        {"design", design}};
-    fmt::print("{}\n", json.dump(1));
+    print_json(json);
   } else {
     print(items, design, conclusion_of(items));
   }

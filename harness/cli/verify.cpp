@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "harness/base/file.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
@@ -24,6 +26,24 @@ void keep_calibration(const CalibrationStore& store, const std::string& run_id,
   } catch (const InputError& error) {
     fmt::print(stderr, "headroom: {}\n", error.what());
   }
+}
+
+// Tells of each claim whose verdict is another.
+bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
+  if (options.expect.empty()) return true;
+  bool all = true;
+  for (const auto& [word, claims] : judged.claims_by_word) {
+    if (word == options.expect) continue;
+    for (const std::string& claim : claims) {
+      const bool asked =
+          options.claims.empty() ||
+          std::find(options.claims.begin(), options.claims.end(), claim) != options.claims.end();
+      if (!asked) continue;
+      fmt::print(stderr, "headroom: {} is {}, expected was {}\n", claim, word, options.expect);
+      all = false;
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -66,14 +86,15 @@ ExitCode tell(const Judged& judged) {
 ExitCode verify_command(const VerifyOptions& options) {
   const Judged judged = write_verdicts(options.run);
   const std::filesystem::path file = options.run / "verdicts.json";
+  ExitCode code = judged.distrust.empty() ? ExitCode::ok : ExitCode::not_calibrated;
   if (options.json) {
     fmt::print("{}\n", verdicts_of(read_file(file), options.claims));
-    return judged.distrust.empty() ? ExitCode::ok : ExitCode::not_calibrated;
+  } else {
+    fmt::print("{}", explain(read_file(file), options.claims));
+    code = tell(judged);
+    fmt::print("All the evidence: {}, or --json\n", file.string());
   }
-  fmt::print("{}", explain(read_file(file), options.claims));
-  const ExitCode code = tell(judged);
-  fmt::print("All the evidence: {}, or --json\n", file.string());
-  return code;
+  return all_as_expected(judged, options) ? code : ExitCode::verdict_changed;
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/sha256.h"
 #include "harness/run/evidence.h"
+#include "harness/run/explain.h"
 #include "harness/run/metric.h"
 #include "harness/run/run_differences.h"
 

@@ -22,10 +22,7 @@ void write(const Trace& trace, const std::string& path, const std::string& name)
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file) throw InputError(fmt::format("{}: cannot be written: {}", name, std::strerror(errno)));
   try {
-    TraceWriter writer(file, trace.header);
-    writer.add_op_names(trace.op_names);
-    writer.add(trace.events);
-    writer.finish();
+    write_trace(trace, file);
   } catch (const DeviceError& error) {
     throw DeviceError(fmt::format("{}: {}", name, error.what()));
   }

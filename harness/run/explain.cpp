@@ -100,4 +100,24 @@ std::string verdicts_of(const std::string& verdicts_json, const std::vector<std:
   return verdicts.dump(1);
 }
 
+std::string headline_of(const std::string& verdicts_json) {
+  return Json::parse(verdicts_json).at("headline").get<std::string>();
+}
+
+std::map<std::string, std::vector<std::string>> claims_by_word(const std::string& verdicts_json) {
+  std::map<std::string, std::vector<std::string>> ids;
+  const Json verdicts = Json::parse(verdicts_json);
+  for (const Json& claim : verdicts.at("claims"))
+    ids[claim.at("verdict").get<std::string>()].push_back(claim.at("id").get<std::string>());
+  return ids;
+}
+
+std::string distrust_of(const std::string& verdicts_json) {
+  const Json verdicts = Json::parse(verdicts_json);
+  for (const auto& [part, word] :
+       {std::pair("calibration", "out of calibration"), std::pair("sensitivity", "insensitive")})
+    if (verdicts.at(part).at("status") == word) return verdicts.at(part).at("why");
+  return "";
+}
+
 }  // namespace headroom

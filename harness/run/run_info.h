@@ -105,14 +105,6 @@ struct RunInfo {
 std::string to_json(const RunInfo& info);
 RunInfo run_info_from_json(const std::string& text);  // throws InputError
 
-// The one sentence of a verdicts.json.
-std::string headline_of(const std::string& verdicts_json);
-// Ids of claims, by verdict.
-std::map<std::string, std::vector<std::string>> claims_by_word(const std::string& verdicts_json);
-
-// Why no verdict of it rests on noisy figures: out of calibration, insensitive. "" if they may.
-std::string distrust_of(const std::string& verdicts_json);
-
 // RFC 3339 with seconds, UTC.
 std::string timestamp_now();
 

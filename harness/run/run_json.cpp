@@ -2,11 +2,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ctime>
 
 #include "harness/base/error.h"
 #include "harness/run/cell_json.h"
+#include "harness/run/experiment_json.h"
+#include "harness/run/provenance_json.h"
 #include "harness/run/run_info.h"
 #include "harness/run/schema_check.h"
 
@@ -28,91 +29,6 @@ std::string to_string(RunStatus status) {
 RunStatus run_status_from(const std::string& text) {
   if (text == "finished") return RunStatus::finished;
   return text == "interrupted" ? RunStatus::interrupted : RunStatus::running;
-}
-
-const std::string kComparison = "comparison";
-const std::string kControl = "control";
-
-Json experiment_to_json(const Experiment& experiment) {
-  Json arms = Json::array();
-  for (const Arm& arm : experiment.arms) {
-    arms.push_back({{"name", arm.name}, {"cell", cell_to_json(arm.cell, 0)}});
-    if (!arm.program.empty()) arms.back()["program"] = arm.program;
-  }
-  return {{"id", experiment.id},
-          {"origin", experiment.origin},
-          {"point", experiment.point},
-          {"kind", experiment.kind == ExperimentKind::control ? kControl : kComparison},
-          {"blocks", experiment.blocks},
-          {"max_blocks", std::max(experiment.blocks, experiment.max_blocks)},
-          {"timeout_s", experiment.timeout_s},
-          {"arms", arms}};
-}
-
-Experiment experiment_from(const Json& json) {
-  Experiment experiment{.id = json.at("id").get<std::string>(),
-                        .origin = json.at("origin").get<std::string>(),
-                        .point = json.at("point").get<std::string>(),
-                        .arms = {},
-                        .blocks = json.at("blocks").get<int>(),
-                        .timeout_s = json.at("timeout_s").get<int>()};
-  experiment.max_blocks = json.value("max_blocks", 0);
-  if (json.value("kind", kComparison) == kControl) experiment.kind = ExperimentKind::control;
-  for (const Json& arm : json.at("arms"))
-    experiment.arms.push_back({.name = arm.at("name").get<std::string>(),
-                               .cell = cell_from_json(arm.at("cell")),
-                               .program = arm.value("program", "")});
-  return experiment;
-}
-
-Json machine_to_json(const MachineInfo& machine) {
-  return {{"hostname_hash", machine.hostname_hash},
-          {"cpu", machine.cpu},
-          {"cores", machine.cores},
-          {"governor", value_or_null(machine.governor)},
-          {"ram_bytes", machine.ram_bytes},
-          {"kernel", machine.kernel},
-          {"os", machine.os},
-          {"transparent_hugepages", value_or_null(machine.transparent_hugepages)},
-          {"load_average_1m", value_or_null(machine.load_average_1m)},
-          {"gpu", value_or_null(machine.gpu)},
-          {"gpu_driver", value_or_null(machine.gpu_driver)}};
-}
-
-MachineInfo machine_from(const Json& json) {
-  return {.hostname_hash = json.at("hostname_hash").get<std::string>(),
-          .cpu = json.at("cpu").get<std::string>(),
-          .cores = json.at("cores").get<int>(),
-          .governor = optional_from<std::string>(json.at("governor")),
-          .ram_bytes = json.at("ram_bytes").get<Bytes>(),
-          .kernel = json.at("kernel").get<std::string>(),
-          .os = json.at("os").get<std::string>(),
-          .transparent_hugepages = optional_from<std::string>(json.at("transparent_hugepages")),
-          .load_average_1m = optional_from<double>(json.at("load_average_1m")),
-          .gpu = optional_from<std::string>(json.at("gpu")),
-          .gpu_driver = optional_from<std::string>(json.at("gpu_driver"))};
-}
-
-Json build_to_json(const BuildInfo& build) {
-  return {{"version", build.version},
-          {"commit", value_or_null(build.commit)},
-          {"dirty", value_or_null(build.dirty)},
-          {"compiler", build.compiler},
-          {"build_type", build.build_type},
-          {"flags", build.flags},
-          {"cuda", build.cuda},
-          {"executable_sha256", build.executable_sha256}};
-}
-
-BuildInfo build_from(const Json& json) {
-  return {.version = json.at("version").get<std::string>(),
-          .commit = optional_from<std::string>(json.at("commit")),
-          .dirty = optional_from<bool>(json.at("dirty")),
-          .compiler = json.at("compiler").get<std::string>(),
-          .build_type = json.at("build_type").get<std::string>(),
-          .flags = json.at("flags").get<std::string>(),
-          .cuda = json.at("cuda").get<std::string>(),
-          .executable_sha256 = json.at("executable_sha256").get<std::string>()};
 }
 
 Json cost_to_json(const RunCost& cost) {
@@ -287,26 +203,6 @@ RunInfo run_info_from_json(const std::string& text) try {
   return info;
 } catch (const Json::exception& error) {
   throw InputError(fmt::format("not a run record: {}", error.what()));
-}
-
-std::string headline_of(const std::string& verdicts_json) {
-  return Json::parse(verdicts_json).at("headline").get<std::string>();
-}
-
-std::map<std::string, std::vector<std::string>> claims_by_word(const std::string& verdicts_json) {
-  std::map<std::string, std::vector<std::string>> ids;
-  const Json verdicts = Json::parse(verdicts_json);
-  for (const Json& claim : verdicts.at("claims"))
-    ids[claim.at("verdict").get<std::string>()].push_back(claim.at("id").get<std::string>());
-  return ids;
-}
-
-std::string distrust_of(const std::string& verdicts_json) {
-  const Json verdicts = Json::parse(verdicts_json);
-  for (const auto& [part, word] :
-       {std::pair("calibration", "out of calibration"), std::pair("sensitivity", "insensitive")})
-    if (verdicts.at(part).at("status") == word) return verdicts.at(part).at("why");
-  return "";
 }
 
 std::string timestamp_now() {

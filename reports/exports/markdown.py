@@ -149,7 +149,7 @@ def _words(sentence: str) -> str:
 def _text(text: str) -> str:
     """Names from files do not become markup."""
     entities = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-    return " ".join(re.sub(r"[\\`*_\[\]<>|#&]", lambda found: entities.get(found[0], "\\" + found[0]), text).split())
+    return " ".join(re.sub(r"[\\`*_~\[\]<>|#&]", lambda found: entities.get(found[0], "\\" + found[0]), text).split())
 
 
 def _code(text: str) -> str:

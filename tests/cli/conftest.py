@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
+import jsonschema
 import pytest
 
 PROGRAM = os.environ["HEADROOM"]
@@ -95,6 +97,22 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
     """The smoke suite from beginning to end: what it printed, and its run directory."""
     program = Headroom(tmp_path_factory.mktemp("smoke"))
     return program("run", "smoke", "--seed", "1"), program.only_run()
+
+
+def record_of(text: str) -> dict[str, Any]:
+    """What programs get: JSON without NaN that reports/schema.json describes."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    record = json.loads(text, parse_constant=refuse)
+    _validator().validate(record)
+    return record
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft4Validator:
+    return jsonschema.Draft4Validator(json.loads((SOURCE / "reports" / "schema.json").read_text()))
 
 
 def samples(run: Path) -> list[dict[str, Any]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
 import pytest
-from conftest import Headroom, samples
+from conftest import Headroom, record_of, samples
 
 MIB = 1 << 20
 
@@ -41,7 +40,7 @@ def traces(headroom: Headroom) -> dict[str, str]:
 def told(headroom: Headroom, *arguments: str) -> dict[str, Any]:
     outcome = headroom("leaks", *arguments, "--json")
     assert outcome.code == 0, outcome.errors
-    return json.loads(outcome.output)
+    return record_of(outcome.output)
 
 
 def test_what_was_put_in_is_found_to_the_byte_and_nothing_else(headroom: Headroom, traces: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from conftest import Headroom, Outcome, samples
+from conftest import Headroom, Outcome, record_of, samples
 
 TINY = "resnet(depth=18,width=8)"
 
@@ -15,7 +15,7 @@ TINY = "resnet(depth=18,width=8)"
 def planned(headroom: Headroom, *arguments: str, code: int = 0) -> dict[str, Any]:
     outcome = headroom("plan", *arguments, "--json")
     assert outcome.code == code, outcome.errors
-    return json.loads(outcome.output)
+    return record_of(outcome.output)
 
 
 def only_plan(result: dict[str, Any]) -> dict[str, Any]:

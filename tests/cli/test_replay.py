@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Headroom, Outcome, samples
+from conftest import Headroom, Outcome, record_of, samples
 
 MIB = 2**20
 
@@ -16,7 +16,7 @@ MIB = 2**20
 def replayed(headroom: Headroom, *arguments: str) -> dict[str, Any]:
     outcome = headroom("replay", *arguments, "--json")
     assert outcome.code == 0, outcome.errors
-    return json.loads(outcome.output)
+    return record_of(outcome.output)
 
 
 def strategy(result: dict[str, Any], name: str) -> dict[str, Any]:

@@ -148,9 +148,24 @@ def test_verify_tells_why_on_which_data_and_what_would_change_it(headroom: Headr
                 assert sweep in outcome.output
     programs = headroom("verify", claim, run, "--json")
     assert json.loads(programs.output)["claims"] == [told]
+    assert headroom("verify", claim, run, "--expect", told["verdict"]).code == outcome.code
     unknown = headroom("verify", claim.lower(), run)
     assert unknown.code == 2
     assert f"did you mean '{claim}'?" in unknown.errors
+
+
+def test_verify_fails_where_a_verdict_is_not_the_expected_one(headroom: Headroom) -> None:
+    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\n')
+    assert headroom("run", suite, "--samples-only", "--filter", "experiment=*v100-16gb*").code == 0
+    run = str(headroom.only_run())
+    facts = json.loads(headroom("verify", run, "--json").output)["claims"]
+    for claim in facts:
+        other = "WEAKER" if claim["verdict"] != "WEAKER" else "STRONGER"
+        outcome = headroom("verify", claim["id"], run, "--json", "--expect", other)
+        assert outcome.code == 11
+        assert outcome.errors.splitlines()[-1] == f"headroom: {claim['id']} is {claim['verdict']}, expected was {other}"
+        assert [told["id"] for told in json.loads(outcome.output)["claims"]] == [claim["id"]]
+    assert headroom("verify", run, "--expect", "refuted").code == 2
 
 
 def test_verify_names_no_claim_of_a_run_that_judges_none(headroom: Headroom, counting: str) -> None:

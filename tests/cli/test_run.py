@@ -10,8 +10,7 @@ import shutil
 import signal
 from pathlib import Path
 
-import jsonschema
-from conftest import SOURCE, Headroom, Outcome, run_info, samples
+from conftest import SOURCE, Headroom, Outcome, record_of, run_info, samples
 
 # A cell that computes for much longer than any limit below.
 LONG_SUITE = """
@@ -74,14 +73,10 @@ def test_the_last_line_is_the_path_of_the_report(smoke: tuple[Outcome, Path]) ->
 
 
 def test_every_record_keeps_to_the_schema_and_carries_no_nan(smoke: tuple[Outcome, Path]) -> None:
-    def refuse(constant: str) -> None:
-        raise ValueError(constant)
-
-    schema = json.loads((SOURCE / "reports" / "schema.json").read_text())
     _, run = smoke
     whole = [(run / name).read_text() for name in ("run.json", "verdicts.json")]
     for text in [*whole, *(run / "samples.jsonl").read_text().splitlines()]:
-        jsonschema.Draft4Validator(schema).validate(json.loads(text, parse_constant=refuse))
+        record_of(text)
 
 
 def test_the_report_can_be_written_again(headroom: Headroom, smoke: tuple[Outcome, Path]) -> None:
@@ -305,10 +300,3 @@ def test_doctor_says_what_each_device_would_need(headroom: Headroom) -> None:
     assert outcome.code == 0
     for word in ("processor", "memory", "huge pages", "host", "meta", "cuda", "python"):
         assert word in outcome.output
-
-
-def test_help_teaches_by_example(headroom: Headroom) -> None:
-    outcome = headroom("--help")
-    assert outcome.code == 0
-    assert "headroom run quick --dry-run" in outcome.output
-    assert "sample" not in outcome.output.split("Examples")[0].split("Subcommands")[1].split()  # hidden

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from conftest import Headroom
+from conftest import Headroom, record_of
 
 TINY = "resnet(batch=4,depth=18,width=8)"
 
@@ -13,7 +12,7 @@ TINY = "resnet(batch=4,depth=18,width=8)"
 def searched(headroom: Headroom, *arguments: str) -> dict[str, Any]:
     outcome = headroom("search", *arguments, "--json")
     assert outcome.code == 0, outcome.errors
-    return json.loads(outcome.output)
+    return record_of(outcome.output)
 
 
 def only_row(found: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from conftest import SOURCE, Headroom
+from conftest import SOURCE, Headroom, record_of
 
 HEAD = 'name = "selftest"\ndescription = "for tests"\n'
 EXPERIMENT = """
@@ -51,7 +50,7 @@ def test_the_instrument_tells_in_plain_words_what_it_saw(headroom: Headroom, tmp
 def test_it_adds_to_the_calibration_of_the_machine(headroom: Headroom, tmp_path: Path) -> None:
     place = home(tmp_path, BYTES, TIME)
     first, second = (
-        json.loads(headroom("selftest", "--json", "--progress", "none", HEADROOM_HOME=place).output)["calibration"]
+        record_of(headroom("selftest", "--json", "--progress", "none", HEADROOM_HOME=place).output)["calibration"]
         for _ in range(2)
     )
     assert first["aa_comparisons"] == len(first["comparisons"])
@@ -59,7 +58,7 @@ def test_it_adds_to_the_calibration_of_the_machine(headroom: Headroom, tmp_path:
 
 
 def test_the_design_is_simulated_where_it_is_told(headroom: Headroom, tmp_path: Path) -> None:
-    told = json.loads(headroom("selftest", "--json", HEADROOM_HOME=home(tmp_path, BYTES)).output)
+    told = record_of(headroom("selftest", "--json", HEADROOM_HOME=home(tmp_path, BYTES)).output)
     assert {control["arm"]: control["outcome"] for control in told["controls"]} == {"leak": "seen"}
     rates = told["design"]
     assert rates["false_alarms_of_pairs"] < 0.07 < 0.25 < rates["false_alarms_of_one_after_the_other"]

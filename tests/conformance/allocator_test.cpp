@@ -16,6 +16,7 @@
 #include "harness/memory/ledger.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/validator.h"
+#include "tests/test_name.h"
 
 namespace headroom {
 namespace {
@@ -61,12 +62,6 @@ class Bench {
   std::unique_ptr<RecordingAllocator> recording_;
   std::uint64_t requests_ = 0;
 };
-
-std::string test_name(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return text;
-}
 
 using Case = std::tuple<std::string, std::string>;  // example, "host" or "meta"
 

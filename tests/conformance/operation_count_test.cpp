@@ -18,6 +18,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
+#include "tests/test_name.h"
 
 namespace {
 std::uint64_t operations = 0;
@@ -117,12 +118,6 @@ const std::map<std::string, const char*>& too_small() {
       {"limit(64MiB)|caching", "its limit is 64 MiB"},
       {"pool(initial=2MiB,maximum=48MiB)", "its maximum is 48 MiB"}};
   return examples;
-}
-
-std::string test_name(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return text;
 }
 
 class OperationCount : public ::testing::TestWithParam<std::string> {};

@@ -18,6 +18,7 @@
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/validator.h"
+#include "tests/test_name.h"
 
 namespace headroom {
 namespace {
@@ -29,12 +30,6 @@ using ::testing::IsEmpty;
 constexpr Bytes kCapacity = 4 * kGiB;
 constexpr Bytes kMostRequested = 64 * kMiB;
 constexpr int kStreams = 4;
-
-std::string test_name(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return text;
-}
 
 // For every address that was freed: which stream served it last, and which have yet to finish
 // their work on it. Knows nothing of how a strategy decides.

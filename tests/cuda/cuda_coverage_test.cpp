@@ -10,6 +10,7 @@
 #include "harness/device/cuda/load_module.h"
 #include "harness/program/pass.h"
 #include "harness/run/training_plan.h"
+#include "tests/registered_examples.h"
 
 namespace headroom {
 namespace {
@@ -50,8 +51,8 @@ Cell cell_of(const char* workload) {
 template <typename Strategy>
 std::vector<Spec> examples() {
   std::vector<Spec> specs;
-  for (const auto& [name, strategy] : Registry<Strategy>::instance().all())
-    for (const std::string& example : strategy.examples) specs.push_back(Spec::parse(example));
+  for (const std::string& example : registered_examples<Strategy>())
+    specs.push_back(Spec::parse(example));
   return specs;
 }
 

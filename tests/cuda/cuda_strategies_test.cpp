@@ -12,6 +12,7 @@
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/validator.h"
+#include "tests/test_name.h"
 
 namespace headroom {
 namespace {
@@ -110,13 +111,7 @@ class CudaStrategy : public ::testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, CudaStrategy, ::testing::ValuesIn(allocator_examples()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 TEST_P(CudaStrategy, keeps_bytes_and_decides_as_on_meta) {
   const auto seed = std::random_device()();

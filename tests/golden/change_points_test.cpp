@@ -1,10 +1,10 @@
 // Against NumPy and SciPy: change_points.csv, written by change_points.py.
 #include "harness/stats/change_points.h"
+#include "tests/golden/golden_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -13,18 +13,6 @@
 namespace headroom {
 namespace {
 
-std::vector<std::vector<std::string>> rows_of(const std::string& kind) {
-  std::ifstream file(std::string(GOLDEN_DIRECTORY) + "/change_points.csv");
-  std::vector<std::vector<std::string>> rows;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream cells(line);
-    std::vector<std::string> row;
-    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
-    if (row.at(0) == kind) rows.push_back(row);
-  }
-  return rows;
-}
-
 template <typename Number>
 std::vector<Number> numbers_in(const std::string& text) {
   std::istringstream stream(text);
@@ -32,7 +20,7 @@ std::vector<Number> numbers_in(const std::string& text) {
 }
 
 TEST(ChangePoints, have_the_divergence_and_the_t_test_that_scipy_has) {
-  const auto rows = rows_of("split");
+  const auto rows = golden_rows("change_points.csv", "split");
   ASSERT_EQ(rows.size(), 14u);
   for (const auto& row : rows) {
     const auto values = numbers_in<double>(row[1]);
@@ -44,7 +32,7 @@ TEST(ChangePoints, have_the_divergence_and_the_t_test_that_scipy_has) {
 }
 
 TEST(ChangePoints, are_where_a_search_over_every_split_finds_them) {
-  const auto rows = rows_of("points");
+  const auto rows = golden_rows("change_points.csv", "points");
   ASSERT_EQ(rows.size(), 20u);
   for (const auto& row : rows)
     EXPECT_THAT(change_points(numbers_in<double>(row[1])),

@@ -1,7 +1,6 @@
 // Against SciPy: comparison.csv, written by comparison.py.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "harness/stats/paired.h"
 #include "harness/stats/verdict.h"
+#include "tests/golden/golden_rows.h"
 
 namespace headroom {
 namespace {
@@ -19,13 +19,8 @@ struct Row {
 };
 
 std::vector<Row> rows_of(const std::string& kind) {
-  std::ifstream file(std::string(GOLDEN_DIRECTORY) + "/comparison.csv");
   std::vector<Row> rows;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream cells(line);
-    std::vector<std::string> row;
-    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
-    if (row.at(0) != kind) continue;
+  for (const auto& row : golden_rows("comparison.csv", kind)) {
     std::istringstream text(row.at(1));
     rows.push_back({{std::istream_iterator<double>(text), {}}, {row.begin() + 2, row.end()}});
   }

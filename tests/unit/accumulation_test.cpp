@@ -15,34 +15,24 @@
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
 #include "harness/run/trainer.h"
+#include "tests/unit/small_cells.h"
 
 namespace headroom {
 namespace {
 
-Cell cell(const std::string& workload, const std::string& accumulation,
-          const std::string& device = "host(capacity=1GiB)") {
-  Cell cell{.workload = Spec::parse(workload),
-            .device = Spec::parse(device),
-            .rules = device.starts_with("host") ? "onednn" : "dense",
-            .allocator = Spec("bfc"),
-            .warmup_steps = 1,
-            .measured_steps = 3};
-  set_axis(cell, "accumulation", accumulation);
-  return cell;
-}
+using testing::losses_of;
 
-std::vector<double> losses(const Cell& cell) {
-  const Sample sample = run_cell(cell, 5, "");
-  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
-  return sample.loss;
+Cell cell(const std::string& workload, const std::string& accumulation,
+          const std::string& device = testing::kSmallHost) {
+  return testing::small_cell(workload, {{"accumulation", accumulation}}, 4, device);
 }
 
 // Layer normalisation only, and as many predictions in every text.
 TEST(Accumulation, trains_as_the_whole_batch_does_where_samples_are_apart_and_weigh_the_same) {
   const char* const gpt = "gpt(preset=tiny,dropout=0,batch=8)";
-  const auto whole = losses(cell(gpt, "none"));
+  const auto whole = losses_of(cell(gpt, "none"));
   for (const char* parts : {"micro_batches(k=2)", "micro_batches(k=4)", "micro_batches(k=8)"}) {
-    const auto divided = losses(cell(gpt, parts));
+    const auto divided = losses_of(cell(gpt, parts));
     ASSERT_EQ(divided.size(), whole.size());
     for (std::size_t step = 0; step < whole.size(); ++step)
       EXPECT_NEAR(divided[step], whole[step], 1e-5 * whole[step]) << parts << " step " << step + 1;
@@ -89,8 +79,8 @@ TEST(Accumulation, that_weighs_labels_trains_as_the_whole_batch_does_where_texts
 
 TEST(Accumulation, trains_differently_where_batch_normalisation_sees_the_parts) {
   const char* const resnet = "resnet(depth=18,width=8,batch=8)";
-  const auto whole = losses(cell(resnet, "none"));
-  const auto divided = losses(cell(resnet, "micro_batches(k=4)"));
+  const auto whole = losses_of(cell(resnet, "none"));
+  const auto divided = losses_of(cell(resnet, "micro_batches(k=4)"));
   EXPECT_GT(std::abs(divided.front() - whole.front()), 1e-4);
 }
 

@@ -9,16 +9,14 @@
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
 using ::testing::HasSubstr;
-
-Program stepped(Program forward, const std::string& optimizer) {
-  return apply_pass<OptimizerStrategy>(differentiate(std::move(forward)), Spec::parse(optimizer));
-}
+using testing::with_optimizer;
 
 const Attributes kPaper = {{"clip_threshold", 1.0}, {"decay_rate", 0.8},
                            {"epsilon1", 1e-30},     {"epsilon2", 1e-3},
@@ -72,11 +70,11 @@ TEST(Adafactor, computes_on_the_host_as_the_reference_does_in_whatever_layout_a_
   for (const char* optimizer : {"adafactor", "adafactor(learning_rate=0.01,clip_threshold=0.5)",
                                 "adafactor(clip_norm=0.1)"})
     for (const std::int64_t channels : {10, 16, 33})
-      testing::judge_on_host(stepped(testing::tiny_residual_net(2, channels), optimizer));
+      testing::judge_on_host(with_optimizer(testing::tiny_residual_net(2, channels), optimizer));
 }
 
 TEST(Adafactor, keeps_a_number_for_each_row_and_each_column_and_nothing_else) {
-  const Program program = stepped(testing::tiny_residual_net(2, 10), "adafactor");
+  const Program program = with_optimizer(testing::tiny_residual_net(2, 10), "adafactor");
   std::map<std::string, Shape> states;
   for (const Value& value : program.values)
     if (value.role == Role::optimizer_state) states[value.name] = value.shape;
@@ -100,7 +98,7 @@ TEST(Adafactor, keeps_a_number_for_each_row_and_each_column_and_nothing_else) {
 TEST(Adafactor, refuses_numbers_that_mean_nothing) {
   for (const char* bad : {"adafactor(clip_threshold=0)", "adafactor(decay_rate=-1)",
                           "adafactor(epsilon1=0)", "adafactor(learning_rate=0)"})
-    EXPECT_THROW(stepped(testing::tiny_residual_net(), bad), InputError) << bad;
+    EXPECT_THROW(with_optimizer(testing::tiny_residual_net(), bad), InputError) << bad;
 }
 
 TEST(Adafactor, that_finds_no_matrix_is_not_engaged) {

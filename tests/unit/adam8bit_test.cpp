@@ -15,6 +15,8 @@
 #include "harness/run/sample.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/reference/eight_bits.h"
+#include "tests/unit/small_cells.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -22,6 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::Tensor;
+using testing::with_optimizer;
 
 const std::size_t kBlock = 256;
 
@@ -103,10 +106,6 @@ void judge_updates(Program step, std::mt19937_64& random) {
   ASSERT_GT(updates, 0);
 }
 
-Program stepped(Program forward, const std::string& optimizer) {
-  return apply_pass<OptimizerStrategy>(differentiate(std::move(forward)), Spec::parse(optimizer));
-}
-
 TEST(Adam8Bit, has_256_numbers_of_each_kind_and_none_of_them_twice) {
   for (const bool is_signed : {true, false}) {
     const Tensor numbers = testing::eight_bit_numbers(is_signed);
@@ -120,7 +119,7 @@ TEST(Adam8Bit, computes_on_the_host_what_the_rule_says_in_whatever_layout_a_weig
   for (const char* optimizer : {"adam8bit(min_8bit_size=0)",
                                 "adam8bit(min_8bit_size=0,learning_rate=0.1,weight_decay=0.1)"})
     for (const std::int64_t channels : {5, 10, 16, 33}) {
-      judge_updates(stepped(testing::tiny_residual_net(2, channels), optimizer), random);
+      judge_updates(with_optimizer(testing::tiny_residual_net(2, channels), optimizer), random);
       if (::testing::Test::HasFatalFailure()) return;
     }
 }
@@ -151,7 +150,8 @@ TEST(Adam8Bit, starts_from_states_that_are_zero) {
 }
 
 TEST(Adam8Bit, keeps_two_bytes_a_parameter_and_two_scales_a_block_and_small_weights_in_fp32) {
-  const Program program = stepped(testing::tiny_residual_net(2, 32), "adam8bit(min_8bit_size=300)");
+  const Program program =
+      with_optimizer(testing::tiny_residual_net(2, 32), "adam8bit(min_8bit_size=300)");
   Bytes wanted = 4;  // the count of steps
   int small = 0;
   for (const auto& [weight, gradient] : program.gradients) {
@@ -168,16 +168,8 @@ TEST(Adam8Bit, keeps_two_bytes_a_parameter_and_two_scales_a_block_and_small_weig
 }
 
 std::vector<double> trained(const char* optimizer) {
-  const Cell cell = {.workload = Spec::parse("gpt(preset=tiny,vocabulary=200)"),
-                     .device = Spec::parse("host(capacity=1GiB)"),
-                     .rules = "onednn",
-                     .allocator = Spec("bfc"),
-                     .optimizer = Spec::parse(optimizer),
-                     .warmup_steps = 1,
-                     .measured_steps = 39};
-  const Sample sample = run_cell(cell, 5, "");
-  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
-  return sample.loss;
+  return testing::losses_of(
+      testing::small_cell("gpt(preset=tiny,vocabulary=200)", {{"optimizer", optimizer}}, 40));
 }
 
 // Single steps may be further apart: a square that was rounded to zero makes a long step.
@@ -193,7 +185,8 @@ TEST(Adam8Bit, trains_to_within_two_percent_of_the_loss_of_adam) {
 }
 
 TEST(Adam8Bit, refuses_a_negative_size_and_says_where_no_weight_is_large_enough) {
-  EXPECT_THROW(stepped(testing::tiny_residual_net(), "adam8bit(min_8bit_size=-1)"), InputError);
+  EXPECT_THROW(with_optimizer(testing::tiny_residual_net(), "adam8bit(min_8bit_size=-1)"),
+               InputError);
   const Program before = differentiate(testing::tiny_residual_net());
   const auto& strategy = Registry<OptimizerStrategy>::instance().find("adam8bit");
   const auto why = [&](const char* text) {

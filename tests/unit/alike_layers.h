@@ -15,7 +15,8 @@ inline Program alike_layers(std::int64_t layers, std::int64_t batch, std::int64_
   const ValueId labels = build.input("labels", {batch}, DType::s32);
   for (std::int64_t i = 0; i < layers; ++i) {
     const std::string name = "layer." + std::to_string(i);
-    const ValueId weight = build.persistent(name + ".weight", {width, width}, Role::weight, {});
+    const ValueId weight =
+        build.persistent(name + ".weight", {width, width}, Role::weight, {Fill::normal, 0.3});
     const ValueId bias = build.persistent(name + ".bias", {width}, Role::weight, {});
     x = build.emit_one("linear", name + ".linear", {x, weight, bias});
     x = build.emit_one("gelu", name + ".gelu", {x});

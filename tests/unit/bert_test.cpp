@@ -11,27 +11,23 @@
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/kept_bytes.h"
+#include "tests/unit/small_cells.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
-std::int64_t parameters(const std::string& spec) {
-  const Program program = make_workload(Spec::parse(spec))->training_forward();
-  std::int64_t count = 0;
-  for (const Value& value : program.values)
-    if (value.role == Role::weight) count += element_count(value.shape);
-  return count;
-}
+using testing::parameters_of;
 
 // base: the encoder and head that Hugging Face's BertForMaskedLM counts, 109.5 million with tied
 // embeddings. large: the paper's 340 million is 335 without the pooler and rounding, tiny and mini:
 // 4.4 and 11.2 million (Turc et al. 2019), which count the pooler too.
 TEST(Bert, has_the_published_number_of_parameters) {
-  EXPECT_EQ(parameters("bert(size=base,batch=1)"), 109'514'298);
-  EXPECT_NEAR(parameters("bert(size=large,batch=1)"), 335e6, 0.5e6);
-  EXPECT_NEAR(parameters("bert(size=mini,batch=1)"), 11.2e6, 0.1e6);
-  EXPECT_NEAR(parameters("bert(size=tiny,batch=1)"), 4.4e6, 0.1e6);
+  EXPECT_EQ(parameters_of("bert(size=base,batch=1)"), 109'514'298);
+  EXPECT_NEAR(parameters_of("bert(size=large,batch=1)"), 335e6, 0.5e6);
+  EXPECT_NEAR(parameters_of("bert(size=mini,batch=1)"), 11.2e6, 0.1e6);
+  EXPECT_NEAR(parameters_of("bert(size=tiny,batch=1)"), 4.4e6, 0.1e6);
 }
 
 // Twice the weights of the encoder's products for each token, plus the two products of attention.
@@ -85,14 +81,8 @@ TEST(Bert, refuses_sizes_that_do_not_fit_and_says_which_do) {
 }
 
 Sample train(const std::string& workload, int steps, std::uint64_t seed) {
-  const Cell cell{.workload = Spec::parse(workload),
-                  .device = Spec::parse("host(capacity=1GiB)"),
-                  .rules = "onednn",
-                  .allocator = Spec::parse("bfc"),
-                  .optimizer = Spec::parse("adam(learning_rate=0.003)"),
-                  .warmup_steps = 1,
-                  .measured_steps = steps - 1};
-  return run_cell(cell, seed, "");
+  return run_cell(
+      testing::small_cell(workload, {{"optimizer", "adam(learning_rate=0.003)"}}, steps), seed, "");
 }
 
 TEST(Bert, repeats_a_run_bit_by_bit_from_its_seed_dropout_included) {

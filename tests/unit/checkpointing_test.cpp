@@ -14,51 +14,28 @@
 #include "harness/program/recomputed.h"
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
-#include "harness/run/workload.h"
 #include "strategies/checkpointing/regions.h"
+#include "tests/registered_examples.h"
+#include "tests/test_name.h"
+#include "tests/unit/alike_layers.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/kept_bytes.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
+using testing::forward_of;
 using ::testing::HasSubstr;
+
+// Each layer keeps its input and the inside of one nonlinearity.
+Program chain(std::int64_t layers) { return alike_layers(layers, 8, 16); }
 
 Program checkpointed(Program forward, const std::string& strategy) {
   return apply_pass<CheckpointingStrategy>(differentiate(std::move(forward)),
                                            Spec::parse(strategy));
-}
-
-Program forward_of(const std::string& workload) {
-  return make_workload(Spec::parse(workload))->training_forward();
-}
-
-std::vector<std::string> every_strategy() {
-  std::vector<std::string> specs;
-  for (const auto& [name, strategy] : Registry<CheckpointingStrategy>::instance().all())
-    specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
-  return specs;
-}
-
-// Layers that are alike: each keeps its input and the inside of one nonlinearity.
-Program chain(std::int64_t layers, std::int64_t width = 16) {
-  Program program{.name = "chain"};
-  ProgramBuilder build(program);
-  ValueId x = build.input("x", {8, width}, DType::f32);
-  const ValueId labels = build.input("labels", {8}, DType::s32);
-  for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string name = "layer." + std::to_string(i);
-    const ValueId weight =
-        build.persistent(name + ".weight", {width, width}, Role::weight, {Fill::normal, 0.3});
-    const ValueId bias = build.persistent(name + ".bias", {width}, Role::weight, {});
-    x = build.emit_one("linear", name + ".linear", {x, weight, bias});
-    x = build.emit_one("gelu", name + ".gelu", {x});
-  }
-  program.loss = build.emit("softmax_cross_entropy", "loss", {x, labels})[0];
-  program.results = {program.loss};
-  return program;
 }
 
 Cell cell(const std::string& workload, const std::string& checkpointing,
@@ -150,15 +127,9 @@ TEST_P(EveryCheckpointing, never_repeats_an_op_that_changes_something) {
             2);
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Strategies, EveryCheckpointing, ::testing::ValuesIn(every_strategy()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Strategies, EveryCheckpointing,
+                         ::testing::ValuesIn(registered_examples<CheckpointingStrategy>()),
+                         [](const auto& info) { return test_name(info.param); });
 
 // How often the activation of one layer is saved. Of `layers` layers, the plain step saves what
 // each gelu reads, what each linear but the first reads, and the probabilities. The modules are the

@@ -5,9 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/run/run_info.h"
+#include "harness/run/explain.h"
 #include "harness/run/schema_check.h"
 #include "harness/run/verify.h"
+#include "tests/unit/checked_verdicts.h"
 #include "tests/unit/synthetic_samples.h"
 
 namespace headroom {
@@ -16,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::verdicts_of;
 
 // Arms `base`, clean, and `new`, with the effect.
 Experiment control(const std::string& inject, const std::string& device = "host") {
@@ -52,12 +54,6 @@ VerifyInput beside_a_control(double effect, double spread = 0.004) {
   synthetic::append(input.samples,
                     synthetic::timed_blocks(control("slowdown"), 10, effect, spread));
   return input;
-}
-
-nlohmann::json verdicts_of(const VerifyInput& input) {
-  const std::string text = verdicts_json(input);
-  EXPECT_NO_THROW(check_record(text, RecordKind::verdicts, "verdicts.json")) << text;
-  return nlohmann::json::parse(text);
 }
 
 TEST(Control, is_seen_when_the_interval_lies_above_zero) {

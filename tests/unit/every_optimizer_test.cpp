@@ -11,6 +11,8 @@
 #include "harness/memory/trace_io.h"
 #include "harness/program/pass.h"
 #include "harness/run/sample.h"
+#include "tests/registered_examples.h"
+#include "tests/test_name.h"
 #include "tests/unit/temporary_directory.h"
 
 namespace headroom {
@@ -35,14 +37,6 @@ Sample run(const Cell& cell, const std::string& trace = "") {
   Sample sample = run_cell(cell, 5, trace);
   EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
   return sample;
-}
-
-// Every example of every optimizer.
-std::vector<std::string> examples() {
-  std::vector<std::string> specs;
-  for (const auto& [name, strategy] : Registry<OptimizerStrategy>::instance().all())
-    specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
-  return specs;
 }
 
 class EveryOptimizer : public ::testing::TestWithParam<std::string> {
@@ -92,13 +86,9 @@ TEST_P(EveryOptimizer, learns) {
   EXPECT_LT(mean_of_ten(30), 0.97 * mean_of_ten(0));
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, EveryOptimizer, ::testing::ValuesIn(examples()),
-                         [](const ::testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Strategies, EveryOptimizer,
+                         ::testing::ValuesIn(registered_examples<OptimizerStrategy>()),
+                         [](const auto& info) { return test_name(info.param); });
 
 }  // namespace
 }  // namespace headroom

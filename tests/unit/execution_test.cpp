@@ -7,6 +7,7 @@
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
 #include "harness/run/workload.h"
+#include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -14,15 +15,9 @@ namespace {
 
 Sample run(const std::string& workload, const std::string& execution, const std::string& device,
            const std::string& optimizer = "sgd") {
-  Cell cell{.workload = Spec::parse(workload),
-            .device = Spec::parse(device),
-            .rules = device.starts_with("host") ? "onednn" : "dense",
-            .allocator = Spec("bfc"),
-            .warmup_steps = 1,
-            .measured_steps = 2};
-  set_axis(cell, "execution", execution);
-  set_axis(cell, "optimizer", optimizer);
-  return run_cell(cell, 5, "");
+  return run_cell(testing::small_cell(
+                      workload, {{"execution", execution}, {"optimizer", optimizer}}, 3, device),
+                  5, "");
 }
 
 TEST(Eager, changes_no_loss) {

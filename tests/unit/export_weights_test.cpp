@@ -13,6 +13,7 @@
 #include "harness/run/scenario.h"
 #include "harness/run/workload.h"
 #include "tests/unit/reference/reference.h"
+#include "tests/unit/small_cells.h"
 
 namespace headroom {
 namespace {
@@ -22,16 +23,8 @@ using ::testing::HasSubstr;
 const char* const kResNet = "resnet(depth=18,width=8,batch=16,held_out_batches=4)";
 
 Cell cell(const std::string& scenario, const std::string& pruning = "none",
-          const std::string& device = "host(capacity=1GiB)") {
-  Cell cell{.workload = Spec::parse(kResNet),
-            .device = Spec::parse(device),
-            .rules = device.starts_with("host") ? "onednn" : "dense",
-            .allocator = Spec("bfc"),
-            .warmup_steps = 1,
-            .measured_steps = 3};
-  set_axis(cell, "scenario", scenario);
-  set_axis(cell, "pruning", pruning);
-  return cell;
+          const std::string& device = testing::kSmallHost) {
+  return testing::small_cell(kResNet, {{"scenario", scenario}, {"pruning", pruning}}, 4, device);
 }
 
 std::map<std::string, double> figures(const std::string& scenario,

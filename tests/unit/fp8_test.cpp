@@ -15,38 +15,27 @@
 #include "harness/program/pass.h"
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
-#include "harness/run/workload.h"
+#include "tests/registered_examples.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
+using testing::forward_of;
 using ::testing::HasSubstr;
+using testing::in_precision;
+using testing::lowered;
 using testing::Tensor;
 using testing::Tensors;
 using ::testing::ThrowsMessage;
 
-Program forward_of(const std::string& workload) {
-  return make_workload(Spec::parse(workload))->training_forward();
-}
-
-Program step_of(Program forward, const std::string& precision) {
-  const Spec spec = Spec::parse(precision);
-  Program program = differentiate(apply_pass<PrecisionStrategy>(std::move(forward), spec));
-  return apply_to_gradients<PrecisionStrategy>(std::move(program), spec);
-}
-
-Program lowered(Program program, const std::string& rules) {
-  PersistentLayouts layouts;
-  return lower(std::move(program), rules, layouts);
-}
-
 // Why the host cannot compute so; "" where it can.
 std::string missing() {
   try {
-    lowered(step_of(forward_of("bert(preset=tiny)"), "bf16"), "onednn");
+    lowered(in_precision(forward_of("bert(preset=tiny)"), "bf16"), "onednn");
   } catch (const NotSupported& error) {
     return error.what();
   }
@@ -96,7 +85,7 @@ std::vector<Program> every_network() {
 TEST(Fp8, computes_every_op_as_the_reference_does_from_the_same_rounded_operands) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   for (const Program& network : every_network()) {
-    testing::judge_on_host(testing::with_sgd(step_of(network, "fp8")), 2);
+    testing::judge_on_host(testing::with_sgd(in_precision(network, "fp8")), 2);
     if (HasFatalFailure()) return;
   }
 }
@@ -141,7 +130,7 @@ double norm(const Tensor& tensor) {
 TEST(Fp8, gives_gradients_near_those_in_double_and_farther_off_than_bf16) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   for (const Program& network : every_network()) {
-    const Program plain = step_of(network, "fp32"), eight_bits = step_of(network, "fp8");
+    const Program plain = in_precision(network, "fp32"), eight_bits = in_precision(network, "fp8");
     Tensors tensors = fresh_tensors(plain);
     testing::reference_run(plain, tensors);
     const Tensor exact = gradients_of(plain, eight_bits, [&](ValueId id) { return tensors[id]; });
@@ -159,7 +148,7 @@ TEST(Fp8, gives_gradients_near_those_in_double_and_farther_off_than_bf16) {
     // more than 1.
     const double found = off_by(eight_bits);
     EXPECT_LT(found, 0.4);
-    EXPECT_GT(found, off_by(step_of(network, "bf16")));
+    EXPECT_GT(found, off_by(in_precision(network, "bf16")));
   }
 }
 
@@ -190,9 +179,9 @@ TEST(Fp8, keeps_8_bits_and_a_scale_of_what_a_linear_layer_reads) {
           ",layers=2,sequence=" + std::to_string(sequence) + ",size=tiny,vocabulary=70)");
       const auto positions = static_cast<double>(2 * sequence), h = static_cast<double>(hidden);
       const double halved = 7 * positions * h + 12 * h * h, scales = 4 * (4 + 6);
-      EXPECT_EQ(
-          kept_for_backward(step_of(forward, "bf16")) - kept_for_backward(step_of(forward, "fp8")),
-          2 * (halved - scales));
+      EXPECT_EQ(kept_for_backward(in_precision(forward, "bf16")) -
+                    kept_for_backward(in_precision(forward, "fp8")),
+                2 * (halved - scales));
     }
 }
 
@@ -203,8 +192,9 @@ std::string why_not(const Program& step) {
 
 TEST(Fp8, is_engaged_where_every_linear_layer_that_fits_multiplies_8_bits) {
   for (const Program& network : every_network()) {
-    EXPECT_EQ(why_not(step_of(network, "fp8")), "");
-    EXPECT_THAT(why_not(step_of(network, "bf16")), HasSubstr("multiplies in bf16, not in 8 bits"));
+    EXPECT_EQ(why_not(in_precision(network, "fp8")), "");
+    EXPECT_THAT(why_not(in_precision(network, "bf16")),
+                HasSubstr("multiplies in bf16, not in 8 bits"));
   }
 }
 
@@ -261,9 +251,8 @@ TEST(Fp8, learns_on_a_tiny_bert) {
 
 template <typename Strategy>
 std::string any_of(std::mt19937_64& random) {
-  std::vector<std::string> examples = {std::string(Strategy::kNeutral)};
-  for (const auto& [name, strategy] : Registry<Strategy>::instance().all())
-    examples.insert(examples.end(), strategy.examples.begin(), strategy.examples.end());
+  std::vector<std::string> examples = registered_examples<Strategy>();
+  examples.emplace_back(Strategy::kNeutral);
   return examples[random() % examples.size()];
 }
 

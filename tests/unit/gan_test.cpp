@@ -14,6 +14,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -24,16 +25,10 @@ std::vector<Program> turns(const std::string& spec) {
 }
 
 Sample train(const std::string& workload, int steps, std::uint64_t seed,
-             const std::string& device = "host(capacity=1GiB)",
+             const std::string& device = testing::kSmallHost,
              const std::string& optimizer = "adam(beta1=0.5,learning_rate=0.0002)") {
-  const Cell cell{.workload = Spec::parse(workload),
-                  .device = Spec::parse(device),
-                  .rules = device.starts_with("host") ? "onednn" : "dense",
-                  .allocator = Spec::parse("bfc"),
-                  .optimizer = Spec::parse(optimizer),
-                  .warmup_steps = 1,
-                  .measured_steps = steps - 1};
-  return run_cell(cell, seed, "");
+  return run_cell(testing::small_cell(workload, {{"optimizer", optimizer}}, steps, device), seed,
+                  "");
 }
 
 struct Parameters {

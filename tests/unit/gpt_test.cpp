@@ -10,35 +10,29 @@
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/kept_bytes.h"
+#include "tests/unit/small_cells.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
-Program forward(const std::string& spec) {
-  return make_workload(Spec::parse(spec))->training_forward();
-}
-
-std::int64_t parameters(const std::string& spec) {
-  std::int64_t count = 0;
-  for (const Value& value : forward(spec).values)
-    if (value.role == Role::weight) count += element_count(value.shape);
-  return count;
-}
+using testing::forward_of;
+using testing::parameters_of;
 
 // GPT-2's released models, as Hugging Face counts them: context 1024, tied head.
 TEST(Gpt, has_the_parameters_of_the_released_models) {
   const std::string gpt2 = "context=1024,sequence=8,batch=1)";
-  EXPECT_EQ(parameters("gpt(size=small," + gpt2), 124'439'808);
-  EXPECT_EQ(parameters("gpt(size=medium," + gpt2), 354'823'168);
-  EXPECT_EQ(parameters("gpt(layers=36,hidden=1280,heads=20," + gpt2), 774'030'080);
-  EXPECT_EQ(parameters("gpt(layers=48,hidden=1600,heads=25," + gpt2), 1'557'611'200);
+  EXPECT_EQ(parameters_of("gpt(size=small," + gpt2), 124'439'808);
+  EXPECT_EQ(parameters_of("gpt(size=medium," + gpt2), 354'823'168);
+  EXPECT_EQ(parameters_of("gpt(layers=36,hidden=1280,heads=20," + gpt2), 774'030'080);
+  EXPECT_EQ(parameters_of("gpt(layers=48,hidden=1600,heads=25," + gpt2), 1'557'611'200);
 }
 
 // Brown et al. 2020, table 2.1, to the digits printed there.
 TEST(Gpt, has_the_parameters_of_the_papers_table) {
   const auto billions = [](const std::string& size) {
-    return static_cast<double>(parameters("gpt(batch=1,sequence=8,size=" + size + ")")) / 1e9;
+    return static_cast<double>(parameters_of("gpt(batch=1,sequence=8,size=" + size + ")")) / 1e9;
   };
   EXPECT_NEAR(billions("small"), 0.125, 0.0005);
   EXPECT_NEAR(billions("medium"), 0.356, 0.0005);
@@ -54,7 +48,7 @@ TEST(Gpt, has_the_parameters_of_the_papers_table) {
 TEST(Gpt, keeps_for_the_backward_pass_what_the_closed_form_says) {
   const auto [s, b, h, a] = std::tuple(512, 2, 1024, 16);
   const Program program = differentiate(
-      forward("gpt(layers=3,hidden=1024,heads=16,sequence=512,batch=2,vocabulary=1000)"));
+      forward_of("gpt(layers=3,hidden=1024,heads=16,sequence=512,batch=2,vocabulary=1000)"));
   const double closed = 1.0 * s * b * h * (34 + 5.0 * a * s / h);
   EXPECT_NEAR(testing::kept_by_layer(program, "decoder.1.") / closed, 1, 0.001);
 }
@@ -63,19 +57,19 @@ TEST(Gpt, keeps_for_the_backward_pass_what_the_closed_form_says) {
 TEST(Gpt, does_the_arithmetic_of_its_matrix_products) {
   const double h = 768, layers = 12, sequence = 128;
   const double products = layers * 12 * h * h + h * 50257;
-  EXPECT_NEAR(total_flops(forward("gpt(size=small,batch=1,sequence=128)")),
+  EXPECT_NEAR(total_flops(forward_of("gpt(size=small,batch=1,sequence=128)")),
               sequence * 2 * (products + layers * 2 * sequence * h), 1);
 }
 
 TEST(Gpt, computes_a_step_as_the_reference_does) {
   testing::judge_on_host(
-      testing::with_sgd(differentiate(
-          forward("gpt(hidden=20,heads=2,layers=2,batch=2,context=11,sequence=9,vocabulary=50)"))),
+      testing::with_sgd(differentiate(forward_of(
+          "gpt(hidden=20,heads=2,layers=2,batch=2,context=11,sequence=9,vocabulary=50)"))),
       4);
 }
 
 TEST(Gpt, has_one_gradient_for_its_table_which_is_the_head_too) {
-  const Program program = differentiate(forward("gpt(preset=tiny)"));
+  const Program program = differentiate(forward_of("gpt(preset=tiny)"));
   int found = 0;
   for (const auto& [weight, gradient] : program.gradients) {
     if (program.value(weight).name != "embeddings.tokens.weight") continue;
@@ -86,14 +80,8 @@ TEST(Gpt, has_one_gradient_for_its_table_which_is_the_head_too) {
 }
 
 Sample train(const std::string& workload, int steps, std::uint64_t seed) {
-  const Cell cell{.workload = Spec::parse(workload),
-                  .device = Spec::parse("host(capacity=1GiB)"),
-                  .rules = "onednn",
-                  .allocator = Spec::parse("bfc"),
-                  .optimizer = Spec::parse("adam(learning_rate=0.003)"),
-                  .warmup_steps = 1,
-                  .measured_steps = steps - 1};
-  return run_cell(cell, seed, "");
+  return run_cell(
+      testing::small_cell(workload, {{"optimizer", "adam(learning_rate=0.003)"}}, steps), seed, "");
 }
 
 const char* const kTiny = "gpt(size=tiny,hidden=64,batch=8,context=32,sequence=32,vocabulary=150)";

@@ -8,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/program/lowering.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/random_ops.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -15,8 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-constexpr int kShapesPerKind = 12;
 
 // Random sizes with a liking for what libraries get wrong: one image, one pixel, channels that
 // fill no block.
@@ -73,22 +72,8 @@ struct Pooling {
   }
 };
 
-// Builds one Program per random shape and judges it.
-template <typename Build>
-void on_random_shapes(Build build) {
-  Shapes shapes;
-  for (int i = 0; i < kShapesPerKind; ++i) {
-    Program program{.name = "one op"};
-    ProgramBuilder builder(program);
-    build(shapes, builder);
-    SCOPED_TRACE(program.ops.back().kind + " of " + to_string(program.values[0].shape));
-    testing::judge_on_host(program);
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-}
-
 TEST(HostKernel, of_convolution_agrees_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Convolution c(shapes);
     build.emit("convolution", "op",
                {build.input("x", c.x, DType::f32), build.persistent("w", c.w, Role::weight, {})},
@@ -97,7 +82,7 @@ TEST(HostKernel, of_convolution_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_convolution_backward_data_agrees_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     Convolution c(shapes);
     c.attributes["input_shape"] = c.x;
     build.emit("convolution_backward_data", "op",
@@ -107,7 +92,7 @@ TEST(HostKernel, of_convolution_backward_data_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_convolution_backward_weights_agrees_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     Convolution c(shapes);
     c.attributes["weight_shape"] = c.w;
     build.emit("convolution_backward_weights", "op",
@@ -117,7 +102,7 @@ TEST(HostKernel, of_convolution_backward_weights_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_transposed_convolution_agrees_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Convolution c(shapes);
     const Shape& strides = std::get<Shape>(c.attributes.at("strides"));
     Shape w = c.w;
@@ -130,7 +115,7 @@ TEST(HostKernel, of_transposed_convolution_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_sigmoid_cross_entropy_and_its_backward_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Attributes target = {{"target", 0.9}};
     const auto logits = build.input("logits", shapes.image(), DType::f32);
     build.emit("sigmoid_cross_entropy", "loss", {logits}, target);
@@ -139,7 +124,7 @@ TEST(HostKernel, of_sigmoid_cross_entropy_and_its_backward_agree_with_the_refere
 }
 
 TEST(HostKernel, of_batch_norm_and_its_backward_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     Shape image = shapes.image();
     image[0] = 3;  // one single number per channel has no variance to speak of
     const auto x = build.input("x", image, DType::f32);
@@ -153,7 +138,7 @@ TEST(HostKernel, of_batch_norm_and_its_backward_agree_with_the_reference) {
 }
 
 TEST(HostKernel, of_batch_norm_inference_agrees_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Shape image = shapes.image();
     std::vector<ValueId> operands = {build.input("x", image, DType::f32)};
     for (const char* name : {"scale", "shift", "running_mean", "running_variance"})
@@ -163,7 +148,7 @@ TEST(HostKernel, of_batch_norm_inference_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_max_pool_and_its_backward_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Pooling p(shapes);
     const auto x = build.input("x", p.x, DType::f32);
     const auto y = build.emit("max_pool", "op", {x}, p.attributes);
@@ -175,7 +160,7 @@ TEST(HostKernel, of_max_pool_and_its_backward_agree_with_the_reference) {
 }
 
 TEST(HostKernel, of_global_average_pool_and_its_backward_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Shape image = shapes.image();
     build.emit("global_average_pool", "op", {build.input("x", image, DType::f32)});
     const auto dy = build.input("dy", {image[0], image[1]}, DType::f32);
@@ -184,7 +169,7 @@ TEST(HostKernel, of_global_average_pool_and_its_backward_agree_with_the_referenc
 }
 
 TEST(HostKernel, of_upsample_and_sum_pool_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Shape image = shapes.image();
     const std::int64_t factor = shapes.between(1, 3);
     const Attributes attributes = {{"factor", factor}, {"scale", 0.7}};
@@ -196,7 +181,7 @@ TEST(HostKernel, of_upsample_and_sum_pool_agree_with_the_reference) {
 
 // Beside convolutions, which choose blocks of channels; images have another block than features.
 TEST(HostKernel, of_upsample_and_sum_pool_reads_and_writes_the_layouts_of_convolutions) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Attributes same = {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}};
     const Shape image = {shapes.between(1, 2), shapes.channels(), shapes.between(1, 4),
                          shapes.between(1, 4)};
@@ -217,7 +202,7 @@ TEST(HostKernel, of_upsample_and_sum_pool_reads_and_writes_the_layouts_of_convol
 }
 
 TEST(HostKernel, of_elementwise_kinds_agrees_with_the_reference_beyond_one_threads_share) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Shape shape = {shapes.between(1, 40000)};
     const auto a = build.input("a", shape, DType::f32);
     const auto b = build.input("b", shape, DType::f32);
@@ -228,7 +213,7 @@ TEST(HostKernel, of_elementwise_kinds_agrees_with_the_reference_beyond_one_threa
 }
 
 TEST(HostKernel, of_linear_and_its_backward_agrees_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const auto n = shapes.between(1, 9), in = shapes.between(1, 100), out = shapes.between(1, 70);
     const auto x = build.input("x", {n, in}, DType::f32);
     const auto w = build.persistent("w", {out, in}, Role::weight, {});
@@ -241,7 +226,7 @@ TEST(HostKernel, of_linear_and_its_backward_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_the_loss_and_the_count_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const auto n = shapes.between(1, 20);
     const auto logits = build.input("logits", {n, shapes.between(4, 30)}, DType::f32);
     const auto labels = build.input("labels", {n}, DType::s32);
@@ -252,7 +237,7 @@ TEST(HostKernel, of_the_loss_and_the_count_agree_with_the_reference) {
 }
 
 TEST(HostKernel, of_updates_agree_with_the_reference) {
-  on_random_shapes([](Shapes& shapes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Shape shape = {shapes.between(1, 100), shapes.between(1, 300)};
     const auto w = build.persistent("w", shape, Role::weight, {});
     const auto v = build.persistent("v", shape, Role::optimizer_state, {});

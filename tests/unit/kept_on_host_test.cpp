@@ -20,6 +20,7 @@
 #include "tests/unit/alike_layers.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
+#include "tests/unit/step_programs.h"
 
 namespace headroom {
 namespace {
@@ -37,17 +38,12 @@ constexpr Bytes kActivation = Bytes{kBatch} * 32 * 4;
 // What passes between layers is what each starts from; next to it weights are small.
 Program chain(std::int64_t layers) { return alike_layers(layers, kBatch, 32); }
 
-Program lowered(Program program) {
-  PersistentLayouts layouts;
-  return lower(std::move(program), "dense", layouts);
-}
-
 // The first layer starts from the batch, which is no activation.
 TEST(KeptOnHost, of_a_chain_is_what_each_segment_starts_from) {
   for (const std::int64_t layers : {4, 9, 16}) {
     const Program step =
         checkpointed(differentiate(chain(layers)), "every(keep=host,n=1,prefetch=0)");
-    const Offloaded offloaded = count_offloaded(lowered(step));
+    const Offloaded offloaded = count_offloaded(testing::lowered(step, "dense"));
     EXPECT_EQ(offloaded.moved, static_cast<Bytes>(layers - 1) * kActivation) << layers;
     EXPECT_EQ(offloaded.peak, offloaded.moved) << layers;
     EXPECT_EQ(recomputed_ops(step), layers) << "the product of each layer";
@@ -56,7 +52,8 @@ TEST(KeptOnHost, of_a_chain_is_what_each_segment_starts_from) {
 
 TEST(KeptOnHost, leaves_no_more_on_the_device_however_deep_the_network_is) {
   const auto peak = [](std::int64_t layers, const std::string& strategy) {
-    return peak_live_bytes(lowered(checkpointed(differentiate(chain(layers)), strategy)));
+    return peak_live_bytes(
+        testing::lowered(checkpointed(differentiate(chain(layers)), strategy), "dense"));
   };
   EXPECT_GE(peak(40, "every(n=1)"), peak(10, "every(n=1)") + 29 * kActivation);
   EXPECT_LE(peak(40, "every(keep=host,n=1)"), peak(10, "every(keep=host,n=1)") + 3 * kActivation);

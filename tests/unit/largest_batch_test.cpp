@@ -11,6 +11,14 @@
 namespace headroom {
 namespace {
 
+// Two of three batches up to `bound` fit, in no order; none above.
+BatchFits comes_and_goes(std::mt19937_64& random, std::int64_t bound) {
+  std::vector<bool> fit(static_cast<std::size_t>(bound) + 2, false);
+  for (std::int64_t batch = 1; batch <= bound; ++batch)
+    fit[static_cast<std::size_t>(batch)] = random() % 3 > 0;
+  return [fit](std::int64_t batch) { return fit.at(static_cast<std::size_t>(batch)); };
+}
+
 TEST(LargestBatch, of_something_monotone_is_the_one_before_the_first_that_does_not_fit) {
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 200; ++round) {
@@ -27,10 +35,7 @@ TEST(LargestBatch, fits_and_the_next_one_does_not_where_feasibility_comes_and_go
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 200; ++round) {
     const auto bound = static_cast<std::int64_t>(random() % 60);
-    std::vector<bool> fit(static_cast<std::size_t>(bound) + 2, false);
-    for (std::int64_t batch = 1; batch <= bound; ++batch)
-      fit[static_cast<std::size_t>(batch)] = random() % 3 > 0;
-    const auto fits = [&](std::int64_t batch) { return fit.at(static_cast<std::size_t>(batch)); };
+    const BatchFits fits = comes_and_goes(random, bound);
     const LargestBatch found = find_largest_batch(bound, fits);
     if (found.batch == 0) {
       EXPECT_FALSE(bound >= 1 && fits(1) && fits(bound));
@@ -58,10 +63,7 @@ TEST(LargestBatch, and_every_hole_below_it_are_found_where_each_batch_is_tried) 
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 200; ++round) {
     const auto bound = static_cast<std::int64_t>(random() % 60);
-    std::vector<bool> fit(static_cast<std::size_t>(bound) + 2, false);
-    for (std::int64_t batch = 1; batch <= bound; ++batch)
-      fit[static_cast<std::size_t>(batch)] = random() % 3 > 0;
-    const auto fits = [&](std::int64_t batch) { return fit.at(static_cast<std::size_t>(batch)); };
+    const BatchFits fits = comes_and_goes(random, bound);
     std::int64_t largest = 0;
     for (std::int64_t batch = 1; batch <= bound; ++batch)
       if (fits(batch)) largest = batch;

@@ -14,6 +14,8 @@
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/small_cells.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -21,6 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
+using testing::with_optimizer;
 
 const char* const kLoops[] = {"foreach", "fused"};
 
@@ -29,20 +32,7 @@ std::string spec_of(std::string_view rule, std::string_view loop, std::string_vi
 }
 
 std::vector<double> losses(const std::string& workload, const std::string& optimizer) {
-  Cell cell{.workload = Spec::parse(workload),
-            .device = Spec::parse("host(capacity=1GiB)"),
-            .rules = "onednn",
-            .allocator = Spec("bfc"),
-            .warmup_steps = 1,
-            .measured_steps = 3};
-  set_axis(cell, "optimizer", optimizer);
-  const Sample sample = run_cell(cell, 5, "");
-  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
-  return sample.loss;
-}
-
-Program stepped(Program forward, const std::string& optimizer) {
-  return apply_pass<OptimizerStrategy>(differentiate(std::move(forward)), Spec::parse(optimizer));
+  return testing::losses_of(testing::small_cell(workload, {{"optimizer", optimizer}}));
 }
 
 // Weights dwarf everything else, so that the update is where most is alive.
@@ -63,10 +53,7 @@ Program wide_net(std::int64_t layers, std::int64_t width) {
   return program;
 }
 
-Bytes peak(const Program& program) {
-  PersistentLayouts layouts;
-  return peak_live_bytes(lower(program, "dense", layouts));
-}
+Bytes peak(const Program& program) { return peak_live_bytes(testing::lowered(program, "dense")); }
 
 Bytes weight_bytes(const Program& program) {
   Bytes sum = 0;
@@ -94,7 +81,7 @@ TEST(OptimizerLoop, computes_on_the_host_as_the_reference_does) {
       for (const std::string rule : {"sgd", "adam"}) {
         const std::string spec = spec_of(rule, loop, rest);
         SCOPED_TRACE(spec);
-        testing::judge_on_host(stepped(testing::tiny_residual_net(), spec));
+        testing::judge_on_host(with_optimizer(testing::tiny_residual_net(), spec));
         if (HasFatalFailure()) return;
       }
 }
@@ -106,11 +93,11 @@ TEST(OptimizerLoop, over_all_weights_takes_a_few_ops_whatever_their_number) {
     });
   };
   for (const std::int64_t layers : {2, 9}) {
-    EXPECT_EQ(updates(stepped(wide_net(layers, 4), "adam")), 2 * layers + 1);
-    EXPECT_EQ(updates(stepped(wide_net(layers, 4), "adam(loop=foreach)")), 4);
-    EXPECT_EQ(updates(stepped(wide_net(layers, 4), "adam(loop=fused)")), 2);
-    EXPECT_EQ(updates(stepped(wide_net(layers, 4), "sgd(loop=foreach)")), 2);
-    EXPECT_EQ(updates(stepped(wide_net(layers, 4), "sgd(loop=fused)")), 1);
+    EXPECT_EQ(updates(with_optimizer(wide_net(layers, 4), "adam")), 2 * layers + 1);
+    EXPECT_EQ(updates(with_optimizer(wide_net(layers, 4), "adam(loop=foreach)")), 4);
+    EXPECT_EQ(updates(with_optimizer(wide_net(layers, 4), "adam(loop=fused)")), 2);
+    EXPECT_EQ(updates(with_optimizer(wide_net(layers, 4), "sgd(loop=foreach)")), 2);
+    EXPECT_EQ(updates(with_optimizer(wide_net(layers, 4), "sgd(loop=fused)")), 1);
   }
 }
 
@@ -125,26 +112,27 @@ TEST(OptimizerLoop, of_foreach_takes_temporaries_of_all_weights_size_beside_all_
       return weights + states + weights /* gradients */ + temporaries + loss;
     };
     const Bytes steps = sizeof(float);
-    EXPECT_EQ(peak(stepped(net, "adam(loop=foreach)")), update_peak(2 * weights + steps, weights));
-    EXPECT_EQ(peak(stepped(net, "sgd(loop=foreach)")), update_peak(weights, weights));
-    EXPECT_EQ(peak(stepped(net, "sgd(loop=foreach,weight_decay=0)")),
-              peak(stepped(net, "sgd(loop=fused,weight_decay=0)")));
-    EXPECT_LE(peak(stepped(net, "adam(loop=fused)")),
-              peak(stepped(net, "adam(loop=foreach)")) - weights / 2);
+    EXPECT_EQ(peak(with_optimizer(net, "adam(loop=foreach)")),
+              update_peak(2 * weights + steps, weights));
+    EXPECT_EQ(peak(with_optimizer(net, "sgd(loop=foreach)")), update_peak(weights, weights));
+    EXPECT_EQ(peak(with_optimizer(net, "sgd(loop=foreach,weight_decay=0)")),
+              peak(with_optimizer(net, "sgd(loop=fused,weight_decay=0)")));
+    EXPECT_LE(peak(with_optimizer(net, "adam(loop=fused)")),
+              peak(with_optimizer(net, "adam(loop=foreach)")) - weights / 2);
   }
 }
 
 TEST(OptimizerLoop, that_needs_all_gradients_says_why_it_cannot_step_in_the_backward_pass) {
   for (const std::string loop : kLoops)
-    EXPECT_THAT([&] { stepped(wide_net(2, 4), spec_of("adam", loop, ",step=in_backward")); },
+    EXPECT_THAT([&] { with_optimizer(wide_net(2, 4), spec_of("adam", loop, ",step=in_backward")); },
                 ThrowsMessage<NotSupported>(HasSubstr("waits for the last gradient")));
-  EXPECT_NO_THROW(stepped(wide_net(2, 4), "adam(loop=per_tensor,step=in_backward)"));
+  EXPECT_NO_THROW(with_optimizer(wide_net(2, 4), "adam(loop=per_tensor,step=in_backward)"));
 }
 
 TEST(OptimizerLoop, refuses_words_it_does_not_know_and_rules_without_it) {
-  EXPECT_THAT([] { stepped(wide_net(2, 4), "sgd(loop=all)"); },
+  EXPECT_THAT([] { with_optimizer(wide_net(2, 4), "sgd(loop=all)"); },
               ThrowsMessage<InputError>(HasSubstr("take per_tensor, foreach or fused")));
-  EXPECT_THROW(stepped(wide_net(2, 4), "adafactor(loop=foreach)"), InputError);
+  EXPECT_THROW(with_optimizer(wide_net(2, 4), "adafactor(loop=foreach)"), InputError);
 }
 
 TEST(OptimizerLoop, over_a_single_weight_is_not_engaged) {

@@ -15,6 +15,8 @@
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/small_cells.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
@@ -22,36 +24,20 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::losses_of;
 
 Cell cell(const std::string& workload, const std::string& optimizer,
           const std::string& accumulation = "none",
-          const std::string& device = "host(capacity=1GiB)") {
-  Cell cell{.workload = Spec::parse(workload),
-            .device = Spec::parse(device),
-            .rules = device.starts_with("host") ? "onednn" : "dense",
-            .allocator = Spec("bfc"),
-            .warmup_steps = 1,
-            .measured_steps = 3};
-  set_axis(cell, "optimizer", optimizer);
-  set_axis(cell, "accumulation", accumulation);
-  return cell;
-}
-
-std::vector<double> losses(const Cell& cell) {
-  const Sample sample = run_cell(cell, 5, "");
-  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
-  return sample.loss;
+          const std::string& device = testing::kSmallHost) {
+  return testing::small_cell(workload, {{"optimizer", optimizer}, {"accumulation", accumulation}},
+                             4, device);
 }
 
 Program stepped(const std::string& optimizer) {
-  return apply_pass<OptimizerStrategy>(differentiate(testing::tiny_residual_net()),
-                                       Spec::parse(optimizer));
+  return testing::with_optimizer(testing::tiny_residual_net(), optimizer);
 }
 
-Bytes peak(const Program& program) {
-  PersistentLayouts layouts;
-  return peak_live_bytes(lower(program, "dense", layouts));
-}
+Bytes peak(const Program& program) { return peak_live_bytes(testing::lowered(program, "dense")); }
 
 const char* const kWorkloads[] = {"resnet(depth=18,width=8,batch=4)",
                                   "gpt(preset=tiny,vocabulary=500)",
@@ -60,7 +46,8 @@ const char* const kWorkloads[] = {"resnet(depth=18,width=8,batch=4)",
 TEST(OptimizerStep, in_the_backward_pass_trains_to_the_same_losses_bit_by_bit) {
   for (const char* workload : kWorkloads)
     for (const std::string rule : {"sgd", "adam"})
-      EXPECT_EQ(losses(cell(workload, rule + "(step=in_backward)")), losses(cell(workload, rule)))
+      EXPECT_EQ(losses_of(cell(workload, rule + "(step=in_backward)")),
+                losses_of(cell(workload, rule)))
           << workload << " " << rule;
 }
 
@@ -78,7 +65,7 @@ TEST(OptimizerStep, in_the_backward_pass_keeps_fewer_gradients_alive) {
 
 TEST(OptimizerStep, with_gradients_zeroed_trains_the_same_and_keeps_them_between_steps) {
   for (const char* workload : kWorkloads)
-    EXPECT_EQ(losses(cell(workload, "sgd(gradients=zeroed)")), losses(cell(workload, "sgd")));
+    EXPECT_EQ(losses_of(cell(workload, "sgd(gradients=zeroed)")), losses_of(cell(workload, "sgd")));
   Bytes kept = 0;
   const Program program = stepped("sgd(gradients=zeroed)");
   for (const Value& value : program.values)
@@ -121,9 +108,10 @@ TEST(OptimizerStep, clipped_leaves_gradients_whose_norm_is_the_limit_at_most) {
 }
 
 TEST(OptimizerStep, that_a_limit_does_not_reach_trains_as_without_it) {
-  EXPECT_EQ(losses(cell(kWorkloads[0], "sgd(clip_norm=1000000)")),
-            losses(cell(kWorkloads[0], "sgd")));
-  EXPECT_NE(losses(cell(kWorkloads[0], "sgd(clip_norm=0.01)")), losses(cell(kWorkloads[0], "sgd")));
+  EXPECT_EQ(losses_of(cell(kWorkloads[0], "sgd(clip_norm=1000000)")),
+            losses_of(cell(kWorkloads[0], "sgd")));
+  EXPECT_NE(losses_of(cell(kWorkloads[0], "sgd(clip_norm=0.01)")),
+            losses_of(cell(kWorkloads[0], "sgd")));
 }
 
 TEST(OptimizerStep, says_why_it_cannot_be_combined) {

@@ -13,42 +13,31 @@
 #include "harness/program/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/run/sample.h"
-#include "harness/run/workload.h"
+#include "tests/test_name.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/step_programs.h"
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
+using testing::forward_of;
 using ::testing::HasSubstr;
+using testing::in_precision;
+using testing::lowered;
 using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kClasses = 2;  // the least a number may name: segments of a text
 
-Program step_of(Program forward, const std::string& precision) {
-  const Spec spec = Spec::parse(precision);
-  Program program = differentiate(apply_pass<PrecisionStrategy>(std::move(forward), spec));
-  return apply_to_gradients<PrecisionStrategy>(std::move(program), spec);
-}
-
-Program lowered(Program program, const std::string& rules = "onednn") {
-  PersistentLayouts layouts;
-  return lower(std::move(program), rules, layouts);
-}
-
 // Why the host cannot compute so; "" where it can.
 std::string missing(const char* precision) {
   try {
-    lowered(step_of(testing::tiny_residual_net(), precision));
+    lowered(in_precision(testing::tiny_residual_net(), precision), "onednn");
   } catch (const NotSupported& error) {
     return error.what();
   }
   return "";
-}
-
-Program forward_of(const std::string& workload) {
-  return make_workload(Spec::parse(workload))->training_forward();
 }
 
 Program small_bert() {
@@ -100,7 +89,7 @@ class SixteenBits : public ::testing::TestWithParam<const char*> {};
 TEST_P(SixteenBits, computes_every_op_as_the_reference_does_from_the_same_rounded_operands) {
   if (!missing(GetParam()).empty()) GTEST_SKIP() << missing(GetParam());
   for (const Program& network : every_network()) {
-    testing::judge_on_host(testing::with_sgd(step_of(network, GetParam())), kClasses);
+    testing::judge_on_host(testing::with_sgd(in_precision(network, GetParam())), kClasses);
     if (HasFatalFailure()) return;
   }
 }
@@ -118,7 +107,7 @@ struct Outcome {
 
 // Weights as the network initialises them: of a size at which it would train.
 Outcome computed(const Program& step, std::uint64_t seed) {
-  testing::HostRun host(lowered(step));
+  testing::HostRun host(lowered(step, "onednn"));
   testing::Tensors tensors(host.program());
   std::mt19937_64 random(seed);
   testing::fill_randomly(host.program(), tensors, random, kClasses);
@@ -145,8 +134,8 @@ TEST_P(SixteenBits, gives_nearly_the_loss_and_the_gradients_of_fp32) {
   if (!missing(GetParam()).empty()) GTEST_SKIP() << missing(GetParam());
   int judged = 0;
   for (const Program& network : every_network()) {
-    const Outcome exact = computed(step_of(network, "fp32"), testing::test_seed());
-    const Outcome rounded = computed(step_of(network, GetParam()), testing::test_seed());
+    const Outcome exact = computed(in_precision(network, "fp32"), testing::test_seed());
+    const Outcome rounded = computed(in_precision(network, GetParam()), testing::test_seed());
     SCOPED_TRACE(network.values.back().name + " " + std::to_string(network.values.size()));
     ASSERT_EQ(exact.gradients.size(), rounded.gradients.size());
     testing::Tensor difference, all;
@@ -170,12 +159,7 @@ TEST_P(SixteenBits, gives_nearly_the_loss_and_the_gradients_of_fp32) {
 INSTANTIATE_TEST_SUITE_P(Precisions, SixteenBits,
                          ::testing::Values("bf16", "bf16(cast_cache=off)", "fp16(loss_scale=64)",
                                            "fp16(cast_cache=off,loss_scale=64)"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 // Casts of weights, by phase.
 std::map<Phase, int> casts_of(const Program& step, const std::string& weight) {
@@ -188,18 +172,19 @@ std::map<Phase, int> casts_of(const Program& step, const std::string& weight) {
 TEST(MixedPrecision, casts_a_weight_once_or_before_each_op_that_reads_it) {
   using Counts = std::map<Phase, int>;
   const Program network = testing::tiny_residual_net();
-  EXPECT_EQ(casts_of(step_of(network, "bf16"), "block.weight"), (Counts{{Phase::forward, 1}}));
-  EXPECT_EQ(casts_of(step_of(network, "bf16(cast_cache=off)"), "block.weight"),
+  EXPECT_EQ(casts_of(in_precision(network, "bf16"), "block.weight"), (Counts{{Phase::forward, 1}}));
+  EXPECT_EQ(casts_of(in_precision(network, "bf16(cast_cache=off)"), "block.weight"),
             (Counts{{Phase::forward, 1}, {Phase::backward, 1}}));
-  EXPECT_EQ(casts_of(step_of(tiny_adversary(), "bf16"), "down"), (Counts{{Phase::forward, 1}}));
-  EXPECT_EQ(casts_of(step_of(tiny_adversary(), "bf16(cast_cache=off)"), "down"),
+  EXPECT_EQ(casts_of(in_precision(tiny_adversary(), "bf16"), "down"),
+            (Counts{{Phase::forward, 1}}));
+  EXPECT_EQ(casts_of(in_precision(tiny_adversary(), "bf16(cast_cache=off)"), "down"),
             (Counts{{Phase::forward, 2}, {Phase::backward, 1}}))
       << "real images have no gradient";
 }
 
 TEST(MixedPrecision, keeps_weights_gradients_statistics_and_losses_in_f32) {
   for (const Program& network : every_network()) {
-    const Program step = step_of(network, "bf16");
+    const Program step = in_precision(network, "bf16");
     ASSERT_FALSE(step.gradients.empty());
     for (const auto& [weight, gradient] : step.gradients) {
       EXPECT_EQ(step.value(weight).dtype, DType::f32);
@@ -219,8 +204,8 @@ TEST(MixedPrecision, is_engaged_where_every_product_computes_in_its_type) {
                                                                                 Spec("bf16"));
   };
   for (const Program& network : every_network()) {
-    EXPECT_EQ(why(lowered(step_of(network, "bf16"), "dense")), "");
-    EXPECT_THAT(why(lowered(step_of(network, "fp32"), "dense")),
+    EXPECT_EQ(why(lowered(in_precision(network, "bf16"), "dense")), "");
+    EXPECT_THAT(why(lowered(in_precision(network, "fp32"), "dense")),
                 HasSubstr("multiplies in f32, not in bf16"));
   }
   EXPECT_THAT(why(Program{.name = "train"}), HasSubstr("no product"));

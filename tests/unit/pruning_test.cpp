@@ -13,21 +13,16 @@
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
 #include "tests/unit/random_sample.h"
+#include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 
 namespace headroom {
 namespace {
 
 Sample run(const std::string& workload, const std::string& pruning,
-           const std::string& device = "host(capacity=1GiB)", int steps = 4) {
-  Cell cell{.workload = Spec::parse(workload),
-            .device = Spec::parse(device),
-            .rules = device.starts_with("host") ? "onednn" : "dense",
-            .allocator = Spec("bfc"),
-            .warmup_steps = 1,
-            .measured_steps = steps - 1};
-  set_axis(cell, "pruning", pruning);
-  Sample sample = run_cell(cell, 5, "");
+           const std::string& device = testing::kSmallHost, int steps = 4) {
+  Sample sample =
+      run_cell(testing::small_cell(workload, {{"pruning", pruning}}, steps, device), 5, "");
   EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
   return sample;
 }

@@ -7,30 +7,25 @@
 
 #include "harness/base/error.h"
 #include "harness/run/workload.h"
+#include "tests/unit/step_programs.h"
 
 namespace headroom {
 namespace {
 
-std::int64_t parameters(const std::string& spec) {
-  const Program program = make_workload(Spec::parse(spec))->training_forward();
-  std::int64_t count = 0;
-  for (const Value& value : program.values)
-    if (value.role == Role::weight) count += element_count(value.shape);
-  return count;
-}
+using testing::parameters_of;
 
 // torchvision's documentation of its models, rounded there to 0.1 M and given in full in the
 // weights' metadata ("num_params").
 TEST(ResNet, has_the_published_number_of_parameters) {
-  EXPECT_EQ(parameters("resnet(depth=18,stem=imagenet,image=224,batch=1,classes=1000)"),
+  EXPECT_EQ(parameters_of("resnet(depth=18,stem=imagenet,image=224,batch=1,classes=1000)"),
             11'689'512);
-  EXPECT_EQ(parameters("resnet(depth=34,stem=imagenet,image=224,batch=1,classes=1000)"),
+  EXPECT_EQ(parameters_of("resnet(depth=34,stem=imagenet,image=224,batch=1,classes=1000)"),
             21'797'672);
-  EXPECT_EQ(parameters("resnet(depth=50,stem=imagenet,image=224,batch=1,classes=1000)"),
+  EXPECT_EQ(parameters_of("resnet(depth=50,stem=imagenet,image=224,batch=1,classes=1000)"),
             25'557'032);
-  EXPECT_EQ(parameters("resnet(depth=101,stem=imagenet,image=224,batch=1,classes=1000)"),
+  EXPECT_EQ(parameters_of("resnet(depth=101,stem=imagenet,image=224,batch=1,classes=1000)"),
             44'549'160);
-  EXPECT_EQ(parameters("resnet(depth=152,stem=imagenet,image=224,batch=1,classes=1000)"),
+  EXPECT_EQ(parameters_of("resnet(depth=152,stem=imagenet,image=224,batch=1,classes=1000)"),
             60'192'808);
 }
 

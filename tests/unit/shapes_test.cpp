@@ -13,6 +13,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/training_requests.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 #include "workloads/data/held_out_text.h"
 #include "workloads/data/next_token_batches.h"
@@ -23,12 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Cell cell(const std::string& workload, const std::string& device, int steps) {
-  return {.workload = Spec::parse(workload),
-          .device = Spec::parse(device),
-          .rules = device.starts_with("host") ? "onednn" : "dense",
-          .allocator = Spec::parse("bfc"),
-          .warmup_steps = 1,
-          .measured_steps = steps - 1};
+  return testing::small_cell(workload, {}, steps, device);
 }
 
 // Bytes of the first input that each step asks for.

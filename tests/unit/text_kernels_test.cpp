@@ -6,14 +6,13 @@
 #include "harness/base/error.h"
 #include "harness/program/lowering.h"
 #include "tests/unit/host_run.h"
+#include "tests/unit/random_ops.h"
 
 namespace headroom {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-constexpr int kShapesPerKind = 12;
 
 class Sizes {
  public:
@@ -25,21 +24,8 @@ class Sizes {
   std::mt19937_64 random_{testing::test_seed()};
 };
 
-template <typename Build>
-void on_random_sizes(Build build) {
-  Sizes sizes;
-  for (int i = 0; i < kShapesPerKind; ++i) {
-    Program program{.name = "one op"};
-    ProgramBuilder builder(program);
-    build(sizes, builder);
-    SCOPED_TRACE(program.ops.front().kind + " of " + to_string(program.values[0].shape));
-    testing::judge_on_host(program);
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-}
-
 TEST(HostKernel, of_gather_rows_and_its_backward_agree_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const Shape table = {sizes(4, 300), sizes(1, 200)};
     const auto x = build.persistent("x", table, Role::weight, {});
     const auto rows = build.input("rows", {sizes(1, 400)}, DType::s32);
@@ -50,7 +36,7 @@ TEST(HostKernel, of_gather_rows_and_its_backward_agree_with_the_reference) {
 }
 
 TEST(HostKernel, of_layer_norm_and_its_backward_agree_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const Shape shape = {sizes(1, 90), sizes(2, 400)};
     const auto x = build.input("x", shape, DType::f32);
     const auto scale = build.persistent("scale", {shape[1]}, Role::weight, {});
@@ -62,7 +48,7 @@ TEST(HostKernel, of_layer_norm_and_its_backward_agree_with_the_reference) {
 }
 
 TEST(HostKernel, of_smooth_activations_agrees_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const Shape shape = {sizes(1, 60), sizes(1, 600)};
     const auto x = build.input("x", shape, DType::f32);
     const auto dy = build.input("dy", shape, DType::f32);
@@ -76,7 +62,7 @@ TEST(HostKernel, of_smooth_activations_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_masked_softmax_and_its_backward_agree_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const Shape shape = {sizes(1, 4), sizes(1, 4), sizes(1, 40), sizes(1, 70)};
     const Attributes scale = {{"scale", 0.125}};
     const auto x = build.input("x", shape, DType::f32);
@@ -88,7 +74,7 @@ TEST(HostKernel, of_masked_softmax_and_its_backward_agree_with_the_reference) {
 }
 
 TEST(HostKernel, of_causal_softmax_agrees_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const std::int64_t tokens = sizes(1, 70);
     const auto x = build.input("x", {sizes(1, 4), sizes(1, 4), tokens, tokens}, DType::f32);
     build.emit_one("causal_softmax", "op", {x}, {{"scale", 0.125}});
@@ -122,7 +108,7 @@ TEST(HostKernel, of_masked_softmax_stays_finite_and_leaves_no_weight_on_padding)
 }
 
 TEST(HostKernel, of_dropout_and_its_backward_agree_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const Shape shape = {sizes(1, 50000)};
     const Attributes rate = {{"rate", 0.1}};
     const auto x = build.input("x", shape, DType::f32);
@@ -169,7 +155,7 @@ TEST(HostKernel, of_every_batched_matmul_agrees_with_the_reference) {
 }
 
 TEST(HostKernel, of_adam_agrees_with_the_reference) {
-  on_random_sizes([](Sizes& sizes, ProgramBuilder& build) {
+  testing::judge_on_random_shapes<Sizes>([](Sizes& sizes, ProgramBuilder& build) {
     const Shape shape = {sizes(1, 100), sizes(1, 300)};
     const auto w = build.persistent("w", shape, Role::weight, {});
     const auto m = build.persistent("mean", shape, Role::optimizer_state, {});
@@ -189,7 +175,7 @@ TEST(HostKernel, of_adam_agrees_with_the_reference) {
 
 TEST(HostKernel, of_gradient_sums_agrees_with_the_reference) {
   for (const std::int64_t start : {0, 1})
-    on_random_sizes([start](Sizes& sizes, ProgramBuilder& build) {
+    testing::judge_on_random_shapes<Sizes>([start](Sizes& sizes, ProgramBuilder& build) {
       const Shape shape = {sizes(1, 100), sizes(1, 300)};
       const auto sum = build.persistent("sum", shape, Role::gradient, {});
       const auto g = build.input("g", shape, DType::f32);

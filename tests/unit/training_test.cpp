@@ -15,6 +15,8 @@
 #include "harness/memory/validator.h"
 #include "harness/run/sample.h"
 #include "harness/run/workload.h"
+#include "tests/registered_examples.h"
+#include "tests/test_name.h"
 
 namespace headroom {
 namespace {
@@ -80,22 +82,8 @@ TEST_P(EveryAllocator, changes_nothing_in_the_losses) {
   EXPECT_EQ(sample.loss, reference.loss);
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryAllocator, ::testing::ValuesIn(every_allocator()),
-                         test_name);
-
-std::vector<std::string> workload_examples() {
-  std::vector<std::string> examples;
-  for (const auto& [name, kind] : Registry<WorkloadKind>::instance().all())
-    examples.insert(examples.end(), kind.examples.begin(), kind.examples.end());
-  return examples;
-}
+                         [](const auto& info) { return test_name(info.param); });
 
 class EveryWorkload : public ::testing::TestWithParam<std::string> {};
 
@@ -117,8 +105,9 @@ TEST_P(EveryWorkload, trains_to_finite_losses_within_its_live_byte_bound_under_d
   EXPECT_EQ(meta.ledger.requested.overall_peak, meta.lower_bound_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Workloads, EveryWorkload, ::testing::ValuesIn(workload_examples()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Workloads, EveryWorkload,
+                         ::testing::ValuesIn(registered_examples<WorkloadKind>()),
+                         [](const auto& info) { return test_name(info.param); });
 
 TEST(Training, takes_no_page_fault_in_a_steady_step_with_a_caching_allocator) {
 #if defined(__SANITIZE_ADDRESS__)

@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/run/schema_check.h"
+#include "tests/unit/checked_verdicts.h"
 #include "tests/unit/synthetic_samples.h"
 
 namespace headroom {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::verdicts_of;
 
 constexpr const char* kTime = "steady_step_time_ns";
 
@@ -28,13 +30,6 @@ VerifyInput input_of(ClaimPart part, const std::string& device, std::vector<Samp
 VerifyInput timed_input(const std::string& device = "host", double effect = 0.2) {
   return input_of(synthetic::direction(kTime, 1), device,
                   synthetic::timed_blocks(synthetic::experiment(device), 12, effect, 0.004));
-}
-
-// The object, held against the schema first.
-nlohmann::json verdicts_of(const VerifyInput& input) {
-  const std::string text = verdicts_json(input);
-  EXPECT_NO_THROW(check_record(text, RecordKind::verdicts, "verdicts.json")) << text;
-  return nlohmann::json::parse(text);
 }
 
 // Two arms that are one cell, in which one is slower by `effect`.

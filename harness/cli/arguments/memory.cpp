@@ -73,7 +73,8 @@ class PlanArguments {
     command_.add_option("--steps", plan_.steps, steps)
         ->capture_default_str()
         ->check(CLI::Range(fewest_steps, kMostSteps));
-    command_.add_flag("--json", plan_.json, "For programs");
+    command_.add_flag("--json", plan_.json,
+                      fmt::format("For programs: {} of reports/schema.json", name));
   }
 
   CLI::App* parser() const { return &command_; }
@@ -194,7 +195,7 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
           "How long to look for a plan made with all of it known ahead; up to ten times as "
           "long while none is found that fits into the capacity")
       ->capture_default_str();
-  command->add_flag("--json", replay->json, "For programs");
+  command->add_flag("--json", replay->json, "For programs: replay of reports/schema.json");
   return {.parser = command, .command = [replay, plan_time]() -> Command {
             replay->plan_time = parse_duration(*plan_time, "--plan-time");
             return *replay;
@@ -238,7 +239,7 @@ Subcommand add_leaks(CLI::App& app) {
           "--fail-on", [leaks](const std::string&) { leaks->fail_on_leak = true; },
           "Exit status 14 when this is found")
       ->check(CLI::IsMember({"leak"}));
-  command->add_flag("--json", leaks->json, "For programs");
+  command->add_flag("--json", leaks->json, "For programs: leaks of reports/schema.json");
   return {.parser = command, .command = [leaks]() -> Command { return *leaks; }};
 }
 

@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
-#include <map>
+#include "harness/stats/verdict.h"
 
 namespace headroom {
 namespace {
@@ -14,9 +15,10 @@ constexpr const char* kVerifyNotes = R"(Examples
   headroom verify runs/RUN                  all claims of the run; writes its verdicts.json again
   headroom verify S02 S11 runs/RUN          of two claims: why, on which data, what would change it
   headroom verify S02 runs/RUN --json       the same, point by point
+  headroom verify S02 runs/RUN --expect REFUTED     in CI: exit status 11 when that has changed
 
-A verdict is data, not success or failure: exit status 0 whatever it is, 12 where identical arms
-differ too often for a word on times.)";
+A verdict is data, not success or failure: exit status 0 whatever it is, 11 where it is another than
+--expect names, 12 where identical arms differ too often for a word on times.)";
 
 constexpr const char* kCompareNotes = R"(Examples
   headroom compare runs/A runs/B                       what became better or worse, cell by cell
@@ -38,6 +40,13 @@ constexpr const char* kMergeNotes = R"(Examples
 Shards of another suite, seed, program or kind of machine are refused. The last line on standard
 output is the path of the report; headroom run --resume on the merged run does what is missing.)";
 
+std::vector<std::string> claim_verdicts() {
+  std::vector<std::string> words;
+  for (int verdict = 0; verdict <= static_cast<int>(ClaimVerdict::invalid); ++verdict)
+    words.emplace_back(to_string(static_cast<ClaimVerdict>(verdict)));
+  return words;
+}
+
 // headroom verify CLAIM… RUN: the library knows no list before a last argument.
 class VerifyArguments {
  public:
@@ -46,18 +55,22 @@ class VerifyArguments {
     command_.footer(kVerifyNotes);
     command_.add_option("arguments", arguments_, "Claims to tell of (default: all), then the run")
         ->required();
+    command_.add_option("--expect", expect_, "The verdict these claims have, else exit status 11")
+        ->check(CLI::IsMember(claim_verdicts()));
     command_.add_flag("--json", json_, "For programs: verdicts.json, of these claims only");
   }
   CLI::App* parser() const { return &command_; }
   VerifyOptions options() const {
     return {.claims = {arguments_.begin(), arguments_.end() - 1},
             .run = arguments_.back(),
+            .expect = expect_,
             .json = json_};
   }
 
  private:
   CLI::App& command_;
   std::vector<std::string> arguments_;
+  std::string expect_;
   bool json_ = false;
 };
 
@@ -82,20 +95,28 @@ class HistoryArguments {
     command_.footer(kHistoryNotes);
     command_.require_subcommand(1);
     CLI::App& add =
-        action(HistoryAction::add, "add", "Keep the figures and verdicts of a run", "run");
+        action(HistoryAction::add, "add", "Keep the figures and verdicts of a run", "run",
+               "  headroom history add runs/RUN\n"
+               "  headroom history add runs/RUN --store /data/history --machine ci");
     add.add_option("--machine", history_.machine,
                    "What the history calls this machine, where host names change from night to "
                    "night (default: a hash of the host name)");
     CLI::App& check =
-        action(HistoryAction::check, "check", "Hold a night to what was accepted", "run");
+        action(HistoryAction::check, "check", "Hold a night to what was accepted", "run",
+               "  headroom history check                     the last night\n"
+               "  headroom history check --issue issue.md    what is worse, ready to be posted\n"
+               "  headroom history check runs/RUN --json");
     check.get_option("run")->required(false)->description(
         "The run of the night (default: the last)");
     check.add_option("--issue", history_.issue, "Write the body of an issue, in Markdown");
-    check.add_flag("--json", history_.json, "For programs");
-    action(HistoryAction::accept, "accept", "What the last night shows is intended", "name")
+    check.add_flag("--json", history_.json, "For programs: check of reports/schema.json");
+    action(HistoryAction::accept, "accept", "What the last night shows is intended", "name",
+           "  headroom history accept S02 --reason 'the new growth rule'\n"
+           "  headroom history accept 'nightly/bert*' --reason 'weights are tied now'")
         .add_option("--reason", history_.reason, "Why")
         ->required();
-    action(HistoryAction::merge, "merge", "Take over what another store has", "other");
+    action(HistoryAction::merge, "merge", "Take over what another store has", "other",
+           "  headroom history merge /mnt/other/history");
   }
 
   CLI::App* parser() const { return &command_; }
@@ -108,8 +129,10 @@ class HistoryArguments {
   }
 
  private:
-  CLI::App& action(HistoryAction action, const char* name, const char* summary, const char* what) {
+  CLI::App& action(HistoryAction action, const char* name, const char* summary, const char* what,
+                   const std::string& examples) {
     CLI::App& command = *command_.add_subcommand(name, summary);
+    command.footer("Examples\n" + examples);
     command.add_option(what, history_.operand)->required();
     command.add_option("--store", history_.store, "Where the history is")->capture_default_str();
     actions_[action] = &command;
@@ -172,7 +195,7 @@ Subcommand add_compare(CLI::App& app) {
           "--fail-on", [compare](const std::string&) { compare->fail_on_worse = true; },
           "worse: exit status 10 when a cell is worse by over 1 %")
       ->check(CLI::IsMember({"worse"}));
-  command->add_flag("--json", compare->json, "For programs");
+  command->add_flag("--json", compare->json, "For programs: changes of reports/schema.json");
   return {.parser = command, .command = [compare]() -> Command { return *compare; }};
 }
 

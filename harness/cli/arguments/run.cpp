@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kRunExamples = R"(Examples
   headroom run quick --max-pairs 4 --budget 5m
+  headroom run quick --dry-run --json | jq .estimated_s
   headroom run quick -a 'device=host(capacity=2GiB)' --filter 'workload=resnet*,allocator=bfc*'
   headroom run my-suite.toml --seed 7 --out /data/runs
 
@@ -64,7 +65,10 @@ class RunArguments {
                         "Another build of headroom: each cell runs by both, back to back; exit "
                         "status 10 where this one is worse (scripts/gate builds two commits)");
     command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
-    command_.add_flag("--dry-run", run_.dry_run, "Print what would run and how long it may take");
+    CLI::Option* dry_run = command_.add_flag("--dry-run", run_.dry_run,
+                                             "Print what would run and how long it may take");
+    command_.add_flag("--json", run_.json, "That for programs: dry_run of reports/schema.json")
+        ->needs(dry_run);
     // Everything so far was settled when a run began.
     const std::vector<CLI::Option*> settled = command_.get_options(
         [this](const CLI::Option* option) { return option != command_.get_help_ptr(); });
@@ -115,7 +119,7 @@ class SelftestArguments {
         ->check(whole_from(0));
     command_.add_option("--out", selftest_.out, "Where its run goes")->capture_default_str();
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
-    command_.add_flag("--json", selftest_.json, "For programs");
+    command_.add_flag("--json", selftest_.json, "For programs: selftest of reports/schema.json");
   }
 
   CLI::App* parser() const { return &command_; }

@@ -40,4 +40,11 @@ void TraceWriter::finish() {
   blocks_.flush();
 }
 
+void write_trace(const Trace& trace, std::ostream& out) {
+  TraceWriter writer(out, trace.header);
+  writer.add_op_names(trace.op_names);
+  writer.add(trace.events);
+  writer.finish();
+}
+
 }  // namespace headroom

@@ -31,4 +31,7 @@ class TraceWriter {
   std::string content_;
 };
 
+// All of a trace.
+void write_trace(const Trace& trace, std::ostream& out);
+
 }  // namespace headroom
