@@ -107,6 +107,7 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
         ("copied to the host and back per step", "offloaded_bytes_per_step"),
         ("offloaded to the host, peak", "offload_peak_bytes"),
         ("of the host, taken for it", "offload_reserved_bytes"),
+        ("pool of captured steps", "captured_pool_bytes"),
     ):
         if key in sample.get("figures", {}):
             facts.append((label, bytes_datum(sample["figures"][key])))

@@ -25,9 +25,10 @@ std::uint64_t last(const std::vector<std::uint64_t>& per_step) {
 
 std::string verdict(const AllocatorFit& fit) {
   if (!fit.outcome.failure) return "fits";
-  return fit.outcome.failure->step == 0
-             ? "no room for the weights and states"
-             : fmt::format("no room in step {}", fit.outcome.failure->step);
+  if (fit.outcome.failure->step > 0)
+    return fmt::format("no room in step {}", fit.outcome.failure->step);
+  return fit.outcome.failure->role == Role::workspace ? "no room for the pool of captured steps"
+                                                      : "no room for the weights and states";
 }
 
 void print_roles(const Fit& fit) {

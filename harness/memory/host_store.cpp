@@ -20,7 +20,6 @@ Block HostStore::allocate(Bytes bytes, const AllocationHint&) {
   statistics_.requested += bytes;
   statistics_.allocated += bytes;
   ++statistics_.live_blocks;
-  moved_ += bytes;
   peak_ = std::max(peak_, statistics_.requested);
   return {.address = segment.address, .requested = bytes, .size = bytes, .data = segment.data};
 }

@@ -21,8 +21,7 @@ class HostStore final : public Allocator {
   AllocatorStatistics statistics() const override { return statistics_; }
   void trim() override;
 
-  Bytes moved() const { return moved_; }  // of all blocks so far
-  Bytes peak() const { return peak_; }    // of live blocks
+  Bytes peak() const { return peak_; }  // of live blocks
   Bytes reserved_peak() const { return reserved_peak_; }
 
  private:
@@ -32,7 +31,6 @@ class HostStore final : public Allocator {
   AllocatorStatistics statistics_;
   std::map<Bytes, std::vector<Segment>> idle_;  // by size
   std::map<Address, Segment> live_;
-  Bytes moved_ = 0;
   Bytes peak_ = 0;
   Bytes reserved_peak_ = 0;
 };

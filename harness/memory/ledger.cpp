@@ -6,6 +6,7 @@
 
 #include "harness/base/error.h"
 #include "harness/memory/holes.h"
+#include "harness/memory/quiet_steps.h"
 
 namespace headroom {
 namespace {
@@ -14,7 +15,8 @@ class Bookkeeper {
  public:
   Bookkeeper(const Trace& trace, int warmup_steps) : trace_(trace), warmup_(warmup_steps) {}
 
-  Ledger run() {
+  // To the end of step `steps`, or of the last that has an event.
+  Ledger run(int steps) {
     for (index_ = 0; index_ < trace_.events.size(); ++index_) {
       const TraceEvent& event = trace_.events[index_];
       if (event.step < step_) fail("goes back to an earlier step");
@@ -26,6 +28,7 @@ class Bookkeeper {
       observe(event);
     }
     measure_fragmentation();
+    while (step_ < steps) finish_step();
     if (step_ > 0) finish_step();
     const Bytes reserved_peak = ledger_.reserved.overall_peak;
     if (reserved_peak > 0)
@@ -152,8 +155,10 @@ class Bookkeeper {
     ledger_.reserved.*moment = reserved_;
   }
 
-  // Ends step_ and begins the next one, which finds what is held now.
+  // Ends step_ and begins the next one, which finds what is held now. Of one without an event, that
+  // was its peak, too.
   void finish_step() {
+    raise_step();
     if (step_ == 0) set(&Moments::initial);
     if (step_ == 1) set(&Moments::after_step_1);
     if (step_ > 0) {
@@ -185,7 +190,11 @@ class Bookkeeper {
 }  // namespace
 
 Ledger make_ledger(const Trace& trace, int warmup_steps) {
-  return Bookkeeper(trace, warmup_steps).run();
+  return Bookkeeper(trace, warmup_steps).run(0);
+}
+
+Ledger make_ledger_of(const Trace& trace, int warmup_steps, int steps) {
+  return Bookkeeper(trace, warmup_steps).run(steps);
 }
 
 }  // namespace headroom

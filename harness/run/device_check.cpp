@@ -160,6 +160,35 @@ void train(const Spec& device, const char* workload, const char* optimizer) {
                        found.loss[step], device.to_string(), expected.loss[step]));
 }
 
+// The same kernels on the same numbers, at other addresses: a run as it is, one that is captured,
+// and two that are only launched. With copies to the host on the way where steps offload.
+void replay_captured(const Spec& device, const char* workload, const char* checkpointing) {
+  constexpr double kTolerance = 1e-3;
+  Cell cell;
+  cell.workload = Spec::parse(workload);
+  cell.device = device;
+  cell.allocator = Spec("bfc", {{"growth", "on"}});
+  cell.optimizer = Spec("adam");
+  cell.checkpointing = Spec::parse(checkpointing);
+  cell.warmup_steps = 1;
+  cell.measured_steps = 3;
+  const Sample expected = run_cell(cell, kSeed, "");
+  cell.execution = Spec("captured");
+  const Sample found = run_cell(cell, kSeed, "");
+  for (const Sample* sample : {&expected, &found}) {
+    if (sample->status == SampleStatus::unsupported) throw NotSupported(sample->reason);
+    if (sample->status != SampleStatus::ok || sample->loss.size() != 4)
+      fail(fmt::format("{} with execution {} ended as {}: {}", workload,
+                       sample->cell.execution.to_string(), to_string(sample->status),
+                       sample->reason));
+  }
+  for (std::size_t step = 0; step < 4; ++step)
+    if (!(std::abs(found.loss[step] - expected.loss[step]) <=
+          kTolerance * std::max(1.0, std::abs(expected.loss[step]))))
+      fail(fmt::format("{}: the loss of step {} is {} replayed, and {} run op by op", workload,
+                       step + 1, found.loss[step], expected.loss[step]));
+}
+
 }  // namespace
 
 std::vector<DeviceFinding> check_device(const Spec& spec) {
@@ -193,6 +222,11 @@ std::vector<DeviceFinding> check_device(const Spec& spec) {
         std::pair("gan(batch=4,latent=8,width=4)", "adam(beta1=0.5,learning_rate=0.0002)")})
     attempt(fmt::format("trains {} as host does", Spec::parse(trained.first).name()),
             [&, trained] { train(spec, trained.first, trained.second); });
+  for (const auto& captured :
+       {std::pair("resnet(batch=4,depth=18,residual_scale=0.2,width=8)", "none"),
+        std::pair("bert(batch=2,layers=4,sequence=16,size=tiny,vocabulary=500)", "offload")})
+    attempt(fmt::format("replays captured steps of {}", Spec::parse(captured.first).name()),
+            [&, captured] { replay_captured(spec, captured.first, captured.second); });
   return findings;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "harness/memory/recorder.h"
 #include "harness/program/in_place.h"
 #include "harness/program/program.h"
+#include "harness/run/program_run.h"
 
 namespace headroom {
 
@@ -25,7 +25,7 @@ class Injection;
 // Blocks of the values that live across steps, by name; shared by the Programs of a Trainer.
 using PersistentBlocks = std::map<std::string, Block>;
 
-class Executor {
+class Executor final : public ProgramRun {
  public:
   // `lowered` and `persistent` must outlive the Executor; every persistent value of the Program
   // must have its block. `compute` is null on devices that compute nothing. `first_op` is the
@@ -36,10 +36,8 @@ class Executor {
            Injection* injection = nullptr, std::uint32_t first_op = 0,
            Allocator* host_side = nullptr);
 
-  // One execution. `feed` is called once the inputs have memory; `read` while results still have.
   // On OutOfMemory every transient block is given back before it propagates.
-  using Transfer = std::function<void(ValueId, std::byte* data)>;
-  void run(const Transfer& feed, const Transfer& read);
+  void run(const Transfer& feed, const Transfer& read) override;
 
  private:
   void allocate(ValueId id);

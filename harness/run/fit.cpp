@@ -26,10 +26,14 @@ ReplayDevice virtual_device(const Spec& spec) {
 }
 
 AllocatorFit fit_of(const RequestList& asked, const Spec& allocator, const ReplayDevice& device,
-                    std::int64_t bound, BatchRequests& batches) {
+                    std::int64_t bound, std::size_t steps, BatchRequests& batches) {
   AllocatorFit fit{.allocator = allocator, .refused = "", .outcome = {}, .largest = {}};
   try {
     fit.outcome = replay(asked, allocator, device);
+    if (!fit.outcome.failure) {  // steps that ask for nothing stand in no list of requests
+      fit.outcome.ledger.device_allocations.resize(steps);
+      fit.outcome.ledger.device_frees.resize(steps);
+    }
     fit.largest = find_largest_batch(bound, [&](std::int64_t batch) {
       const RequestList* list = batches.of(batch);
       return list != nullptr && serves(*list, allocator, device);
@@ -69,7 +73,8 @@ Fit find_fit(const Cell& cell, const std::vector<Spec>& allocators) {
     fit.last_batch_by_live_bytes = bound * unit;
   }
   for (const Spec& allocator : allocators) {
-    fit.allocators.push_back(fit_of(asked, allocator, fit.device, bound, batches));
+    fit.allocators.push_back(
+        fit_of(asked, allocator, fit.device, bound, static_cast<std::size_t>(fit.steps), batches));
     fit.allocators.back().largest.batch *= unit;
   }
   return fit;

@@ -132,7 +132,8 @@ Read timed(std::function<double(const Sample&)> figure) {
   };
 }
 
-void add_offloading(std::vector<Metric>& table) {
+// What a training run records only where it does it, under its name.
+void add_figures_of_training(std::vector<Metric>& table) {
   const auto add = [&](const char* name, const char* text) {
     table.push_back({name, "B", text, Metric::Class::exact, Metric::Better::less,
                      [name](const Sample& sample) -> std::optional<double> {
@@ -145,6 +146,7 @@ void add_offloading(std::vector<Metric>& table) {
   add("offloaded_bytes_per_step", "bytes copied to memory of the host, and back, per step");
   add("offload_peak_bytes", "most offloaded bytes in memory of the host at a time");
   add("offload_reserved_bytes", "memory of the host taken for offloaded bytes");
+  add("captured_pool_bytes", "memory that captured steps keep for good");
 }
 
 // What scenarios record, under their names.
@@ -251,7 +253,7 @@ std::vector<Metric> make_metrics() {
                      if (s.flops_per_step == 0) return std::nullopt;
                      return s.flops_per_step;
                    }});
-  add_offloading(table);
+  add_figures_of_training(table);
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; }),
                    Metric::About::allocator});

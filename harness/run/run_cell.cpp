@@ -9,6 +9,7 @@
 #include "harness/base/registry.h"
 #include "harness/control/injection.h"
 #include "harness/memory/heap_witness.h"
+#include "harness/memory/quiet_steps.h"
 #include "harness/memory/recorder.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/trace_io.h"
@@ -137,7 +138,7 @@ void check(const Cell& cell) {
 
 // Of what does not do what its name says, the first: asked after the run. "" when all do.
 std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Allocator& allocator,
-                            const Trace& trace, const BatchSource* batches,
+                            const Trace& trace, const Trainer& trainer, const BatchSource* batches,
                             const Injection* injection) {
   const auto& strategies = Registry<AllocatorStrategy>::instance();
   std::string why = plan.not_engaged;
@@ -148,6 +149,7 @@ std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Al
       why = shows(strategy, trace);
   for (const TrainingPlan::Step& step : plan.shapes)
     if (why.empty()) why = why_not_lowered<PrecisionStrategy>(step.programs, cell.precision);
+  if (why.empty()) why = trainer.why_not_engaged();
   if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
   if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
   return why;
@@ -198,17 +200,19 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     sample.device_setup_ns = device->memory().counters().allocation_ns;
     sample.setup_ns = ns_since(start);
     take_steps(cell, *device, driver, trainer, recorder, batches, sample);
-    sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
+    sample.ledger = make_ledger_of(recorder.trace(), cell.warmup_steps, steps);
     recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
       sample.zero_weight_share = zero_weight_share(trainer, plan);
     if (device->computes()) sample.figures = loss_scale_figures(trainer, plan);
     sample.figures.merge(offload_figures(trainer, steps));
+    if (const Bytes pool = trainer.captured_bytes(); pool > 0)
+      sample.figures["captured_pool_bytes"] = static_cast<double>(pool);
     if (device->computes() && workload->held_out_batches() > 0) {
       sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
     }
-    sample.reason =
-        why_not_engaged(cell, plan, *allocator, recorder.trace(), batches, injection.get());
+    sample.reason = why_not_engaged(cell, plan, *allocator, recorder.trace(), trainer, batches,
+                                    injection.get());
     if (sample.reason.empty())
       sample.reason = why_nothing_trained(sample.figures,
                                           steps * static_cast<int>(plan.usual().feeding.size()));

@@ -9,6 +9,7 @@
 #include "harness/base/random.h"
 #include "harness/control/injection.h"
 #include "harness/program/offload.h"
+#include "harness/run/captured_run.h"
 
 namespace headroom {
 namespace {
@@ -65,8 +66,8 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
     if (host_side_ == nullptr && std::any_of(program->ops.begin(), program->ops.end(), is_transfer))
       host_side_ = std::make_unique<HostStore>(device.host_memory());
   for (const Program* program : plan.programs())
-    runnables_.push_back(
-        {program, device.computes() ? device.compile(*program) : nullptr, nullptr});
+    runnables_.push_back({program, device.computes() ? device.compile(*program) : nullptr, nullptr,
+                          host_side_ ? count_offloaded(*program).moved : 0});
   batches_.resize(static_cast<std::size_t>(plan.micro_batches), HostBatch(plan.inputs().size()));
   for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
     inputs_.push_back(plan.inputs(shape));
@@ -78,18 +79,15 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
       evaluation_inputs_.push_back(&plan.evaluate->value(id));
   try {
     for (const Program* program : plan.programs()) initialise(*program, seed);
+    pools_ = std::make_unique<CapturePools>(plan.programs(), allocator_, host_side_.get());
   } catch (...) {
     for (const auto& [name, block] : persistent_) allocator_.deallocate(block);
     throw;
   }
   std::uint32_t first_op = 0;
   for (Runnable& runnable : runnables_) {
-    const Program& program = *runnable.program;
-    Injection* injected = plan.evaluate && &program == &*plan.evaluate ? nullptr : injection_;
-    runnable.executor =
-        std::make_unique<Executor>(program, runnable.compute.get(), allocator_, recorder_,
-                                   persistent_, injected, first_op, host_side_.get());
-    first_op += static_cast<std::uint32_t>(program.ops.size());
+    runnable.runs = make_run(runnable, first_op);
+    first_op += static_cast<std::uint32_t>(runnable.program->ops.size());
   }
   for (std::size_t first = 0; const TrainingPlan::Step& step : plan.shapes) {
     first_runnable_.push_back(first);
@@ -99,6 +97,15 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
 
 Trainer::~Trainer() {
   for (const auto& [name, block] : persistent_) allocator_.deallocate(block);
+}
+
+std::unique_ptr<ProgramRun> Trainer::make_run(const Runnable& runnable, std::uint32_t first_op) {
+  const Program& program = *runnable.program;
+  if (const CapturePools::Place* place = pools_->of(program))
+    return std::make_unique<CapturedRun>(program, runnable.compute.get(), *place, persistent_);
+  Injection* injected = plan_.evaluate && &program == &*plan_.evaluate ? nullptr : injection_;
+  return std::make_unique<Executor>(program, runnable.compute.get(), allocator_, recorder_,
+                                    persistent_, injected, first_op, host_side_.get());
 }
 
 void Trainer::initialise(const Program& program, std::uint64_t seed) {
@@ -127,7 +134,8 @@ void Trainer::load_batches(std::span<const Value* const> inputs) {
 float Trainer::run(Runnable& runnable, const HostBatch& batch, std::size_t first_input) {
   const Program& program = *runnable.program;
   float result = 0;
-  runnable.executor->run(
+  offloaded_ += runnable.offloads;
+  runnable.runs->run(
       [&](ValueId id, std::byte* data) {
         if (data_) device_.write(program.value(id), data, batch[first_input++]);
       },
@@ -182,6 +190,16 @@ double Trainer::evaluate(int batches) {
   }
   if (seen == 0) throw Error("the data set has no whole held-out batch");
   return correct / seen;
+}
+
+std::string Trainer::why_not_engaged() const {
+  std::string why;
+  for (const Runnable& runnable : runnables_) {
+    if (plan_.evaluate && runnable.program == &*plan_.evaluate) continue;
+    why = runnable.runs->why_not_engaged();
+    if (why.empty()) break;
+  }
+  return why;
 }
 
 void Trainer::write_persistent(const Value& value, std::span<const std::byte> plain) {

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "harness/memory/host_store.h"
+#include "harness/run/capture_pools.h"
 #include "harness/run/executor.h"
+#include "harness/run/program_run.h"
 #include "harness/run/training_plan.h"
 #include "harness/run/workload.h"
 
@@ -46,12 +49,18 @@ class Trainer {
   std::span<const std::vector<std::byte>> last_batch() const { return batches_.back(); }
   // Null where nothing is offloaded.
   const HostStore* host_side() const { return host_side_.get(); }
+  Bytes offloaded_bytes() const { return offloaded_; }  // copied out so far
+  // Of what captured Programs keep for good; 0 where none is.
+  Bytes captured_bytes() const { return pools_ == nullptr ? 0 : pools_->bytes(); }
+  // Why no training Program was run as its execution says ("" = one was).
+  std::string why_not_engaged() const;
 
  private:
   struct Runnable {
     const Program* program;
     std::unique_ptr<CompiledProgram> compute;
-    std::unique_ptr<Executor> executor;
+    std::unique_ptr<ProgramRun> runs;
+    Bytes offloads = 0;  // each time
   };
 
   using HostBatch = std::vector<std::vector<std::byte>>;  // one buffer per input
@@ -63,6 +72,7 @@ class Trainer {
   float run(Runnable& runnable, const HostBatch& batch, std::size_t first_input);
   void evaluate_between_steps();
   void initialise(const Program& program, std::uint64_t seed);
+  std::unique_ptr<ProgramRun> make_run(const Runnable& runnable, std::uint32_t first_op);
 
   const TrainingPlan& plan_;
   Device& device_;
@@ -72,6 +82,8 @@ class Trainer {
   Injection* injection_;
   PersistentBlocks persistent_;
   std::unique_ptr<HostStore> host_side_;
+  std::unique_ptr<CapturePools> pools_;
+  Bytes offloaded_ = 0;
   int steps_ = 0;                                  // begun
   std::vector<std::vector<const Value*>> inputs_;  // of each shape
   std::vector<const Value*> evaluation_inputs_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"
+#include "harness/memory/quiet_steps.h"
 #include "tests/unit/trace_builder.h"
 
 namespace headroom {
@@ -178,6 +179,20 @@ TEST(Ledger, refuses_traces_that_break_its_invariants) {
   TraceBuilder backwards;
   backwards.step(2).segment(1, kBase, 4096).step(1).alloc(1, kBase, 512);
   EXPECT_THAT([&] { ledger_of(backwards); }, ThrowsMessage<Error>(HasSubstr("earlier step")));
+}
+
+// A weight before the first step, a block in the second of four.
+TEST(LedgerOfQuietSteps, holds_in_a_step_without_an_event_what_the_one_before_it_left) {
+  TraceBuilder builder;
+  builder.segment(1, kBase, 8192).alloc(1, kBase, 1000, 1024, Role::weight);
+  builder.step(2).alloc(2, kBase + 1024, 2000, 2048);
+  const Ledger ledger = make_ledger_of(builder.trace(), 3, 4);
+  EXPECT_EQ(ledger.requested.initial, 1000U);
+  EXPECT_EQ(ledger.requested.after_step_1, 1000U);
+  EXPECT_EQ(ledger.requested.warmup_peak, 3000U);
+  EXPECT_EQ(ledger.requested.steady_peak, 3000U);
+  EXPECT_THAT(ledger.allocated_after_step, ElementsAre(1024, 3072, 3072, 3072));
+  EXPECT_THAT(ledger.device_allocations, ElementsAre(0, 0, 0, 0));
 }
 
 }  // namespace

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/device/capture.h"
 #include "harness/device/cuda/module/awaited.h"
+#include "harness/device/cuda/module/graph.h"
 #include "harness/device/cuda/module/kernel.h"
 #include "harness/device/cuda/module/own_kernel.h"
+#include "harness/program/offload.h"
 
 namespace headroom::cuda {
 namespace {
@@ -48,11 +52,14 @@ MakeKernel maker_of(const Op& op) {
                   op.kind, op.name, fmt::join(known, ", ")));
 }
 
-class CompiledCudaProgram final : public CompiledProgram {
+class CompiledCudaProgram final : public CapturingProgram {
  public:
   CompiledCudaProgram(const Program& lowered, std::shared_ptr<Context> context)
-      : context_(std::move(context)), awaited_(awaited_copies(lowered)) {
+      : context_(std::move(context)),
+        awaited_(awaited_copies(lowered)),
+        copies_(std::any_of(lowered.ops.begin(), lowered.ops.end(), is_transfer)) {
     for (const Op& op : lowered.ops) {
+      names_.push_back(op.name);
       kernels_.push_back(maker_of(op)(*context_, lowered, op));
       const Bytes needed = kernels_.back()->workspace_bytes();
       const Bytes given = op.workspace == kNoValue ? 0 : lowered.value(op.workspace).bytes;
@@ -70,10 +77,24 @@ class CompiledCudaProgram final : public CompiledProgram {
     kernels_.at(op_index)->run(buffers);
   }
 
+  std::unique_ptr<CapturedProgram> capture(std::span<const OpBuffers> buffers) override {
+    return std::make_unique<GraphReplay>(make_graph_driver(*context_, copies_), [this, buffers] {
+      for (std::size_t index = 0; index < buffers.size(); ++index) {
+        try {
+          run(index, buffers[index]);
+        } catch (const DeviceError& error) {
+          throw DeviceError(names_[index] + ": " + error.what());
+        }
+      }
+    });
+  }
+
  private:
   std::shared_ptr<Context> context_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<std::vector<std::size_t>> awaited_;  // by each op
+  bool copies_;                                    // to the host or back
+  std::vector<std::string> names_;                 // of the ops
 };
 
 }  // namespace

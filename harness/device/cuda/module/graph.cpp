@@ -1,0 +1,65 @@
+// Rules of stream capture (CUDA C++ Programming Guide, "CUDA Graphs"; cuda_runtime_api.h at
+// cudaStreamBeginCapture and cudaThreadExchangeStreamCaptureMode): nothing may be called that waits
+// for the device or takes its memory; a second stream takes part from where it waits for an event
+// of the first, and must be joined by an event before the end; what was recorded outside cannot be
+// waited for inside.
+#include "harness/device/cuda/module/graph.h"
+
+#include "harness/device/cuda/module/event.h"
+
+namespace headroom::cuda {
+namespace {
+
+using Graph = Owned<CUgraph_st, cudaGraphDestroy>;
+using ReadyGraph = Owned<CUgraphExec_st, cudaGraphExecDestroy>;
+
+class StreamGraph final : public GraphDriver {
+ public:
+  StreamGraph(const Context& context, bool copies)
+      : stream_(context.stream()), copies_(copies ? context.copies() : nullptr) {}
+
+  // Threads that load batches may ask the GPU for what they like meanwhile.
+  void begin() override {
+    require_success(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+                    "to capture a stream");
+    if (copies_ != nullptr) order(stream_, copies_, forked_.get());
+  }
+
+  void end() override {
+    if (copies_ != nullptr) order(copies_, stream_, joined_.get());
+    cudaGraph_t graph = nullptr;
+    require_success(cudaStreamEndCapture(stream_, &graph), "to end the capture of a stream");
+    graph_.reset(graph);
+  }
+
+  // There may be half a graph, and the error has been told.
+  void abandon() noexcept override {
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(stream_, &graph);
+    graph_.reset(graph);
+    graph_.reset();
+    cudaGetLastError();
+  }
+
+  void launch() override {
+    if (ready_ == nullptr)
+      ready_ = make_owned<cudaGraphExecDestroy>(cudaGraphInstantiateWithFlags,
+                                                "to make a graph ready", graph_.get(), 0ULL);
+    require_success(cudaGraphLaunch(ready_.get(), stream_), "to launch a graph");
+  }
+
+ private:
+  cudaStream_t stream_;
+  cudaStream_t copies_;  // null where nothing is copied
+  Event forked_ = make_event(), joined_ = make_event();
+  Graph graph_;
+  ReadyGraph ready_;
+};
+
+}  // namespace
+
+std::unique_ptr<GraphDriver> make_graph_driver(const Context& context, bool copies) {
+  return std::make_unique<StreamGraph>(context, copies);
+}
+
+}  // namespace headroom::cuda

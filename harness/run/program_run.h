@@ -1,0 +1,23 @@
+// Runs one lowered Program, again and again: op by op with memory from the strategy (Executor), or
+// captured, with memory of its own (CapturedRun).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "harness/program/program.h"
+
+namespace headroom {
+
+class ProgramRun {
+ public:
+  virtual ~ProgramRun() = default;
+  // One execution. `feed` is called once the inputs have memory; `read` while results still have.
+  using Transfer = std::function<void(ValueId, std::byte* data)>;
+  virtual void run(const Transfer& feed, const Transfer& read) = 0;
+  // What a result under its name needs to have been done and was not ("" = nothing).
+  virtual std::string why_not_engaged() const { return ""; }
+};
+
+}  // namespace headroom

@@ -1,0 +1,46 @@
+// A step captured once and replayed, as CUDA graphs are (CUDA C++ Programming Guide, "CUDA Graphs";
+// torch.cuda.CUDAGraph). A replay launches what was recorded with the addresses that were recorded,
+// so all that a Program makes on the way keeps its place: offsets in one block, planned from who
+// lives at the same time as whom, as PyTorch gives each graph a private pool. The block is taken
+// before the first step and never goes back.
+//   pool=shared  one block for all Programs of a run, as large as the one that needs most
+//   (default):
+//                phases, shapes and micro-batches run one after another, and nothing is handed on
+//                in it. As graphs captured into one pool, which PyTorch allows where they are
+//                replayed in the order of their capture.
+//   pool=own     a block for each Program
+// Costs: what is reserved stays at the peak, between steps, too, and during an evaluation, which is
+// not captured and takes its memory beside it. Saves: a step asks the strategy for nothing. On cuda
+// it is a CUDA graph, launched whole, whose own memory the driver has; on host the ops are called
+// with operands found once, which saves only the bookkeeping.
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/program/captured.h"
+#include "harness/program/pass.h"
+
+namespace headroom {
+namespace {
+
+CapturePool pool_of(const Spec& spec) {
+  const std::string pool = spec.text("pool", "shared");
+  if (pool == "shared") return CapturePool::shared;
+  if (pool == "own") return CapturePool::own;
+  throw InputError(fmt::format("{}: pool is shared or own, not '{}'", spec.to_string(), pool));
+}
+
+const bool captured_is_registered = Registry<ExecutionStrategy>::instance().add(
+    {.name = "captured",
+     .summary =
+         "captured at its first run and replayed, a CUDA graph on cuda: all that a step makes "
+         "lies in one block kept for good (pool=shared, or own: one for each Program), and no "
+         "step asks the allocator for anything",
+     .parameters = {"pool"},
+     .examples = {"captured", "captured(pool=own)"},
+     .apply = [](Program lowered,
+                 const Spec& spec) { return capture(std::move(lowered), pool_of(spec)); },
+     .refuses = {{"inject", "fragmentation",
+                  "between the ops of a replayed step nobody asks for memory"}}});
+
+}  // namespace
+}  // namespace headroom
