@@ -232,6 +232,7 @@ TEST(HostKernel, of_the_loss_and_the_count_agree_with_the_reference) {
     const auto labels = build.input("labels", {n}, DType::s32);
     const auto loss = build.emit("softmax_cross_entropy", "loss", {logits, labels});
     build.emit("softmax_cross_entropy_backward", "back", {loss[1], labels});
+    build.emit("softmax_cross_entropy_and_gradient", "both", {logits, labels});
     build.emit("count_correct", "count", {logits, labels});
   });
 }

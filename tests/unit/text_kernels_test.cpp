@@ -32,6 +32,8 @@ TEST(HostKernel, of_gather_rows_and_its_backward_agree_with_the_reference) {
     const auto y = build.emit_one("gather_rows", "op", {x, rows});
     const auto dy = build.input("dy", build.program().value(y).shape, DType::f32);
     build.emit("gather_rows_backward", "back", {rows, dy}, {{"input_shape", table}});
+    const auto other = build.input("other", table, DType::f32);
+    build.emit("gather_rows_backward_add", "back.add", {rows, dy, other}, {{"input_shape", table}});
   });
 }
 
@@ -210,6 +212,7 @@ TEST(HostKernel, of_the_loss_leaves_out_rows_without_a_label) {
   const auto labels = build.input("labels", {3}, DType::s32);
   const auto loss = build.emit("softmax_cross_entropy", "loss", {logits, labels});
   const auto gradient = build.emit_one("softmax_cross_entropy_backward", "back", {loss[1], labels});
+  const auto both = build.emit("softmax_cross_entropy_and_gradient", "both", {logits, labels});
   PersistentLayouts layouts;
   testing::HostRun host(lower(program, "onednn", layouts));
   host.write(logits, {0, 0, 5, -5, 0, 0});
@@ -218,6 +221,8 @@ TEST(HostKernel, of_the_loss_leaves_out_rows_without_a_label) {
   EXPECT_FLOAT_EQ(static_cast<float>(host.read(loss[0])[0]), std::log(2.0F));
   EXPECT_EQ(host.read(loss[1]), (testing::Tensor{0.5, 0.5, 0, 0, 0.5, 0.5}));
   EXPECT_EQ(host.read(gradient), (testing::Tensor{0.25, -0.25, 0, 0, -0.25, 0.25}));
+  EXPECT_EQ(host.read(both[0]), host.read(loss[0]));
+  EXPECT_EQ(host.read(both[1]), host.read(gradient));
 }
 
 TEST(HostKernel, of_gather_rows_refuses_a_row_that_is_not_there) {

@@ -28,6 +28,12 @@ Maker maker_of(const Op& op) {
       {"adjust_loss_scale", host::make_adjust_loss_scale},
       {"apply_mask", host::make_apply_mask},
       {"add", host::make_add},
+      {"batch_norm", host::make_batch_norm},
+      {"batch_norm_add_relu", host::make_batch_norm},
+      {"batch_norm_add_relu_backward", host::make_batch_norm_backward},
+      {"batch_norm_backward", host::make_batch_norm_backward},
+      {"batch_norm_relu", host::make_batch_norm},
+      {"batch_norm_relu_backward", host::make_batch_norm_backward},
       {"causal_softmax", host::make_causal_softmax},
       {"check_gradients", host::make_check_gradients},
       {"clip_factor", host::make_clip_factor},
@@ -47,6 +53,7 @@ Maker maker_of(const Op& op) {
       {"fused_sgd_momentum", host::make_fused_sgd_momentum},
       {"gather_rows", host::make_gather_rows},
       {"gather_rows_backward", host::make_gather_rows_backward},
+      {"gather_rows_backward_add", host::make_gather_rows_backward},
       {"global_average_pool", host::make_average_pool},
       {"global_average_pool_backward", host::make_average_pool_backward},
       {"hold", [](const Op&, const Program&) -> host::Kernel { return [](const OpBuffers&) {}; }},
@@ -66,6 +73,7 @@ Maker maker_of(const Op& op) {
       {"sigmoid_cross_entropy", host::make_sigmoid_cross_entropy},
       {"sigmoid_cross_entropy_backward", host::make_sigmoid_cross_entropy_backward},
       {"softmax_cross_entropy", host::make_cross_entropy},
+      {"softmax_cross_entropy_and_gradient", host::make_cross_entropy},
       {"softmax_cross_entropy_backward", host::make_cross_entropy_backward},
       {"sum_pool", host::make_sum_pool},
       {"touch", host::make_touch},
@@ -73,11 +81,10 @@ Maker maker_of(const Op& op) {
       {"update_statistics", host::make_update_statistics},
       {"upsample", host::make_upsample},
   };
-  if (onednn::library_role(op.kind) != onednn::LibraryRole::none) return host::make_library;
-  const auto found = own_loops.find(op.kind);
-  if (found == own_loops.end())
+  if (const auto found = own_loops.find(op.kind); found != own_loops.end()) return found->second;
+  if (onednn::library_role(op.kind) == onednn::LibraryRole::none)
     throw Error(fmt::format("{} ({}): the host has no kernel for this kind", op.name, op.kind));
-  return found->second;
+  return host::make_library;
 }
 
 host::Kernel kernel_of(const Op& op, const Program& lowered) {

@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/program/lowering.h"
+#include "harness/program/lowering/fusion.h"
 #include "harness/program/offload.h"
 #include "harness/program/onednn/library_op.h"
 #include "harness/program/update_lists.h"
@@ -64,7 +65,7 @@ class Lowering {
     for (const ValueId id : source_.inputs) decide(id, plain(id));
     take_persistent();
     pair_gradients();
-    for (const Op& op : source_.ops) lower(op);
+    lower_ops();
     for (ValueId id = 0; id < source_.values.size(); ++id) {
       if (!layouts_[id]) decide(id, plain(id));  // persistent and not used here
       if (lowered_.value(id).persistent)
@@ -74,6 +75,35 @@ class Lowering {
   }
 
  private:
+  // Two neighbours as one where one kernel computes both in the layout that has come about.
+  void lower_ops() {
+    const auto fused = fusions(source_);
+    std::vector<bool> is_done(source_.ops.size());
+    for (std::size_t index = 0; index < source_.ops.size(); ++index) {
+      if (is_done[index]) continue;
+      const auto found = fused.find(index);
+      if (found == fused.end() || !has_kernel(found->second.op)) {
+        lower(source_.ops[index]);
+        continue;
+      }
+      for (const std::size_t other : found->second.others) is_done[other] = true;
+      lower(found->second.op);
+    }
+  }
+
+  bool has_kernel(const Op& fused) const {
+    if (fused.kind == "gather_rows_backward_add")
+      return actual(fused.inputs[2]) == plain(fused.inputs[2]);
+    return !fused.kind.starts_with("batch_norm") || lies_in_groups(fused.inputs[0]);
+  }
+  // Then a batch normalisation is computed by loops of our own (kernels/channel_groups.h).
+  bool lies_in_groups(ValueId id) const { return onednn::lies_in_channel_groups(actual(id)); }
+  bool is_of_library(const Op& op) const {
+    const bool can_be_ours = op.kind == "batch_norm" || op.kind == "batch_norm_backward";
+    return onednn::library_role(op.kind) != LibraryRole::none &&
+           !(can_be_ours && lies_in_groups(op.inputs[0]));
+  }
+
   // Before the library is asked for descriptors it would refuse one by one.
   void refuse_types() const {
     constexpr auto kWide = static_cast<unsigned>(dnnl_cpu_isa_avx512_core);
@@ -177,6 +207,13 @@ class Lowering {
         wishes.inputs[i] = plain(op.inputs[i]);
       return wishes;
     }
+    if (op.kind.starts_with("batch_norm_")) {  // those with a relu
+      const Shape& image = source_.value(op.inputs[0]).shape;
+      Layout layout = actual(op.inputs[0]);
+      if (!onednn::lies_in_channel_groups(layout)) layout = onednn::grouped_channels(image);
+      return wish_all(
+          op, [&](ValueId id) { return source_.value(id).shape == image ? layout : plain(id); });
+    }
     if (op.kind == "masked") {
       const auto known = [&](ValueId id) { return layouts_[id]; };
       auto layout = known(op.inputs[1]);  // the mask lies as its weight does
@@ -275,7 +312,7 @@ class Lowering {
                                 op.name, op.kind, source_.value(source.inputs[i]).name));
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) decide(op.outputs[i], wanted.outputs[i]);
-    if (onednn::library_role(op.kind) != LibraryRole::none) add_workspace(op);
+    if (is_of_library(source)) add_workspace(op);
     std::erase_if(copies_, [&](const Copy& copy) {
       return std::count(op.mutates.begin(), op.mutates.end(), copy.original) > 0;
     });

@@ -111,4 +111,27 @@ bool read_image_layout(const Layout& layout, ImageLayout& image) {
   return true;
 }
 
+std::size_t channel_lanes(const ImageLayout& image) {
+  const bool one_pixel = image.height * image.width == 1;  // its steps say nothing
+  if (!one_pixel && image.row != image.width * image.column) return 0;
+  if (image.block > 1) {
+    const bool known = image.block == 8 || image.block == 16;
+    return known && (one_pixel || image.column == image.block)
+               ? static_cast<std::size_t>(image.block)
+               : 0;
+  }
+  if (image.blocks != 1 || (!one_pixel && image.column != image.channels)) return 0;
+  return image.channels % 16 == 0 ? 16 : image.channels % 8 == 0 ? 8 : 0;
+}
+
+bool lies_in_channel_groups(const Layout& layout) {
+  ImageLayout image;
+  return layout.data_type() == memory::data_type::f32 && read_image_layout(layout, image) &&
+         channel_lanes(image) > 0;
+}
+
+Layout grouped_channels(const Shape& shape) {
+  return {shape, memory::data_type::f32, memory::format_tag::nChw8c};
+}
+
 }  // namespace headroom::onednn

@@ -37,5 +37,12 @@ struct ImageLayout {
 };
 // False for layouts of any other form.
 bool read_image_layout(const Layout& layout, ImageLayout& image);
+// How many neighbouring channels of a pixel lie side by side, 16 or 8, where all of an image's can
+// be taken in such groups, pixel after pixel in even steps; 0 elsewhere.
+std::size_t channel_lanes(const ImageLayout& image);
+// Whether they can, and are f32.
+bool lies_in_channel_groups(const Layout& layout);
+// A layout in which they can, with channels padded to whole groups.
+Layout grouped_channels(const Shape& shape);
 
 }  // namespace headroom::onednn

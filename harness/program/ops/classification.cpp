@@ -50,6 +50,15 @@ const bool loss_backward = Registry<OpDefinition>::instance().add(
                 "that count; 0 in rows of label -1",
      .infer = infer_loss_backward});
 
+const bool loss_and_gradient = Registry<OpDefinition>::instance().add(
+    {.name = "softmax_cross_entropy_and_gradient",
+     .summary = "logits[N,K], labels s32[N] -> loss[1] and dlogits[N,K], as the two ops make them; "
+                "made by lowering, not for workloads",
+     .infer = [](const Op&, std::span<const Value> inputs) -> std::vector<Value> {
+       require_logits_and_labels(inputs, "logits");
+       return {made({1}, Role::result), made(inputs[0].shape, Role::activation_gradient)};
+     }});
+
 std::vector<Value> infer_sigmoid(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 1, "takes logits, not {} operands", inputs.size());
   require_operands(inputs, {{"logits", inputs[0].shape.size()}});

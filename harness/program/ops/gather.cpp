@@ -19,6 +19,13 @@ std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
   return {made(x, Role::activation_gradient)};
 }
 
+std::vector<Value> infer_backward_add(const Op& op, std::span<const Value> inputs) {
+  require_operands(inputs, {{"rows", 1, DType::s32}, {"dy", 2}, {"a", 2}});
+  std::vector<Value> dx = infer_backward(op, inputs.first(2));
+  require_shape(inputs[2], "a", dx[0].shape);
+  return dx;
+}
+
 std::vector<ValueId> differentiate_gather(GradientContext& context) {
   const Op& op = context.op;
   if (!context.wanted[0]) return {kNoValue, kNoValue};
@@ -41,6 +48,12 @@ const bool backward = Registry<OpDefinition>::instance().add(
      .summary =
          "rows s32[N], dy[N,H] -> dx[R,H], dense: sums of the dy of each row; input_shape[2]",
      .infer = infer_backward});
+
+const bool backward_add = Registry<OpDefinition>::instance().add(
+    {.name = "gather_rows_backward_add",
+     .summary = "rows s32[N], dy[N,H], a[R,H] -> gather_rows_backward(rows, dy) + a; "
+                "input_shape[2]; made by lowering, not for workloads",
+     .infer = infer_backward_add});
 
 }  // namespace
 }  // namespace headroom

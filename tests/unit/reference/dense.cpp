@@ -78,14 +78,21 @@ void softmax_cross_entropy(const Run& r) {
   }
 }
 
-void softmax_cross_entropy_backward(const Run& r) {
-  Tensor& gradient = r.out(0);
+void take_away_hits(const Run& r, const Tensor& probabilities, Tensor& gradient) {
   const auto classes = static_cast<std::size_t>(r.shape(0)[1]);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const double label = r.in(1)[i / classes];
     const bool hit = label == static_cast<double>(i % classes);
-    if (label >= 0) gradient[i] = (r.in(0)[i] - (hit ? 1 : 0)) / counted_rows(r.in(1));
+    if (label >= 0) gradient[i] = (probabilities[i] - (hit ? 1 : 0)) / counted_rows(r.in(1));
   }
+}
+
+void softmax_cross_entropy_backward(const Run& r) { take_away_hits(r, r.in(0), r.out(0)); }
+
+void softmax_cross_entropy_and_gradient(const Run& r) {
+  softmax_cross_entropy(r);
+  const Tensor probabilities = r.tensors[r.op.outputs[1]];
+  take_away_hits(r, probabilities, r.out(1));
 }
 
 void sigmoid_cross_entropy(const Run& r) {
@@ -128,6 +135,7 @@ Kinds dense_kinds() {
       {"sigmoid_cross_entropy", sigmoid_cross_entropy},
       {"sigmoid_cross_entropy_backward", sigmoid_cross_entropy_backward},
       {"softmax_cross_entropy", softmax_cross_entropy},
+      {"softmax_cross_entropy_and_gradient", softmax_cross_entropy_and_gradient},
       {"softmax_cross_entropy_backward", softmax_cross_entropy_backward},
   };
 }

@@ -99,8 +99,8 @@ void batch_norm(const Run& r) {
 
 void batch_norm_inference(const Run& r) { normalise(r, r.in(3), r.in(4), r.out(0)); }
 
-void batch_norm_backward(const Run& r) {
-  const Tensor &x = r.in(0), &dy = r.in(1), &mean = r.in(2), &variance = r.in(3), &scale = r.in(4);
+void normalisation_backward(const Run& r, const Tensor& dy) {
+  const Tensor &x = r.in(0), &mean = r.in(2), &variance = r.in(3), &scale = r.in(4);
   Tensor& dx = r.out(0);
   Tensor& dscale = r.out(1);
   Tensor& dshift = r.out(2);
@@ -118,6 +118,39 @@ void batch_norm_backward(const Run& r) {
     const double normalised = (x[i] - mean[c]) * inverse(c);
     dx[i] = scale[c] * inverse(c) * (dy[i] - dshift[c] / count - normalised * dscale[c] / count);
   }
+}
+
+void batch_norm_backward(const Run& r) { normalisation_backward(r, r.in(1)); }
+
+void batch_norm_relu(const Run& r) {
+  batch_norm(r);
+  for (double& y : r.tensors[r.op.outputs[0]]) y = std::max(y, 0.0);
+}
+
+void batch_norm_add_relu(const Run& r) {
+  batch_norm(r);
+  for (std::size_t i = 0; double& y : r.tensors[r.op.outputs[0]])
+    y = std::max(y + r.in(3)[i++], 0.0);
+}
+
+// Which numbers are above 0 hangs on rounding where they nearly are: this decides it in f32.
+void batch_norm_relu_backward(const Run& r) {
+  Tensor g = r.in(1);
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const std::size_t c = channel(r.shape(0), i);
+    const double inverse = 1 / std::sqrt(r.in(3)[c] + r.op.number("epsilon"));
+    const auto factor = static_cast<float>(r.in(4)[c] * inverse);
+    const float distance = static_cast<float>(r.in(0)[i]) - static_cast<float>(r.in(2)[c]);
+    const float scaled = distance * factor;
+    if (!(scaled > -static_cast<float>(r.in(5)[c]))) g[i] = 0;
+  }
+  normalisation_backward(r, g);
+}
+
+void batch_norm_add_relu_backward(const Run& r) {
+  Tensor& g = r.out(3);
+  for (std::size_t i = 0; i < g.size(); ++i) g[i] = r.in(5)[i] > 0 ? r.in(1)[i] : 0;
+  normalisation_backward(r, g);
 }
 
 void update_statistics(const Run& r) {
@@ -220,8 +253,12 @@ Kinds image_kinds() {
   return {
       {"add", add},
       {"batch_norm", batch_norm},
+      {"batch_norm_add_relu", batch_norm_add_relu},
+      {"batch_norm_add_relu_backward", batch_norm_add_relu_backward},
       {"batch_norm_backward", batch_norm_backward},
       {"batch_norm_inference", batch_norm_inference},
+      {"batch_norm_relu", batch_norm_relu},
+      {"batch_norm_relu_backward", batch_norm_relu_backward},
       {"convolution", convolution},
       {"convolution_backward_data", convolution_backward_data},
       {"convolution_backward_weights", convolution_backward_weights},

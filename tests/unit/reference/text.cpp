@@ -22,6 +22,12 @@ void gather_rows_backward(const Run& r) {
     dx[static_cast<std::size_t>(r.in(0)[i / width]) * width + i % width] += r.in(1)[i];
 }
 
+void gather_rows_backward_add(const Run& r) {
+  gather_rows_backward(r);
+  Tensor& sum = r.tensors[r.op.outputs[0]];
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += r.in(2)[i];
+}
+
 void layer_norm(const Run& r) {
   Tensor &y = r.out(0), &mean = r.out(1), &inverse = r.out(2);
   const auto width = static_cast<std::size_t>(r.shape(0)[1]);
@@ -240,6 +246,7 @@ Kinds text_kinds() {
       {"dropout_backward", dropout_backward},
       {"gather_rows", gather_rows},
       {"gather_rows_backward", gather_rows_backward},
+      {"gather_rows_backward_add", gather_rows_backward_add},
       {"gelu", gelu},
       {"gelu_backward", gelu_backward},
       {"hold", hold},

@@ -60,6 +60,11 @@ HEADROOM_VECTORISED double row_loss(const float* logits, float* probabilities, s
   return std::log(double{sum}) - (own - largest);
 }
 
+float share_of(std::size_t counted) {
+  return 1.0F / static_cast<float>(std::max<std::size_t>(1, counted));
+}
+
+// The gradient may lie where the probabilities do.
 HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradient,
                                       std::int32_t label, float share, std::size_t classes) {
 #pragma omp simd
@@ -72,17 +77,21 @@ HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradien
 // The sum runs over fixed groups of rows, so that it is the same for any number of threads.
 Kernel make_cross_entropy(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
-  return [rows](const OpBuffers& buffers) {
+  const bool goes_on = op.kind == "softmax_cross_entropy_and_gradient";
+  return [rows, goes_on](const OpBuffers& buffers) {
     const float* logits = floats(buffers.inputs[0]);
     const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
-    float* probabilities = floats(buffers.outputs[1]);
+    float* result = floats(buffers.outputs[1]);
     const std::size_t counted = counted_labels(labels, rows);
     const auto row_loss_or_zeros = [&](std::size_t n) {
-      float* row = probabilities + n * rows.classes;
-      if (labels[n] != kIgnored)
-        return row_loss(logits + n * rows.classes, row, labels[n], rows.classes);
-      std::fill_n(row, rows.classes, 0.0F);
-      return 0.0;
+      float* row = result + n * rows.classes;
+      if (labels[n] == kIgnored) {
+        std::fill_n(row, rows.classes, 0.0F);
+        return 0.0;
+      }
+      const double loss = row_loss(logits + n * rows.classes, row, labels[n], rows.classes);
+      if (goes_on) row_gradient(row, row, labels[n], share_of(counted), rows.classes);
+      return loss;
     };
     std::array<double, 256> sums{};
     const std::size_t group = (rows.count + sums.size() - 1) / sums.size();
@@ -104,7 +113,7 @@ Kernel make_cross_entropy_backward(const Op& op, const Program& program) {
   return [rows](const OpBuffers& buffers) {
     const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
     const std::size_t counted = counted_labels(labels, rows);
-    const float share = 1.0F / static_cast<float>(std::max<std::size_t>(1, counted));
+    const float share = share_of(counted);
     in_parallel(rows.count, row_grain(rows.classes), [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n) {
         float* gradient = floats(buffers.outputs[0]) + n * rows.classes;

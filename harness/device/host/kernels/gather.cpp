@@ -58,12 +58,19 @@ Kernel make_gather_rows(const Op& op, const Program& program) {
 // number of threads.
 Kernel make_gather_rows_backward(const Op& op, const Program& program) {
   const Table table = table_of(program.value(op.outputs[0]), program.value(op.inputs[0]));
-  return [table, name = op.name](const OpBuffers& buffers) {
+  const bool adds = op.kind == "gather_rows_backward_add";
+  return [table, adds, name = op.name](const OpBuffers& buffers) {
     const std::int32_t* rows = whole_numbers(buffers.inputs[0]);
+    const float* other = adds ? floats(buffers.inputs[2]) : nullptr;
     float* dx = floats(buffers.outputs[0]);
     check_rows(rows, table, name);
-    in_parallel(table.rows * table.columns,
-                [&](std::size_t begin, std::size_t end) { std::fill(dx + begin, dx + end, 0.0F); });
+    if (other != dx)
+      in_parallel(table.rows * table.columns, [&](std::size_t begin, std::size_t end) {
+        if (adds)
+          std::copy(other + begin, other + end, dx + begin);
+        else
+          std::fill(dx + begin, dx + end, 0.0F);
+      });
     constexpr std::size_t kColumns = 64;
     in_parallel(table.columns, kColumns, [&](std::size_t begin, std::size_t end) {
       add_columns(dx, floats(buffers.inputs[1]), rows, table, begin, end);

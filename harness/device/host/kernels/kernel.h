@@ -15,6 +15,11 @@ using Kernel = std::function<void(const OpBuffers&)>;
 // Primitives of oneDNN: whatever onednn::describe() knows.
 Kernel make_library(const Op& op, const Program& program);
 
+// Loops of our own over channels that lie side by side, which take fewer passes over memory; the
+// library's elsewhere.
+Kernel make_batch_norm(const Op& op, const Program& program);
+Kernel make_batch_norm_backward(const Op& op, const Program& program);
+
 // Loops of our own: bound by memory bandwidth, or too small to matter.
 Kernel make_add(const Op& op, const Program& program);
 Kernel make_relu(const Op& op, const Program& program);
