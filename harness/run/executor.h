@@ -36,12 +36,22 @@ class Executor {
            Injection* injection = nullptr, std::uint32_t first_op = 0,
            Allocator* host_side = nullptr);
 
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
   // One execution. `feed` is called once the inputs have memory; `read` while results still have.
-  // On OutOfMemory every transient block is given back before it propagates.
+  // On OutOfMemory every transient block is given back before it propagates. `fed` is called in
+  // between: before the first op, when the inputs are there.
   using Transfer = std::function<void(ValueId, std::byte* data)>;
-  void run(const Transfer& feed, const Transfer& read);
+  void run(const Transfer& feed, const Transfer& read, const std::function<void()>& fed = nullptr);
+  // Gives the inputs of the next execution, which will not feed them, their memory now. They hold
+  // it until then or until the Executor is gone.
+  void feed_ahead(const Transfer& feed);
 
  private:
+  void take_inputs(const Transfer& feed);
+  void release_ahead();
   void allocate(ValueId id);
   void hand_over(ValueId from, ValueId to);
   void release(ValueId id);
@@ -57,6 +67,7 @@ class Executor {
   std::vector<std::vector<ValueId>> frees_;       // after each op
   std::vector<std::optional<InPlace>> in_place_;  // of each op
   std::vector<Block> blocks_;                     // by value id
+  std::vector<Block> ahead_;                      // inputs of the next execution; none: not fed
   std::vector<bool> held_;                        // transient values that have a block now
   std::vector<bool> on_host_;                     // by value id: offloaded
   AllocationHint hint_;                           // of the op that runs

@@ -2,21 +2,11 @@
 // leave is handed out again at once, to work on that stream. Back: on a stream of their own, while
 // the kernels go on; the first op that reads what comes back waits for it (awaited.h).
 #include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/kernel.h"
 
 namespace headroom::cuda {
 namespace {
-
-using Event = Owned<CUevent_st, cudaEventDestroy>;
-
-Event make_event() {
-  return make_owned<cudaEventDestroy>(cudaEventCreateWithFlags, "to create an event",
-                                      unsigned{cudaEventDisableTiming});
-}
-
-void wait(cudaStream_t stream, cudaEvent_t event) {
-  require_success(cudaStreamWaitEvent(stream, event, cudaEventWaitDefault), "a stream to wait");
-}
 
 class CopyOut final : public Kernel {
  public:
@@ -27,8 +17,7 @@ class CopyOut final : public Kernel {
   // What is written to may have been read by a copy back that is under way: buffers of the host are
   // used again. That stream works in order, so its last copy stands for all.
   void run(const OpBuffers& buffers) override {
-    require_success(cudaEventRecord(copied_back_.get(), context_.copies()), "an event");
-    wait(context_.stream(), copied_back_.get());
+    wait_for_all(context_.stream(), context_.copies(), copied_back_);
     require_success(cudaMemcpyAsync(buffers.outputs[0], buffers.inputs[0], bytes_,
                                     cudaMemcpyDeviceToHost, context_.stream()),
                     "to copy to the host");
@@ -50,8 +39,7 @@ class CopyIn final : public Kernel {
   // After all that the kernels' stream was given before: the copy out, and what used the memory
   // that is written to.
   void run(const OpBuffers& buffers) override {
-    require_success(cudaEventRecord(ready_.get(), context_.stream()), "an event");
-    wait(context_.copies(), ready_.get());
+    wait_for_all(context_.copies(), context_.stream(), ready_);
     require_success(cudaMemcpyAsync(buffers.outputs[0], buffers.inputs[0], bytes_,
                                     cudaMemcpyHostToDevice, context_.copies()),
                     "to copy from the host");
