@@ -41,11 +41,13 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceMemory& memory() = 0;
-  // Where offloaded values wait: memory of the machine that the device is in, not counted against
-  // its capacity. Throws NotSupported on devices that cannot copy there yet.
-  virtual DeviceMemory& host_memory() {
+  // Where offloaded values and staged batches wait: memory of the machine that the device is in,
+  // which it reads and writes by itself; not counted against its capacity. Each keeps books of its
+  // own and serves one thread. Throws NotSupported on devices that cannot copy there yet.
+  virtual std::unique_ptr<DeviceMemory> make_host_memory() {
     throw NotSupported(
-        "this device does not copy to memory of the host yet: offload on host or meta");
+        "this device does not copy to memory of the host yet: offload on host or meta, and stage "
+        "batches there");
   }
   virtual std::unique_ptr<CompiledProgram> compile(const Program& lowered) = 0;
   // Whether values have contents: false on meta.
@@ -53,6 +55,12 @@ class Device {
   // Plain row-major `host` ↔ the value's own layout. No-ops on meta.
   virtual void write(const Value& value, std::byte* device, std::span<const std::byte> host) = 0;
   virtual void read(const Value& value, const std::byte* device, std::span<std::byte> host) = 0;
+  // As write, out of such memory, and beside what is being computed where the device can: neither
+  // side may be touched before finish_staging() returns.
+  virtual void stage(const Value& value, std::byte* device, std::span<const std::byte> host) {
+    write(value, device, host);
+  }
+  virtual void finish_staging() {}
   virtual void synchronize() = 0;
   // Absent where there is no driver to ask.
   virtual std::optional<DeviceUsage> usage() const { return std::nullopt; }

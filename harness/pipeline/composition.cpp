@@ -60,10 +60,14 @@ void add_map(const Spec& spec, std::vector<Spec>& stages) {
 }
 
 void check_outermost(const Spec& spec, const std::vector<Spec>& stages) {
-  for (std::size_t i = 1; i < stages.size(); ++i)
+  for (std::size_t i = 1; i < stages.size(); ++i) {
     if (kind_of(stages[i]).rebuilds)
       refuse(spec, fmt::format("'{}' builds again what stands behind it, and must come first",
                                stages[i].name()));
+    if (kind_of(stages[i]).staged_batches)
+      refuse(spec, fmt::format("from '{}' batches are copied to the device, so it must come first",
+                               stages[i].name()));
+  }
 }
 
 void check_places(const Spec& spec, const std::vector<Spec>& stages) {
@@ -122,16 +126,18 @@ void check_pipeline(const Spec& spec) { pipeline_stages(spec); }
 
 void check_pipeline(const Spec& spec, const Workload& workload) {
   const std::vector<Spec> stages = pipeline_stages(spec);
-  for (const Spec& stage : stages)
-    if (kind_of(stage).unavailable)
-      throw NotSupported(
-          fmt::format("pipeline {}: {}", spec.to_string(), kind_of(stage).unavailable()));
   const std::string why = workload.why_no_records();
   if (kind_of(stages.back()).record_source && !why.empty())
     throw NotSupported(
         fmt::format("pipeline {}: {}; take direct, and in front of it what works on batches, as in "
                     "prefetch(2)|direct",
                     spec.to_string(), why));
+}
+
+std::size_t staged_batches(const Spec& spec) {
+  const Spec outermost = pipeline_stages(spec).front();
+  const auto& staged = kind_of(outermost).staged_batches;
+  return staged ? staged(outermost) : 0;
 }
 
 std::vector<StageReport> estimate_pipeline(const Spec& spec, Bytes batch) {

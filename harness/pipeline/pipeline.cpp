@@ -25,9 +25,15 @@ Made Pipeline::keep(Made stage) {
   return stage;
 }
 
-Pipeline::Pipeline(const Spec& spec, const Workload& workload, BatchSizes sizes, std::uint64_t seed)
-    : workload_(workload), sizes_(std::move(sizes)), specs_(pipeline_stages(spec)) {
+Pipeline::Pipeline(const Spec& spec, const Workload& workload, BatchSizes sizes, std::uint64_t seed,
+                   Device* device)
+    : workload_(workload),
+      sizes_(std::move(sizes)),
+      staged_(staged_batches(spec)),
+      specs_(pipeline_stages(spec)) {
   check_pipeline(spec, workload);
+  if (device != nullptr)
+    context_.make_host_memory = [device] { return device->make_host_memory(); };
   std::reverse(specs_.begin(), specs_.end());
   const auto& kinds = Registry<StageKind>::instance();
   context_.seed = seed;
@@ -89,6 +95,10 @@ std::unique_ptr<BatchStage> Pipeline::rebuild(std::unique_ptr<BatchStage> old) {
 }
 
 Pipeline::~Pipeline() { context_.stop.request_stop(); }
+
+LentBatch Pipeline::lend_training_batch() {
+  return staged_ > 0 ? outermost_->lend() : BatchSource::lend_training_batch();
+}
 
 bool Pipeline::next_held_out_batch(BatchBuffers inputs) {
   return data_ != nullptr ? data_->next_held_out_batch(inputs)

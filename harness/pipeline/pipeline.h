@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/base/spec.h"
+#include "harness/device/device.h"
 #include "harness/pipeline/stage.h"
 #include "harness/run/workload.h"
 
@@ -33,6 +34,8 @@ struct StageContext {
   std::uint64_t seed = 0;
   // Of the whole pipeline. Stages with threads request the stop before they join them.
   std::stop_source stop;
+  // Memory that the device copies from by itself; null where the pipeline feeds no device.
+  std::function<std::unique_ptr<DeviceMemory>()> make_host_memory;
   // Takes down all that stands behind the outermost stage and builds it again: for that stage.
   std::function<std::unique_ptr<BatchStage>(std::unique_ptr<BatchStage>)> rebuild;
 };
@@ -55,6 +58,9 @@ struct StageKind {
   bool saves_loading = false;
   bool needs_file_order = false;
   bool rebuilds = false;  // what stands behind it, for which it must be the outermost
+  // Lends its batches, at most so many at a time, to be copied to the device while it computes;
+  // must be the outermost.
+  std::function<std::size_t(const Spec&)> staged_batches = nullptr;
   std::function<Records(const Spec&, const StageContext&)> record_source = nullptr;
   std::function<Batches(const Spec&, std::unique_ptr<BatchSource>)> batch_source = nullptr;
   std::function<Records(const Spec&, Records, const StageContext&)> over_records = nullptr;
@@ -62,8 +68,6 @@ struct StageKind {
   std::function<Batches(const Spec&, Batches, const StageContext&)> over_batches = nullptr;
   // Bytes kept when full, where the spec and the bytes of a batch tell.
   std::function<std::optional<Bytes>(const Spec&, Bytes batch)> full_bytes = nullptr;
-  // Why no device of this build can have it; null: it can.
-  std::function<std::string()> unavailable = nullptr;
 };
 
 // The stages of a spec, outermost first, with those that go without saying: a source, `batch` and
@@ -72,18 +76,22 @@ std::vector<Spec> pipeline_stages(const Spec& spec);
 void check_pipeline(const Spec& spec);
 // Throws NotSupported with the reason where this workload cannot feed this pipeline.
 void check_pipeline(const Spec& spec, const Workload& workload);
+// How many batches it lends at a time; 0 where it lends none.
+std::size_t staged_batches(const Spec& spec);
 
 // What the Trainer pulls from. Stopping it, also with threads at work, takes no longer than they
 // need for the one record or, where a workload hands over whole batches, the one batch in work.
 class Pipeline final : public BatchSource {
  public:
-  // The workload must outlive it.
-  Pipeline(const Spec& spec, const Workload& workload, BatchSizes sizes, std::uint64_t seed);
+  // The workload and the device that is fed must outlive it. Without a device nothing is staged.
+  Pipeline(const Spec& spec, const Workload& workload, BatchSizes sizes, std::uint64_t seed,
+           Device* device = nullptr);
   ~Pipeline() override;
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
   void next_training_batch(BatchBuffers inputs) override { outermost_->next(inputs); }
+  LentBatch lend_training_batch() override;
   bool next_held_out_batch(BatchBuffers inputs) override;
   void restart_held_out() override;
   std::string why_not_engaged() const override;
@@ -107,6 +115,7 @@ class Pipeline final : public BatchSource {
 
   const Workload& workload_;
   BatchSizes sizes_;
+  std::size_t staged_ = 0;                 // batches
   std::vector<Spec> specs_;                // innermost first, but for one that rebuilds
   std::uint64_t first_batch_ = 0;          // of what stands now
   std::unique_ptr<RecordSource> records_;  // outlives the stages

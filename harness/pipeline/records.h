@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace headroom {
 
 // As BatchSource (harness/run/workload.h) fills them.
 using BatchBuffers = std::span<const std::span<std::byte>>;
+
+// A batch in memory of its source, which takes it back with the last pointer to it.
+using LentBatch = std::shared_ptr<const std::vector<std::span<std::byte>>>;
 
 enum class EpochEnd : std::uint8_t {
   seamless,  // the next epoch goes on in the same batch

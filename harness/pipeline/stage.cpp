@@ -57,6 +57,17 @@ void BatchStage::next(BatchBuffers inputs) {
   count_element();
 }
 
+LentBatch BatchStage::lend() {
+  LentBatch batch;
+  timed([&] { batch = do_lend(); });
+  count_element();
+  return batch;
+}
+
+LentBatch BatchStage::do_lend() {
+  throw Error(fmt::format("pipeline stage {} lends no batches", name()));
+}
+
 void at_element(const std::string& stage, const Element& element,
                 const std::function<void()>& work) try {
   work();

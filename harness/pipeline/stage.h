@@ -76,9 +76,12 @@ class BatchStage : public Stage {
  public:
   using Stage::Stage;
   void next(BatchBuffers inputs);
+  // As BatchSource::lend_training_batch().
+  LentBatch lend();
 
  private:
   virtual void do_next(BatchBuffers inputs) = 0;
+  virtual LentBatch do_lend();
 };
 
 // Runs `work` on an element; what it throws names the stage and the element's place.

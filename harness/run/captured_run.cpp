@@ -71,11 +71,17 @@ CapturedRun::CapturedRun(const Program& lowered, CompiledProgram* compute,
   captured_ = captured(*compute, buffers_);
 }
 
-void CapturedRun::run(const Transfer& feed, const Transfer& read) {
+void CapturedRun::run(const Transfer& feed, const Transfer& read,
+                      const std::function<void()>& fed) {
   for (const ValueId id : program_.inputs) feed(id, data_[id]);
+  if (fed) fed();
   if (captured_ != nullptr) captured_->run();
   for (const ValueId id : program_.results) read(id, data_[id]);
   ++runs_;
+}
+
+void CapturedRun::feed_ahead(const Transfer&) {
+  throw Error("'" + program_.name + "' is captured: its inputs have one place");
 }
 
 std::string CapturedRun::why_not_engaged() const {

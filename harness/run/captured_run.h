@@ -20,7 +20,9 @@ class CapturedRun final : public ProgramRun {
   CapturedRun(const Program& lowered, CompiledProgram* compute, const CapturePools::Place& place,
               const PersistentBlocks& persistent);
 
-  void run(const Transfer& feed, const Transfer& read) override;
+  void run(const Transfer& feed, const Transfer& read,
+           const std::function<void()>& fed = nullptr) override;
+  void feed_ahead(const Transfer& feed) override;
   std::string why_not_engaged() const override;
 
  private:

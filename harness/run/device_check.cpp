@@ -9,6 +9,7 @@
 #include <random>
 #include <source_location>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "harness/base/error.h"
@@ -69,6 +70,21 @@ void keep_bytes(Device& device) {
   compare_bytes(device, first.data, bytes);
   device.memory().free(second);
   device.memory().free(first);
+}
+
+// Out of memory of the host that the device copies from by itself.
+void stage_bytes(Device& device) {
+  const std::vector<std::byte> bytes = random_bytes(kOdd);
+  const auto host = device.make_host_memory();
+  const Segment from = host->allocate(bytes.size());
+  const Segment to = device.memory().allocate(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), from.data);
+  device.write(plain(bytes.size()), to.data, std::vector<std::byte>(bytes.size()));
+  device.stage(plain(bytes.size()), to.data, {from.data, bytes.size()});
+  device.finish_staging();
+  compare_bytes(device, to.data, bytes);
+  device.memory().free(to);
+  host->free(from);
 }
 
 void move_pages(Device& device) {
@@ -136,12 +152,13 @@ void multiply(Device& device, const std::string& rules) {
 
 // The first loss is the forward pass on the same weights and batch; the second follows an update,
 // whose gradients round differently.
-void train(const Spec& device, const char* workload, const char* optimizer) {
+void train(const Spec& device, const char* workload, const char* optimizer, const char* pipeline) {
   constexpr double kTolerance[] = {1e-3, 1e-2};
   Cell cell;
   cell.workload = Spec::parse(workload);
   cell.allocator = Spec("bfc", {{"growth", "on"}});
   cell.optimizer = Spec::parse(optimizer);
+  cell.pipeline = Spec::parse_composition(pipeline);
   cell.warmup_steps = 1;
   cell.measured_steps = 1;
   cell.device = Spec("host", {{"capacity", "512MiB"}});
@@ -212,16 +229,21 @@ std::vector<DeviceFinding> check_device(const Spec& spec) {
   attempt("starts", [&] { device = kind.create(spec); });
   if (device == nullptr) return findings;
   attempt(fmt::format("keeps {} bytes", kOdd), [&] { keep_bytes(*device); });
+  attempt("copies what is staged on the host", [&] { stage_bytes(*device); });
   attempt("moves mapped pages with what is in them", [&] { move_pages(*device); });
   attempt("multiplies as double precision does", [&] { multiply(*device, kind.default_rules); });
   device.reset();  // the training runs below take memory of their own
-  for (const auto& trained :
-       {std::pair("resnet(batch=4,depth=18,residual_scale=0.2,width=8)",
-                  "sgd(learning_rate=0.001)"),
-        std::pair("bert(batch=2,sequence=16,size=tiny,vocabulary=500)", "adam"),
-        std::pair("gan(batch=4,latent=8,width=4)", "adam(beta1=0.5,learning_rate=0.0002)")})
-    attempt(fmt::format("trains {} as host does", Spec::parse(trained.first).name()),
-            [&, trained] { train(spec, trained.first, trained.second); });
+  const char* const adam = "adam(beta1=0.5,learning_rate=0.0002)";
+  for (const auto& [workload, optimizer, pipeline] :
+       {std::tuple("resnet(batch=4,depth=18,residual_scale=0.2,width=8)",
+                   "sgd(learning_rate=0.001)", "direct"),
+        std::tuple("bert(batch=2,sequence=16,size=tiny,vocabulary=500)", "adam", "direct"),
+        std::tuple("gan(batch=4,latent=8,width=4)", adam, "direct"),
+        std::tuple("gan(batch=4,latent=8,width=4)", adam, "staging(2)")})
+    attempt(fmt::format("trains {} behind {} as host does", Spec::parse(workload).name(), pipeline),
+            [&, workload = workload, optimizer = optimizer, pipeline = pipeline] {
+              train(spec, workload, optimizer, pipeline);
+            });
   for (const auto& captured :
        {std::pair("resnet(batch=4,depth=18,residual_scale=0.2,width=8)", "none"),
         std::pair("bert(batch=2,layers=4,sequence=16,size=tiny,vocabulary=500)", "offload")})

@@ -43,15 +43,13 @@ Executor::Executor(const Program& lowered, CompiledProgram* compute, Allocator& 
   }
 }
 
-void Executor::run(const Transfer& feed, const Transfer& read) {
+Executor::~Executor() { release_ahead(); }
+
+void Executor::run(const Transfer& feed, const Transfer& read, const std::function<void()>& fed) {
   try {
     recorder_.enter_op(kNoOp, Phase::load, recorder_.elapsed_ns());
-    hint_ = {.phase = Phase::load};
-    for (const ValueId id : program_.inputs) {
-      hint_.name = program_.value(id).name;
-      allocate(id);
-      feed(id, blocks_[id].data);
-    }
+    take_inputs(feed);
+    if (fed) fed();
     for (std::size_t index = 0; index < program_.ops.size(); ++index) run_op(index);
     recorder_.enter_op(kNoOp, Phase::load, recorder_.elapsed_ns());
     for (const ValueId id : program_.results) read(id, blocks_[id].data);
@@ -60,6 +58,42 @@ void Executor::run(const Transfer& feed, const Transfer& read) {
     release_all();
     throw;
   }
+}
+
+void Executor::take_inputs(const Transfer& feed) {
+  hint_ = {.phase = Phase::load};
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+    const ValueId id = program_.inputs[i];
+    if (!ahead_.empty()) {
+      blocks_[id] = ahead_[i];
+      held_[id] = true;
+      continue;
+    }
+    hint_.name = program_.value(id).name;
+    allocate(id);
+    feed(id, blocks_[id].data);
+  }
+  ahead_.clear();
+}
+
+void Executor::feed_ahead(const Transfer& feed) {
+  recorder_.enter_op(kNoOp, Phase::load, recorder_.elapsed_ns());
+  try {
+    for (const ValueId id : program_.inputs) {
+      const Value& value = program_.value(id);
+      ahead_.push_back(allocator_.allocate(
+          value.bytes, {.role = value.role, .phase = Phase::load, .name = value.name}));
+    }
+  } catch (...) {
+    release_ahead();
+    throw;
+  }
+  for (std::size_t i = 0; i < ahead_.size(); ++i) feed(program_.inputs[i], ahead_[i].data);
+}
+
+void Executor::release_ahead() {
+  for (const Block& block : ahead_) allocator_.deallocate(block);
+  ahead_.clear();
 }
 
 void Executor::run_op(std::size_t index) {

@@ -36,10 +36,18 @@ class Executor final : public ProgramRun {
            Injection* injection = nullptr, std::uint32_t first_op = 0,
            Allocator* host_side = nullptr);
 
+  ~Executor() override;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
   // On OutOfMemory every transient block is given back before it propagates.
-  void run(const Transfer& feed, const Transfer& read) override;
+  void run(const Transfer& feed, const Transfer& read,
+           const std::function<void()>& fed = nullptr) override;
+  void feed_ahead(const Transfer& feed) override;
 
  private:
+  void take_inputs(const Transfer& feed);
+  void release_ahead();
   void allocate(ValueId id);
   void hand_over(ValueId from, ValueId to);
   void release(ValueId id);
@@ -55,6 +63,7 @@ class Executor final : public ProgramRun {
   std::vector<std::vector<ValueId>> frees_;       // after each op
   std::vector<std::optional<InPlace>> in_place_;  // of each op
   std::vector<Block> blocks_;                     // by value id
+  std::vector<Block> ahead_;                      // inputs of the next execution; none: not fed
   std::vector<bool> held_;                        // transient values that have a block now
   std::vector<bool> on_host_;                     // by value id: offloaded
   AllocationHint hint_;                           // of the op that runs

@@ -191,7 +191,8 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     auto pipeline = device->computes()
                         ? std::make_unique<Pipeline>(
                               cell.pipeline, *workload,
-                              [&plan](std::uint64_t n) { return plan.input_bytes(n); }, sample.seed)
+                              [&plan](std::uint64_t n) { return plan.input_bytes(n); }, sample.seed,
+                              device.get())
                         : nullptr;
     const auto injection = make_injection(cell.inject, recorded);
     const Pipeline* batches = pipeline.get();

@@ -63,15 +63,19 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
       data_(std::move(data)),
       injection_(injection) {
   for (const Program* program : plan.programs())
-    if (host_side_ == nullptr && std::any_of(program->ops.begin(), program->ops.end(), is_transfer))
-      host_side_ = std::make_unique<HostStore>(device.host_memory());
+    if (host_side_ == nullptr &&
+        std::any_of(program->ops.begin(), program->ops.end(), is_transfer)) {
+      host_memory_ = device.make_host_memory();
+      host_side_ = std::make_unique<HostStore>(*host_memory_);
+    }
   for (const Program* program : plan.programs())
     runnables_.push_back({program, device.computes() ? device.compile(*program) : nullptr, nullptr,
                           host_side_ ? count_offloaded(*program).moved : 0});
   batches_.resize(static_cast<std::size_t>(plan.micro_batches), HostBatch(plan.inputs().size()));
+  lent_.resize(batches_.size());
   for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
     inputs_.push_back(plan.inputs(shape));
-    if (data_)
+    if (data_ && !plan.staged)
       for (HostBatch& batch : batches_) slots_of(inputs_.back(), batch);  // takes the memory now
   }
   if (plan.evaluate)
@@ -95,7 +99,12 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   }
 }
 
+// An error of the device here is one of an earlier kernel, and has been reported.
 Trainer::~Trainer() {
+  try {
+    device_.finish_staging();
+  } catch (const Error&) {
+  }
   for (const auto& [name, block] : persistent_) allocator_.deallocate(block);
 }
 
@@ -132,33 +141,88 @@ void Trainer::load_batches(std::span<const Value* const> inputs) {
 }
 
 float Trainer::run(Runnable& runnable, const HostBatch& batch, std::size_t first_input) {
+  return execute(runnable, [&](ValueId id, std::byte* data) {
+    if (data_) device_.write(runnable.program->value(id), data, batch[first_input++]);
+  });
+}
+
+float Trainer::execute(Runnable& runnable, const ProgramRun::Transfer& feed,
+                       const std::function<void()>& fed) {
   const Program& program = *runnable.program;
   float result = 0;
   offloaded_ += runnable.offloads;
   runnable.runs->run(
-      [&](ValueId id, std::byte* data) {
-        if (data_) device_.write(program.value(id), data, batch[first_input++]);
-      },
+      feed,
       [&](ValueId id, std::byte* data) {
         if (!device_.computes() || id != program.results.front()) return;
         device_.read(program.value(id), data, std::as_writable_bytes(std::span(&result, 1)));
-      });
+      },
+      fed);
   return result;
+}
+
+const TrainingPlan::Run& Trainer::run_at(Place place) const {
+  return plan_.shapes[plan_.shape_of(place.step)].runs[place.run];
+}
+
+Trainer::Runnable& Trainer::runnable_at(Place place) {
+  return runnables_[first_runnable_[plan_.shape_of(place.step)] + run_at(place).program];
+}
+
+Trainer::Place Trainer::after(Place place) const {
+  const auto& runs = plan_.shapes[plan_.shape_of(place.step)].runs;
+  if (place.run + 1 < runs.size()) return {place.step, place.run + 1};
+  return {place.step + 1, 0};
+}
+
+bool Trainer::is_last_reader(Place place) const {
+  const auto& runs = plan_.shapes[plan_.shape_of(place.step)].runs;
+  return std::none_of(
+      runs.begin() + static_cast<std::ptrdiff_t>(place.run) + 1, runs.end(),
+      [&](const TrainingPlan::Run& run) { return run.micro_batch == run_at(place).micro_batch; });
+}
+
+void Trainer::stage(Place place) {
+  const TrainingPlan::Run& run = run_at(place);
+  LentBatch& batch = lent_[run.micro_batch];
+  if (data_ && batch == nullptr) {
+    const auto start = Clock::now();
+    batch = data_->lend_training_batch();
+    stall_ns_ += elapsed_ns(start);
+  }
+  Runnable& runnable = runnable_at(place);
+  std::size_t input = run.first_input;
+  runnable.runs->feed_ahead([&](ValueId id, std::byte* data) {
+    if (data_) device_.stage(runnable.program->value(id), data, (*batch)[input++]);
+  });
+}
+
+float Trainer::run_staged(Place place) {
+  device_.finish_staging();
+  if (is_last_reader(place)) lent_[run_at(place).micro_batch] = nullptr;
+  return execute(runnable_at(place), nullptr, [&] { stage(after(place)); });
 }
 
 StepResult Trainer::step() {
   StepResult result;
   const auto start = Clock::now();
   const std::size_t shape = plan_.shape_of(++steps_);
-  if (data_) {
+  stall_ns_ = 0;
+  if (plan_.staged) {
+    if (steps_ == 1) stage({steps_, 0});
+  } else if (data_) {
     load_batches(inputs_[shape]);
-    result.stall_ns = elapsed_ns(start);
+    stall_ns_ = elapsed_ns(start);
   }
-  for (const TrainingPlan::Run& part : plan_.shapes[shape].runs) {
-    Runnable& runnable = runnables_[first_runnable_[shape] + part.program];
-    const float loss = run(runnable, batches_[part.micro_batch], part.first_input);
+  for (std::size_t i = 0; i < plan_.shapes[shape].runs.size(); ++i) {
+    const Place place{steps_, i};
+    const TrainingPlan::Run& part = run_at(place);
+    const float loss = plan_.staged
+                           ? run_staged(place)
+                           : run(runnable_at(place), batches_[part.micro_batch], part.first_input);
     if (part.first_input == 0) result.loss += static_cast<double>(loss) / plan_.micro_batches;
   }
+  result.stall_ns = stall_ns_;
   device_.synchronize();
   if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
   allocator_.synchronized();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -56,6 +57,11 @@ class Trainer {
   std::string why_not_engaged() const;
 
  private:
+  // Of the runs of all steps.
+  struct Place {
+    int step;  // 1, 2, …
+    std::size_t run;
+  };
   struct Runnable {
     const Program* program;
     std::unique_ptr<CompiledProgram> compute;
@@ -70,6 +76,16 @@ class Trainer {
   void load_batches(std::span<const Value* const> inputs);
   // Returns the Program's first result; 0 on meta. Its inputs are `batch` from `first_input` on.
   float run(Runnable& runnable, const HostBatch& batch, std::size_t first_input);
+  float execute(Runnable& runnable, const ProgramRun::Transfer& feed,
+                const std::function<void()>& fed = nullptr);
+  // As run, of what has been staged; what comes after it is staged meanwhile.
+  float run_staged(Place place);
+  // Asks for the batch where it is the first to read it.
+  void stage(Place place);
+  const TrainingPlan::Run& run_at(Place place) const;
+  Runnable& runnable_at(Place place);
+  Place after(Place place) const;
+  bool is_last_reader(Place place) const;  // of its micro-batch
   void evaluate_between_steps();
   void initialise(const Program& program, std::uint64_t seed);
   std::unique_ptr<ProgramRun> make_run(const Runnable& runnable, std::uint32_t first_op);
@@ -81,6 +97,7 @@ class Trainer {
   std::unique_ptr<BatchSource> data_;
   Injection* injection_;
   PersistentBlocks persistent_;
+  std::unique_ptr<DeviceMemory> host_memory_;
   std::unique_ptr<HostStore> host_side_;
   std::unique_ptr<CapturePools> pools_;
   Bytes offloaded_ = 0;
@@ -88,6 +105,8 @@ class Trainer {
   std::vector<std::vector<const Value*>> inputs_;  // of each shape
   std::vector<const Value*> evaluation_inputs_;
   std::vector<HostBatch> batches_;           // one per micro-batch
+  std::vector<LentBatch> lent_;              // likewise, where batches are staged
+  std::uint64_t stall_ns_ = 0;               // of the step under way
   std::vector<std::size_t> first_runnable_;  // of each shape
   std::vector<Runnable> runnables_;          // as TrainingPlan::programs()
 };

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
 #include "harness/base/error.h"
+#include "harness/pipeline/pipeline.h"
 #include "harness/program/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/run/accumulation.h"
@@ -116,6 +118,32 @@ void refuse_passes(const Cell& cell) {
                                      cell.workload.name(), axis, axis_value(cell, axis)));
 }
 
+// How many micro-batches of a step are in use at a time, each from its first reader to its last.
+std::size_t batches_at_a_time(const TrainingPlan::Step& step) {
+  std::map<std::size_t, std::size_t> last_run;  // by micro-batch
+  for (std::size_t run = 0; run < step.runs.size(); ++run)
+    last_run[step.runs[run].micro_batch] = run;
+  std::set<std::size_t> in_use;
+  std::size_t most = 0;
+  for (std::size_t run = 0; run < step.runs.size(); ++run) {
+    in_use.insert(step.runs[run].micro_batch);
+    most = std::max(most, in_use.size());
+    if (last_run[step.runs[run].micro_batch] == run) in_use.erase(step.runs[run].micro_batch);
+  }
+  return most;
+}
+
+bool is_staged(const TrainingPlan& plan, const Spec& pipeline) {
+  const std::size_t lent = staged_batches(pipeline);
+  if (lent == 0) return false;
+  if (const std::size_t needed = batches_at_a_time(plan.usual()); lent < needed)
+    throw NotSupported(fmt::format(
+        "pipeline {}: networks take turns over the micro-batches of a step, {} of which wait at a "
+        "time; let at least as many be staged",
+        pipeline.to_string(), needed));
+  return true;
+}
+
 }  // namespace
 
 TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::string_view rules) {
@@ -147,6 +175,7 @@ TrainingPlan plan_training(const Workload& workload, const Cell& cell, std::stri
     plan.evaluate =
         lower(apply_pass<PruningStrategy>(std::move(*evaluation), cell.pruning), rules, layouts);
   plan.evaluation_interval = workload.evaluation_interval();
+  plan.staged = is_staged(plan, cell.pipeline);
   plan.not_engaged = passes.why_not_engaged();
   return plan;
 }

@@ -32,6 +32,8 @@ struct TrainingPlan {
   std::vector<std::size_t> shape_cycle = {0};  // of step 1, 2, …, over and over
   std::optional<Program> evaluate;
   int evaluation_interval = 0;  // also between steps; 0 = only after the last
+  // What a run reads is copied to the device while the run before it computes.
+  bool staged = false;
   // Why a pass of the cell did to none of the Programs what its name says; "" = all passes did.
   std::string not_engaged = {};
 

@@ -1,9 +1,13 @@
 #include "harness/run/workload.h"
 
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/pipeline/records.h"
 
 namespace headroom {
+
+LentBatch BatchSource::lend_training_batch() {
+  throw InputError("these batches lie in no memory that a device copies from: leave 'staging' out");
+}
 
 std::unique_ptr<RecordSource> Workload::open_records(std::uint64_t) const { return nullptr; }
 

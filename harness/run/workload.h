@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "harness/base/spec.h"
+#include "harness/pipeline/records.h"
 #include "harness/program/program.h"
 
 namespace headroom {
-
-class RecordSource;
 
 // Fills host buffers, one per input of the training Programs in their order, plain row-major. Where
 // steps differ in shape, the sizes of the buffers tell the shape. Training batches may be asked for
@@ -26,6 +25,9 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual void next_training_batch(std::span<const std::span<std::byte>> inputs) = 0;
+  // The same batch where it lies already: in memory that the device copies from by itself
+  // (Device::stage). Throws InputError where the source has no such memory.
+  virtual LentBatch lend_training_batch();
   // Whole batches of the held-out part, in order; false when there are none left.
   virtual bool next_held_out_batch(std::span<const std::span<std::byte>> inputs) = 0;
   virtual void restart_held_out() = 0;

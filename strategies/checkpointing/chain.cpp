@@ -66,6 +66,15 @@ std::optional<std::vector<Segment>> cheapest(const Chain& chain, Bytes budget) {
   return result;
 }
 
+Bytes highest(const std::vector<Segment>& choice) {
+  Bytes kept = 0, peak = 0;
+  for (const Segment& segment : choice) {
+    peak = std::max(peak, kept + segment.kept + segment.inside);
+    kept += segment.kept;
+  }
+  return peak;
+}
+
 Bytes smallest_budget(const Chain& chain) {
   const auto feasible = [&](Bytes budget) {
     std::vector<std::optional<Bytes>> least(chain.modules + 1);  // kept

@@ -42,6 +42,9 @@ struct Chain {
 // are held, and no such choice makes less again. Absent where there is none.
 std::optional<std::vector<Segment>> cheapest(const Chain& chain, Bytes budget);
 
+// The most that such a choice holds at a time.
+Bytes highest(const std::vector<Segment>& choice);
+
 // The smallest budget that has a choice.
 Bytes smallest_budget(const Chain& chain);
 

@@ -2,9 +2,18 @@
 
 #include <algorithm>
 
+#include "harness/program/offload.h"
 #include "harness/program/recomputed.h"
 
 namespace headroom::checkpointing {
+namespace {
+
+bool is_held_from(const Op& op) {
+  if (is_transfer(op)) return op.kind == "copy_in";
+  return op.phase == Phase::forward || is_recomputed(op);
+}
+
+}  // namespace
 
 Bytes plain_bytes(const Value& value) {
   return static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
@@ -27,7 +36,7 @@ Bytes held_bytes(const Program& program) {
   for (std::size_t index = 0; index < program.ops.size(); ++index) {
     const Op& op = program.ops[index];
     for (const ValueId id : op.outputs) {
-      if (last_read[id] == kNever || !(op.phase == Phase::forward || is_recomputed(op))) continue;
+      if (last_read[id] == kNever || !is_held_from(op)) continue;
       is_held[id] = true;
       held += plain_bytes(program.value(id));
     }

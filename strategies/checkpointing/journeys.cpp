@@ -21,6 +21,20 @@ void emit_copy(Program& program, const char* kind, Phase phase, ValueId original
   value = builder.emit_one(kind, fmt::format("{}.{}", program.value(original).name, kind), {value});
 }
 
+// By op: the first one behind its stretch.
+std::vector<std::size_t> ends_of_stretches(const Program& program) {
+  const std::size_t forward = forward_ops(program);
+  std::vector<std::size_t> ends(program.ops.size(), forward);
+  for (std::size_t index = program.ops.size(); index-- > forward;) {
+    const bool goes_on = index + 1 < program.ops.size() && is_recomputed(program.ops[index]) &&
+                         is_recomputed(program.ops[index + 1]);
+    ends[index] = goes_on ? ends[index + 1] : index + 1;
+  }
+  return ends;
+}
+
+}  // namespace
+
 bool keeps_on_host(const Spec& spec) {
   const std::string keep = spec.text("keep", "device");
   if (keep != "device" && keep != "host")
@@ -34,10 +48,10 @@ bool keeps_on_host(const Spec& spec) {
   return keep == "host";
 }
 
-}  // namespace
-
 std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
   const std::size_t forward = forward_ops(program);
+  const std::vector<std::size_t> ends = ends_of_stretches(program);
+  std::vector<std::size_t> behind(program.values.size(), 0);  // the stretch it is made in
   std::vector<std::size_t> last_use(program.values.size(), kNever);
   std::vector<std::size_t> first_read(program.values.size(), kNever);
   std::vector<bool> stays(program.values.size());
@@ -48,23 +62,25 @@ std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
     for (const ValueId id : op.mutates) stays[id] = true;
     for (const ValueId id : op.inputs) {
       if (id == kNoValue) continue;
-      if (index < forward) last_use[id] = index;
-      if (index >= forward) first_read[id] = std::min(first_read[id], index);
+      if (index < behind[id]) last_use[id] = index;
+      if (index >= behind[id]) first_read[id] = std::min(first_read[id], index);
     }
-    if (index >= forward) continue;
-    for (const ValueId id : op.outputs) last_use[id] = index;
+    if (index >= forward && !is_recomputed(op)) continue;
+    for (const ValueId id : op.outputs) {
+      last_use[id] = index;
+      behind[id] = ends[index];
+    }
     made.insert(made.end(), op.outputs.begin(), op.outputs.end());
   }
   std::vector<Journey> result;
   for (const ValueId id : made)
     if (first_read[id] != kNever && !stays[id])
-      result.push_back({id, last_use[id], first_read[id] - std::min(first_read[id], prefetch)});
+      result.push_back(
+          {id, last_use[id], first_read[id] - std::min(first_read[id], prefetch), behind[id]});
   return result;
 }
 
-bool is_worth_it(const Program& program, const Journey& journey) {
-  return journey.before > forward_ops(program);
-}
+bool is_worth_it(const Journey& journey) { return journey.before > journey.behind; }
 
 Program take(Program program, const std::vector<Journey>& journeys) {
   const std::size_t forward = forward_ops(program);
@@ -84,7 +100,7 @@ Program take(Program program, const std::vector<Journey>& journeys) {
       for (ValueId& id : program.ops.back().inputs)
         if (id != kNoValue) id = now[id];
     for (const ValueId id : leaving[index])
-      emit_copy(program, "copy_out", Phase::forward, id, now[id]);
+      emit_copy(program, "copy_out", ops[index].phase, id, now[id]);
   }
   return program;
 }
@@ -99,14 +115,15 @@ std::size_t prefetch_of(const Spec& spec) {
 
 Program keep_where_asked(Program program, const Spec& spec) {
   if (!keeps_on_host(spec)) return program;
-  std::vector<bool> is_origin(program.values.size());  // something is computed again from it
-  for (const Op& op : program.ops)
-    if (is_recomputed(op))
-      for (const ValueId id : op.inputs)
-        if (id != kNoValue) is_origin[id] = true;
+  std::vector<std::size_t> last_start(program.values.size(), 0);  // of computing again from it
+  for (std::size_t index = 0; index < program.ops.size(); ++index)
+    if (is_recomputed(program.ops[index]))
+      for (const ValueId id : program.ops[index].inputs)
+        if (id != kNoValue) last_start[id] = index;
   std::vector<Journey> all = journeys(program, prefetch_of(spec));
-  std::erase_if(
-      all, [&](const Journey& one) { return !is_origin[one.value] || !is_worth_it(program, one); });
+  std::erase_if(all, [&](const Journey& one) {
+    return last_start[one.value] < one.behind || !is_worth_it(one);
+  });
   return take(std::move(program), all);
 }
 

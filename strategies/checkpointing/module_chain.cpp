@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "harness/base/registry.h"
 #include "strategies/checkpointing/held.h"
@@ -31,14 +32,19 @@ Work work_of(const Program& program, const Op& op) {
 
 class Facts {
  public:
-  explicit Facts(const Program& program)
+  Facts(const Program& program, const std::vector<Unit>& units)
       : program_(program),
+        unit_of_(forward_ops(program), kNoOp),
         maker_(program.values.size(), kNoOp),
         first_reader_(program.values.size(), kNoOp),
         last_reader_(program.values.size(), kNoOp),
+        first_elsewhere_(program.values.size(), kNoOp),
         backward_reads_(program.values.size()),
         leaves_(program.values.size()) {
     const std::size_t forward = forward_ops(program);
+    for (std::size_t unit = 0; unit < units.size(); ++unit)
+      std::fill(unit_of_.begin() + static_cast<std::ptrdiff_t>(units[unit].first),
+                unit_of_.begin() + static_cast<std::ptrdiff_t>(units[unit].end), unit);
     std::vector<bool> changed(program.values.size());
     for (const Op& op : program.ops)
       for (const ValueId id : op.mutates) changed[id] = true;
@@ -61,6 +67,10 @@ class Facts {
 
   Segment again(const Unit& all) const;
 
+  // The same with Keep::on_host.
+  Segment kept_beside_host(const Unit& unit) const;
+  Segment again_from_host(const Unit& all) const;
+
  private:
   void note_forward(std::size_t index, const std::vector<bool>& changed) {
     const Op& op = program_.ops[index];
@@ -76,6 +86,9 @@ class Facts {
       if (id == kNoValue) continue;
       first_reader_[id] = std::min(first_reader_[id], index);
       last_reader_[id] = last_reader_[id] == kNoOp ? index : std::max(last_reader_[id], index);
+      if (maker_[id] != kNoOp && unit_of_[index] != kNoOp &&
+          unit_of_[maker_[id]] != unit_of_[index])
+        first_elsewhere_[id] = std::min(first_elsewhere_[id], index);
     }
   }
 
@@ -92,10 +105,19 @@ class Facts {
            (last_reader_[id] == kNoOp || last_reader_[id] < all.end);
   }
   std::vector<std::size_t> ops_made_again(const Unit& all) const;
+  std::size_t trigger(const Unit& all) const;
+  // Of what is made in it and not made again: counted here, not with the first module that reads
+  // it.
+  bool stays_with_maker(ValueId id, const Unit& all) const {
+    return leaves_[id] || first_elsewhere_[id] == kNoOp || first_elsewhere_[id] < all.end;
+  }
+  std::set<ValueId> first_read_in(const Unit& all) const;
 
   const Program& program_;
+  std::vector<std::size_t> unit_of_;  // by forward op; kNoOp where the module keeps nothing
   std::vector<std::size_t> maker_, first_reader_, last_reader_;  // forward ops, by value
-  std::vector<std::vector<std::size_t>> backward_reads_;         // backward ops, by value
+  std::vector<std::size_t> first_elsewhere_;              // its reader in another unit, by value
+  std::vector<std::vector<std::size_t>> backward_reads_;  // backward ops, by value
   std::vector<bool> leaves_;  // every region: a result, or made by what cannot be repeated
   std::vector<Work> work_;    // by forward op
 };
@@ -122,18 +144,14 @@ std::vector<std::size_t> Facts::ops_made_again(const Unit& all) const {
 Segment Facts::again(const Unit& all) const {
   Segment segment{.again = true};
   const std::vector<std::size_t> ops = ops_made_again(all);
-  std::size_t trigger = kNoOp;
+  const std::size_t start = trigger(all);
   std::set<ValueId> around;  // kept, and perhaps not to the end
   std::set<ValueId> read;    // kept for nothing else
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs) {
-      if (saved(id) == 0) continue;
-      if (is_home_in(id, all)) {
-        trigger = std::min(trigger, backward_reads_[id].front());
-      } else {
-        segment.kept += saved(id);
-        around.insert(id);
-      }
+      if (saved(id) == 0 || is_home_in(id, all)) continue;
+      segment.kept += saved(id);
+      around.insert(id);
     }
   std::map<ValueId, std::size_t> last_needed;  // position in ops, from 1
   for (std::size_t position = 0; position < ops.size(); ++position) {
@@ -154,17 +172,98 @@ Segment Facts::again(const Unit& all) const {
     Bytes dead = 0;
     for (const ValueId id : around)
       if (last_needed[id] < position + 1 &&
-          (backward_reads_[id].empty() || backward_reads_[id].back() < trigger))
+          (backward_reads_[id].empty() || backward_reads_[id].back() < start))
         dead += plain_bytes(program_.value(id));
     if (made > dead) segment.inside = std::max(segment.inside, made - dead);
   }
   return segment;
 }
 
+// The first backward op that reads what is to be made again.
+std::size_t Facts::trigger(const Unit& all) const {
+  std::size_t first = kNoOp;
+  for (std::size_t index = all.first; index < all.end; ++index)
+    for (const ValueId id : program_.ops[index].outputs)
+      if (saved(id) > 0 && is_home_in(id, all))
+        first = std::min(first, backward_reads_[id].front());
+  return first;
+}
+
+// What modules before it make, and no other one between them and it reads.
+std::set<ValueId> Facts::first_read_in(const Unit& all) const {
+  std::set<ValueId> result;
+  for (std::size_t index = all.first; index < all.end; ++index)
+    for (const ValueId id : program_.ops[index].inputs)
+      if (id != kNoValue && maker_[id] != kNoOp && maker_[id] < all.first && !leaves_[id] &&
+          first_elsewhere_[id] >= all.first && first_elsewhere_[id] < all.end)
+        result.insert(id);
+  return result;
+}
+
+Segment Facts::kept_beside_host(const Unit& unit) const {
+  Segment segment;
+  for (std::size_t index = unit.first; index < unit.end; ++index)
+    for (const ValueId id : program_.ops[index].outputs)
+      if (stays_with_maker(id, unit)) segment.kept += saved(id);
+  for (const ValueId id : first_read_in(unit)) segment.kept += saved(id);
+  return segment;
+}
+
+Segment Facts::again_from_host(const Unit& all) const {
+  Segment segment{.again = true};
+  const std::vector<std::size_t> ops = ops_made_again(all);
+  const std::size_t start = trigger(all);
+  const auto is_read_from = [&](ValueId id) {
+    return !backward_reads_[id].empty() && backward_reads_[id].back() >= start;
+  };
+  std::map<ValueId, std::pair<std::size_t, std::size_t>> needed;  // positions in ops, from 1
+  for (std::size_t position = 1; position <= ops.size(); ++position) {
+    segment.work += work_[ops[position - 1]];
+    for (const ValueId id : program_.ops[ops[position - 1]].inputs)
+      if (id != kNoValue)
+        needed.try_emplace(id, position, position).first->second.second = position;
+  }
+  Bytes beside = 0;  // made here, counted with a later module, and still to be read
+  Bytes dead = 0;    // of what is kept
+  for (std::size_t index = all.first; index < all.end; ++index)
+    for (const ValueId id : program_.ops[index].outputs) {
+      if (saved(id) == 0 || is_home_in(id, all)) continue;
+      if (stays_with_maker(id, all)) {
+        segment.kept += saved(id);
+        if (!is_read_from(id)) dead += saved(id);
+      } else if (is_read_from(id)) {
+        beside += saved(id);
+      }
+    }
+  std::vector<ValueId> origins;
+  for (const ValueId id : first_read_in(all)) {
+    if (needed.contains(id))
+      origins.push_back(id);
+    else
+      segment.kept += saved(id);
+  }
+  Bytes made = 0;
+  for (std::size_t position = 1; position <= ops.size(); ++position) {
+    for (const ValueId id : program_.ops[ops[position - 1]].outputs)
+      if (is_home_in(id, all)) made += saved(id);
+    Bytes here = made + beside;
+    for (const ValueId id : origins) {
+      const auto [first, last] = needed.at(id);
+      const bool is_back = first <= position ||
+                           (!backward_reads_[id].empty() && backward_reads_[id].front() < start);
+      if (is_back && (last >= position || is_read_from(id)))
+        here += plain_bytes(program_.value(id));
+    }
+    segment.inside = std::max(segment.inside, here - std::min(here, dead));
+  }
+  return segment;
+}
+
 }  // namespace
 
-Chain chain_of(const Program& program, const std::vector<Unit>& units) {
-  const Facts facts(program);
+Chain chain_of(const Program& program, const std::vector<Unit>& units, Keep keep) {
+  const Facts facts(program, units);
+  const bool on_host = keep == Keep::on_host;
   Chain chain{.modules = units.size(), .segments = {}};
   const auto add = [&](std::size_t first, std::size_t end, Segment segment) {
     segment.first = first;
@@ -172,9 +271,12 @@ Chain chain_of(const Program& program, const std::vector<Unit>& units) {
     chain.segments.push_back(segment);
   };
   for (std::size_t first = 0; first < units.size(); ++first) {
-    add(first, first + 1, facts.kept(units[first]));
-    for (std::size_t end = first + 1; end <= units.size(); ++end)
-      add(first, end, facts.again({units[first].first, units[end - 1].end}));
+    add(first, first + 1,
+        on_host ? facts.kept_beside_host(units[first]) : facts.kept(units[first]));
+    for (std::size_t end = first + 1; end <= units.size(); ++end) {
+      const Unit all{units[first].first, units[end - 1].end};
+      add(first, end, on_host ? facts.again_from_host(all) : facts.again(all));
+    }
   }
   return chain;
 }

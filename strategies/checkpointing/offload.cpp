@@ -47,7 +47,7 @@ std::vector<checkpointing::Journey> chosen(const Program& program, const Options
   for (const Journey& one : all) {
     if (taken >= options.share * kept) break;
     taken += static_cast<double>(checkpointing::plain_bytes(program.value(one.value)));
-    if (checkpointing::is_worth_it(program, one)) result.push_back(one);
+    if (checkpointing::is_worth_it(one)) result.push_back(one);
   }
   return result;
 }

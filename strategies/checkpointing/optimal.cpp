@@ -10,6 +10,9 @@
 // states. The work is counted, not measured: floating-point operations of products, then bytes
 // that the ops read and write. Exact where a module reads nothing from further back than the module
 // before it; otherwise the budget holds all the same, and there may be less work that fits too.
+//
+// With keep=host the budget is the device's: what segments are made again from waits in memory of
+// the host. Exact under the same condition where nothing is fetched ahead (prefetch=0).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +22,9 @@
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
 #include "strategies/checkpointing/held.h"
+#include "strategies/checkpointing/journeys.h"
 #include "strategies/checkpointing/module_chain.h"
+#include "strategies/checkpointing/segments.h"
 
 namespace headroom {
 namespace {
@@ -37,41 +42,56 @@ Bytes budget_of(const Spec& spec, const Program& plain) {
   return static_cast<Bytes>(share * static_cast<double>(checkpointing::held_bytes(plain)));
 }
 
-Program apply_optimal(Program program, const Spec& spec) {
-  using namespace checkpointing;
-  const Bytes budget = budget_of(spec, program);
-  const std::vector<Unit> units = units_of(program);
-  const Chain chain = chain_of(program, units);
-  const auto segments = cheapest(chain, budget);
-  if (!segments) {
-    const Bytes least = smallest_budget(chain);
-    throw NotSupported(fmt::format(
-        "checkpointing={}: '{}' holds {} for its backward pass where nothing is computed again, "
-        "and with modules computed once more at least {}, above the budget of {}; take "
-        "budget={} or more, or checkpointing=recursive",
-        spec.to_string(), program.name, format_bytes(held_bytes(program)), format_bytes(least),
-        format_bytes(budget), least));
-  }
-  Regions regions(forward_ops(program));
-  for (const Segment& segment : *segments) {
+checkpointing::Regions regions_of(const std::vector<checkpointing::Segment>& segments,
+                                  const std::vector<checkpointing::Unit>& units,
+                                  const Program& program) {
+  checkpointing::Regions regions(checkpointing::forward_ops(program));
+  for (const checkpointing::Segment& segment : segments) {
     if (!segment.again) continue;
     const int region = regions.add(0);
     std::fill(regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[segment.first].first),
               regions.of_op.begin() + static_cast<std::ptrdiff_t>(units[segment.end - 1].end),
               region);
   }
-  return recompute(std::move(program), regions);
+  return regions;
+}
+
+Program apply_optimal(Program program, const Spec& spec) {
+  using namespace checkpointing;
+  const Bytes budget = budget_of(spec, program);
+  const std::vector<Unit> units = units_of(program);
+  const Chain chain =
+      chain_of(program, units, keeps_on_host(spec) ? Keep::on_host : Keep::on_device);
+  Bytes planned = budget;
+  while (const auto segments = cheapest(chain, planned)) {
+    Program made =
+        keep_where_asked(recompute(program, regions_of(*segments, units, program)), spec);
+    const Bytes held = held_bytes(made);
+    if (held <= budget) return made;
+    // Something comes back ahead of its segment, or is read by more modules than the next one.
+    const Bytes expected = highest(*segments);
+    planned = expected - std::min(expected, held - budget);
+    if (planned == 0) break;
+  }
+  const Bytes least = smallest_budget(chain) + (budget - planned);
+  throw NotSupported(fmt::format(
+      "checkpointing={}: '{}' holds {} for its backward pass where nothing is computed again, "
+      "and with modules computed once more at least {}, above the budget of {}; take "
+      "budget={} or more, or checkpointing=recursive",
+      spec.to_string(), program.name, format_bytes(held_bytes(program)), format_bytes(least),
+      format_bytes(budget), least));
 }
 
 const bool optimal_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "optimal",
      .summary = "recomputes the modules that cost least to hold no more than budget= (bytes, or a "
                 "share of what the plain step holds) for the backward pass; costs at most one "
-                "more forward pass",
-     .parameters = {"budget"},
-     .examples = {"optimal(budget=0.6)", "optimal(budget=0.8)"},
+                "more forward pass; keep=host makes them again from what waits in memory of the "
+                "host, prefetch= ops ahead back, for two copies of it",
+     .parameters = {"budget", "keep", "prefetch"},
+     .examples = {"optimal(budget=0.6)", "optimal(budget=0.8)", "optimal(budget=0.6,keep=host)"},
      .apply = apply_optimal,
-     .why_not_engaged = checkpointing::why_not_engaged});
+     .why_not_engaged = checkpointing::why_segments_not_engaged});
 
 }  // namespace
 }  // namespace headroom

@@ -1,12 +1,14 @@
 // Chen et al. 2016, section 4.2, with halves: of the modules, the first half is dropped and made
 // again when the backward pass comes to it, and then treated likewise. Only what passes between
 // halves of halves is alive: O(log n) of it, where modules are alike, for O(n log n) forward work.
+// With keep=host that waits in memory of the host, what is made again for a later half included.
 #include <algorithm>
 #include <span>
 
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
-#include "strategies/checkpointing/regions.h"
+#include "strategies/checkpointing/journeys.h"
+#include "strategies/checkpointing/segments.h"
 
 namespace headroom {
 namespace {
@@ -26,20 +28,23 @@ void halve(Regions& regions, std::span<const Unit> units, int region) {
   halve(regions, units.subspan(half), region);
 }
 
-Program apply_recursive(Program program, const Spec&) {
+Program apply_recursive(Program program, const Spec& spec) {
   Regions regions(checkpointing::forward_ops(program));
   halve(regions, checkpointing::units_of(program), 0);
-  return checkpointing::recompute(std::move(program), regions);
+  return checkpointing::keep_where_asked(checkpointing::recompute(std::move(program), regions),
+                                         spec);
 }
 
 const bool recursive_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "recursive",
      .summary = "halves of halves of the modules; activations grow as the logarithm of the depth, "
-                "costs a forward pass for every doubling of it",
-     .parameters = {},
-     .examples = {"recursive"},
+                "costs a forward pass for every doubling of it; keep=host keeps what passes "
+                "between halves in memory of the host, prefetch= ops ahead back, for two copies "
+                "of it",
+     .parameters = {"keep", "prefetch"},
+     .examples = {"recursive", "recursive(keep=host)"},
      .apply = apply_recursive,
-     .why_not_engaged = checkpointing::why_not_engaged});
+     .why_not_engaged = checkpointing::why_segments_not_engaged});
 
 }  // namespace
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -59,18 +60,36 @@ TEST(KeptOnHost, leaves_no_more_on_the_device_however_deep_the_network_is) {
   EXPECT_LE(peak(40, "every(keep=host,n=1)"), peak(10, "every(keep=host,n=1)") + 3 * kActivation);
 }
 
+// Halves of halves: that of the second half is made in the forward pass, that of the first half
+// again when the backward pass has come to it.
+TEST(KeptOnHost, of_halves_of_halves_is_also_what_is_made_again_for_later) {
+  for (const std::int64_t layers : {8, 16, 32}) {
+    const auto step = [&](const std::string& keep) {
+      return lowered(checkpointed(differentiate(chain(layers)), "recursive" + keep));
+    };
+    const Program program = step("(keep=host,prefetch=0)");
+    const auto is_late = [](const Op& op) {
+      return op.kind == "copy_out" && op.phase == Phase::backward;
+    };
+    EXPECT_GT(std::count_if(program.ops.begin(), program.ops.end(), is_late), 0) << layers;
+    EXPECT_LT(peak_live_bytes(program), peak_live_bytes(step(""))) << layers;
+    EXPECT_EQ(recomputed_ops(program), recomputed_ops(step(""))) << layers;
+  }
+}
+
 // Steps of random networks, op by op.
 TEST(KeptOnHost, changes_nothing_else_and_brings_back_what_is_computed_from_again) {
   std::mt19937_64 random(testing::test_seed());
   int journeys = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const testing::RandomNet net(random(), 4, {.across_samples = true, .ignored_labels = true});
     const Program differentiated = differentiate(net.training_forward());
-    const std::string n = std::to_string(1 + random() % 2);
-    const Program kept = checkpointed(differentiated, "every(n=" + n + ")");
-    const Program program =
-        checkpointed(differentiated,
-                     "every(keep=host,n=" + n + ",prefetch=" + std::to_string(random() % 4) + ")");
+    const std::string strategy = round % 3 == 0   ? "recursive("
+                                 : round % 3 == 1 ? "every(n=1,"
+                                                  : "every(n=2,";
+    const Program kept = checkpointed(differentiated, strategy + "keep=device)");
+    const Program program = checkpointed(
+        differentiated, strategy + "keep=host,prefetch=" + std::to_string(random() % 4) + ")");
     validate(program);
     std::map<ValueId, ValueId> origin;  // of copies
     std::set<ValueId> left, needed;
@@ -114,7 +133,8 @@ Sample run(const std::string& workload, const std::string& checkpointing,
 TEST(KeptOnHost, counts_both_what_is_computed_again_and_what_is_copied_on_host_as_on_meta) {
   for (const char* workload : {"resnet(depth=18,stem=imagenet,image=32,width=8,batch=4)",
                                "bert(preset=tiny)", "gpt(preset=tiny)", "gan(preset=tiny)"})
-    for (const char* strategy : {"every(keep=host,n=2)", "sqrt(keep=host)"}) {
+    for (const char* strategy : {"every(keep=host,n=2)", "sqrt(keep=host)", "recursive(keep=host)",
+                                 "optimal(budget=0.6,keep=host)"}) {
       SCOPED_TRACE(std::string(workload) + " " + strategy);
       const Sample host = run(workload, strategy, "host(capacity=1GiB)");
       const Sample meta = run(workload, strategy, "meta(capacity=1GiB)");

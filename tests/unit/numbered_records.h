@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/base/registry.h"
 #include "harness/pipeline/pipeline.h"
 
 namespace headroom::testing {
@@ -101,12 +102,19 @@ class NumberedWorkload final : public Workload {
   std::unique_ptr<Traffic> traffic_ = std::make_unique<Traffic>();
 };
 
+// For stages that keep batches where a device copies from.
+inline Device& any_device() {
+  static const auto device =
+      Registry<DeviceKind>::instance().find("host").create(Spec::parse("host(capacity=1MiB)"));
+  return *device;
+}
+
 inline std::unique_ptr<Pipeline> pipeline_over(const NumberedWorkload& workload,
                                                const std::string& spec, std::uint64_t seed = 1) {
   const Bytes batch = static_cast<Bytes>(workload.data().batch) * sizeof(Number);
   return std::make_unique<Pipeline>(
       Spec::parse_composition(spec), workload,
-      [batch](std::uint64_t) { return std::vector<Bytes>{batch}; }, seed);
+      [batch](std::uint64_t) { return std::vector<Bytes>{batch}; }, seed, &any_device());
 }
 
 // The numbers of the records in the next batch.

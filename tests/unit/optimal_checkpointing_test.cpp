@@ -13,6 +13,7 @@
 #include "harness/program/pass.h"
 #include "harness/program/recomputed.h"
 #include "strategies/checkpointing/held.h"
+#include "strategies/checkpointing/journeys.h"
 #include "strategies/checkpointing/regions.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
@@ -81,35 +82,47 @@ struct Choice {
   Work work;
 };
 
-// Every way to cut the modules into segments, and to make each segment again or not.
+// Every way to cut the modules into segments, and to make each segment again or not. What that
+// starts from is where `keep` says.
 void try_all(const Program& plain, const std::vector<checkpointing::Unit>& units, std::size_t from,
-             const checkpointing::Regions& regions, std::vector<Choice>& choices) {
+             const checkpointing::Regions& regions, const std::string& keep,
+             std::vector<Choice>& choices) {
   if (from == units.size()) {
-    const Program rewritten = checkpointing::recompute(plain, regions);
+    const Program rewritten = checkpointing::keep_where_asked(
+        checkpointing::recompute(plain, regions), Spec::parse("optimal(" + keep + ")"));
     choices.push_back({held_bytes(rewritten), repeated_work(plain, rewritten)});
     return;
   }
-  try_all(plain, units, from + 1, regions, choices);
+  try_all(plain, units, from + 1, regions, keep, choices);
   for (std::size_t end = from + 1; end <= units.size(); ++end) {
     checkpointing::Regions more = regions;
     const int region = more.add(0);
     for (std::size_t op = units[from].first; op < units[end - 1].end; ++op) more.of_op[op] = region;
-    try_all(plain, units, end, more, choices);
+    try_all(plain, units, end, more, keep, choices);
   }
 }
 
-Program within(const Program& plain, Bytes budget) {
-  return apply_pass<CheckpointingStrategy>(plain,
-                                           Spec::parse(fmt::format("optimal(budget={})", budget)));
+std::vector<Choice> all_choices(const Program& plain, const std::string& keep) {
+  std::vector<Choice> choices;
+  try_all(plain, checkpointing::units_of(plain), 0,
+          checkpointing::Regions(checkpointing::forward_ops(plain)), keep, choices);
+  return choices;
 }
 
-TEST(OptimalCheckpointing, does_the_least_work_of_all_choices_that_hold_no_more_than_the_budget) {
+Program within(const Program& plain, Bytes budget, const std::string& keep = "keep=device") {
+  return apply_pass<CheckpointingStrategy>(
+      plain, Spec::parse(fmt::format("optimal(budget={},{})", budget, keep)));
+}
+
+class OptimalKeeping : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Checkpointing, OptimalKeeping,
+                         ::testing::Values("keep=device", "keep=host,prefetch=0"));
+
+TEST_P(OptimalKeeping, does_the_least_work_of_all_choices_that_hold_no_more_than_the_budget) {
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 20; ++round) {
     const Program plain = random_chain(random, between(random, 1, 5));
-    std::vector<Choice> choices;
-    try_all(plain, checkpointing::units_of(plain), 0,
-            checkpointing::Regions(checkpointing::forward_ops(plain)), choices);
+    const std::vector<Choice> choices = all_choices(plain, GetParam());
     for (const Choice& one : choices) {  // their bytes are where the answer changes
       for (const Bytes budget : {one.held, one.held - 1}) {
         SCOPED_TRACE(fmt::format("round {}, budget {}", round, budget));
@@ -118,10 +131,10 @@ TEST(OptimalCheckpointing, does_the_least_work_of_all_choices_that_hold_no_more_
           if (choice.held <= budget && (best == nullptr || choice.work < best->work))
             best = &choice;
         if (best == nullptr) {
-          EXPECT_THROW(within(plain, budget), NotSupported);
+          EXPECT_THROW(within(plain, budget, GetParam()), NotSupported);
           continue;
         }
-        const Program rewritten = within(plain, budget);
+        const Program rewritten = within(plain, budget, GetParam());
         ASSERT_LE(held_bytes(rewritten), budget);
         ASSERT_EQ(repeated_work(plain, rewritten), best->work);
       }
@@ -129,36 +142,36 @@ TEST(OptimalCheckpointing, does_the_least_work_of_all_choices_that_hold_no_more_
   }
 }
 
-TEST(OptimalCheckpointing, names_the_smallest_budget_there_is_where_it_is_given_less) {
+TEST_P(OptimalKeeping, names_the_smallest_budget_there_is_where_it_is_given_less) {
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 10; ++round) {
     const Program plain = random_chain(random, between(random, 1, 5));
-    std::vector<Choice> choices;
-    try_all(plain, checkpointing::units_of(plain), 0,
-            checkpointing::Regions(checkpointing::forward_ops(plain)), choices);
+    const std::vector<Choice> choices = all_choices(plain, GetParam());
     const Bytes least =
         std::min_element(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
           return a.held < b.held;
         })->held;
     try {
-      within(plain, least - 1);
+      within(plain, least - 1, GetParam());
       FAIL() << "is planned";
     } catch (const NotSupported& error) {
       EXPECT_THAT(error.what(), HasSubstr(fmt::format("budget={} or more", least)));
     }
-    EXPECT_LE(held_bytes(within(plain, least)), least);
+    EXPECT_LE(held_bytes(within(plain, least, GetParam())), least);
   }
 }
 
-TEST(OptimalCheckpointing, holds_no_more_than_the_budget_where_modules_read_from_far_back) {
+TEST_P(OptimalKeeping, holds_no_more_than_the_budget_where_modules_read_from_far_back) {
   std::mt19937_64 random(testing::test_seed());
+  const bool on_host = GetParam().starts_with("keep=host");
   int planned = 0;
   for (int round = 0; round < 100; ++round) {
     const testing::RandomNet net(random(), 8, {.across_samples = true, .ignored_labels = false});
     const Program plain = differentiate(net.training_forward());
     const Bytes all = held_bytes(plain), budget = all - random() % (all / 2);
+    const std::string ahead = on_host ? "keep=host,prefetch=" + std::to_string(random() % 4) : "";
     try {
-      EXPECT_LE(held_bytes(within(plain, budget)), budget) << round;
+      EXPECT_LE(held_bytes(within(plain, budget, on_host ? ahead : GetParam())), budget) << round;
       ++planned;
     } catch (const NotSupported&) {
     }

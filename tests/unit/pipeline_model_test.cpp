@@ -29,6 +29,7 @@ class Draw {
     drawn.data.epoch_end = one_in(2) ? EpochEnd::new_batch : EpochEnd::seamless;
     const auto threads = std::to_string(between(1, 4));
     std::vector<std::string> stages;
+    if (one_in(4)) stages.push_back(numbered("staging", 3));
     if (one_in(2)) stages.push_back(one_in(3) ? "prefetch(auto)" : numbered("prefetch", 4));
     if (one_in(3)) stages.push_back(numbered("prefetch", 2));
     if (one_in(4)) stages.emplace_back("batch");

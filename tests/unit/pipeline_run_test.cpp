@@ -53,6 +53,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{kResNet, "stream"}, Case{kResNet, "cache|stream"},
                       Case{kResNet, "prefetch(auto)|map(threads=2)|cache|stream"},
                       Case{kResNet, "prefetch(1)|map|interleave(2)|cache|memory"},
+                      Case{kResNet, "staging(1)|stream"},
+                      Case{kResNet, "staging(2)|prefetch(1)|map(threads=2)|cache|stream"},
+                      Case{kGan, "staging(2)"}, Case{kBert, "staging(2)"},
                       Case{kGan, "prefetch(2)"}, Case{kGan, "prefetch(2)|map(threads=2)|stream"},
                       Case{kBert, "prefetch(1)"}, Case{kBert, "prefetch(3)|slow(ms=1)|direct"}));
 
@@ -122,8 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Unsupported{kBert, "prefetch(2)|map(threads=2)|memory",
                                   "hands over whole batches"},
                       Unsupported{"resnet(batch=4,depth=18,labels=shuffled,width=8)", "stream",
-                                  "labels=shuffled permutes the labels of all records at once"},
-                      Unsupported{kGan, "pinned|prefetch(2)", "page-locked host memory"}));
+                                  "labels=shuffled permutes the labels of all records at once"}));
 
 TEST(PipelineRun, records_survive_being_written_and_read) {
   Sample sample = run(kResNet, "prefetch(2)|cache|stream");

@@ -14,7 +14,9 @@ class HostDevice : public Device {
   explicit HostDevice(Bytes capacity) : memory_(capacity) {}
 
   DeviceMemory& memory() override { return memory_; }
-  DeviceMemory& host_memory() override { return host_memory_; }
+  std::unique_ptr<DeviceMemory> make_host_memory() override {
+    return std::make_unique<HostMemory>(physical_memory());
+  }
   std::unique_ptr<CompiledProgram> compile(const Program& lowered) override {
     return compile_for_host(lowered);
   }
@@ -29,7 +31,6 @@ class HostDevice : public Device {
 
  private:
   HostMemory memory_;
-  HostMemory host_memory_{physical_memory()};
 };
 
 std::unique_ptr<Device> create_host(const Spec& spec) {

@@ -36,7 +36,9 @@ class MetaDevice final : public Device {
   MetaDevice(Bytes capacity, Bytes granule) : memory_(capacity, granule) {}
 
   DeviceMemory& memory() override { return memory_; }
-  DeviceMemory& host_memory() override { return host_memory_; }
+  std::unique_ptr<DeviceMemory> make_host_memory() override {
+    return std::make_unique<MetaMemory>(kNoLimit, kHostGranule);
+  }
   std::unique_ptr<CompiledProgram> compile(const Program&) override {
     return std::make_unique<MetaProgram>();
   }
@@ -47,7 +49,6 @@ class MetaDevice final : public Device {
 
  private:
   MetaMemory memory_;
-  MetaMemory host_memory_{kNoLimit, kHostGranule};
 };
 
 // capacity= without a card mirrors the host, granule included, so that traces of the two can be

@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/device/capture.h"
 #include "harness/device/cuda/module/awaited.h"
+#include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/graph.h"
 #include "harness/device/cuda/module/kernel.h"
 #include "harness/device/cuda/module/own_kernel.h"
@@ -71,9 +72,7 @@ class CompiledCudaProgram final : public CapturingProgram {
 
   void run(std::size_t op_index, const OpBuffers& buffers) override {
     for (const std::size_t copy : awaited_.at(op_index))
-      require_success(cudaStreamWaitEvent(context_->stream(), kernels_.at(copy)->arrival(),
-                                          cudaEventWaitDefault),
-                      "a stream to wait");
+      wait(context_->stream(), kernels_.at(copy)->arrival());
     kernels_.at(op_index)->run(buffers);
   }
 

@@ -5,7 +5,7 @@
 // waited for inside.
 #include "harness/device/cuda/module/graph.h"
 
-#include "harness/device/cuda/module/event.h"
+#include "harness/device/cuda/module/events.h"
 
 namespace headroom::cuda {
 namespace {
@@ -22,11 +22,11 @@ class StreamGraph final : public GraphDriver {
   void begin() override {
     require_success(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
                     "to capture a stream");
-    if (copies_ != nullptr) order(stream_, copies_, forked_.get());
+    if (copies_ != nullptr) wait_for_all(copies_, stream_, forked_);
   }
 
   void end() override {
-    if (copies_ != nullptr) order(copies_, stream_, joined_.get());
+    if (copies_ != nullptr) wait_for_all(stream_, copies_, joined_);
     cudaGraph_t graph = nullptr;
     require_success(cudaStreamEndCapture(stream_, &graph), "to end the capture of a stream");
     graph_.reset(graph);

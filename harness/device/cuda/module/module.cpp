@@ -1,11 +1,14 @@
 // The module's one door, and the device behind it.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "harness/base/error.h"
 #include "harness/device/cuda/cuda_build.h"
 #include "harness/device/cuda/cuda_module.h"
 #include "harness/device/cuda/module/compile.h"
 #include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/facts.h"
 #include "harness/device/cuda/module/memory.h"
 #include "harness/device/cuda/module/pinned_memory.h"
@@ -19,7 +22,9 @@ class CudaDevice final : public Device {
       : context_(Context::acquire()), memory_(capacity, *context_) {}
 
   DeviceMemory& memory() override { return memory_; }
-  DeviceMemory& host_memory() override { return host_memory_; }
+  std::unique_ptr<DeviceMemory> make_host_memory() override {
+    return std::make_unique<PinnedMemory>();
+  }
   std::unique_ptr<CompiledProgram> compile(const Program& lowered) override {
     return cuda::compile(lowered);
   }
@@ -30,6 +35,20 @@ class CudaDevice final : public Device {
   }
   void read(const Value& value, const std::byte* device, std::span<std::byte> host) override {
     copy(value, host.data(), device, host.size(), cudaMemcpyDeviceToHost);
+  }
+  // Beside what the kernels are given from now on. What they were given before may still use the
+  // memory that is written to.
+  void stage(const Value& value, std::byte* device, std::span<const std::byte> host) override {
+    require_plain(value, host.size());
+    wait_for_all(context_->copies(), context_->stream(), free_to_write_);
+    require_success(cudaMemcpyAsync(device, host.data(), host.size(), cudaMemcpyHostToDevice,
+                                    context_->copies()),
+                    "to copy " + value.name);
+    staging_ = true;
+  }
+  void finish_staging() override {
+    if (!std::exchange(staging_, false)) return;
+    require_success(cudaStreamSynchronize(context_->copies()), "to finish copies");
   }
   void synchronize() override {
     require_success(cudaStreamSynchronize(context_->stream()), "to finish");
@@ -45,17 +64,22 @@ class CudaDevice final : public Device {
   // On the kernels' stream, so that it waits for them, and finished when it returns.
   void copy(const Value& value, void* to, const void* from, std::size_t bytes,
             cudaMemcpyKind direction) {
-    if (bytes != value.bytes || !value.layout.empty())
-      throw Error(fmt::format("'{}' has {} bytes in plain layout on the GPU, not {}", value.name,
-                              value.bytes, bytes));
+    require_plain(value, bytes);
     require_success(cudaMemcpyAsync(to, from, bytes, direction, context_->stream()),
                     "to copy " + value.name);
     synchronize();
   }
 
+  static void require_plain(const Value& value, std::size_t bytes) {
+    if (bytes != value.bytes || !value.layout.empty())
+      throw Error(fmt::format("'{}' has {} bytes in plain layout on the GPU, not {}", value.name,
+                              value.bytes, bytes));
+  }
+
   std::shared_ptr<Context> context_;
   CudaMemory memory_;
-  PinnedMemory host_memory_;
+  Event free_to_write_ = make_event();
+  bool staging_ = false;
 };
 
 constexpr CudaModule kModule = {

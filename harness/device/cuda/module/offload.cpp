@@ -2,7 +2,7 @@
 // leave is handed out again at once, to work on that stream. Back: on a stream of their own, while
 // the kernels go on; the first op that reads what comes back waits for it (awaited.h).
 #include "harness/device/cuda/module/context.h"
-#include "harness/device/cuda/module/event.h"
+#include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/kernel.h"
 
 namespace headroom::cuda {
@@ -17,7 +17,7 @@ class CopyOut final : public Kernel {
   // What is written to may have been read by a copy back that is under way: buffers of the host are
   // used again. That stream works in order, so its last copy stands for all.
   void run(const OpBuffers& buffers) override {
-    order(context_.copies(), context_.stream(), copied_back_.get());
+    wait_for_all(context_.stream(), context_.copies(), copied_back_);
     require_success(cudaMemcpyAsync(buffers.outputs[0], buffers.inputs[0], bytes_,
                                     cudaMemcpyDeviceToHost, context_.stream()),
                     "to copy to the host");
@@ -39,7 +39,7 @@ class CopyIn final : public Kernel {
   // After all that the kernels' stream was given before: the copy out, and what used the memory
   // that is written to.
   void run(const OpBuffers& buffers) override {
-    order(context_.stream(), context_.copies(), ready_.get());
+    wait_for_all(context_.copies(), context_.stream(), ready_);
     require_success(cudaMemcpyAsync(buffers.outputs[0], buffers.inputs[0], bytes_,
                                     cudaMemcpyHostToDevice, context_.copies()),
                     "to copy from the host");

@@ -17,7 +17,7 @@ std::byte* PinnedMemory::commit(Bytes bytes) {
     cudaGetLastError();
     throw DeviceError(
         fmt::format("the system locks no {} more of the host's memory, of which {} are locked; "
-                    "offload less (share=)",
+                    "offload less (share=) or stage fewer batches",
                     format_bytes(bytes), format_bytes(reserved())));
   }
   require_success(status, "locked memory of the host");

@@ -1,5 +1,6 @@
 // Memory of the host that the GPU's copy engines read and write by themselves: where offloaded
-// values wait. Locked pages are not paged out, and slow to take; who asks for them keeps them.
+// values and staged batches wait. Locked pages are not paged out, and slow to take; who asks for
+// them keeps them.
 #pragma once
 
 #include "harness/device/device_memory.h"
