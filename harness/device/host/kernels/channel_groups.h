@@ -19,7 +19,8 @@ namespace headroom::host {
 
 template <std::size_t kLanes>
 struct Lanes {
-  typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+  // GCC drops the attribute from an alias that depends on a parameter.
+  typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));  // NOLINT
 };
 template <std::size_t kLanes>
 using Vector = typename Lanes<kLanes>::Vector;
