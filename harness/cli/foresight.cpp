@@ -29,7 +29,8 @@ PlanningProblem planning_problem(const History& history, const RequestList& list
   }
 }
 
-Foresight look_ahead(const PlanningProblem& problem, Bytes capacity, std::chrono::seconds time) {
+Foresight look_ahead(const PlanningProblem& problem, Bytes capacity,
+                     std::chrono::milliseconds time) {
   using Clock = std::chrono::steady_clock;
   constexpr int kPatience = 10;
   const auto begin = Clock::now();

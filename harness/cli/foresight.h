@@ -32,6 +32,7 @@ struct Foresight {
 
 // The lowest plan found in that time, validated. While none fits into a capacity that one might fit
 // into, the search for it goes on up to ten times as long.
-Foresight look_ahead(const PlanningProblem& problem, Bytes capacity, std::chrono::seconds time);
+Foresight look_ahead(const PlanningProblem& problem, Bytes capacity,
+                     std::chrono::milliseconds time);
 
 }  // namespace headroom

@@ -173,16 +173,6 @@ const std::map<std::string, std::string>& report_formats() {
   return formats;
 }
 
-std::chrono::seconds parse_duration(const std::string& text, const std::string& where) {
-  static const std::map<std::string, int> units = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
-  int count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const auto unit = units.find(end);
-  if (error != std::errc() || count <= 0 || count > 1'000'000 || unit == units.end())
-    throw InputError(fmt::format("{}: '{}' is no duration; write 90s, 45m or 2h", where, text));
-  return std::chrono::seconds{count * unit->second};
-}
-
 Shard parse_shard(const std::string& text) {
   Shard shard;
   const char* const last = text.data() + text.size();

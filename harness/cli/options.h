@@ -26,7 +26,7 @@ struct RunOptions {
   std::optional<std::uint64_t> seed;
   std::optional<int> max_pairs;
   std::optional<Shard> shard;
-  std::optional<std::chrono::seconds> budget;
+  std::optional<std::chrono::milliseconds> budget;
   std::filesystem::path out = "runs";
   std::filesystem::path resume;
   std::filesystem::path against;  // another headroom, which runs every cell as well
@@ -61,7 +61,7 @@ struct ReplayOptions {
   std::vector<std::string> allocators = {"all"};
   std::string capacity;  // "" = what the trace says
   std::string granule;   // "" = what the trace says, else 2 MiB
-  std::chrono::seconds plan_time{2};
+  std::chrono::milliseconds plan_time{2000};
   bool json = false;
 };
 
@@ -184,8 +184,5 @@ std::vector<std::string> listed_kinds();
 
 // "2/4". Throws InputError.
 Shard parse_shard(const std::string& text);
-
-// "90", "90s", "45m", "2h". Throws InputError naming `where`.
-std::chrono::seconds parse_duration(const std::string& text, const std::string& where);
 
 }  // namespace headroom

@@ -2,26 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <map>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/base/units.h"
 
 namespace headroom {
 
 std::chrono::milliseconds parse_interval(const std::string& text, const std::string& where) {
-  static const std::map<std::string, double> units = {{"ms", 1}, {"s", 1000}};
-  double count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const auto unit = units.find(end);
-  constexpr double kMost = 3'600'000;
-  if (error != std::errc() || unit == units.end() || !(count * unit->second >= 1) ||
-      count * unit->second > kMost)
-    throw InputError(
-        fmt::format("{}: '{}' is no interval from 1ms to 3600s; write 100ms or 2s", where, text));
-  return std::chrono::milliseconds{std::llround(count * unit->second)};
+  const std::chrono::milliseconds interval = parse_duration(text, where);
+  if (interval > std::chrono::hours{1})
+    throw InputError(fmt::format("{}: '{}' is more than an hour; write 100ms or 2s", where, text));
+  return interval;
 }
 
 double parse_bytes_per_minute(const std::string& text, const std::string& where) {

@@ -13,9 +13,9 @@
 namespace headroom {
 
 struct RunnerOptions {
-  std::optional<std::chrono::seconds> budget;  // no block but the first is begun after this
-  std::optional<int> max_pairs;                // of an experiment, repeated blocks included
-  std::vector<PlannedComparison> comparisons;  // what a second stage is sized for
+  std::optional<std::chrono::milliseconds> budget;  // no block but the first is begun after this
+  std::optional<int> max_pairs;                     // of an experiment, repeated blocks included
+  std::vector<PlannedComparison> comparisons;       // what a second stage is sized for
 };
 
 struct RunOutcome {

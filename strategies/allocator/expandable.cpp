@@ -139,13 +139,17 @@ class Expandable final : public ChunkedAllocator {
     }
   }
 
-  // The best fit, where a chunk that could still grow counts as large as it could become.
+  // The best fit, where a chunk that could still grow counts as large as it could become. Of those
+  // behind it none counts for less than one that cannot grow.
   Handle find(Pool& pool, Bytes size) {
+    const Handle first = pool.mapped.take_at_least(size);
+    return first == kNone || !can_grow(first) ? first : find_from(pool, first);
+  }
+  Handle find_from(Pool& pool, Handle best) {
     const auto after = [&](Handle idle) {
       return pool.mapped.find_from(chunk(idle).size, chunk(idle).address + 1);
     };
-    Handle best = pool.mapped.find_from(size, 0);
-    if (best == kNone) return kNone;
+    pool.mapped.insert(best);
     for (Handle next = after(best); next != kNone && expandable_size(next) < expandable_size(best);
          next = after(best))
       best = next;
@@ -153,9 +157,10 @@ class Expandable final : public ChunkedAllocator {
     return best;
   }
 
+  // Where there is no next chunk, it counts as mapped.
+  bool can_grow(Handle handle) const { return !is_mapped(chunk(handle).next); }
   Bytes expandable_size(Handle handle) const {
-    const Handle next = chunk(handle).next;
-    return chunk(handle).size + (next != kNone && !is_mapped(next) ? chunk(next).size : 0);
+    return chunk(handle).size + (can_grow(handle) ? chunk(chunk(handle).next).size : 0);
   }
 
   // Maps pages until there is an idle chunk of `size`, which is then in no index; kNone when the

@@ -69,7 +69,7 @@ class Planned final : public Allocator {
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
-    if (hint.persistent) return serve_online(bytes, hint);
+    if (hint.persistent) return serve_online(kPersistent, bytes, hint);
     if (live_ == 0) begin_step(bytes);
     const auto index = static_cast<std::uint32_t>(requests_);
     const Event event{index, bytes};
@@ -78,8 +78,7 @@ class Planned final : public Allocator {
       block = serve_planned(index, bytes);
     } else {
       plan_ = nullptr;
-      block = serve_online(bytes, hint);
-      online_[block.address] = index;
+      block = serve_online(index, bytes, hint);
     }
     ++requests_;
     ++live_;
@@ -89,17 +88,9 @@ class Planned final : public Allocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    std::uint32_t index = 0;
-    if (region_ && block.address - region_->address < region_->size) {
-      index = block.handle;
-      take_back(block);
-    } else {
-      const auto found = online_.find(block.address);
-      fallback_->deallocate(block);
-      if (found == online_.end()) return;  // persistent
-      index = found->second;
-      online_.erase(found);
-    }
+    const bool is_planned = region_ && block.address - region_->address < region_->size;
+    const std::uint32_t index = is_planned ? take_back(block) : take_back_online(block);
+    if (index == kPersistent) return;
     const Event event{index, 0};
     if (!is_as_planned(event)) plan_ = nullptr;
     remember(event);
@@ -202,7 +193,7 @@ class Planned final : public Allocator {
     return block;
   }
 
-  void take_back(const Block& block) {
+  std::uint32_t take_back(const Block& block) {
     if (block.handle >= planned_.size() || planned_[block.handle].address != block.address ||
         planned_[block.handle].size == 0)
       throw Error(name_ + ": a block was freed that is not live");
@@ -211,10 +202,34 @@ class Planned final : public Allocator {
     planned_requested_ -= block.requested;
     planned_allocated_ -= block.size;
     poison(block.data, block.size);
+    return block.handle;
+  }
+
+  // A block of the fallback's carries the number of its entry in online_ instead of its handle.
+  Block serve_online(std::uint32_t index, Bytes bytes, const AllocationHint& hint) {
+    Block block = ask_fallback(bytes, hint);
+    if (unused_online_.empty()) {
+      unused_online_.push_back(static_cast<std::uint32_t>(online_.size()));
+      online_.emplace_back();
+    }
+    const std::uint32_t entry = unused_online_.back();
+    unused_online_.pop_back();
+    online_[entry] = {block.handle, index};
+    block.handle = entry;
+    return block;
+  }
+
+  std::uint32_t take_back_online(Block block) {
+    const std::uint32_t entry = block.handle;
+    if (entry >= online_.size()) throw Error(name_ + ": a block was freed that is not live");
+    block.handle = online_[entry].handle;
+    fallback_->deallocate(block);
+    unused_online_.push_back(entry);
+    return online_[entry].index;
   }
 
   // The plan's segment gives way before a request is refused, unless the step uses it.
-  Block serve_online(Bytes bytes, const AllocationHint& hint) {
+  Block ask_fallback(Bytes bytes, const AllocationHint& hint) {
     try {
       return fallback_->allocate(bytes, hint);
     } catch (const OutOfMemory&) {
@@ -255,11 +270,16 @@ class Planned final : public Allocator {
                        .allocator = name_});
   }
 
+  static constexpr std::uint32_t kPersistent = ~std::uint32_t{0};  // belongs to no step
   static constexpr std::size_t kMostPlans = 64;
   static constexpr std::size_t kMostEvents = 100'000;
   struct PlannedBlock {
     Address address = 0;
     Bytes size = 0;  // 0 = freed
+  };
+  struct OnlineBlock {
+    std::uint32_t handle = 0;  // the fallback's
+    std::uint32_t index = 0;   // of the request within its step, or kPersistent
   };
 
   std::string name_;
@@ -268,11 +288,12 @@ class Planned final : public Allocator {
   std::unordered_map<Bytes, StepPlan> plans_;  // by the bytes of the first request
   const StepPlan* plan_ = nullptr;             // what this step has kept to so far
   std::optional<Segment> region_;
-  std::vector<Event> happened_;                        // in this step
-  std::size_t requests_ = 0;                           // in this step
-  std::size_t live_ = 0;                               // not persistent
-  std::unordered_map<Address, std::uint32_t> online_;  // this step's blocks from the fallback
-  std::vector<PlannedBlock> planned_;                  // this step's blocks from the plan
+  std::vector<Event> happened_;      // in this step
+  std::size_t requests_ = 0;         // in this step
+  std::size_t live_ = 0;             // not persistent
+  std::vector<OnlineBlock> online_;  // blocks from the fallback
+  std::vector<std::uint32_t> unused_online_;
+  std::vector<PlannedBlock> planned_;  // this step's blocks from the plan
   std::size_t planned_free_ = 0;
   Bytes planned_requested_ = 0;
   Bytes planned_allocated_ = 0;

@@ -32,7 +32,7 @@ from conftest import Headroom, samples
         (["run", "smoke", "-a", "precision=f32"], "did you mean 'fp32'?"),
         (["run", "nowhere.toml"], "nowhere.toml: there is no such suite file"),
         (["history", "accept", "S02"], "see headroom history accept --help"),
-        (["run", "smoke", "--budget", "soon"], "write 90s, 45m or 2h"),
+        (["run", "smoke", "--budget", "soon"], "write 200ms, 0.5s, 45m or 2h"),
         (["run", "smoke", "--progress", "loud"], "unknown --progress 'loud'"),
         (["run", "--resume", "nowhere"], "nowhere"),
         (["run", "--resume", "nowhere", "--seed", "3"], "--seed excludes --resume"),

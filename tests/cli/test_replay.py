@@ -207,7 +207,7 @@ def test_a_planning_problem_is_planned_as_it_asks(headroom: Headroom, text: str,
 ])
 def test_replay_says_whether_any_plan_fits(headroom: Headroom, capacity: str, fits: bool, said: str) -> None:
     problem = headroom.write("problem.csv", "id,lower,upper,size,alignment\na,0,2,1,2\nb,0,2,1,2\n")
-    asked = (problem, "--capacity", capacity, "--allocator", "malloc")
+    asked = (problem, "--capacity", capacity, "--allocator", "malloc", "--plan-time", "0.2s")
     assert replayed(headroom, *asked)["planned_ahead"]["fits"] is fits
     text = headroom("replay", *asked).output
     assert (said in text) if said else ("No plan fits" not in text)

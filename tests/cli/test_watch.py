@@ -323,6 +323,7 @@ def test_where_there_is_no_driver_it_says_so(watched: Watched) -> None:
         (["watch", "--", "/no/such/program"], "cannot be started"),
         (["watch", "--pid", "4194305"], "no such process"),
         (["watch", "--interval", "fast", "--", "true"], "--interval: 'fast'"),
+        (["watch", "--interval", "2h", "--", "true"], "--interval: '2h'"),
         (["watch", "--limit-leak", "1MiB", "--", "true"], "--limit-leak: '1MiB'"),
         (["watch", "--budget", "much", "--", "true"], "--budget: 'much'"),
         (["watch", "--stop", "--", "true"], "--budget"),

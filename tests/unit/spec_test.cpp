@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 
 namespace headroom {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -90,6 +92,25 @@ TEST(Bytes, are_read_in_binary_and_decimal_units) {
   EXPECT_EQ(parse_bytes("4096", "here"), 4096u);
   EXPECT_THAT([] { parse_bytes("lots", "--capacity"); },
               ThrowsMessage<InputError>(HasSubstr("--capacity: 'lots'")));
+}
+
+TEST(Duration, is_read_in_whole_and_broken_units) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(parse_duration("200ms", "here"), 200ms);
+  EXPECT_EQ(parse_duration("0.2s", "here"), 200ms);
+  EXPECT_EQ(parse_duration("90", "here"), 90s);
+  EXPECT_EQ(parse_duration("1.5m", "here"), 90s);
+  EXPECT_EQ(parse_duration("2h", "here"), 2h);
+}
+
+TEST(Duration, that_is_none_is_refused_with_place_and_mend) {
+  for (const char* text :
+       {"", "soon", "0.2ms", "0s", "-1s", "nan", "inf", "1e3s", "2 s", "5d", "10001h"})
+    EXPECT_THAT(
+        [&] { parse_duration(text, "--plan-time"); },
+        ThrowsMessage<InputError>(
+            AllOf(HasSubstr("--plan-time: '" + std::string(text) + "'"), HasSubstr("write 200ms"))))
+        << text;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/cli/history.h"
 #include "harness/cli/watch_units.h"
@@ -193,7 +194,7 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
       ->add_option(
           "--plan-time", *plan_time,
           "How long to look for a plan made with all of it known ahead; up to ten times as "
-          "long while none is found that fits into the capacity")
+          "long while none is found that fits into the capacity: 200ms, 2s, 5m")
       ->capture_default_str();
   command->add_flag("--json", replay->json, "For programs: replay of reports/schema.json");
   return {.parser = command, .command = [replay, plan_time]() -> Command {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "harness/base/duration.h"
 #include "harness/run/rerun.h"
 
 namespace headroom {
