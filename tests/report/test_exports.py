@@ -180,27 +180,26 @@ class TestPerfetto:
 
 
 class Rendered(HTMLParser):
-    """A summary as GitHub's renderer shows it: its headings, and the tables below each."""
+    """A summary as GitHub's renderer shows it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         cmarkgfm = pytest.importorskip("cmarkgfm", reason="python3-cmarkgfm is not installed")
-        self.tables: dict[str, list[list[str]]] = {}  # by heading: rows of cells
+        self.tables: list[list[list[str]]] = []  # rows of cells, the header first
         self.folded: list[str] = []  # what is inside <details>
         self.strong: list[str] = []
         self._open: list[str] = []
-        self._heading = ""
         self.feed(cmarkgfm.github_flavored_markdown_to_html(text, options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE))
         self.close()
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self._open.append(tag)
-        if tag in ("h1", "h2", "h3"):
-            self._heading = ""
+        if tag == "table":
+            self.tables.append([])
         if tag == "tr":
-            self.tables.setdefault(self._heading, []).append([])
+            self.tables[-1].append([])
         if tag in ("td", "th"):
-            self.tables[self._heading][-1].append("")
+            self.tables[-1][-1].append("")
 
     def handle_startendtag(self, tag: str, attrs: Any) -> None:
         pass  # holds no text
@@ -209,14 +208,16 @@ class Rendered(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, text: str) -> None:
-        if {"h1", "h2", "h3"} & set(self._open):
-            self._heading += text
         if {"td", "th"} & set(self._open):
-            self.tables[self._heading][-1][-1] += text
+            self.tables[-1][-1][-1] += text
         if "details" in self._open:
             self.folded.append(text)
         if "strong" in self._open:
             self.strong.append(text)
+
+    def table(self, first_header: str) -> list[list[str]]:
+        (found,) = [rows for rows in self.tables if rows[0][0] == first_header]
+        return found
 
 
 class TestMarkdown:
@@ -266,14 +267,14 @@ class TestMarkdown:
 
     def test_a_renderer_shows_a_row_for_each_claim_with_its_verdict_in_bold(self, data: RunData) -> None:
         shown = Rendered(markdown.write(data))
-        _header, *rows = shown.tables["Claims"]
+        _header, *rows = shown.table("claim")
         claims = data.verdicts["claims"]
         assert [(row[0], row[2]) for row in rows] == [(claim["id"], claim["verdict"]) for claim in claims]
         assert [claim["verdict"] for claim in claims] == shown.strong[: len(claims)]
 
     def test_a_renderer_shows_the_cells_as_a_table_that_is_folded_away(self, data: RunData) -> None:
         shown = Rendered(markdown.write(data))
-        (rows,) = [rows for rows in shown.tables.values() if rows[0][0] == "workload"]
+        rows = shown.table("workload")
         assert len(rows) == 1 + len(data.verdicts["matrix"])
         assert {len(row) for row in rows} == {len(rows[0])}
         assert rows[1][0] in shown.folded
@@ -281,7 +282,7 @@ class TestMarkdown:
     @pytest.mark.parametrize("name", ["a | <b> `c` [d](e)", "**a** __b__ ~~c~~", "![a](b)", "<!-- a", "a\\| b", "a\n\nb"])
     def test_a_renderer_shows_names_from_files_as_they_are(self, data: RunData, tmp_path: Path, name: str) -> None:
         shown = Rendered(markdown.write(altered(data, tmp_path, name=name)))
-        assert shown.tables["Claims"][1][1] == " ".join(name.split())
+        assert shown.table("claim")[1][1] == " ".join(name.split())
 
     def test_names_from_files_are_not_markup(self, data: RunData, tmp_path: Path) -> None:
         text = markdown.write(altered(data, tmp_path, name="a | <b> `c` [d](e)"))
