@@ -65,7 +65,8 @@ TEST(KeptOnHost, leaves_no_more_on_the_device_however_deep_the_network_is) {
 TEST(KeptOnHost, of_halves_of_halves_is_also_what_is_made_again_for_later) {
   for (const std::int64_t layers : {8, 16, 32}) {
     const auto step = [&](const std::string& keep) {
-      return lowered(checkpointed(differentiate(chain(layers)), "recursive" + keep));
+      return testing::lowered(checkpointed(differentiate(chain(layers)), "recursive" + keep),
+                              "dense");
     };
     const Program program = step("(keep=host,prefetch=0)");
     const auto is_late = [](const Op& op) {
