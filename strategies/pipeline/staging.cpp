@@ -59,7 +59,7 @@ class StagedPlace final : public BatchPlace {
 class Staging final : public BatchesAhead {
  public:
   Staging(const Spec& spec, std::unique_ptr<BatchStage> inner, const StageContext& context,
-          std::shared_ptr<DeviceMemory> memory)
+          const std::shared_ptr<DeviceMemory>& memory)
       : BatchesAhead(spec.to_string(), std::move(inner), context,
                      {.depth = static_cast<std::size_t>(staged_of(spec)),
                       .make_place = [memory] { return std::make_unique<StagedPlace>(memory); }}) {}

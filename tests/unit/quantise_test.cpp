@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "harness/base/error.h"
 #include "harness/device/host/kernels/eight_bits.h"
 #include "harness/program/lowering.h"
 #include "tests/unit/host_run.h"
@@ -124,10 +125,25 @@ TEST(Quantise, takes_the_largest_magnitude_to_the_largest_number_and_the_rest_to
 TEST(Quantise, stays_finite_for_zeros_and_for_the_smallest_floats) {
   for (const DType type : kCodeTypes) {
     EXPECT_EQ(quantised({0, -0.0, 0}, DType::f32, type).codes, (Tensor{0, 0, 0}));
-    EXPECT_EQ(quantised({0, 0}, DType::bf16, type).scale, Tensor{1});
+    EXPECT_EQ(quantised({0, 0}, DType::f32, type).scale, Tensor{1});
     const auto [codes, scale] = quantised({0x1p-149, -0x1p-130}, DType::f32, type);
     EXPECT_GT(scale[0], 0);
     EXPECT_NEAR(codes[1] * scale[0], -0x1p-130, 0x1p-134);
+  }
+}
+
+TEST(Quantise, takes_sixteen_bits_as_it_takes_floats) {
+  try {
+    quantised({1}, DType::bf16, DType::f8e4m3);
+  } catch (const NotSupported& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Tensor x = {0, 1, -1.5, 0.0078125, 96};  // the same in bf16
+  for (const DType type : kCodeTypes) {
+    const auto [codes, scale] = quantised(x, DType::bf16, type);
+    EXPECT_EQ(codes, quantised(x, DType::f32, type).codes);
+    EXPECT_EQ(scale, quantised(x, DType::f32, type).scale);
+    EXPECT_EQ(quantised({0, 0}, DType::bf16, type).scale, Tensor{1});
   }
 }
 
