@@ -24,8 +24,6 @@
 namespace headroom {
 namespace {
 
-bool keeps_casts(const Spec& spec) { return spec.flag("cast_cache", true); }
-
 const bool bf16_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "bf16",
      .summary = "products and the activations between them in bfloat16, weights kept in fp32; "

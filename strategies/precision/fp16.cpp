@@ -19,8 +19,6 @@
 namespace headroom {
 namespace {
 
-bool keeps_casts(const Spec& spec) { return spec.flag("cast_cache", true); }
-
 const bool fp16_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "fp16",
      .summary = "products and the activations between them in fp16, weights kept in fp32, losses "

@@ -159,6 +159,8 @@ Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts ca
   return Rewriting(forward, reduced, casts, linear).run();
 }
 
+bool keeps_casts(const Spec& spec) { return spec.flag("cast_cache", true); }
+
 Program cast_again_in_backward(Program program) {
   std::map<ValueId, Op> copies;  // made by a cast of a weight
   const std::vector<Op> ops = std::exchange(program.ops, {});

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "harness/base/spec.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -24,6 +25,9 @@ enum class LinearLayers {
 // writes bf16, which `reduced` must be then.
 Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts casts,
                            LinearLayers linear = LinearLayers::as_products);
+
+// cast_cache=on|off of a precision: whether the backward pass finds the copies again.
+bool keeps_casts(const Spec& spec);
 
 // Makes the copies of weights that backward ops read anew, right before each of them.
 Program cast_again_in_backward(Program program);
