@@ -1,5 +1,5 @@
-// What a verdicts.json says, for people (the word, why, on which data, what would change it) and for
-// programs.
+// What a verdicts.json says, for people (the word, why, on which data, what would change it) and
+// for programs.
 #pragma once
 
 #include <map>
