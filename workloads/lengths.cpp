@@ -16,7 +16,7 @@ enum class Lengths { padded, bucketed, ragged };
 
 // The same everywhere, which std::shuffle is not.
 template <typename T>
-void shuffle(std::vector<T>& list, std::uint64_t seed) {
+void shuffle_by_seed(std::vector<T>& list, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random() % i]);
 }
@@ -32,7 +32,7 @@ std::vector<std::int64_t> drawn(std::int64_t longest) {
   const std::int64_t shortest = longest / 4;
   std::vector<std::int64_t> others(static_cast<std::size_t>(longest - shortest));
   std::iota(others.begin(), others.end(), shortest);
-  shuffle(others, 2);
+  shuffle_by_seed(others, 2);
   others.resize(std::min(others.size(), kLengths - 1));
   others.insert(others.begin(), longest);
   return others;
@@ -57,7 +57,7 @@ std::vector<std::size_t> length_cycle(std::size_t shapes) {
   constexpr std::size_t kTurns = 4;
   std::vector<std::size_t> cycle;
   for (std::size_t i = 0; i < kTurns * shapes; ++i) cycle.push_back(i % shapes);
-  shuffle(cycle, 1);
+  shuffle_by_seed(cycle, 1);
   return cycle;
 }
 

@@ -50,7 +50,7 @@ ValueId generator_block(GanLayers& layers, const std::string& name, ValueId x,
   return layers.emit("add", name + ".add", {y, shortcut});
 }
 
-ValueId generate(GanLayers& layers, const GanSize& size, ValueId noise) {
+ValueId generate_by_blocks(GanLayers& layers, const GanSize& size, ValueId noise) {
   const Plan& plan = plan_of(size.image);
   const std::int64_t first = plan.generator[0] * size.width;
   // A linear layer: every pixel has weights of its own.
@@ -98,7 +98,7 @@ ValueId discriminator_block(GanLayers& layers, const std::string& name, ValueId 
   return layers.emit("add", name + ".add", {y, shortcut});
 }
 
-ValueId discriminate(GanLayers& layers, const GanSize& size, ValueId images) {
+ValueId discriminate_by_blocks(GanLayers& layers, const GanSize& size, ValueId images) {
   const Plan& plan = plan_of(size.image);
   ValueId x = first_discriminator_block(layers, "discriminator.0", images,
                                         plan.discriminator[0] * size.width);
@@ -121,8 +121,8 @@ GanModel resnet_gan() {
           .presets = {{"tiny", {{"image", "32"}, {"batch", "4"}, {"width", "4"}, {"latent", "8"}}},
                       {"small", {{"image", "32"}, {"batch", "16"}, {"width", "32"}}},
                       {"paper", {{"image", "128"}, {"batch", "64"}}}},
-          .generate = generate,
-          .discriminate = discriminate};
+          .generate = generate_by_blocks,
+          .discriminate = discriminate_by_blocks};
 }
 
 }  // namespace headroom

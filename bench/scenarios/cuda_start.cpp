@@ -20,7 +20,7 @@ double fall(Bytes before, Bytes after) {
   return static_cast<double>(before) - static_cast<double>(after);
 }
 
-ScenarioResult run(const Cell& cell, std::uint64_t) {
+ScenarioResult start_on_cuda(const Cell& cell, std::uint64_t) {
   if (cell.device.name() != "cuda")
     throw NotSupported(
         fmt::format("cuda_start: {} has no CUDA context to start; the device must be cuda",
@@ -47,7 +47,7 @@ ScenarioFigure bytes(const char* name, const char* text) {
   return {.name = name, .unit = "B", .text = text};
 }
 
-const bool registered = Registry<ScenarioKind>::instance().add(
+const bool cuda_start_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "cuda_start",
      .summary = "What a GPU loses to the CUDA context, kernels and handles of cuDNN and cuBLAS "
                 "before the first tensor",
@@ -59,7 +59,7 @@ const bool registered = Registry<ScenarioKind>::instance().add(
                  bytes("cublas_bytes", "bytes a handle of cuBLAS takes"),
                  bytes("total_bytes", "bytes gone before the first tensor")},
      .check = nullptr,
-     .run = run,
+     .run = start_on_cuda,
      .engine = nullptr});
 
 }  // namespace

@@ -37,7 +37,7 @@ std::string form_of(const Spec& spec) {
   return form;
 }
 
-void check(const Spec& spec) {
+void check_export(const Spec& spec) {
   spec.require_known({"form"});
   form_of(spec);
 }
@@ -159,7 +159,7 @@ ScenarioResult export_weights(const Cell& cell, std::uint64_t seed) {
   return result;
 }
 
-const bool registered = Registry<ScenarioKind>::instance().add(
+const bool export_weights_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "export_weights",
      .summary = "Trains, then packs the weights for inference in fp32, int8 or without their zeros "
                 "(csr, bitmap, two_of_four): bytes, compressed bytes and held-out accuracy",
@@ -187,7 +187,7 @@ const bool registered = Registry<ScenarioKind>::instance().add(
                   .unit = "1",
                   .text = "held-out accuracy of the weights handed over",
                   .more_is_better = true}},
-     .check = check,
+     .check = check_export,
      .run = export_weights,
      .engine = nullptr,
      .takes_workload = true});

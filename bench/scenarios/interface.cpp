@@ -45,7 +45,7 @@ Json ask(const std::string& engine, const std::string& name, const std::string& 
   return fact;
 }
 
-ScenarioResult run(const Cell& cell, std::uint64_t) try {
+ScenarioResult ask_about_interface(const Cell& cell, std::uint64_t) try {
   const std::string engine = cell.scenario.text("engine", "tensorflow");
   const std::string name = cell.scenario.text("name", "");
   const Json fact =
@@ -58,7 +58,7 @@ ScenarioResult run(const Cell& cell, std::uint64_t) try {
   throw Error(fmt::format("{}: no readable fact: {}", cell.scenario.to_string(), error.what()));
 }
 
-const bool registered = Registry<ScenarioKind>::instance().add(
+const bool interface_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "interface",
      .summary = "Asks a framework whether it has what a claim names (name=, of bench/probes)",
      .parameters = {"engine", "name"},
@@ -74,7 +74,7 @@ const bool registered = Registry<ScenarioKind>::instance().add(
            scenario.require_known({"engine", "name"});
            recorded(scenario.text("engine", "tensorflow"), scenario.text("name", ""));
          },
-     .run = run,
+     .run = ask_about_interface,
      .engine = [](const Spec&) { return std::string("TensorFlow"); }});
 
 }  // namespace

@@ -26,7 +26,7 @@ ScenarioResult find(const Cell& cell, std::uint64_t) {
           .why_not_engaged = ""};
 }
 
-const bool registered = Registry<ScenarioKind>::instance().add(
+const bool largest_batch_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "largest_batch",
      .summary = "Looks for the largest batch that trains in the device's capacity; simulated",
      .parameters = {},

@@ -69,7 +69,7 @@ std::filesystem::path file_of(const Spec& scenario) {
   return file;
 }
 
-ScenarioResult run(const Cell& cell, std::uint64_t seed) {
+ScenarioResult run_script(const Cell& cell, std::uint64_t seed) {
   const Spec& scenario = cell.scenario;
   std::vector<std::string> arguments = {file_of(scenario).string(), "--seed",
                                         std::to_string(seed % 1'000'000'007)};
@@ -83,7 +83,7 @@ ScenarioResult run(const Cell& cell, std::uint64_t seed) {
   return read_result(line, scenario.to_string());
 }
 
-const bool registered = Registry<ScenarioKind>::instance().add(
+const bool script_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "script",
      .summary =
          "Runs a Python program of bench/scenarios (file=), by the system's Python or in the "
@@ -92,7 +92,7 @@ const bool registered = Registry<ScenarioKind>::instance().add(
      .examples = {"script(case=large,file=free_memory)"},
      .figures = kFigures,
      .check = [](const Spec& scenario) { file_of(scenario); },
-     .run = run,
+     .run = run_script,
      .engine = [](const Spec& scenario) -> std::string {
        return scenario.text("python", "system") == "system" ? "Python" : "TensorFlow";
      }});

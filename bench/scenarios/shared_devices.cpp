@@ -130,7 +130,7 @@ struct Pipe {
   void close_write_end() { ::close(std::exchange(write_end, -1)); }
 };
 
-ScenarioResult run(const Cell& cell, std::uint64_t) {
+ScenarioResult share_devices(const Cell& cell, std::uint64_t) {
   const int processes = static_cast<int>(cell.scenario.integer("processes", 2));
   const bool all_visible = cell.scenario.text("visible", "all") == "all";
   const auto card = Registry<DeviceKind>::instance().find(cell.device.name()).create(cell.device);
@@ -166,7 +166,7 @@ ScenarioResult run(const Cell& cell, std::uint64_t) {
           .why_not_engaged = ""};
 }
 
-void check(const Spec& scenario) {
+void check_shared(const Spec& scenario) {
   scenario.require_known({"processes", "visible"});
   const auto processes = scenario.integer("processes", 2);
   if (processes < 1 || processes > 64)
@@ -176,7 +176,7 @@ void check(const Spec& scenario) {
     throw_unknown_name("value of visible", visible, {"all", "own"});
 }
 
-const bool registered = Registry<ScenarioKind>::instance().add(
+const bool shared_devices_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "shared_devices",
      .summary = "Real processes (processes=) that train at once on simulated cards: all see every "
                 "card (visible=all), or each one of its own (visible=own)",
@@ -194,8 +194,8 @@ const bool registered = Registry<ScenarioKind>::instance().add(
                   .exact = true,
                   .more_is_better = true,
                   .about = Metric::About::allocator}},
-     .check = check,
-     .run = run,
+     .check = check_shared,
+     .run = share_devices,
      .engine = nullptr,
      .takes_workload = true});
 

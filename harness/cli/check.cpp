@@ -16,19 +16,19 @@ namespace headroom {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Finding = DeviceFinding::Outcome;
+using Outcome = DeviceFinding::Outcome;
 
 void print(const std::string& device, const DeviceFinding& finding) {
-  const char* word = finding.outcome == Finding::passed    ? "pass"
-                     : finding.outcome == Finding::skipped ? "skip"
+  const char* word = finding.outcome == Outcome::passed    ? "pass"
+                     : finding.outcome == Outcome::skipped ? "skip"
                                                            : "FAIL";
   fmt::print("{}  {} {}{}{}\n", word, device, finding.what, finding.why.empty() ? "" : ": ",
              finding.why);
 }
 
 Json to_json(const DeviceFinding& finding) {
-  const char* word = finding.outcome == Finding::passed    ? "passed"
-                     : finding.outcome == Finding::skipped ? "skipped"
+  const char* word = finding.outcome == Outcome::passed    ? "passed"
+                     : finding.outcome == Outcome::skipped ? "skipped"
                                                            : "failed";
   return {{"what", finding.what},
           {"outcome", word},
@@ -68,7 +68,7 @@ ExitCode check_command(const CheckOptions& options) {
   else
     for (const DeviceFinding& finding : findings) print(device.to_string(), finding);
   const bool failed = std::any_of(findings.begin(), findings.end(), [](const auto& finding) {
-    return finding.outcome == Finding::failed;
+    return finding.outcome == Outcome::failed;
   });
   return failed ? ExitCode::not_calibrated : ExitCode::ok;
 }

@@ -93,7 +93,7 @@ class Malloc final : public Allocator {
 };
 
 // A device allocation for every tensor is what the name says.
-std::string why_not_engaged(const Spec&, const Trace& trace) {
+std::string why_no_malloc(const Spec&, const Trace& trace) {
   const auto count = [&](EventKind kind) {
     return std::count_if(trace.events.begin(), trace.events.end(),
                          [&](const TraceEvent& event) { return event.kind == kind; });
@@ -115,7 +115,7 @@ const bool malloc_is_registered = Registry<AllocatorStrategy>::instance().add(
      .create = [](const Spec&, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Malloc>(memory);
      },
-     .why_not_engaged = why_not_engaged});
+     .why_not_engaged = why_no_malloc});
 
 }  // namespace
 }  // namespace headroom

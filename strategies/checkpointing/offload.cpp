@@ -57,7 +57,7 @@ Program apply_offload(Program program, const Spec& spec) {
   return checkpointing::take(std::move(program), journeys);
 }
 
-std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
+std::string why_not_offloaded(const Spec& spec, const Program& before, const Program& after) {
   if (std::any_of(after.ops.begin(), after.ops.end(), is_transfer)) return "";
   return fmt::format("checkpointing={}: nothing of '{}' leaves the device", spec.to_string(),
                      before.name);
@@ -71,7 +71,7 @@ const bool offload_is_registered = Registry<CheckpointingStrategy>::instance().a
      .parameters = {"prefetch", "share"},
      .examples = {"offload", "offload(prefetch=20)", "offload(share=0.5)"},
      .apply = apply_offload,
-     .why_not_engaged = why_not_engaged});
+     .why_not_engaged = why_not_offloaded});
 
 }  // namespace
 }  // namespace headroom

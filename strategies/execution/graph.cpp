@@ -49,7 +49,7 @@ std::optional<Order> order_of(const Spec& spec) {
 
 bool reuses(const Spec& spec) { return spec.flag("inplace", true); }
 
-Program apply(Program lowered, const Spec& spec) {
+Program apply_graph(Program lowered, const Spec& spec) {
   const auto order = order_of(spec);
   if (!order && !reuses(spec))
     throw InputError(
@@ -60,7 +60,7 @@ Program apply(Program lowered, const Spec& spec) {
   return reuses(spec) ? execution::reuse_operands(std::move(lowered)) : lowered;
 }
 
-std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
+std::string why_nothing_changed(const Spec& spec, const Program& before, const Program& after) {
   const auto same_name = [](const Op& a, const Op& b) { return a.name == b.name; };
   if (order_of(spec) && std::equal(before.ops.begin(), before.ops.end(), after.ops.begin(),
                                    after.ops.end(), same_name))
@@ -79,8 +79,8 @@ const bool graph_is_registered = Registry<ExecutionStrategy>::instance().add(
      .parameters = {"inplace", "order"},
      .examples = {"graph", "graph(order=depth_first)", "graph(order=breadth_first)",
                   "graph(order=memory)", "graph(inplace=off,order=memory)"},
-     .apply = apply,
-     .why_not_engaged = why_not_engaged});
+     .apply = apply_graph,
+     .why_not_engaged = why_nothing_changed});
 
 }  // namespace
 }  // namespace headroom

@@ -10,8 +10,8 @@
 namespace headroom {
 namespace {
 
-void emit_together(ProgramBuilder& builder, const optimizer::Trained& trained, optimizer::Loop loop,
-                   const Attributes& attributes) {
+void emit_adam_together(ProgramBuilder& builder, const optimizer::Trained& trained,
+                        optimizer::Loop loop, const Attributes& attributes) {
   const ValueId steps = optimizer::count_steps(builder);
   std::vector<optimizer::AdamStates> states;
   optimizer::OperandLists fused, moments, squares, weights;
@@ -41,7 +41,7 @@ Program apply_adam(Program program, const Spec& spec) {
         optimizer::emit_adam(builder, weight, gradient, attributes);
       },
       [&](ProgramBuilder& builder, const optimizer::Trained& trained, optimizer::Loop loop) {
-        emit_together(builder, trained, loop, attributes);
+        emit_adam_together(builder, trained, loop, attributes);
       });
 }
 

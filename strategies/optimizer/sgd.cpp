@@ -18,8 +18,8 @@ ValueId add_velocity(ProgramBuilder& builder, ValueId weight) {
   return optimizer::add_state(builder, trained.name + ".velocity", trained.shape);
 }
 
-void emit_together(ProgramBuilder& builder, const optimizer::Trained& trained, optimizer::Loop loop,
-                   Attributes attributes) {
+void emit_sgd_together(ProgramBuilder& builder, const optimizer::Trained& trained,
+                       optimizer::Loop loop, Attributes attributes) {
   std::vector<ValueId> gradients;
   optimizer::OperandLists decay, update;
   for (const auto& [weight, gradient] : trained) {
@@ -53,7 +53,7 @@ Program apply_sgd(Program program, const Spec& spec) {
   return optimizer::with_step(
       std::move(program), spec, update,
       [&](ProgramBuilder& builder, const optimizer::Trained& trained, optimizer::Loop loop) {
-        emit_together(builder, trained, loop, attributes);
+        emit_sgd_together(builder, trained, loop, attributes);
       });
 }
 

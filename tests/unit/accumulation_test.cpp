@@ -17,7 +17,7 @@
 #include "harness/run/trainer.h"
 #include "tests/unit/small_cells.h"
 
-namespace headroom {
+namespace headroom::accumulation_test {
 namespace {
 
 using testing::losses_of;
@@ -113,4 +113,4 @@ TEST(Accumulation, refuses_what_cannot_be_divided) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::accumulation_test

@@ -12,7 +12,7 @@
 #include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::adafactor_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -115,4 +115,4 @@ TEST(Adafactor, that_finds_no_matrix_is_not_engaged) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::adafactor_test

@@ -19,7 +19,7 @@
 #include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::adam8bit_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -198,4 +198,4 @@ TEST(Adam8Bit, refuses_a_negative_size_and_says_where_no_weight_is_large_enough)
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::adam8bit_test

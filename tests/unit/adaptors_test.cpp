@@ -12,7 +12,7 @@
 #include "harness/memory/poison.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::adaptors_test {
 namespace {
 
 using ::testing::AllOf;
@@ -225,4 +225,4 @@ TEST_F(PoisonAdaptor, lets_go_of_quarantine_before_it_refuses_a_request) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::adaptors_test

@@ -12,7 +12,7 @@
 #include "tests/unit/reference/reference.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::backward_rules_test {
 namespace {
 
 using testing::Tensor;
@@ -283,4 +283,4 @@ TEST(Differentiate, gives_the_derivative_of_the_loss_by_every_weight_of_a_residu
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::backward_rules_test

@@ -10,7 +10,7 @@
 #include "tests/unit/finite_differences.h"
 #include "tests/unit/host_run.h"
 
-namespace headroom {
+namespace headroom::batch_norm_kernels_test {
 namespace {
 
 using testing::Tensor;
@@ -160,4 +160,4 @@ TEST(BatchNorm, with_a_sum_and_relu_has_the_gradients_of_its_definition) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::batch_norm_kernels_test

@@ -15,7 +15,7 @@
 #include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::bert_test {
 namespace {
 
 using testing::parameters_of;
@@ -118,4 +118,4 @@ TEST(Bert, has_the_same_losses_whether_its_head_reads_the_guessed_tokens_or_all)
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::bert_test

@@ -11,10 +11,10 @@
 
 #include "harness/base/error.h"
 
-namespace headroom {
+namespace headroom::best_fit_index_test {
 namespace {
 
-class BestFitIndexTest : public testing::Test {
+class BestFitIndexTest : public ::testing::Test {
  protected:
   ChunkHandle add(Bytes size, Address address) {
     const ChunkHandle handle = chunks.add();
@@ -63,7 +63,7 @@ TEST_F(BestFitIndexTest, says_so_when_a_chunk_to_be_taken_out_is_not_there) {
 // Against the standard ordered map, from empty to thousands of entries and back, twice.
 TEST_F(BestFitIndexTest, agrees_with_an_ordered_map_at_every_fill) {
   const std::uint64_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   std::map<std::pair<Bytes, Address>, ChunkHandle> model;
   const auto handle_at = [&](auto place) {
@@ -106,4 +106,4 @@ TEST_F(BestFitIndexTest, agrees_with_an_ordered_map_at_every_fill) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::best_fit_index_test

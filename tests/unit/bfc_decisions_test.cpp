@@ -5,7 +5,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::bfc_decisions_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST_F(BfcDecisions, with_preallocation_cut_one_region) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::bfc_decisions_test

@@ -14,7 +14,7 @@
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 
-namespace headroom {
+namespace headroom::bfc_model_test {
 namespace {
 
 struct ModelChunk {
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(BfcModel, serves_every_request_from_the_same_address) {
   const std::uint64_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   const Spec device = Spec::parse("meta(capacity=1GiB)");
   const auto for_model = Registry<DeviceKind>::instance().find("meta").create(device);
@@ -177,4 +177,4 @@ TEST_P(BfcModel, serves_every_request_from_the_same_address) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::bfc_model_test

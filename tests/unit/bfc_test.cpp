@@ -13,7 +13,7 @@
 #include "harness/memory/heap_witness.h"
 #include "harness/memory/recorder.h"
 
-namespace headroom {
+namespace headroom::bfc_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -340,4 +340,4 @@ TEST(AllocatorNames, are_answered_with_the_nearest_when_unknown) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::bfc_test

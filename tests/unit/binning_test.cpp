@@ -5,7 +5,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::binning_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST_F(Binning, names_what_is_wrong_with_its_parameters) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::binning_test

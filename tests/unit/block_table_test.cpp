@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace headroom {
+namespace headroom::block_table_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -113,4 +113,4 @@ TEST_F(Blocks, without_noise_are_never_repeated) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::block_table_test

@@ -4,7 +4,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::caching_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -275,4 +275,4 @@ TEST_F(Caching, names_what_is_wrong_with_its_parameters) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::caching_test

@@ -6,7 +6,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::calibration_store_test {
 namespace {
 
 class Calibrations : public ::testing::Test {
@@ -48,4 +48,4 @@ TEST_F(Calibrations, say_when_they_cannot_be_kept) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::calibration_store_test

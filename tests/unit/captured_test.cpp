@@ -14,7 +14,7 @@
 #include "harness/run/training_requests.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::captured_test {
 namespace {
 
 using ::testing::Each;
@@ -212,4 +212,4 @@ TEST(Captured, marks_the_program_and_leaves_its_ops_alone) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::captured_test

@@ -9,7 +9,7 @@
 
 #include "harness/stats/distributions.h"
 
-namespace headroom {
+namespace headroom::change_points_test {
 namespace {
 
 class Series {
@@ -89,4 +89,4 @@ TEST(LatestShift, raises_no_more_false_alarms_on_noise_than_its_p_value_admits) 
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::change_points_test

@@ -24,7 +24,7 @@
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::checkpointing_test {
 namespace {
 
 using testing::forward_of;
@@ -212,4 +212,4 @@ TEST(Checkpointing, refuses_segments_of_nothing) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::checkpointing_test

@@ -12,7 +12,7 @@
 #include "harness/base/error.h"
 #include "harness/run/metric.h"
 
-namespace headroom {
+namespace headroom::claim_test {
 namespace {
 
 using ::testing::AllOf;
@@ -266,4 +266,4 @@ TEST(ClaimsOfThisRepository, are_all_well_formed) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::claim_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace headroom {
+namespace headroom::combine_test {
 namespace {
 
 using enum ClaimVerdict;
@@ -78,4 +78,4 @@ TEST(Parts, never_count_a_control) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::combine_test

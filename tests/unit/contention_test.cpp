@@ -9,7 +9,7 @@
 
 #include "harness/run/probe.h"
 
-namespace headroom {
+namespace headroom::contention_test {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -72,4 +72,4 @@ TEST(CoreTimes, grow_where_threads_share_cores) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::contention_test

@@ -11,7 +11,7 @@
 #include "tests/unit/checked_verdicts.h"
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::control_test {
 namespace {
 
 using ::testing::AllOf;
@@ -143,4 +143,4 @@ TEST(Controls, stay_out_of_the_matrix) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::control_test

@@ -8,7 +8,7 @@
 #include "harness/stats/simulation.h"
 #include "harness/stats/verdict.h"
 
-namespace headroom {
+namespace headroom::design_simulation_test {
 namespace {
 
 const double kDelta = std::log1p(kNoisyMargin);
@@ -68,4 +68,4 @@ TEST(Design, takes_no_second_stage_where_the_noise_is_small_and_stops_at_the_cap
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::design_simulation_test

@@ -7,7 +7,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 
-namespace headroom {
+namespace headroom::device_check_test {
 namespace {
 
 using ::testing::AllOf;
@@ -70,4 +70,4 @@ TEST(DeviceCheck, asks_nothing_of_a_device_that_does_not_start) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::device_check_test

@@ -15,7 +15,7 @@
 #include "harness/device/meta/cards.h"
 #include "harness/memory/recorder.h"
 
-namespace headroom {
+namespace headroom::device_memory_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -173,4 +173,4 @@ TEST(Meta, names_a_source_for_every_card) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::device_memory_test

@@ -7,7 +7,7 @@
 #include "harness/program/program.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::differentiate_test {
 namespace {
 
 using ::testing::AllOf;
@@ -131,4 +131,4 @@ TEST(Differentiate, names_the_op_that_has_no_backward_rule) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::differentiate_test

@@ -12,7 +12,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/validator.h"
 
-namespace headroom {
+namespace headroom::driver_pool_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST(AsyncElsewhere, refuses_what_only_a_driver_can_do) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::driver_pool_test

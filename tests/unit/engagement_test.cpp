@@ -10,7 +10,7 @@
 #include "tests/unit/trace_builder.h"
 #include "workloads/data/image_batches.h"
 
-namespace headroom {
+namespace headroom::engagement_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST(Engagement, of_shuffled_labels_is_that_most_of_them_moved) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::engagement_test

@@ -15,7 +15,7 @@
 #include "tests/test_name.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::every_optimizer_test {
 namespace {
 
 const char* const kTinyGpt = "gpt(preset=tiny,vocabulary=200)";
@@ -91,4 +91,4 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryOptimizer,
                          [](const auto& info) { return test_name(info.param); });
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::every_optimizer_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::evidence_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST(Evidence, of_one_arm_is_its_own_value) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::evidence_test

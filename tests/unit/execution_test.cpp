@@ -10,7 +10,7 @@
 #include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::execution_test {
 namespace {
 
 Sample run(const std::string& workload, const std::string& execution, const std::string& device,
@@ -74,4 +74,4 @@ TEST(Eager, is_refused_where_gradients_go_before_the_step_ends) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::execution_test

@@ -4,7 +4,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::expandable_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST_F(Expandable, names_what_is_wrong_with_its_page) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::expandable_test

@@ -15,7 +15,7 @@
 #include "tests/unit/reference/reference.h"
 #include "tests/unit/small_cells.h"
 
-namespace headroom {
+namespace headroom::export_weights_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(ExportWeights, says_what_it_lacks_and_refuses_words_it_does_not_know) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::export_weights_test

@@ -11,7 +11,7 @@
 #include "harness/memory/allocator.h"
 #include "harness/run/sample.h"
 
-namespace headroom {
+namespace headroom::fit_test {
 namespace {
 
 Cell cell(const std::string& workload, const std::string& device) {
@@ -91,4 +91,4 @@ TEST(Fit, is_refused_on_a_device_that_computes) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::fit_test

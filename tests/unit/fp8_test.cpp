@@ -21,7 +21,7 @@
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::fp8_test {
 namespace {
 
 using testing::forward_of;
@@ -307,4 +307,4 @@ TEST(Fp8, peaks_at_its_live_bytes_and_below_bf16) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::fp8_test

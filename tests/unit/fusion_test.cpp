@@ -11,7 +11,7 @@
 #include "tests/unit/host_run.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::fusion_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -185,4 +185,4 @@ TEST(Fusion, changes_no_bit_of_any_gradient) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::fusion_test

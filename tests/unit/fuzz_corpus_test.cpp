@@ -7,7 +7,7 @@
 
 #include "tests/fuzz/read_trace.h"
 
-namespace headroom {
+namespace headroom::fuzz_corpus_test {
 namespace {
 
 TEST(FuzzCorpus, is_refused_or_read) {
@@ -22,4 +22,4 @@ TEST(FuzzCorpus, is_refused_or_read) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::fuzz_corpus_test

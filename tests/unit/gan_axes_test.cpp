@@ -10,7 +10,7 @@
 #include "harness/run/axes.h"
 #include "harness/run/sample.h"
 
-namespace headroom {
+namespace headroom::gan_axes_test {
 namespace {
 
 Sample run(const std::string& axis, const std::string& choice,
@@ -78,4 +78,4 @@ TEST(ResNetGan, leaves_the_same_bytes_on_host_and_on_meta) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::gan_axes_test

@@ -17,7 +17,7 @@
 #include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::gan_test {
 namespace {
 
 std::vector<Program> turns(const std::string& spec) {
@@ -170,4 +170,4 @@ TEST(Gan, refuses_sizes_that_do_not_exist) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::gan_test

@@ -14,7 +14,7 @@
 #include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::gpt_test {
 namespace {
 
 using testing::forward_of;
@@ -109,4 +109,4 @@ TEST(Gpt, refuses_sizes_that_do_not_fit_and_says_which_do) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::gpt_test

@@ -10,7 +10,7 @@
 
 #include "harness/base/error.h"
 
-namespace headroom {
+namespace headroom::graph_replay_test {
 namespace {
 
 using ::testing::AllOf;
@@ -91,4 +91,4 @@ TEST(GraphReplay, takes_an_error_of_the_first_run_for_what_it_is) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::graph_replay_test

@@ -17,7 +17,7 @@
 #include "tests/unit/branching_net.h"
 #include "tests/unit/reference/reference.h"
 
-namespace headroom {
+namespace headroom::graph_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -300,4 +300,4 @@ TEST(Graph, refuses_orders_that_do_not_exist_and_doing_nothing) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::graph_test

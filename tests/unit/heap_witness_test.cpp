@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace headroom {
+namespace headroom::heap_witness_test {
 namespace {
 
 class HeapWitness : public ::testing::Test {
@@ -123,4 +123,4 @@ TEST_F(HeapWitness, refuses_bad_alignments_as_posix_wants) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::heap_witness_test

@@ -11,7 +11,7 @@
 #include "tests/unit/random_ops.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::host_kernels_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -323,4 +323,4 @@ TEST(Host, refuses_contents_of_another_size) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::host_kernels_test

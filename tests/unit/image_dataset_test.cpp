@@ -12,7 +12,7 @@
 #include "harness/base/error.h"
 #include "workloads/data/image_batches.h"
 
-namespace headroom {
+namespace headroom::image_dataset_test {
 namespace {
 
 using ::testing::AllOf;
@@ -207,4 +207,4 @@ TEST_F(Batches, permute_the_labels_among_the_images_when_asked) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::image_dataset_test

@@ -10,7 +10,7 @@
 #include "harness/run/workload.h"
 #include "tests/unit/host_run.h"
 
-namespace headroom {
+namespace headroom::in_place_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(InPlace, is_refused_where_no_kernel_does_it) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::in_place_test

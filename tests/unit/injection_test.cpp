@@ -12,7 +12,7 @@
 #include "harness/run/sample.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::injection_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(Injection, refuses_sizes_that_would_inject_nothing) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::injection_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::judgement_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -292,4 +292,4 @@ TEST(Judgement, mentions_a_refuted_cause_beside_the_word_of_the_effect) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::judgement_test

@@ -23,7 +23,7 @@
 #include "tests/unit/reference/reference.h"
 #include "tests/unit/step_programs.h"
 
-namespace headroom {
+namespace headroom::kept_on_host_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -179,4 +179,4 @@ TEST(KeptOnHost, refuses_places_it_does_not_know_and_fetching_what_has_not_left)
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::kept_on_host_test

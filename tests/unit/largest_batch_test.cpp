@@ -8,7 +8,7 @@
 
 #include "tests/unit/reference/reference.h"
 
-namespace headroom {
+namespace headroom::largest_batch_test {
 namespace {
 
 // Two of three batches up to `bound` fit, in no order; none above.
@@ -94,4 +94,4 @@ TEST(LargestBatch, on_a_coarse_grid_fits_and_the_next_one_does_not) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::largest_batch_test

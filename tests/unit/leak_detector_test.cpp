@@ -9,7 +9,7 @@
 #include "harness/base/error.h"
 #include "harness/base/units.h"
 
-namespace headroom {
+namespace headroom::leak_detector_test {
 namespace {
 
 class LeakDetector : public ::testing::Test {
@@ -149,4 +149,4 @@ TEST_F(LeakDetector, refuses_options_that_mean_nothing) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::leak_detector_test

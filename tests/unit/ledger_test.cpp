@@ -8,7 +8,7 @@
 #include "harness/memory/quiet_steps.h"
 #include "tests/unit/trace_builder.h"
 
-namespace headroom {
+namespace headroom::ledger_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(LedgerOfQuietSteps, holds_in_a_step_without_an_event_what_the_one_before_it
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::ledger_test

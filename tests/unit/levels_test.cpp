@@ -8,7 +8,7 @@
 
 #include "harness/stats/distributions.h"
 
-namespace headroom {
+namespace headroom::levels_test {
 namespace {
 
 constexpr const char* kTime = "steady_step_time_ns";
@@ -119,4 +119,4 @@ TEST_F(Levels, of_many_cells_of_noise_are_told_no_more_often_than_one_would_be) 
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::levels_test

@@ -6,7 +6,7 @@
 #include "harness/program/program.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::liveness_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -127,4 +127,4 @@ TEST(Lowering, offers_the_nearest_rules_for_unknown_ones) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::liveness_test

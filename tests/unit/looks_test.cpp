@@ -9,7 +9,7 @@
 #include "harness/run/verify.h"
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::looks_test {
 namespace {
 
 constexpr int kRounds = 2000;
@@ -75,4 +75,4 @@ TEST(Looks, do_not_count_where_failures_were_replaced) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::looks_test

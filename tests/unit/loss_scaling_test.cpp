@@ -15,7 +15,7 @@
 #include "tests/unit/host_run.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::loss_scaling_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -249,4 +249,4 @@ TEST(LossScaling, that_guards_no_update_is_not_engaged) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::loss_scaling_test

@@ -9,7 +9,7 @@
 
 #include "harness/base/error.h"
 
-namespace headroom {
+namespace headroom::mapped_pages_test {
 namespace {
 
 constexpr Bytes kPage = 2 * kMiB;
@@ -159,4 +159,4 @@ TEST(MappedPages, agree_with_the_driver_after_any_sequence) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::mapped_pages_test

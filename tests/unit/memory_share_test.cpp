@@ -8,7 +8,7 @@
 #include "harness/device/host/host_memory.h"
 #include "harness/memory/allocator.h"
 
-namespace headroom {
+namespace headroom::memory_share_test {
 namespace {
 
 class Shares : public ::testing::Test {
@@ -85,4 +85,4 @@ TEST_F(Shares, serve_allocators_that_know_nothing_of_each_other) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::memory_share_test

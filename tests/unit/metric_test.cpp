@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::metric_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(Metric, that_nobody_knows_is_answered_with_the_nearest_name) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::metric_test

@@ -22,7 +22,7 @@
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
 
-namespace headroom {
+namespace headroom::offload_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -222,4 +222,4 @@ TEST(HostStore, gives_up_what_is_idle_before_it_refuses) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::offload_test

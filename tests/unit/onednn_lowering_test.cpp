@@ -11,7 +11,7 @@
 #include "harness/program/onednn/layout.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::onednn_lowering_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -189,4 +189,4 @@ TEST(OneDnn, plans_what_no_memory_could_hold) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::onednn_lowering_test

@@ -10,10 +10,10 @@
 #include "harness/base/error.h"
 #include "tests/unit/trace_builder.h"
 
-namespace headroom {
+namespace headroom::oom_explanation_test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::uint32_t> pin_ids(const OomExplanation& why) {
   std::vector<std::uint32_t> ids;
@@ -40,7 +40,7 @@ TEST(OomExplanation, names_the_smallest_blocks_whose_going_would_make_room) {
 TEST(OomExplanation, never_joins_two_segments) {
   TraceBuilder build;
   build.segment(1, 0, 1000).segment(2, 1000, 1000).alloc(1, 0, 900).alloc(2, 1100, 900);
-  EXPECT_THAT(pin_ids(explain(build, 200)), testing::SizeIs(1));
+  EXPECT_THAT(pin_ids(explain(build, 200)), ::testing::SizeIs(1));
 }
 
 TEST(OomExplanation, joins_mapped_pages_of_one_reservation) {
@@ -56,7 +56,7 @@ TEST(OomExplanation, joins_mapped_pages_of_one_reservation) {
 TEST(OomExplanation, names_nobody_where_no_segment_is_large_enough) {
   TraceBuilder build;
   build.segment(1, 0, 1000).alloc(1, 0, 900);
-  EXPECT_THAT(pin_ids(explain(build, 1001)), testing::IsEmpty());
+  EXPECT_THAT(pin_ids(explain(build, 1001)), ::testing::IsEmpty());
 }
 
 TEST(OomExplanation, is_asked_only_of_a_trace_that_ends_out_of_memory) {
@@ -95,4 +95,4 @@ TEST(OomExplanation, finds_the_cheapest_place_of_all) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::oom_explanation_test

@@ -18,7 +18,7 @@
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
 
-namespace headroom {
+namespace headroom::optimal_checkpointing_test {
 namespace {
 
 using checkpointing::held_bytes;
@@ -200,4 +200,4 @@ TEST(OptimalCheckpointing, refuses_a_budget_that_is_none) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::optimal_checkpointing_test

@@ -18,7 +18,7 @@
 #include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::optimizer_loop_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST(OptimizerLoop, over_a_single_weight_is_not_engaged) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::optimizer_loop_test

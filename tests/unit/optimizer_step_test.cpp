@@ -19,7 +19,7 @@
 #include "tests/unit/step_programs.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::optimizer_step_test {
 namespace {
 
 using ::testing::AllOf;
@@ -188,4 +188,4 @@ TEST(Advance, keeps_what_every_op_reads) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::optimizer_step_test

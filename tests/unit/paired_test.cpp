@@ -10,7 +10,7 @@
 #include "harness/stats/distributions.h"
 #include "harness/stats/multiplicity.h"
 
-namespace headroom {
+namespace headroom::paired_test {
 namespace {
 
 // Hamilton depression scale factor IV of nine patients, second visit minus first: Hollander and
@@ -149,4 +149,4 @@ TEST(Distributions, count_the_upper_tail_of_a_binomial_from_its_own_value_on) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::paired_test

@@ -12,7 +12,7 @@
 #include "harness/run/sample.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::partition_test {
 namespace {
 
 using ::testing::AllOf;
@@ -192,4 +192,4 @@ TEST(PartitionInTraining, ends_out_of_memory_in_one_part_where_one_pool_would_do
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::partition_test

@@ -23,7 +23,7 @@
 #include "tests/unit/finite_differences.h"
 #include "tests/unit/random_net.h"
 
-namespace headroom {
+namespace headroom::pass_stack_test {
 namespace {
 
 using testing::NetTraits;
@@ -363,4 +363,4 @@ TEST(AnyStackOfPasses, is_refused_where_a_pass_in_it_refuses_another) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pass_stack_test

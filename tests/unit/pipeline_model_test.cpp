@@ -8,7 +8,7 @@
 
 #include "tests/unit/numbered_records.h"
 
-namespace headroom::testing {
+namespace headroom::testing::pipeline_model_test {
 namespace {
 
 struct Drawn {
@@ -128,4 +128,4 @@ TEST(PipelineModel, a_shuffle_is_the_same_for_the_same_seed_and_another_for_anot
 }
 
 }  // namespace
-}  // namespace headroom::testing
+}  // namespace headroom::testing::pipeline_model_test

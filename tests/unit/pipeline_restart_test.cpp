@@ -5,7 +5,7 @@
 #include "harness/run/sample.h"
 #include "tests/unit/numbered_records.h"
 
-namespace headroom::testing {
+namespace headroom::testing::pipeline_restart_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST(Restart, leaves_the_device_its_bytes_and_the_first_epoch_its_losses) {
 }
 
 }  // namespace
-}  // namespace headroom::testing
+}  // namespace headroom::testing::pipeline_restart_test

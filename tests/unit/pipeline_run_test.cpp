@@ -4,7 +4,7 @@
 
 #include "harness/run/sample.h"
 
-namespace headroom {
+namespace headroom::pipeline_run_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -136,4 +136,4 @@ TEST(PipelineRun, records_survive_being_written_and_read) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pipeline_run_test

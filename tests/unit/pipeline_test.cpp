@@ -8,7 +8,7 @@
 
 #include "tests/unit/numbered_records.h"
 
-namespace headroom::testing {
+namespace headroom::testing::pipeline_test {
 namespace {
 
 using ::testing::AllOf;
@@ -197,4 +197,4 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"cache|map(threads=2)|stream", "put it behind 'map'"}));
 
 }  // namespace
-}  // namespace headroom::testing
+}  // namespace headroom::testing::pipeline_test

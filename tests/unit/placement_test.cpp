@@ -8,13 +8,13 @@
 #include "harness/memory/planning/greedy.h"
 #include "harness/memory/planning/search.h"
 
-namespace headroom {
+namespace headroom::placement_test {
 namespace {
 
 using std::chrono::seconds;
 using std::chrono::steady_clock;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 using Outcome = PlanSearch::Outcome;
 
@@ -82,7 +82,7 @@ std::vector<PlanBuffer> random_problem(std::mt19937& random, std::size_t count, 
   return buffers;
 }
 
-class Placement : public testing::TestWithParam<Gaps> {};
+class Placement : public ::testing::TestWithParam<Gaps> {};
 
 TEST_P(Placement, is_found_where_trying_everything_finds_one_and_only_there) {
   const auto seed = std::random_device{}();
@@ -151,7 +151,7 @@ TEST_P(Placement, is_judged_as_by_looking_at_every_byte_at_every_moment) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Placement, Placement,
-                         testing::Values(Gaps::none, Gaps::empty, Gaps::with_bytes));
+                         ::testing::Values(Gaps::none, Gaps::empty, Gaps::with_bytes));
 
 TEST(PlacementExamples, puts_a_buffer_into_the_gap_of_another) {
   const std::vector<PlanBuffer> buffers = {
@@ -196,12 +196,12 @@ TEST(PlacementExamples, is_impossible_where_what_is_fixed_overlaps_or_is_not_ali
   const std::vector<PlanBuffer> over = {{.lower = 0, .upper = 5, .size = 10, .offset = 0},
                                         {.lower = 0, .upper = 9, .size = 3},
                                         {.lower = 4, .upper = 9, .size = 10, .offset = 5}};
-  EXPECT_THAT(fixed_violations(over), testing::ElementsAre(HasSubstr("buffers 2 and 0 overlap")));
+  EXPECT_THAT(fixed_violations(over), ::testing::ElementsAre(HasSubstr("buffers 2 and 0 overlap")));
   EXPECT_EQ(search_plan(over, 1000, steady_clock::now() + seconds(60)).outcome,
             Outcome::infeasible);
   const std::vector<PlanBuffer> askew = {
       {.lower = 0, .upper = 5, .size = 10, .alignment = 4, .offset = 6}};
-  EXPECT_THAT(fixed_violations(askew), testing::ElementsAre(HasSubstr("aligned")));
+  EXPECT_THAT(fixed_violations(askew), ::testing::ElementsAre(HasSubstr("aligned")));
 }
 
 TEST(PlacementExamples, needs_room_up_to_the_end_of_what_is_fixed_highest) {
@@ -212,4 +212,4 @@ TEST(PlacementExamples, needs_room_up_to_the_end_of_what_is_fixed_highest) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::placement_test

@@ -5,7 +5,7 @@
 #include "harness/memory/validator.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::planned_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(Planned, keeps_persistent_blocks_out_of_the_steps) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::planned_test

@@ -9,14 +9,14 @@
 #include "harness/memory/planning/unplaced_buffers.h"
 #include "harness/run/training_requests.h"
 
-namespace headroom {
+namespace headroom::planning_test {
 namespace {
 
 using std::chrono::seconds;
 using std::chrono::steady_clock;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<PlanBuffer> random_buffers(std::mt19937& random, std::size_t count, Bytes alignment) {
   std::vector<PlanBuffer> buffers;
@@ -213,11 +213,11 @@ TEST(PlanViolations, see_an_overlap_a_misplacement_and_a_height) {
   const std::vector<PlanBuffer> buffers = {{.lower = 0, .upper = 5, .size = 10, .alignment = 4},
                                            {.lower = 4, .upper = 9, .size = 10, .alignment = 4}};
   EXPECT_THAT(plan_violations(buffers, {0, 12}, 22), IsEmpty());
-  EXPECT_THAT(plan_violations(buffers, {0, 8}, 22), testing::ElementsAre(HasSubstr("overlap")));
-  EXPECT_THAT(plan_violations(buffers, {0, 13}, 23), testing::ElementsAre(HasSubstr("aligned")));
-  EXPECT_THAT(plan_violations(buffers, {0, 12}, 21), testing::ElementsAre(HasSubstr("capacity")));
+  EXPECT_THAT(plan_violations(buffers, {0, 8}, 22), ::testing::ElementsAre(HasSubstr("overlap")));
+  EXPECT_THAT(plan_violations(buffers, {0, 13}, 23), ::testing::ElementsAre(HasSubstr("aligned")));
+  EXPECT_THAT(plan_violations(buffers, {0, 12}, 21), ::testing::ElementsAre(HasSubstr("capacity")));
   EXPECT_THAT(plan_violations(buffers, {0}, 22), Not(IsEmpty()));
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::planning_test

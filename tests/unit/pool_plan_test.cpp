@@ -18,7 +18,7 @@
 #include "tests/unit/random_net.h"
 #include "tests/unit/reference/reference.h"
 
-namespace headroom {
+namespace headroom::pool_plan_test {
 namespace {
 
 // Who wrote each unit of 256 bytes last. Knows nothing of lifetimes.
@@ -143,4 +143,4 @@ TEST(PoolPlan, lays_a_result_where_the_operand_lies_that_it_is_written_over) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pool_plan_test

@@ -19,7 +19,7 @@
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::precision_test {
 namespace {
 
 using testing::forward_of;
@@ -275,4 +275,4 @@ TEST_P(SixteenBits, peaks_at_its_live_bytes_and_below_fp32) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::precision_test

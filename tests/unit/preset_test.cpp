@@ -5,7 +5,7 @@
 #include "harness/base/registry.h"
 #include "harness/run/workload.h"
 
-namespace headroom {
+namespace headroom::preset_test {
 namespace {
 
 class EveryFamily : public ::testing::TestWithParam<std::string> {};
@@ -37,4 +37,4 @@ TEST(Preset, of_the_paper_is_what_the_paper_trained) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::preset_test

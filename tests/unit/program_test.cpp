@@ -6,7 +6,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::program_test {
 namespace {
 
 using ::testing::AllOf;
@@ -146,4 +146,4 @@ TEST(Validate, refuses_to_mutate_what_is_not_an_input) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::program_test

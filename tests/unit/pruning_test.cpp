@@ -16,7 +16,7 @@
 #include "tests/unit/small_cells.h"
 #include "tests/unit/tiny_net.h"
 
-namespace headroom {
+namespace headroom::pruning_test {
 namespace {
 
 Sample run(const std::string& workload, const std::string& pruning,
@@ -254,4 +254,4 @@ TEST(HostKernel, of_masks_agrees_with_the_reference) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pruning_test

@@ -14,7 +14,7 @@
 #include "tests/unit/host_run.h"
 #include "tests/unit/reference/f8.h"
 
-namespace headroom {
+namespace headroom::quantise_test {
 namespace {
 
 using testing::Tensor;
@@ -159,4 +159,4 @@ TEST(Quantise, hides_no_number_that_is_not_finite) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::quantise_test

@@ -6,7 +6,7 @@
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
 
-namespace headroom {
+namespace headroom::recording_test {
 namespace {
 
 class Recording : public ::testing::Test {
@@ -78,4 +78,4 @@ TEST(Recorder, takes_its_room_before_the_first_event) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::recording_test

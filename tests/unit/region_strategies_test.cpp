@@ -4,7 +4,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::region_strategies_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -191,4 +191,4 @@ TEST_F(Async, keeps_idle_memory_up_to_its_release_threshold) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::region_strategies_test

@@ -7,7 +7,7 @@
 #include "harness/run/viable_capacity.h"
 #include "tests/unit/trace_builder.h"
 
-namespace headroom {
+namespace headroom::replay_test {
 namespace {
 
 // Four quarters, two of them given back, then half of the whole.
@@ -73,4 +73,4 @@ TEST(ViableCapacity, has_as_holes_those_that_fail_above_one_that_serves) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::replay_test

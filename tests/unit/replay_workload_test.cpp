@@ -10,7 +10,7 @@
 #include "harness/run/workload.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::replay_workload_test {
 namespace {
 
 Cell cell(const std::string& workload, const std::string& device, const std::string& rules) {
@@ -85,4 +85,4 @@ TEST(Replay, without_a_trace_says_what_it_wants) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::replay_workload_test

@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/trace_builder.h"
 
-namespace headroom {
+namespace headroom::requests_test {
 namespace {
 
 TEST(Requests, number_blocks_in_order_of_allocation_and_leave_segments_out) {
@@ -48,4 +48,4 @@ TEST(Requests, refuse_a_free_of_what_is_not_live) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::requests_test

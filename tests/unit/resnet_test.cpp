@@ -9,7 +9,7 @@
 #include "harness/run/workload.h"
 #include "tests/unit/step_programs.h"
 
-namespace headroom {
+namespace headroom::resnet_test {
 namespace {
 
 using testing::parameters_of;
@@ -68,4 +68,4 @@ TEST(ResNet, refuses_sizes_that_do_not_exist_and_says_which_do) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::resnet_test

@@ -12,7 +12,7 @@
 #include "tests/unit/random_sample.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::result_files_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST_F(ResultFiles, say_where_a_run_cannot_be_written) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::result_files_test

@@ -7,7 +7,7 @@
 
 #include "harness/base/error.h"
 
-namespace headroom {
+namespace headroom::retained_blocks_test {
 namespace {
 
 class RetainedBlocks : public ::testing::Test {
@@ -152,4 +152,4 @@ TEST_F(RetainedBlocks, are_found_in_windows_where_a_history_does_not_tell_steps_
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::retained_blocks_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::run_cost_test {
 namespace {
 
 // Six steps of 1 ms, two of them warm-up.
@@ -68,4 +68,4 @@ TEST(RecordingCost, is_nothing_where_no_sample_trained) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::run_cost_test

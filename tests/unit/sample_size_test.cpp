@@ -7,7 +7,7 @@
 
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::sample_size_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -138,4 +138,4 @@ TEST(Verdicts, are_counted_once_a_comparison_of_experiments_that_are_to_decide) 
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sample_size_test

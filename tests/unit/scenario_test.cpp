@@ -10,7 +10,7 @@
 #include "harness/run/sample.h"
 #include "harness/run/training_requests.h"
 
-namespace headroom {
+namespace headroom::scenario_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(LargestBatch, is_looked_for_on_a_simulated_device_only) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::scenario_test

@@ -18,7 +18,7 @@
 #include "workloads/data/held_out_text.h"
 #include "workloads/data/next_token_batches.h"
 
-namespace headroom {
+namespace headroom::shapes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -219,4 +219,4 @@ TEST(Shapes, are_refused_where_they_cannot_be) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::shapes_test

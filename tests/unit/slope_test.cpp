@@ -10,7 +10,7 @@
 
 #include "harness/base/error.h"
 
-namespace headroom {
+namespace headroom::slope_test {
 namespace {
 
 class Slope : public ::testing::Test {
@@ -132,4 +132,4 @@ TEST_F(Slope, refuses_what_is_no_series) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::slope_test

@@ -18,7 +18,7 @@
 #include "harness/run/workload.h"
 #include "tests/unit/reference/reference.h"
 
-namespace headroom {
+namespace headroom::sparse_weights_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -223,4 +223,4 @@ TEST(SparseWeights, that_nobody_pruned_are_larger_in_csr_and_no_two_of_four) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::sparse_weights_test

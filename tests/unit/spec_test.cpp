@@ -7,7 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 
-namespace headroom {
+namespace headroom::spec_test {
 namespace {
 
 using ::testing::AllOf;
@@ -114,4 +114,4 @@ TEST(Duration, that_is_none_is_refused_with_place_and_mend) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::spec_test

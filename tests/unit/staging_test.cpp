@@ -14,7 +14,7 @@
 #include "harness/run/trainer.h"
 #include "tests/unit/numbered_records.h"
 
-namespace headroom::testing {
+namespace headroom::testing::staging_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -226,4 +226,4 @@ TEST(Staging, that_runs_out_of_memory_ends_as_any_other_run_does) {
 }
 
 }  // namespace
-}  // namespace headroom::testing
+}  // namespace headroom::testing::staging_test

@@ -5,7 +5,7 @@
 
 #include "harness/run/axes.h"
 
-namespace headroom {
+namespace headroom::step_counts_test {
 namespace {
 
 // x[B,3] -> linear to 2 -> loss over 2 classes.
@@ -66,4 +66,4 @@ TEST(StepCounts, leave_out_what_computes_nothing) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::step_counts_test

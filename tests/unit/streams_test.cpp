@@ -6,7 +6,7 @@
 #include "harness/base/error.h"
 #include "tests/unit/decision_log.h"
 
-namespace headroom {
+namespace headroom::streams_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -167,4 +167,4 @@ TEST_F(Streams, give_everything_free_to_the_global_arena_before_a_request_is_ref
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::streams_test

@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/sha256.h"
 
-namespace headroom {
+namespace headroom::subprocess_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(Sha256, agrees_with_the_standard) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::subprocess_test

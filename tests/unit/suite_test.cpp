@@ -8,7 +8,7 @@
 #include "harness/run/schedule.h"
 #include "tests/unit/temporary_directory.h"
 
-namespace headroom {
+namespace headroom::suite_test {
 namespace {
 
 using ::testing::AllOf;
@@ -176,4 +176,4 @@ TEST_F(SuiteFile, puts_every_arm_first_about_equally_often) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::suite_test

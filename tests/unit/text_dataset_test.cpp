@@ -17,7 +17,7 @@
 #include "tests/unit/reference/reference.h"
 #include "workloads/data/masked_text_batches.h"
 
-namespace headroom {
+namespace headroom::text_dataset_test {
 namespace {
 
 using ::testing::AllOf;
@@ -240,4 +240,4 @@ TEST(MaskedText, refuses_less_text_than_one_sequence_takes) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::text_dataset_test

@@ -8,7 +8,7 @@
 #include "tests/unit/host_run.h"
 #include "tests/unit/random_ops.h"
 
-namespace headroom {
+namespace headroom::text_kernels_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -239,4 +239,4 @@ TEST(HostKernel, of_gather_rows_refuses_a_row_that_is_not_there) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::text_kernels_test

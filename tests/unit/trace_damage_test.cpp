@@ -10,7 +10,7 @@
 #include "harness/memory/trace_file/writer.h"
 #include "tests/unit/made_up_trace.h"
 
-namespace headroom {
+namespace headroom::trace_damage_test {
 namespace {
 
 using trace_file::BlockKind;
@@ -133,4 +133,4 @@ TEST_F(DamagedTraces, are_refused_or_read_when_damage_came_before_compression) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_damage_test

@@ -17,7 +17,7 @@
 #include "tests/unit/temporary_directory.h"
 #include "tests/unit/trace_builder.h"
 
-namespace headroom {
+namespace headroom::trace_io_test {
 namespace {
 
 using ::testing::AllOf;
@@ -55,7 +55,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 TEST_F(TraceFiles, come_back_as_they_were_written) {
   const std::uint64_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   const Trace written = random_trace(seed);
   write_trace(written, path("a"));
   const Trace read = read_trace(path("a"));
@@ -278,4 +278,4 @@ TEST(FirstDifference, leaves_times_out) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::trace_io_test

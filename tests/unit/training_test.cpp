@@ -18,7 +18,7 @@
 #include "tests/registered_examples.h"
 #include "tests/test_name.h"
 
-namespace headroom {
+namespace headroom::training_test {
 namespace {
 
 const char* const kTinyResNet = "resnet(depth=18,width=8,batch=4)";
@@ -173,4 +173,4 @@ TEST(Training, learns_what_shuffled_labels_cannot_teach) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::training_test

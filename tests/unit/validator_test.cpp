@@ -5,7 +5,7 @@
 
 #include "tests/unit/trace_builder.h"
 
-namespace headroom {
+namespace headroom::validator_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -170,4 +170,4 @@ TEST(Validator, says_no_more_than_it_was_asked_for) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::validator_test

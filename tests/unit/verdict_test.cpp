@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace headroom {
+namespace headroom::verdict_test {
 namespace {
 
 Comparison between(Interval ci90, Interval ci95) {
@@ -92,4 +92,4 @@ TEST(ClaimVerdicts, of_exact_figures_need_one_comparison) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::verdict_test

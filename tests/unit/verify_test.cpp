@@ -9,7 +9,7 @@
 #include "tests/unit/checked_verdicts.h"
 #include "tests/unit/synthetic_samples.h"
 
-namespace headroom {
+namespace headroom::verify_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -197,4 +197,4 @@ TEST(Calibration, that_has_failed_takes_the_word_from_times) {
 }
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::verify_test

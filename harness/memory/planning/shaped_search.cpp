@@ -17,7 +17,7 @@ struct Conflict {
   Distances apart;
 };
 
-struct State {
+struct Placing {
   struct Edge {
     std::uint32_t from;
     Offset distance;  // above it at the least
@@ -35,7 +35,7 @@ class ShapedSearch {
 
   PlanSearch run() {
     PlanSearch result;
-    std::optional<State> start = begin();
+    std::optional<Placing> start = begin();
     if (!start) return result;
     const bool found = is_possible_ && solve(std::move(*start));
     result.nodes = nodes_;
@@ -53,8 +53,8 @@ class ShapedSearch {
   static constexpr std::size_t kMostHeld = std::size_t{1} << 25;  // of 16 bytes: 512 MiB
 
   // None where there are too many conflicts.
-  std::optional<State> begin() {
-    State state;
+  std::optional<Placing> begin() {
+    Placing state;
     for (const PlanBuffer& buffer : buffers_) {
       const auto size = static_cast<Offset>(buffer.needs_room() ? buffer.size : 0);
       const auto fixed = static_cast<Offset>(buffer.offset.value_or(0));
@@ -73,7 +73,7 @@ class ShapedSearch {
     return state;
   }
 
-  bool solve(State state) {
+  bool solve(Placing state) {
     ++nodes_;
     if (Clock::now() >= deadline_) gave_up_ = true;
     if (gave_up_ || !conclude(state)) return false;
@@ -87,7 +87,7 @@ class ShapedSearch {
     // First the way that lifts less.
     const Offset apart = state.lowest[conflict.b] - state.lowest[conflict.a];
     const bool b_above = conflict.apart.last - apart <= apart - conflict.apart.first;
-    State other = state;
+    Placing other = state;
     put_above(state, conflict, b_above);
     put_above(other, conflict, !b_above);
     // What there is to come back to.
@@ -99,7 +99,7 @@ class ShapedSearch {
     return found;
   }
 
-  static void put_above(State& state, const Conflict& conflict, bool b_above) {
+  static void put_above(Placing& state, const Conflict& conflict, bool b_above) {
     ++state.edges;
     if (b_above)
       state.above[conflict.b].push_back({conflict.a, conflict.apart.last + 1});
@@ -108,7 +108,7 @@ class ShapedSearch {
   }
 
   // Until nothing more follows; false where nothing can be in order any more.
-  bool conclude(State& state) const {
+  bool conclude(Placing& state) const {
     bool decided = true;
     while (decided) {
       if (!move_apart(state)) return false;
@@ -134,7 +134,7 @@ class ShapedSearch {
 
   // Carries what is decided on to the bounds of all. Where it goes on after as many rounds as there
   // are buffers, some are to be above themselves.
-  bool move_apart(State& state) const {
+  bool move_apart(Placing& state) const {
     bool changed = true;
     for (std::size_t round = 0; changed; ++round) {
       if (round > buffers_.size()) return false;
@@ -161,7 +161,7 @@ class ShapedSearch {
   }
 
   // Of those that collide where everything is as low as it can be, the two that use most bytes.
-  std::optional<std::size_t> collision(const State& state) const {
+  std::optional<std::size_t> collision(const Placing& state) const {
     std::optional<std::size_t> found;
     Offset widest = 0;
     for (std::size_t i = 0; i < conflicts_.size(); ++i) {
