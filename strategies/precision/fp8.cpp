@@ -16,7 +16,8 @@
 // layer fits the sample is invalid: its figures would be those of bf16.
 //
 // Gradients of biases are sums of the 8-bit gradients, too: rounded before they are summed. What is
-// kept is kept once; a GPU whose products want one operand transposed has to make that copy.
+// kept is kept once; cuBLASLt wants the operands of the backward pass transposed, so they are
+// copied into the workspaces of those products.
 //
 // On host products are emulated: numbers are truly rounded to 8 bits, then multiplied as f32 copies
 // in workspaces. Its bytes other than workspaces are those of a GPU, its losses those of the
@@ -42,7 +43,8 @@ std::string why_no_8_bits(const Spec&, const Program&, const Program& rewritten)
 const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "fp8",
      .summary = "linear layers in 8 bits (E4M3, gradients E5M2), each tensor scaled by its largest "
-                "magnitude; all else as bf16; emulated on host, where times mean nothing for a GPU",
+                "magnitude; all else as bf16; on cuda from compute capability 8.9; emulated on "
+                "host, where times mean nothing for a GPU",
      .parameters = {},
      .examples = {"fp8"},
      .apply =
@@ -50,12 +52,6 @@ const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(
            return in_mixed_precision(forward, DType::bf16, WeightCasts::shared,
                                      LinearLayers::in_8_bits);
          },
-     .refuses = {{.axis = "device",
-                  .name = "cuda",
-                  .why = "its products in 8 bits are not written: cuBLASLt takes them on compute "
-                         "capability 8.9 or newer with the scales as pointers and one operand "
-                         "transposed, so that the backward pass needs transposed copies; take "
-                         "device host or meta"}},
      .why_not_engaged = why_no_8_bits,
      .why_not_lowered =
          [](const Program& lowered, const Spec&) {

@@ -133,6 +133,15 @@ TEST_F(CudaKernels, of_every_kind_agree_with_the_reference_on_random_shapes) {
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
+TEST_F(CudaKernels, in_8_bits_agree_with_the_reference_on_random_shapes) {
+  try {
+    testing::judge(testing::programs_in_8_bits(), "cudnn", on_gpu());
+  } catch (const NotSupported& error) {
+    GTEST_SKIP() << error.what();
+  }
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
+}
+
 TEST_F(CudaKernels, of_convolutions_agree_with_the_reference_on_random_shapes) {
   testing::judge(testing::convolution_programs(), "cudnn", on_gpu());
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());

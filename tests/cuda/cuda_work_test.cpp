@@ -30,6 +30,10 @@ TEST(CudaWork, of_every_kind_agrees_with_the_reference_on_random_shapes) {
   testing::judge(testing::one_op_programs(), "dense", testing::compile_in_loops);
 }
 
+TEST(CudaWork, in_8_bits_agrees_with_the_reference_on_random_shapes) {
+  testing::judge(testing::programs_in_8_bits(), "dense", testing::compile_in_loops);
+}
+
 TEST(CudaWork, of_whole_training_steps_agrees_with_the_reference_op_by_op) {
   testing::judge_training_steps("dense", testing::compile_in_loops);
 }

@@ -139,6 +139,24 @@ void linear(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit("linear_backward_weights", "linear.weights", {x, dy});
 }
 
+// Sides that GPUs take. Operands in 8 bits and what they are made from.
+void linear_in_8_bits(Sizes& size, ProgramBuilder& build, DType type) {
+  const auto side = [&] { return 16 * size(1, 5); };
+  const std::int64_t n = side(), in = side(), out = side();
+  const auto codes = [&](const char* name, const Shape& shape, DType to) {
+    return build.emit("quantise", std::string(name) + ".codes", {operand(build, name, shape, type)},
+                      {{"to", static_cast<std::int64_t>(to)}});
+  };
+  const auto x = codes("x", {n, in}, DType::f8e4m3), w = codes("w", {out, in}, DType::f8e4m3);
+  const auto dy = codes("dy", {n, out}, DType::f8e5m2);
+  // The device rounds the bias to 16 bits: one that has no more.
+  const auto bias = build.emit_one("cast", "b.f32", {operand(build, "b", {out}, DType::bf16)},
+                                   {{"to", static_cast<std::int64_t>(DType::f32)}});
+  build.emit_one("linear", "linear", {x[0], w[0], bias, x[1], w[1]});
+  build.emit_one("linear_backward_data", "linear.data", {dy[0], w[0], dy[1], w[1]});
+  build.emit("linear_backward_weights", "linear.weights", {x[0], dy[0], x[1], dy[1]});
+}
+
 // Every way in which operands can lie.
 void batched_matmul(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t samples = size(1, 4), heads = size(1, 4);
@@ -333,6 +351,8 @@ std::vector<OneOp> one_op_programs() {
       {"resampling", true, resampling},
   };
 }
+
+std::vector<OneOp> programs_in_8_bits() { return {{"linear in 8 bits", true, linear_in_8_bits}}; }
 
 std::vector<OneOp> convolution_programs() {
   return {

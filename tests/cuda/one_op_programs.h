@@ -30,6 +30,8 @@ struct OneOp {
 };
 
 std::vector<OneOp> one_op_programs();
+// For GPUs of compute capability 8.9 or newer.
+std::vector<OneOp> programs_in_8_bits();
 std::vector<OneOp> convolution_programs();
 
 // A real operand in element type `type`.

@@ -15,11 +15,6 @@ int attribute(cudaDeviceAttr name) {
   return value;
 }
 
-std::string compute_capability() {
-  return fmt::format("{}{}", attribute(cudaDevAttrComputeCapabilityMajor),
-                     attribute(cudaDevAttrComputeCapabilityMinor));
-}
-
 void require_compiled_code() {
   const cudaError_t found = find_kernel_code();
   if (found != cudaErrorNoKernelImageForDevice && found != cudaErrorInvalidDeviceFunction)
@@ -31,6 +26,11 @@ void require_compiled_code() {
 }
 
 }  // namespace
+
+int compute_capability() {
+  return 10 * attribute(cudaDevAttrComputeCapabilityMajor) +
+         attribute(cudaDevAttrComputeCapabilityMinor);
+}
 
 std::string cuda_version(int packed) {
   return fmt::format("{}.{}", packed / 1000, packed % 1000 / 10);

@@ -34,6 +34,8 @@ class Context {
   Owned<cublasLtContext, cublasLtDestroy> cublas_;
 };
 
+// Of the GPU: 90 is 9.0.
+int compute_capability();
 // Major and minor as CUDA packs them: 13000 is "13.0".
 std::string cuda_version(int packed);
 std::string library_versions();  // for people

@@ -5,6 +5,7 @@
 #include "harness/device/cuda/module/work/dropout.h"
 #include "harness/device/cuda/module/work/elementwise.h"
 #include "harness/device/cuda/module/work/lifetimes.h"
+#include "harness/device/cuda/module/work/quantise.h"
 
 namespace headroom::cuda {
 
@@ -12,5 +13,6 @@ template Works<CubQueue> cast_works<CubQueue>();
 template Works<CubQueue> dropout_works<CubQueue>();
 template Works<CubQueue> elementwise_works<CubQueue>();
 template Works<CubQueue> lifetime_works<CubQueue>();
+template Works<CubQueue> quantise_works<CubQueue>();
 
 }  // namespace headroom::cuda

@@ -61,9 +61,7 @@ Gemm batched(const Op& op, const Program& program) {
   return gemm;
 }
 
-}  // namespace
-
-Gemm gemm_of(const Op& op, const Program& program) {
+Gemm as_it_lies(const Op& op, const Program& program) {
   if (op.kind == "batched_matmul") return batched(op, program);
   const GemmMatrix first = whole(program.value(op.inputs[0]).shape);
   const GemmMatrix second = whole(program.value(op.inputs[1]).shape);
@@ -94,6 +92,23 @@ Gemm gemm_of(const Op& op, const Program& program) {
             .of_b = second,
             .of_d = result};
   throw Error(op.kind + " is no matrix product");
+}
+
+// Nothing in 8 bits is batched: the matrices are packed.
+void turn(GemmMatrix& matrix, bool& transpose) {
+  matrix = {matrix.columns, matrix.rows, matrix.columns, 0};
+  transpose = !transpose;
+}
+
+}  // namespace
+
+Gemm gemm_of(const Op& op, const Program& program) {
+  Gemm gemm = as_it_lies(op, program);
+  if (!is_f8(program.value(op.inputs[0]).dtype)) return gemm;
+  gemm.turned = {!gemm.transpose_a, gemm.transpose_b};
+  if (gemm.turned[0]) turn(gemm.of_a, gemm.transpose_a);
+  if (gemm.turned[1]) turn(gemm.of_b, gemm.transpose_b);
+  return gemm;
 }
 
 }  // namespace headroom::cuda

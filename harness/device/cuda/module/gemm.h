@@ -28,6 +28,9 @@ struct Gemm {
   std::int64_t calls = 1;
   std::array<std::int64_t, 3> steps = {};  // a, b, d
   bool has_bias = false;                   // operand 2
+  // Operands that are read through a transposed copy, which of_a and of_b then describe: of 8 bits
+  // cuBLASLt takes the first factor transposed and the second as it is, and nothing else.
+  std::array<bool, 2> turned = {};  // a, b
 };
 
 // Of linear, linear_backward_data, linear_backward_weights (dw only) and batched_matmul.

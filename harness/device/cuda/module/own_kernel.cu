@@ -76,6 +76,12 @@ std::unique_ptr<Kernel> make_cast_kernel(const Context& context, DType from, DTy
                          {.kind = "cast", .name = "cast", .inputs = {0}, .outputs = {1}});
 }
 
+std::unique_ptr<Kernel> make_transpose_kernel(const Context& context, std::int64_t rows,
+                                              std::int64_t columns) {
+  const Op op = {.kind = "transpose", .name = "transpose", .inputs = {0}, .outputs = {1}};
+  return std::make_unique<OwnKernel>(context, op, transpose_bytes_work<CubQueue>(rows, columns));
+}
+
 cudaError_t find_kernel_code() {
   cudaFuncAttributes attributes{};
   return cudaFuncGetAttributes(&attributes, code_probe);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "harness/device/cuda/module/work/sums.h"
+#include "harness/device/host/kernels/eight_bits.h"
 
 namespace headroom::cuda {
 
@@ -15,6 +16,8 @@ class BiasGradient {
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const T* dy = elements<T>(buffers.inputs[1]);
+    // In 8 bits the scales of x and of dy stand behind them.
+    const float* scale = host::EightBits<T> ? floats(buffers.inputs[3]) : nullptr;
     float* db = floats(buffers.outputs[1]);
     const Index width = width_;
     sum_columns(
@@ -22,7 +25,9 @@ class BiasGradient {
         [=] HEADROOM_DEVICE(Index row, Index column) {
           return Sums{load(dy[row * width + column]), 0};
         },
-        [=] HEADROOM_DEVICE(Index c, Sums sums) { db[c] = static_cast<float>(sums.first); });
+        [=] HEADROOM_DEVICE(Index c, Sums sums) {
+          db[c] = static_cast<float>(scale == nullptr ? sums.first : sums.first * *scale);
+        });
   }
 
  private:
@@ -31,7 +36,42 @@ class BiasGradient {
 
 template <typename Queue>
 Work<Queue> bias_gradient_work(const Op& op, const Program& program) {
+  if (program.value(op.inputs[1]).dtype == DType::f8e5m2)
+    return BiasGradient<host::F8E5M2>(op, program);
   return make_typed<BiasGradient, Queue>(op, program);
+}
+
+struct alignas(16) SixteenBytes {
+  std::byte bytes[16];
+};
+
+// y[columns, rows] of x[rows, columns], elements of one byte, both sides multiples of 16. Reads of
+// neighbours lie side by side, writes are of 16 bytes each.
+class TransposeBytes {
+ public:
+  TransposeBytes(Index rows, Index columns) : rows_(rows), columns_(columns) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const std::byte* x = buffers.inputs[0];
+    std::byte* y = buffers.outputs[0];
+    const Index rows = rows_, columns = columns_;
+    queue.for_each(rows / 16 * columns, [=] HEADROOM_DEVICE(Index i) {
+      const Index row = i / columns * 16, column = i % columns;
+      SixteenBytes turned;
+      for (Index r = 0; r < 16; ++r) turned.bytes[r] = x[(row + r) * columns + column];
+      *elements<SixteenBytes>(y + column * rows + row) = turned;
+    });
+  }
+
+ private:
+  Index rows_, columns_;
+};
+
+// Of a matrix in columns that lies packed.
+template <typename Queue>
+Work<Queue> transpose_bytes_work(Index rows, Index columns) {
+  return TransposeBytes(columns, rows);
 }
 
 }  // namespace headroom::cuda

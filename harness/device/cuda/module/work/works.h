@@ -40,6 +40,8 @@ Works<Queue> max_pool_works();
 template <typename Queue>
 Works<Queue> prune_works();
 template <typename Queue>
+Works<Queue> quantise_works();
+template <typename Queue>
 Works<Queue> resample_works();
 template <typename Queue>
 Works<Queue> sigmoid_loss_works();
@@ -50,9 +52,11 @@ Works<Queue> update_list_works();
 template <typename Queue>
 Works<Queue> update_works();
 
-// A part of linear layers, see own_kernel.h.
+// Parts of linear layers, see own_kernel.h.
 template <typename Queue>
 Work<Queue> bias_gradient_work(const Op& op, const Program& program);
+template <typename Queue>
+Work<Queue> transpose_bytes_work(Index rows, Index columns);
 
 template <typename Queue>
 Works<Queue> every_work() {
@@ -63,8 +67,9 @@ Works<Queue> every_work() {
       dropout_works<Queue>(),      elementwise_works<Queue>(), gather_works<Queue>(),
       gradient_works<Queue>(),     hit_works<Queue>(),         layer_norm_works<Queue>(),
       lifetime_works<Queue>(),     loss_works<Queue>(),        max_pool_works<Queue>(),
-      prune_works<Queue>(),        resample_works<Queue>(),    sigmoid_loss_works<Queue>(),
-      softmax_works<Queue>(),      update_list_works<Queue>(), update_works<Queue>()};
+      prune_works<Queue>(),        quantise_works<Queue>(),    resample_works<Queue>(),
+      sigmoid_loss_works<Queue>(), softmax_works<Queue>(),     update_list_works<Queue>(),
+      update_works<Queue>()};
   for (Works<Queue>& family : families) all.merge(family);
   return all;
 }
