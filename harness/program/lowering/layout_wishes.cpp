@@ -1,0 +1,216 @@
+#include "harness/program/lowering/layout_wishes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/base/error.h"
+#include "harness/program/offload.h"
+
+namespace headroom {
+namespace {
+
+using onednn::Layout;
+using onednn::LibraryRole;
+
+// Of kinds whose operands lie as the first one does, element by element: how many do; the others
+// are plain, and all results lie as the first operand. 0 for other kinds.
+std::size_t operands_like_first(std::string_view kind) {
+  static const std::map<std::string_view, std::size_t> kinds = {{"adafactor", 2},
+                                                                {"adam", 4},
+                                                                {"adam8bit", 2},
+                                                                {"apply_mask", 2},
+                                                                {"copy_in", 1},
+                                                                {"copy_out", 1},
+                                                                {"divide", 1},
+                                                                {"leaky_relu", 1},
+                                                                {"leaky_relu_backward", 2},
+                                                                {"magnitude_mask", 2},
+                                                                {"relu", 1},
+                                                                {"relu_backward", 2},
+                                                                {"sgd_momentum", 3},
+                                                                {"two_of_four_mask", 2}};
+  const auto found = kinds.find(kind);
+  return found == kinds.end() ? 0 : found->second;
+}
+
+OperandLayouts of_library(const onednn::LibraryOp& described) {
+  OperandLayouts wishes;
+  for (const auto& operand : described.inputs) wishes.inputs.push_back(operand.layout);
+  for (const auto& operand : described.outputs) wishes.outputs.push_back(operand.layout);
+  return wishes;
+}
+
+}  // namespace
+
+LayoutWishes::LayoutWishes(const Program& source, const Program& lowered,
+                           const std::vector<std::optional<Layout>>& layouts)
+    : source_(source), lowered_(lowered), layouts_(layouts) {
+  pair_gradients();
+}
+
+// Which weight each gradient, or part of one, will update.
+void LayoutWishes::pair_gradients() {
+  weight_of_.assign(source_.values.size(), kNoValue);
+  for (const auto& [weight, gradient] : source_.gradients) weight_of_[gradient] = weight;
+  for (std::size_t index = source_.ops.size(); index-- > 0;) {
+    const Op& op = source_.ops[index];
+    if (op.kind == "accumulate") weight_of_[op.inputs[1]] = weight_of_[op.inputs[0]];
+    if (op.kind != "add" || weight_of_[op.outputs[0]] == kNoValue) continue;
+    for (const ValueId part : op.inputs) weight_of_[part] = weight_of_[op.outputs[0]];
+  }
+}
+
+LayoutWishes::Layout LayoutWishes::plain(ValueId id) const {
+  return onednn::plain_layout(source_.value(id).shape, source_.value(id).dtype);
+}
+LayoutWishes::Layout LayoutWishes::free(ValueId id) const {
+  return onednn::free_layout(source_.value(id).shape, source_.value(id).dtype);
+}
+// The weight that decides where this one's elements lie: itself, or that of which it is a
+// gradient.
+ValueId LayoutWishes::lies_for(ValueId id) const {
+  return source_.value(id).persistent ? id : weight_of_[id];
+}
+// Of an operand of a linear layer. In 8 bits all but these lie plainly, as `quantise` leaves them
+// and as the copies are made that the library computes with. A weight stays as it lies, since it
+// may be large (a table of embeddings that is the last layer too), and so does its gradient. In
+// f32 it lies plainly: the library's products are fast either way, but on an AVX-512 Xeon it
+// takes twice as long to write the gradients of BERT's 3072 × 768 weights into the blocks it
+// would choose.
+LayoutWishes::Layout LayoutWishes::settled(ValueId id, DType computed) const {
+  const ValueId lies = lies_for(id);
+  if (lies == kNoValue) return free(id);
+  if (layouts_[lies]) return *layouts_[lies];
+  return computed == DType::f32 ? plain(id) : free(id);
+}
+// Of an undecided value: row-major.
+LayoutWishes::Layout LayoutWishes::actual(ValueId id) const {
+  return layouts_[id].value_or(plain(id));
+}
+
+OperandLayouts LayoutWishes::of(const Op& op) const {
+  if (onednn::library_role(op.kind) == LibraryRole::chooses) {
+    const bool product = op.kind.starts_with("linear");
+    const DType computed = source_.value(op.inputs[0]).dtype;
+    const auto layout = [&](ValueId id) {
+      if (is_f8(computed)) return lies_for(id) == kNoValue ? plain(id) : settled(id, DType::f32);
+      return product ? settled(id, computed) : free(id);
+    };
+    const OperandLayouts any = layouts_of_operands(op, layout);
+    return of_library(onednn::describe(op, any.inputs, any.outputs));
+  }
+  if (onednn::library_role(op.kind) == LibraryRole::follows) {
+    OperandLayouts given = layouts_of_operands(op, [&](ValueId id) { return actual(id); });
+    if (op.kind == "max_pool_backward") given.outputs[0] = pooled_layout(op.inputs[1]);
+    if (op.kind == "cast") given.outputs[0] = cast_layout(op);
+    return of_library(onednn::describe(op, given.inputs, given.outputs));
+  }
+  return of_own_loops(op);
+}
+
+// The kinds that the host computes with loops of its own.
+OperandLayouts LayoutWishes::of_own_loops(const Op& op) const {
+  if (const std::size_t operands = operands_like_first(op.kind); operands > 0) {
+    OperandLayouts wishes = layouts_of_operands(op, [&](ValueId) { return actual(op.inputs[0]); });
+    for (std::size_t i = operands; i < op.inputs.size(); ++i)
+      wishes.inputs[i] = plain(op.inputs[i]);
+    return wishes;
+  }
+  if (op.kind.starts_with("batch_norm_")) {  // those with a relu
+    const Shape& image = source_.value(op.inputs[0]).shape;
+    Layout layout = actual(op.inputs[0]);
+    if (!onednn::lies_in_channel_groups(layout)) layout = onednn::grouped_channels(image);
+    return layouts_of_operands(
+        op, [&](ValueId id) { return source_.value(id).shape == image ? layout : plain(id); });
+  }
+  if (op.kind == "masked") {
+    const auto known = [&](ValueId id) { return layouts_[id]; };
+    auto layout = known(op.inputs[1]);  // the mask lies as its weight does
+    if (!layout) layout = known(op.inputs[0]);
+    if (!layout) layout = wish_of_readers(op.outputs[0]);
+    return layouts_of_operands(op, [&](ValueId id) { return layout.value_or(plain(id)); });
+  }
+  // As the weight lies that the sum will update; without one, as the gradient does.
+  if (op.kind == "accumulate") {
+    const ValueId weight = weight_of_[op.inputs[0]];
+    OperandLayouts wishes = layouts_of_operands(
+        op, [&](ValueId) { return actual(weight == kNoValue ? op.inputs[1] : weight); });
+    if (op.inputs.size() == 3) wishes.inputs[2] = plain(op.inputs[2]);
+    return wishes;
+  }
+  if (const OperandGroups groups = operand_groups(op.kind); groups.operands > 0)
+    return of_lists(op, groups);
+  if (op.kind == "check_gradients" || op.kind == "clip_factor" || op.kind == "hold" ||
+      op.kind == "scale_gradient")
+    return layouts_of_operands(op, [&](ValueId id) { return actual(id); });
+  if (op.kind == "add") {
+    const bool first_is_plain = actual(op.inputs[0]) == plain(op.inputs[0]);
+    return layouts_of_operands(op,
+                               [&](ValueId) { return actual(op.inputs[first_is_plain ? 1 : 0]); });
+  }
+  OperandLayouts wishes = layouts_of_operands(op, [&](ValueId id) { return plain(id); });
+  onednn::ImageLayout image;
+  const bool resamples = op.kind == "sum_pool" || op.kind == "upsample";
+  if ((resamples || op.kind == "global_average_pool") &&
+      onednn::read_image_layout(actual(op.inputs[0]), image))
+    wishes.inputs[0] = actual(op.inputs[0]);
+  if (resamples || op.kind == "global_average_pool_backward") {
+    const auto wanted = wish_of_readers(op.outputs[0]);
+    if (wanted && onednn::read_image_layout(*wanted, image)) wishes.outputs[0] = *wanted;
+  }
+  return wishes;
+}
+
+// Each group as the weight lies that it is about; a result as its group.
+OperandLayouts LayoutWishes::of_lists(const Op& op, const OperandGroups& groups) const {
+  OperandLayouts wishes = layouts_of_operands(op, [&](ValueId id) { return plain(id); });
+  for (std::size_t group = 0; group < groups.count(op); ++group) {
+    const std::size_t begin = group * groups.operands;
+    const ValueId first = op.inputs[begin], weight = weight_of_[first];
+    const Layout layout = actual(weight == kNoValue ? first : weight);
+    std::fill_n(wishes.inputs.begin() + static_cast<std::ptrdiff_t>(begin), groups.operands,
+                layout);
+    if (!op.outputs.empty()) wishes.outputs[group] = layout;
+  }
+  return wishes;
+}
+
+// A cast moves every element anyway: into the places where it will be read.
+LayoutWishes::Layout LayoutWishes::cast_layout(const Op& op) const {
+  const ValueId made = op.outputs[0];
+  return wish_of_readers(made).value_or(
+      onednn::in_type(actual(op.inputs[0]), source_.value(made).dtype));
+}
+
+// What max_pool read when it made these indices.
+LayoutWishes::Layout LayoutWishes::pooled_layout(ValueId indices) const {
+  for (std::size_t index = lowered_.ops.size(); index-- > 0;) {
+    const Op& op = lowered_.ops[index];
+    if (is_transfer(op) && op.outputs[0] == indices) indices = op.inputs[0];
+    if (op.kind == "max_pool" && op.outputs[1] == indices) return *layouts_[op.inputs[0]];
+  }
+  throw Error(fmt::format("'{}' was not made by a max_pool", source_.value(indices).name));
+}
+
+// The layout in which the value would be read without a reorder, if some reader knows it.
+std::optional<LayoutWishes::Layout> LayoutWishes::wish_of_readers(ValueId id) const {
+  for (const Op& op : source_.ops) {
+    const auto found = std::find(op.inputs.begin(), op.inputs.end(), id);
+    if (found == op.inputs.end()) continue;
+    if (is_transfer(op)) {
+      if (auto wish = wish_of_readers(op.outputs[0])) return wish;
+      continue;
+    }
+    const auto operand = static_cast<std::size_t>(found - op.inputs.begin());
+    if (onednn::library_role(op.kind) == LibraryRole::chooses) return of(op).inputs[operand];
+    for (const ValueId other : op.inputs)
+      if (other != kNoValue && other != id && layouts_[other] &&
+          source_.value(other).shape == source_.value(id).shape)
+        return onednn::in_type(*layouts_[other], source_.value(id).dtype);
+  }
+  return std::nullopt;
+}
+
+}  // namespace headroom

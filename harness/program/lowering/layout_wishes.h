@@ -1,0 +1,62 @@
+// In which layout oneDNN and the host's own loops want the operands of an op to lie: convolutions
+// and products choose, everything else follows what has been decided before it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "harness/program/onednn/library_op.h"
+#include "harness/program/program.h"
+#include "harness/program/update_lists.h"
+
+namespace headroom {
+
+// Of all operands of one op, in its order.
+struct OperandLayouts {
+  std::vector<onednn::Layout> inputs;
+  std::vector<onednn::Layout> outputs;
+};
+
+template <typename LayoutOf>
+OperandLayouts layouts_of_operands(const Op& op, LayoutOf layout_of) {
+  OperandLayouts layouts;
+  for (const ValueId id : op.inputs) layouts.inputs.push_back(layout_of(id));
+  for (const ValueId id : op.outputs) layouts.outputs.push_back(layout_of(id));
+  return layouts;
+}
+
+class LayoutWishes {
+ public:
+  using Layout = onednn::Layout;
+
+  // Of a Program, what has become of it so far, and what has been decided, by id in `lowered`. All
+  // three are read on every call.
+  LayoutWishes(const Program& source, const Program& lowered,
+               const std::vector<std::optional<Layout>>& layouts);
+
+  // `op` may be two neighbours in one; its operands are values of the source.
+  OperandLayouts of(const Op& op) const;
+
+  Layout plain(ValueId id) const;
+  // Of an undecided value: row-major.
+  Layout actual(ValueId id) const;
+
+ private:
+  void pair_gradients();
+  Layout free(ValueId id) const;
+  ValueId lies_for(ValueId id) const;
+  Layout settled(ValueId id, DType computed) const;
+  OperandLayouts of_own_loops(const Op& op) const;
+  OperandLayouts of_lists(const Op& op, const OperandGroups& groups) const;
+  Layout cast_layout(const Op& op) const;
+  Layout pooled_layout(ValueId indices) const;
+  std::optional<Layout> wish_of_readers(ValueId id) const;
+
+  const Program& source_;
+  const Program& lowered_;
+  const std::vector<std::optional<Layout>>& layouts_;
+  std::vector<ValueId> weight_of_;  // by id in source_
+};
+
+}  // namespace headroom
