@@ -247,7 +247,7 @@ def main():
         "device": "host",
         "rules": "onednn",
         "allocator": "bfc(growth=on)",
-        "execution": "last_use",
+        "execution": "graph",
         "pipeline": "direct",
         "optimizer": f"sgd(learning_rate={model.learning_rate})",
         "warmup_steps": options.warmup,
