@@ -54,13 +54,13 @@ class TransposeBytes {
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const std::byte* x = buffers.inputs[0];
-    std::byte* y = buffers.outputs[0];
+    auto* y = elements<SixteenBytes>(buffers.outputs[0]);
     const Index rows = rows_, columns = columns_;
     queue.for_each(rows / 16 * columns, [=] HEADROOM_DEVICE(Index i) {
       const Index row = i / columns * 16, column = i % columns;
       SixteenBytes turned;
       for (Index r = 0; r < 16; ++r) turned.bytes[r] = x[(row + r) * columns + column];
-      *elements<SixteenBytes>(y + column * rows + row) = turned;
+      y[(column * rows + row) / 16] = turned;
     });
   }
 
