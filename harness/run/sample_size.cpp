@@ -62,24 +62,22 @@ void add_parts(const Claim& claim, const Experiment& experiment,
   }
 }
 
+// Controls are to see twice the margin (harness/control/slowdown.cpp).
 void add_arms(const Experiment& experiment, std::vector<PlannedComparison>& comparisons) {
+  const double margin = std::log1p(kNoisyMargin);
+  const double delta = experiment.kind == ExperimentKind::control ? 2 * margin : margin;
   for (std::size_t arm = 1; arm < experiment.arms.size(); ++arm)
     comparisons.push_back({.experiment = experiment.id,
                            .baseline = experiment.arms.front().name,
                            .treatment = experiment.arms[arm].name,
                            .metric = &find_metric(kTime),
                            .scale = Scale::log_ratio,
-                           .delta = std::log1p(kNoisyMargin)});
-}
-
-bool is_noisy_comparison(const Experiment& experiment) {
-  return experiment.kind == ExperimentKind::comparison && !is_exact(experiment);
+                           .delta = delta});
 }
 
 // Who asks for fewer pairs wants to see that it runs, not what it says.
 bool is_to_decide(const Experiment& experiment) {
-  return is_noisy_comparison(experiment) &&
-         experiment.blocks >= static_cast<int>(pilot_pairs(kAlpha));
+  return !is_exact(experiment) && experiment.blocks >= static_cast<int>(pilot_pairs(kAlpha));
 }
 
 // What the first `pairs` pairs that count ask for; 0 where there are not so many yet.
@@ -102,7 +100,7 @@ std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>
                                                    const std::vector<Claim>& claims) {
   std::vector<PlannedComparison> comparisons;
   for (const Experiment& experiment : experiments) {
-    if (!is_noisy_comparison(experiment)) continue;
+    if (is_exact(experiment)) continue;
     if (const Claim* claim = claim_of(experiment, claims))
       add_parts(*claim, experiment, comparisons);
     else
@@ -117,7 +115,7 @@ std::size_t count_verdicts(const std::vector<Experiment>& experiments,
   std::set<std::tuple<std::string, std::string, std::string, std::string>> of_parts;
   std::size_t of_arms = 0;
   for (const Experiment& experiment : experiments) {
-    if (!is_to_decide(experiment)) continue;
+    if (!is_to_decide(experiment) || experiment.kind == ExperimentKind::control) continue;
     const Claim* claim = claim_of(experiment, claims);
     if (claim == nullptr) {
       of_arms += experiment.arms.size() - 1;

@@ -24,7 +24,7 @@ struct PlannedComparison {
   double delta = 0;
 };
 
-// Of the parts of these claims, and of the step times in the matrix.
+// Of the parts of these claims, and of the step times in the matrix and of controls.
 std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>& experiments,
                                                    const std::vector<Claim>& claims);
 

@@ -81,14 +81,20 @@ TEST(SecondStage, waits_for_the_pilot) {
               IsEmpty());
 }
 
-TEST(SecondStage, is_for_noisy_comparisons_alone) {
+TEST(SecondStage, is_for_noisy_figures_alone) {
   const auto exact = staged(60, "meta");
   EXPECT_THAT(stages_of(exact, synthetic::timed_blocks(exact[0], kPilot, 0, 0.1)), IsEmpty());
-  std::vector<Experiment> control = {synthetic::experiment()};
-  control[0].blocks = kPilot;
-  control[0].kind = ExperimentKind::control;
-  plan_stages(control, 1, 60);
-  EXPECT_THAT(stages_of(control, synthetic::timed_blocks(control[0], kPilot, 0, 0.1)), IsEmpty());
+}
+
+TEST(SecondStage, of_a_control_asks_for_what_shows_twice_the_margin) {
+  auto experiments = staged(1000);
+  const auto samples = synthetic::timed_blocks(experiments[0], kPilot, 0, 0.1);
+  const auto compared = stages_of(experiments, samples);
+  experiments[0].kind = ExperimentKind::control;
+  const auto control = stages_of(experiments, samples);
+  ASSERT_THAT(control, SizeIs(1));
+  ASSERT_THAT(compared, SizeIs(1));
+  EXPECT_NEAR(control[0].wanted, compared[0].wanted / 4.0, 1);
 }
 
 TEST(SecondStage, of_a_claim_goes_by_the_margin_of_its_parts) {
