@@ -53,10 +53,14 @@ void BestFitIndex::insert(ChunkHandle handle) {
   const std::size_t index = range_of(chunks[handle].size);
   Range& range = ranges_[index];
   if (range.count >= kListEntries) return insert_into_tree(index, handle);
-  chunks[range.first].previous_in_list = handle;
-  chunks[handle].previous_in_list = kNoChunk;
-  chunks[handle].next_in_list = range.first;
-  range.first = handle;
+  ChunkHandle previous = kNoChunk;
+  ChunkHandle* link = &range.first;
+  for (; before(chunks[*link], chunks[handle]); link = &chunks[previous].next_in_list)
+    previous = *link;
+  chunks[*link].previous_in_list = handle;
+  chunks[handle].previous_in_list = previous;
+  chunks[handle].next_in_list = *link;
+  *link = handle;
   ++range.count;
   mark(index);
 }
@@ -77,20 +81,15 @@ void BestFitIndex::insert_into_tree(std::size_t index, ChunkHandle handle) {
 
 inline ChunkHandle BestFitIndex::first_of_list(const Range& range, Bytes size,
                                                Address address) const {
-  const Chunks& chunks = *chunks_;
-  ChunkHandle found = kNoChunk;
-  for (ChunkHandle i = range.first; i != kNoChunk; i = chunks[i].next_in_list) {
-    if (!before(chunks[i], size, address) && before(chunks[i], chunks[found])) found = i;
-  }
-  return found;
+  ChunkHandle i = range.first;
+  while (before((*chunks_)[i], size, address)) i = (*chunks_)[i].next_in_list;
+  return i;
 }
 
 ChunkHandle BestFitIndex::last_of_list(const Range& range) const {
-  const Chunks& chunks = *chunks_;
-  ChunkHandle found = range.first;
-  for (ChunkHandle i = found; i != kNoChunk; i = chunks[i].next_in_list)
-    if (before(chunks[found], chunks[i])) found = i;
-  return found;
+  ChunkHandle last = range.first;
+  while ((*chunks_)[last].next_in_list != kNoChunk) last = (*chunks_)[last].next_in_list;
+  return last;
 }
 
 void BestFitIndex::after_removal_from_tree(std::size_t index) {
@@ -170,11 +169,8 @@ std::vector<ChunkHandle> BestFitIndex::sorted(std::size_t index) const {
     for (const SortedEntries::Entry& entry : tree(index).entries()) handles.push_back(entry.handle);
     return handles;
   }
-  const Chunks& chunks = *chunks_;
-  for (ChunkHandle i = ranges_[index].first; i != kNoChunk; i = chunks[i].next_in_list)
+  for (ChunkHandle i = ranges_[index].first; i != kNoChunk; i = (*chunks_)[i].next_in_list)
     handles.push_back(i);
-  std::sort(handles.begin(), handles.end(),
-            [&](ChunkHandle a, ChunkHandle b) { return before(chunks[a], chunks[b]); });
   return handles;
 }
 

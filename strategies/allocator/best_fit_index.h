@@ -1,7 +1,7 @@
 // Free chunks ordered by (size, address): the order in which best-fit allocators search. 64 ranges
 // of size a power of two, so narrow that most hold one chunk or none and the processor need not
-// guess how many: each a list of few in no order, linked through the chunks themselves, and where
-// it grows longer, a tree. Two levels of bitmaps find the next range that is not empty. All that a
+// guess how many: each a list of few in order, linked through the chunks themselves, and where it
+// grows longer, a tree. Two levels of bitmaps find the next range that is not empty. All that a
 // few hundred chunks need stays in the nearest cache; logarithmically many comparisons when there
 // are millions.
 #pragma once

@@ -42,7 +42,7 @@ class ChunkedAllocator : public Allocator {
 
   // A free chunk becomes the block that answers a request; and back, after checking that the block
   // is one of ours.
-  Block hand_out(Handle handle, Bytes requested) {
+  [[gnu::always_inline]] Block hand_out(Handle handle, Bytes requested) {
     Chunk& chunk = chunks_[handle];
     chunk.requested = requested;
     unpoison(chunk.data, requested);
@@ -55,7 +55,7 @@ class ChunkedAllocator : public Allocator {
             .data = chunk.data,
             .handle = handle};
   }
-  Handle take_back(const Block& block) {
+  [[gnu::always_inline]] Handle take_back(const Block& block) {
     require_live(block);
     Chunk& chunk = chunks_[block.handle];
     statistics_.requested -= chunk.requested;
@@ -66,7 +66,7 @@ class ChunkedAllocator : public Allocator {
     return block.handle;
   }
 
-  void require_live(const Block& block) const {
+  [[gnu::always_inline]] void require_live(const Block& block) const {
     if (block.handle >= chunks_.size() || chunks_[block.handle].address != block.address ||
         chunks_[block.handle].requested != block.requested)
       throw Error(name_ + ": a block was freed that is not live");
@@ -87,7 +87,7 @@ class ChunkedAllocator : public Allocator {
   }
 
   // The low part keeps `handle`; returns the rest, which belongs to no index yet.
-  Handle split(Handle handle, Bytes size) {
+  [[gnu::always_inline]] Handle split(Handle handle, Bytes size) {
     const Handle rest = chunks_.add();
     Chunk& low = chunks_[handle];
     chunks_[rest] = {.address = low.address + size,
@@ -104,7 +104,7 @@ class ChunkedAllocator : public Allocator {
     return rest;
   }
   // The neighbour behind ceases to be; it must be in no index any more.
-  void absorb_next(Handle handle) {
+  [[gnu::always_inline]] void absorb_next(Handle handle) {
     Chunk& chunk = chunks_[handle];
     const Handle gone = chunk.next;
     chunk.size += chunks_[gone].size;

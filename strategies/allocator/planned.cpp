@@ -34,9 +34,12 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+struct PlannedEvent : Event {
+  Bytes offset = 0;
+};
+
 struct StepPlan {
-  std::vector<Event> events;
-  Offsets offsets;  // by request
+  std::vector<PlannedEvent> events;
   Bytes size = 0;
 };
 
@@ -53,9 +56,10 @@ StepPlan plan_step(const std::vector<Event>& events) {
     else
       blocks[event.index].upper = time;
   }
-  Offsets offsets = plan_greedily(blocks);
-  const Bytes size = makespan(blocks, offsets);
-  return {events, std::move(offsets), size};
+  const Offsets offsets = plan_greedily(blocks);
+  StepPlan plan{.events = {}, .size = makespan(blocks, offsets)};
+  for (const Event& event : events) plan.events.push_back({event, offsets[event.index]});
+  return plan;
 }
 
 class Planned final : public Allocator {
@@ -71,29 +75,19 @@ class Planned final : public Allocator {
     if (bytes == 0) return {};
     if (hint.persistent) return serve_online(kPersistent, bytes, hint);
     if (live_ == 0) begin_step(bytes);
-    const auto index = static_cast<std::uint32_t>(requests_);
-    const Event event{index, bytes};
-    Block block;
-    if (is_as_planned(event)) {
-      block = serve_planned(index, bytes);
-    } else {
-      plan_ = nullptr;
-      block = serve_online(index, bytes, hint);
-    }
-    ++requests_;
-    ++live_;
-    remember(event);
-    return block;
+    if (plan_ != nullptr && plan_->events[position_].bytes == bytes) return serve_planned(bytes);
+    leave_plan();
+    return serve_unplanned(bytes, hint);
   }
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    const bool is_planned = region_ && block.address - region_->address < region_->size;
-    const std::uint32_t index = is_planned ? take_back(block) : take_back_online(block);
-    if (index == kPersistent) return;
-    const Event event{index, 0};
-    if (!is_as_planned(event)) plan_ = nullptr;
-    remember(event);
+    if (is_freed_as_planned(block)) {
+      ++position_;
+      count_freed(block);
+    } else if (!take_back(block)) {
+      return;
+    }
     if (--live_ == 0) end_step();
   }
 
@@ -101,7 +95,7 @@ class Planned final : public Allocator {
     AllocatorStatistics result = fallback_->statistics();
     result.requested += planned_requested_;
     result.allocated += planned_allocated_;
-    result.live_blocks += planned_.size() - planned_free_;
+    result.live_blocks += planned_live_;
     if (region_) {
       result.reserved += region_->charged;
       ++result.segments;
@@ -121,6 +115,11 @@ class Planned final : public Allocator {
   }
 
  private:
+  struct PlannedBlock {
+    Address address = 0;
+    Bytes size = 0;  // 0 = freed
+  };
+
   // As tight as the device allows: what the fallback holds beside the plan is lost to it.
   static Spec fallback_of(const Spec& spec, const DeviceMemory& memory) {
     if (spec.has("fallback")) return Spec(spec.text("fallback", ""));
@@ -130,9 +129,9 @@ class Planned final : public Allocator {
 
   void begin_step(Bytes first) {
     happened_.clear();
-    requests_ = 0;
     planned_.clear();
-    planned_free_ = 0;
+    requests_ = 0;
+    position_ = 0;
     const auto found = plans_.find(first);
     plan_ = found == plans_.end() ? nullptr : &found->second;
     if (plan_ != nullptr && !provide(plan_->size)) plan_ = nullptr;
@@ -140,7 +139,8 @@ class Planned final : public Allocator {
 
   void end_step() {
     ++steps_;
-    if (plan_ != nullptr && happened_.size() == plan_->events.size()) {
+    if (plan_ != nullptr) {
+      plan_ = nullptr;
       ++served_;
       return;
     }
@@ -148,17 +148,34 @@ class Planned final : public Allocator {
     const Bytes first = happened_.front().bytes;
     if (plans_.size() == kMostPlans && !plans_.contains(first)) plans_.clear();
     plans_[first] = plan_step(happened_);
-    plan_ = nullptr;
     fallback_->trim();  // its cache would stand beside the plan
+  }
+
+  // The step is no longer the planned one: what has happened so far is written down.
+  void leave_plan() {
+    if (plan_ == nullptr) return;
+    const auto end = plan_->events.begin() + static_cast<std::ptrdiff_t>(position_);
+    happened_.assign(plan_->events.begin(), end);
+    planned_ = blocks_so_far();
+    requests_ = planned_.size();
+    plan_ = nullptr;
+  }
+
+  // Of the step that keeps to its plan, by request.
+  std::vector<PlannedBlock> blocks_so_far() const {
+    std::vector<PlannedBlock> blocks;
+    for (std::size_t i = 0; i < position_; ++i) {
+      const PlannedEvent& event = plan_->events[i];
+      if (event.bytes > 0)
+        blocks.push_back({region_->address + event.offset, align_up(event.bytes, kBlockAlignment)});
+      else
+        blocks[event.index].size = 0;
+    }
+    return blocks;
   }
 
   void remember(const Event& event) {
     if (happened_.size() < kMostEvents) happened_.push_back(event);
-  }
-
-  bool is_as_planned(const Event& event) const {
-    return plan_ != nullptr && happened_.size() < plan_->events.size() &&
-           plan_->events[happened_.size()] == event;
   }
 
   // The segment that plans lie in; nothing is in it between steps.
@@ -179,29 +196,61 @@ class Planned final : public Allocator {
     region_.reset();
   }
 
-  Block serve_planned(std::uint32_t index, Bytes bytes) {
-    const Bytes offset = plan_->offsets[index];
-    Block block{.address = region_->address + offset,
+  Block serve_planned(Bytes bytes) {
+    const PlannedEvent& event = plan_->events[position_++];
+    Block block{.address = region_->address + event.offset,
                 .requested = bytes,
                 .size = align_up(bytes, kBlockAlignment),
-                .data = region_->data == nullptr ? nullptr : region_->data + offset,
-                .handle = index};
+                .data = region_->data == nullptr ? nullptr : region_->data + event.offset,
+                .handle = event.index};
     unpoison(block.data, bytes);
-    planned_.push_back({block.address, block.size});
+    ++live_;
+    ++planned_live_;
     planned_requested_ += bytes;
     planned_allocated_ += block.size;
     return block;
   }
 
-  std::uint32_t take_back(const Block& block) {
+  // Of a block of the plan: while the step keeps to it, what the plan frees next is live.
+  bool is_freed_as_planned(const Block& block) const {
+    if (plan_ == nullptr) return false;
+    const PlannedEvent& event = plan_->events[position_];
+    return event.bytes == 0 && event.index == block.handle &&
+           region_->address + event.offset == block.address;
+  }
+
+  void count_freed(const Block& block) {
+    --planned_live_;
+    planned_requested_ -= block.requested;
+    planned_allocated_ -= block.size;
+    poison(block.data, block.size);
+  }
+
+  Block serve_unplanned(Bytes bytes, const AllocationHint& hint) {
+    const auto index = static_cast<std::uint32_t>(requests_);
+    const Block block = serve_online(index, bytes, hint);
+    ++live_;
+    ++requests_;
+    remember({index, bytes});
+    return block;
+  }
+
+  // False where the block belongs to no step.
+  bool take_back(const Block& block) {
+    const bool is_planned = region_ && block.address - region_->address < region_->size;
+    const std::uint32_t index = is_planned ? take_back_planned(block) : take_back_online(block);
+    if (index == kPersistent) return false;
+    remember({index, 0});
+    return true;
+  }
+
+  std::uint32_t take_back_planned(const Block& block) {
+    leave_plan();
     if (block.handle >= planned_.size() || planned_[block.handle].address != block.address ||
         planned_[block.handle].size == 0)
       throw Error(name_ + ": a block was freed that is not live");
     planned_[block.handle].size = 0;
-    ++planned_free_;
-    planned_requested_ -= block.requested;
-    planned_allocated_ -= block.size;
-    poison(block.data, block.size);
+    count_freed(block);
     return block.handle;
   }
 
@@ -235,7 +284,6 @@ class Planned final : public Allocator {
     } catch (const OutOfMemory&) {
       if (!region_ || planned_allocated_ > 0) throw_out_of_memory(bytes);
     }
-    plan_ = nullptr;
     release_region();
     try {
       return fallback_->allocate(bytes, hint);
@@ -246,7 +294,7 @@ class Planned final : public Allocator {
 
   Bytes largest_hole() const {
     std::vector<std::pair<Address, Bytes>> live;
-    for (const PlannedBlock& block : planned_) {
+    for (const PlannedBlock& block : plan_ == nullptr ? planned_ : blocks_so_far()) {
       if (block.size > 0) live.emplace_back(block.address, block.size);
     }
     std::sort(live.begin(), live.end());
@@ -273,10 +321,6 @@ class Planned final : public Allocator {
   static constexpr std::uint32_t kPersistent = ~std::uint32_t{0};  // belongs to no step
   static constexpr std::size_t kMostPlans = 64;
   static constexpr std::size_t kMostEvents = 100'000;
-  struct PlannedBlock {
-    Address address = 0;
-    Bytes size = 0;  // 0 = freed
-  };
   struct OnlineBlock {
     std::uint32_t handle = 0;  // the fallback's
     std::uint32_t index = 0;   // of the request within its step, or kPersistent
@@ -286,15 +330,17 @@ class Planned final : public Allocator {
   DeviceMemory& memory_;
   std::unique_ptr<Allocator> fallback_;
   std::unordered_map<Bytes, StepPlan> plans_;  // by the bytes of the first request
-  const StepPlan* plan_ = nullptr;             // what this step has kept to so far
+  const StepPlan* plan_ = nullptr;             // of this step, while it keeps to it
+  std::size_t position_ = 0;                   // in the plan: the event that has to come next
   std::optional<Segment> region_;
-  std::vector<Event> happened_;      // in this step
-  std::size_t requests_ = 0;         // in this step
-  std::size_t live_ = 0;             // not persistent
-  std::vector<OnlineBlock> online_;  // blocks from the fallback
+  std::size_t live_ = 0;  // not persistent
+  // Of a step that keeps to no plan, or no longer.
+  std::vector<Event> happened_;
+  std::size_t requests_ = 0;
+  std::vector<PlannedBlock> planned_;  // what it had from the plan
+  std::vector<OnlineBlock> online_;    // blocks from the fallback
   std::vector<std::uint32_t> unused_online_;
-  std::vector<PlannedBlock> planned_;  // this step's blocks from the plan
-  std::size_t planned_free_ = 0;
+  std::size_t planned_live_ = 0;
   Bytes planned_requested_ = 0;
   Bytes planned_allocated_ = 0;
   std::uint64_t steps_ = 0;
