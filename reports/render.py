@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reports import glossary, units, view_cells
 from reports.evidence import ArmIndex
@@ -86,6 +87,11 @@ def render_changes(data: RunData, changes: Changes) -> str:
     )
 
 
+def unbroken(text: str) -> Markup:
+    """Words of capitals, as NOT-TESTABLE-HERE, in one line with their number."""
+    return Markup(re.sub(r"(?:\d+ )?[A-Z]+(?:-[A-Z]+)+", r'<span class="unbroken">\g<0></span>', str(escape(text))))
+
+
 def render_page(template: str, **values: Any) -> str:
     """One template with the style, the script and the filters that all pages share."""
     style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
@@ -99,7 +105,7 @@ def render_page(template: str, **values: Any) -> str:
     )
     environment.filters.update(
         bytes=units.bytes_, exact=units.exact, percent=units.percent, plain=units.plain, spec=split_spec,
-        in_words=glossary.in_words, as_sentence=glossary.as_sentence,
+        in_words=glossary.in_words, as_sentence=glossary.as_sentence, unbroken=unbroken,
     )
     return environment.get_template(template).render(
         **values,

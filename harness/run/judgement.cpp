@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "harness/run/combine.h"
@@ -152,26 +154,56 @@ struct PartOnDevice {
   const PartVerdict* verdict;
 };
 
-// The word over these parts and why: the sentence of the part that decides, and the cause's word
-// where it differs.
+bool is_of_effect(const PartOnDevice& part) {
+  return part.part->kind == PartKind::number || part.part->kind == PartKind::direction;
+}
+
+// "REFUTED: “a”. REPRODUCED: “b”, “c”.": the words of the effect's parts, but for those of one word
+// that is said anyway. What holds comes last.
+std::string words_of_parts(const std::vector<PartOnDevice>& parts,
+                           std::optional<ClaimVerdict> said) {
+  std::map<ClaimVerdict, std::vector<std::string>, std::greater<>> names;
+  for (const PartOnDevice& part : parts)
+    if (is_of_effect(part) && part.verdict->verdict != said)
+      names[part.verdict->verdict].push_back(fmt::format("“{}”", part.part->name));
+  std::vector<std::string> sentences;
+  for (const auto& [word, quoted] : names)
+    sentences.push_back(fmt::format("{}: {}.", to_string(word), fmt::join(quoted, ", ")));
+  return fmt::format("{}", fmt::join(sentences, " "));
+}
+
+// The part whose word is the whole's: a number before a direction before the rest.
+const PartOnDevice* deciding_part(const std::vector<PartOnDevice>& parts, ClaimVerdict whole) {
+  const PartOnDevice* deciding = nullptr;
+  for (const PartKind kind :
+       {PartKind::interface, PartKind::cause, PartKind::direction, PartKind::number})
+    for (const PartOnDevice& candidate : parts)
+      if (candidate.part->kind == kind && candidate.verdict->verdict == whole)
+        deciding = &candidate;
+  return deciding;
+}
+
+// The word over these parts and why: the sentence of the part that decides, the words of the
+// effect's parts where they differ, and the cause's where it does.
 DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   std::vector<std::pair<PartKind, ClaimVerdict>> words;
   for (const auto& [part, verdict] : parts) words.emplace_back(part->kind, verdict->verdict);
   DeviceVerdict result;
   result.verdict = combine_parts(words);
-  const PartOnDevice* deciding = &parts.front();
-  for (const PartKind kind :
-       {PartKind::interface, PartKind::cause, PartKind::direction, PartKind::number})
-    for (const PartOnDevice& candidate : parts)
-      if (candidate.part->kind == kind && candidate.verdict->verdict == result.verdict)
-        deciding = &candidate;
-  result.device_class = deciding->verdict->device_class;
-  result.own = deciding->verdict->own;
-  result.why = deciding->verdict->why;
-  if (!deciding->verdict->holds_for.empty())
-    result.why += fmt::format(" It holds for {}.", deciding->verdict->holds_for);
+  const PartOnDevice* deciding = deciding_part(parts, result.verdict);
+  const PartVerdict& main = *(deciding == nullptr ? parts.front() : *deciding).verdict;
+  result.device_class = main.device_class;
+  result.own = main.own;
+  const bool only_together = deciding == nullptr && !words_of_parts(parts, main.verdict).empty();
+  if (only_together) {
+    result.why = words_of_parts(parts, std::nullopt);
+  } else {
+    result.why = main.why;
+    if (const std::string others = words_of_parts(parts, main.verdict); !others.empty())
+      result.why += " " + others;
+  }
   for (const auto& [part, verdict] : parts)
-    if (part->kind == PartKind::cause && verdict->verdict != deciding->verdict->verdict)
+    if (part->kind == PartKind::cause && verdict->verdict != main.verdict)
       result.why += fmt::format(" The stated cause is {}.", to_string(verdict->verdict));
   return result;
 }

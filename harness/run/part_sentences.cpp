@@ -153,8 +153,10 @@ std::string accepted(const ClaimPart& part, const PartVerdict& verdict) {
 // "metric: experiment range, experiment range; metric: …", with metrics that hold at the same
 // points named together.
 std::string holds_for_text(const PartVerdict& verdict) {
+  const std::vector<std::string> all_metrics = metrics_of(verdict);
+  if (all_metrics.size() == 1) return holding_places(verdict, all_metrics.front());
   std::vector<std::pair<std::string, std::string>> places;  // where, and of which metrics
-  for (const std::string& metric : metrics_of(verdict)) {
+  for (const std::string& metric : all_metrics) {
     const std::string where = holding_places(verdict, metric);
     if (where.empty()) continue;
     const auto same = std::find_if(places.begin(), places.end(),
@@ -181,6 +183,7 @@ std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict) {
   std::string text = holds == with_result.size()
                          ? fmt::format("Holds at all {} points", with_result.size())
                          : fmt::format("Holds at {} of {} points", holds, with_result.size());
+  if (!verdict.holds_for.empty()) text += fmt::format(" ({})", verdict.holds_for);
   const std::size_t open = count(verdict, ClaimVerdict::inconclusive);
   const std::size_t size_open = count(verdict, ClaimVerdict::direction_only);
   if (open > 0) text += fmt::format(", {} undecided", open);

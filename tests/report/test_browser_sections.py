@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from chromium import name_of, needs_chromium, visible
+from chromium import DESKTOP, PHONE, name_of, needs_chromium, visible
 from fixture import write_fixture
 
 pytest.importorskip("selenium", reason="selenium is not installed")
@@ -40,6 +40,17 @@ def test_a_chart_is_taken_away_as_a_file_that_needs_no_page(page: Any, tmp_path:
     assert len(words) == len(figure.find_elements(By.CSS_SELECTOR, "svg.chart text"))
     assert words[0].get("fill") == shown.value_of_css_property("fill")
     assert words[0].get("font-family") == shown.value_of_css_property("font-family")
+
+
+@pytest.mark.parametrize(("size", "lines"), [(DESKTOP, 1), (PHONE, 2)])
+def test_the_summary_says_of_each_claim_why_in_few_lines(page: Any, size: tuple[int, int], lines: int) -> None:
+    browser = page("#summary", size=size)
+    claims = browser.find_elements(By.CSS_SELECTOR, "#summary .glance li")
+    for claim in claims:
+        (reason,) = visible(claim, ".gist")
+        assert reason.text
+        assert reason.size["height"] < (lines + 0.5) * float(reason.value_of_css_property("line-height").removesuffix("px"))
+    assert claims
 
 
 def test_of_a_claims_evidence_the_part_that_decides_is_open_and_the_rest_on_request(page: Any) -> None:

@@ -8,6 +8,7 @@
 namespace headroom::judgement_test {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -214,7 +215,7 @@ TEST(Sweep, that_holds_in_part_is_conditional_and_prints_the_range) {
       sweep_of({{"1", 10}, {"2", 370}, {"4", 385}, {"8", 900}, {"16", 400}});
   const auto judgement = judge(claim, samples);
   EXPECT_EQ(judgement.verdict, ClaimVerdict::conditional);
-  EXPECT_EQ(only_part(judgement).holds_for, "reserved_bytes.initial: x batch 2…4, 16");
+  EXPECT_EQ(only_part(judgement).holds_for, "x batch 2…4, 16");
   EXPECT_EQ(only_part(judgement).evidence.size(), 5u);
 }
 
@@ -289,6 +290,26 @@ TEST(Judgement, mentions_a_refuted_cause_beside_the_word_of_the_effect) {
   const auto judgement = judge(claim, timed("cuda", 0.083, 0.004));
   EXPECT_EQ(judgement.verdict, ClaimVerdict::conditional);
   EXPECT_THAT(judgement.why, HasSubstr("The stated cause is REFUTED."));
+}
+
+TEST(Judgement, names_the_parts_that_hold_and_those_that_do_not) {
+  Claim claim = claim_on("cuda", synthetic::direction(kTime, 1));
+  claim.parts.push_back(synthetic::direction(kTime, -1));
+  claim.parts[0].name = "slower";
+  claim.parts[1].name = "faster";
+  const auto judgement = judge(claim, timed("cuda", 0.2, 0.004));
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::conditional);
+  EXPECT_EQ(judgement.why, "REFUTED: “faster”. REPRODUCED: “slower”.");
+}
+
+TEST(Judgement, adds_the_parts_that_differ_to_the_sentence_of_the_one_that_decides) {
+  Claim claim = claim_on("cuda", synthetic::number(kTime, 2, 0.1));
+  claim.parts.push_back(synthetic::direction(kTime, 1));
+  claim.parts[1].name = "slower";
+  const auto judgement = judge(claim, timed("cuda", 0.2, 0.004));
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::weaker);
+  EXPECT_THAT(judgement.why, StartsWith(only_part(judgement).why));
+  EXPECT_THAT(judgement.why, EndsWith(" REPRODUCED: “slower”."));
 }
 
 }  // namespace
