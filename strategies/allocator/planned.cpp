@@ -30,8 +30,6 @@ namespace {
 struct Event {
   std::uint32_t index = 0;  // of the request within its step
   Bytes bytes = 0;          // 0 = freed
-
-  bool operator==(const Event&) const = default;
 };
 
 struct PlannedEvent : Event {
