@@ -35,28 +35,22 @@ struct Row {
   ViableCapacity viable;
 };
 
-struct Candidate {
-  Spec spec;
-  enum class From { user, examples } from;  // examples: `all` was asked for
-};
-
-std::vector<Candidate> candidates(const std::vector<std::string>& wanted) {
-  std::vector<Candidate> found;
+std::vector<Spec> specs_of(const std::vector<std::string>& wanted) {
+  std::vector<Spec> specs;
   for (const std::string& text : wanted) {
     if (text != "all") {
-      found.push_back({Spec::parse_composition(text), Candidate::From::user});
+      specs.push_back(Spec::parse_composition(text));
       continue;
     }
-    for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
-      for (const std::string& example : strategy.examples)
-        found.push_back({Spec::parse(example), Candidate::From::examples});
+    for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all()) {
+      if (strategy.settings.empty()) specs.emplace_back(name);
+      for (const std::string& setting : strategy.settings) specs.push_back(Spec::parse(setting));
+    }
   }
-  return found;
+  return specs;
 }
 
-Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice& device,
-         int points) {
-  const Spec& spec = candidate.spec;
+Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, int points) {
   Row row{
       .spec = spec, .refused = "", .outcome = {}, .ns_per_operation = std::nullopt, .viable = {}};
   try {
@@ -71,10 +65,6 @@ Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice
           }
         });
   } catch (const NotSupported& error) {
-    row.refused = error.what();
-  } catch (const InputError& error) {
-    // An example's parameters may not fit so small a device, and are not the user's to mend.
-    if (candidate.from == Candidate::From::user) throw;
     row.refused = error.what();
   }
   return row;
@@ -228,7 +218,7 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
 }  // namespace
 
 ExitCode replay_command(const ReplayOptions& options) {
-  const std::vector<Candidate> wanted = candidates(options.allocators);
+  const std::vector<Spec> wanted = specs_of(options.allocators);
   const History history = read_history(options.file);
   const Trace& trace = history.trace;
   RequestList list;
@@ -258,7 +248,7 @@ ExitCode replay_command(const ReplayOptions& options) {
       kFewestGridPoints, kGridPoints));
   const PlanningProblem problem = planning_problem(history, list, options.file);
   std::vector<Row> rows;
-  for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
+  for (const Spec& spec : wanted) rows.push_back(play(list, spec, device, points));
   const Foresight foresight = look_ahead(problem, device.capacity, options.plan_time);
   if (!options.json) {
     print_table(list, trace, options.file, device, rows, problem, foresight);

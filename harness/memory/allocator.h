@@ -89,6 +89,9 @@ struct AllocatorStrategy {
   std::string summary;                  // what it is, source, cost: one or two sentences
   std::vector<std::string> parameters;  // known keys
   std::vector<std::string> examples;    // specs that conformance tests and lists use
+  // Specs that people choose between, for a comparison of all strategies: the name alone where
+  // there are none.
+  std::vector<std::string> settings = {};
   // Why the cost of an allocation grows faster than the logarithm of the blocks; "" = it does not.
   std::string linear_because = {};
   // Whether what one stream has freed is kept from all others. Where not, somebody must wait for

@@ -103,6 +103,7 @@ const bool async_is_registered = Registry<AllocatorStrategy>::instance().add(
          "driver's growth and fit are not documented; 32 MiB and best fit stand in for them",
      .parameters = {"release_threshold", "reuse"},
      .examples = {"async", "async(release_threshold=1TiB)"},
+     .settings = {"async", "async(release_threshold=1TiB)"},
      .create = create});
 
 }  // namespace

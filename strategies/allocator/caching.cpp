@@ -217,6 +217,9 @@ const bool caching_is_registered = Registry<AllocatorStrategy>::instance().add(
                     "max_split_size", "roundup_power2_divisions"},
      .examples = {"caching", "caching(max_split_size=24MiB)", "caching(roundup_power2_divisions=4)",
                   "caching(fraction=0.9,garbage_collection_threshold=0.6)"},
+     .settings = {"caching", "caching(max_split_size=128MiB)",
+                  "caching(fraction=1.0,garbage_collection_threshold=0.8)",
+                  "caching(roundup_power2_divisions=4)"},
      .keeps_streams_apart = true,
      .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
        return std::make_unique<Caching>(spec, memory);
