@@ -35,22 +35,30 @@ struct Row {
   ViableCapacity viable;
 };
 
-std::vector<Spec> specs_of(const std::vector<std::string>& wanted) {
-  std::vector<Spec> specs;
+struct Candidate {
+  Spec spec;
+  bool named = false;  // by the user, not by `all`
+};
+
+std::vector<Candidate> candidates(const std::vector<std::string>& wanted) {
+  std::vector<Candidate> found;
   for (const std::string& text : wanted) {
     if (text != "all") {
-      specs.push_back(Spec::parse_composition(text));
+      found.push_back({.spec = Spec::parse_composition(text), .named = true});
       continue;
     }
     for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all()) {
-      if (strategy.settings.empty()) specs.emplace_back(name);
-      for (const std::string& setting : strategy.settings) specs.push_back(Spec::parse(setting));
+      if (strategy.settings.empty()) found.push_back({.spec = Spec(name)});
+      for (const std::string& setting : strategy.settings)
+        found.push_back({.spec = Spec::parse(setting)});
     }
   }
-  return specs;
+  return found;
 }
 
-Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, int points) {
+Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice& device,
+         int points) {
+  const Spec& spec = candidate.spec;
   Row row{
       .spec = spec, .refused = "", .outcome = {}, .ns_per_operation = std::nullopt, .viable = {}};
   try {
@@ -65,6 +73,10 @@ Row play(const RequestList& list, const Spec& spec, const ReplayDevice& device, 
           }
         });
   } catch (const NotSupported& error) {
+    row.refused = error.what();
+  } catch (const InputError& error) {
+    // So small a device may not do for a strategy that nobody named: the rest is tried.
+    if (candidate.named) throw;
     row.refused = error.what();
   }
   return row;
@@ -218,7 +230,7 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
 }  // namespace
 
 ExitCode replay_command(const ReplayOptions& options) {
-  const std::vector<Spec> wanted = specs_of(options.allocators);
+  const std::vector<Candidate> wanted = candidates(options.allocators);
   const History history = read_history(options.file);
   const Trace& trace = history.trace;
   RequestList list;
@@ -248,7 +260,7 @@ ExitCode replay_command(const ReplayOptions& options) {
       kFewestGridPoints, kGridPoints));
   const PlanningProblem problem = planning_problem(history, list, options.file);
   std::vector<Row> rows;
-  for (const Spec& spec : wanted) rows.push_back(play(list, spec, device, points));
+  for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
   const Foresight foresight = look_ahead(problem, device.capacity, options.plan_time);
   if (!options.json) {
     print_table(list, trace, options.file, device, rows, problem, foresight);

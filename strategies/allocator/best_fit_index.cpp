@@ -81,7 +81,7 @@ void BestFitIndex::insert_into_tree(std::size_t index, ChunkHandle handle) {
 
 inline ChunkHandle BestFitIndex::first_of_list(const Range& range, Bytes size,
                                                Address address) const {
-  ChunkHandle i = range.first;
+  ChunkHandle i = range.first;  // kNoChunk ends the search: it is larger than all others
   while (before((*chunks_)[i], size, address)) i = (*chunks_)[i].next_in_list;
   return i;
 }
