@@ -5,6 +5,7 @@
 namespace headroom {
 
 void register_allocator_benchmarks();
+void register_convolution_benchmarks();
 void register_trace_benchmarks();
 
 }  // namespace headroom

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   headroom::register_allocator_benchmarks();
+  headroom::register_convolution_benchmarks();
   headroom::register_trace_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -28,7 +28,7 @@ struct Program {
   std::optional<Phase> phase = std::nullopt;
   // weight → its gradient; filled by differentiate(), read by optimizer passes.
   std::vector<std::pair<ValueId, ValueId>> gradients = {};
-  std::string rules = {};  // set by lower(): "dense", "onednn(2.6.3,avx512_core_bf16,threads=2)"
+  std::string rules = {};  // set by lower(), whole: "dense", "onednn(2.6.3,avx512_core_bf16,…)"
 
   const Value& value(ValueId id) const { return values.at(id); }
   ValueId find(std::string_view value_name) const;  // kNoValue when absent

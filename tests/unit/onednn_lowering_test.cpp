@@ -36,7 +36,8 @@ Program evaluation(std::int64_t channels = 10) {
 TEST(OneDnn, says_which_library_instructions_and_threads_its_sizes_are_for) {
   PersistentLayouts layouts;
   EXPECT_THAT(onednn(training(), layouts).rules,
-              MatchesRegex("onednn\\([0-9.]+,[a-z0-9_]+,threads=[0-9]+\\)"));
+              MatchesRegex("onednn\\([0-9.]+,[a-z0-9_]+,threads=[0-9]+,"
+                           "workspace_limit=16777216\\)"));
 }
 
 TEST(OneDnn, gives_every_value_the_bytes_of_its_layout) {

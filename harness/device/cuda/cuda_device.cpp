@@ -7,7 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
-#include "harness/device/cuda/workspace_limit.h"
+#include "harness/program/workspace_limit.h"
 #include "harness/device/device.h"
 #include "harness/program/lowering.h"
 

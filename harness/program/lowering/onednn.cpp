@@ -1,7 +1,6 @@
 // Rules `onednn`: what oneDNN wants on this machine. Values lie as layout_wishes.h says; a reorder
 // stands wherever two neighbours differ; scratchpads are values of the Program. Asks the library
 // for descriptors only and touches no tensor memory.
-#include <dnnl_debug.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +12,7 @@
 #include "harness/program/lowering/fusion.h"
 #include "harness/program/lowering/layout_wishes.h"
 #include "harness/program/onednn/library_op.h"
-
-// Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
-extern "C" int omp_get_max_threads();
+#include "harness/program/workspace_limit.h"
 
 namespace headroom {
 namespace {
@@ -182,19 +179,20 @@ class Lowering {
   std::vector<Copy> copies_;
 };
 
-std::string identity(const Spec&) {
-  const dnnl_version_t& version = *dnnl_version();
-  std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
-  if (isa.starts_with("cpu_isa_")) isa.remove_prefix(8);
-  return fmt::format("onednn({}.{}.{},{},threads={})", version.major, version.minor, version.patch,
-                     isa, omp_get_max_threads());
+Bytes limit_of(const Spec& spec) { return spec.bytes("workspace_limit", 16 * kMiB); }
+
+std::string identity(const Spec& spec) {
+  return fmt::format("onednn({},workspace_limit={})", onednn::library_here(), limit_of(spec));
 }
 
 const bool registered = Registry<LoweringRules>::instance().add(
     {.name = "onednn",
-     .summary = "layouts, reorders and scratchpads of oneDNN on this machine",
+     .summary = "layouts, reorders and scratchpads of oneDNN on this machine; workspace_limit= "
+                "(16MiB) is the most a convolution may take to compute by Winograd's algorithm",
+     .parameters = {"workspace_limit"},
      .identity = identity,
-     .lower = [](const Program& program, PersistentLayouts& persistent, const Spec&) {
+     .lower = [](Program program, PersistentLayouts& persistent, const Spec& spec) {
+       limit_workspaces(program, limit_of(spec));
        return Lowering(program, persistent).run();
      }});
 

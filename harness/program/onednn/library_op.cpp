@@ -1,5 +1,6 @@
 #include "harness/program/onednn/library_op.h"
 
+#include <dnnl_debug.h>
 #include <fmt/format.h>
 
 #include <functional>
@@ -8,6 +9,9 @@
 
 #include "harness/base/error.h"
 #include "harness/program/onednn/families.h"
+
+// Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+extern "C" int omp_get_max_threads();
 
 namespace headroom::onednn {
 namespace {
@@ -97,6 +101,14 @@ LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
     throw DeviceError(
         fmt::format("{} ({}): oneDNN has no implementation: {}", op.name, op.kind, error.what()));
   }
+}
+
+std::string library_here() {
+  const dnnl_version_t& version = *dnnl_version();
+  std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+  if (isa.starts_with("cpu_isa_")) isa.remove_prefix(8);
+  return fmt::format("{}.{}.{},{},threads={}", version.major, version.minor, version.patch, isa,
+                     omp_get_max_threads());
 }
 
 const dnnl::primitive_attr& user_scratchpad() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "harness/program/op.h"
 
 namespace headroom::onednn {
+
+// Version, instructions and threads, for which its layouts and scratchpads are.
+std::string library_here();  // "2.6.3,avx512_core_bf16,threads=2"
 
 struct LibraryOperand {
   int argument;  // DNNL_ARG_…; 0: the primitive does not know this one, a scale

@@ -11,7 +11,7 @@
 #include "harness/device/cuda/module/convolution_descriptors.h"
 #include "harness/device/cuda/module/kernel.h"
 #include "harness/device/cuda/module/own_kernel.h"
-#include "harness/device/cuda/workspace_limit.h"
+#include "harness/program/workspace_limit.h"
 #include "harness/program/tf32.h"
 
 namespace headroom::cuda {
