@@ -110,6 +110,20 @@ double on_scale(double value, Scale scale) {
   return value > 0 ? std::log(value) : std::nan("");
 }
 
+// What happened to both arms of a comparison, said once where it is the same.
+std::string what_happened_to_both(const ArmState& first, const Arm& first_arm,
+                                  const ArmState& second, const Arm& second_arm) {
+  const auto fate = [](const ArmState& state, const Arm& arm) {
+    const std::string_view why = state.why;
+    return why.starts_with(arm.name + " ") ? why.substr(arm.name.size()) : why;
+  };
+  const bool fits_two =  // the words for it
+      first.absence != Absence::not_engaged && first.absence != Absence::not_run;
+  if (!fits_two || fate(first, first_arm) != fate(second, second_arm))
+    return fmt::format("{}; {}", first.why, second.why);
+  return fmt::format("{} and {}{}", first_arm.name, second_arm.name, fate(first, first_arm));
+}
+
 void give_up(Finding& finding, Code code, std::string why) {
   finding.reason_code = code.name;
   finding.without = code.verdict;
@@ -222,7 +236,8 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   if (worse.absence != Absence::none) {
     const bool both = states[0].absence == states[1].absence && states[0].why != states[1].why;
     give_up(finding, code_of(worse.absence),
-            both ? fmt::format("{}; {}", states[0].why, states[1].why) : worse.why);
+            both ? what_happened_to_both(states[0], baseline_arm, states[1], treatment_arm)
+                 : worse.why);
     return finding;
   }
   if (treatment_values.by_block.empty() || baseline_values.by_block.empty()) {

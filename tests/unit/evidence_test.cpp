@@ -172,6 +172,24 @@ TEST(Evidence, of_an_arm_without_a_result_says_what_happened) {
   }
 }
 
+TEST(Evidence, of_two_arms_without_a_result_says_once_what_happened_to_both) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::reserved_blocks(experiment, 1000, 380);
+  const auto set = [&](SampleStatus status, const std::string& of_new) {
+    for (Sample& sample : samples) {
+      sample.status = status;
+      sample.reason = sample.arm == "new" ? of_new : "because";
+    }
+    return find_reserved(samples, experiment).why_not;
+  };
+  EXPECT_EQ(set(SampleStatus::unsupported, "because"), "base and new cannot run here: because");
+  EXPECT_EQ(set(SampleStatus::unsupported, "otherwise"),
+            "base cannot run here: because; new cannot run here: otherwise");
+  EXPECT_EQ(set(SampleStatus::invalid, "because"),
+            "base did not do what its name says: because; new did not do what its name says: "
+            "because");
+}
+
 TEST(Evidence, stands_when_some_blocks_failed_but_not_when_the_strategy_once_did_not_engage) {
   const Experiment experiment = synthetic::experiment();
   auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.02);

@@ -1,8 +1,8 @@
 // Rules of stream capture (CUDA C++ Programming Guide, "CUDA Graphs"; cuda_runtime_api.h at
 // cudaStreamBeginCapture and cudaThreadExchangeStreamCaptureMode): nothing may be called that waits
-// for the device or takes its memory; a second stream takes part from where it waits for an event
-// of the first, and must be joined by an event before the end; what was recorded outside cannot be
-// waited for inside.
+// for what is captured; a second stream takes part from where it waits for an event of the first,
+// and must be joined by an event before the end; what was recorded outside cannot be waited for
+// inside.
 #include "harness/device/cuda/module/graph.h"
 
 #include "harness/device/cuda/module/events.h"
@@ -18,9 +18,11 @@ class StreamGraph final : public GraphDriver {
   StreamGraph(const Context& context, bool copies)
       : stream_(context.stream()), copies_(copies ? context.copies() : nullptr) {}
 
-  // Threads that load batches may ask the GPU for what they like meanwhile.
+  // Relaxed: threads that load batches may ask the GPU for what they like meanwhile, and libraries
+  // for what they need at their first call, such as to load a kernel, which the stricter modes
+  // forbid. Nothing is run before it is captured that would have loaded them.
   void begin() override {
-    require_success(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+    require_success(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed),
                     "to capture a stream");
     if (copies_ != nullptr) wait_for_all(copies_, stream_, forked_);
   }
