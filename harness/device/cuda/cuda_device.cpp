@@ -7,9 +7,9 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
-#include "harness/program/workspace_limit.h"
 #include "harness/device/device.h"
 #include "harness/program/lowering.h"
+#include "harness/program/workspace_limit.h"
 
 namespace headroom {
 namespace {

@@ -11,8 +11,8 @@
 #include "harness/device/cuda/module/convolution_descriptors.h"
 #include "harness/device/cuda/module/kernel.h"
 #include "harness/device/cuda/module/own_kernel.h"
-#include "harness/program/workspace_limit.h"
 #include "harness/program/tf32.h"
+#include "harness/program/workspace_limit.h"
 
 namespace headroom::cuda {
 namespace {
