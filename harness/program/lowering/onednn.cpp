@@ -179,6 +179,7 @@ class Lowering {
   std::vector<Copy> copies_;
 };
 
+// By default what leaves the peaks of ResNet-18 (64 small images) and ResNet-50 (8) as they are.
 Bytes limit_of(const Spec& spec) { return spec.bytes("workspace_limit", 16 * kMiB); }
 
 std::string identity(const Spec& spec) {
