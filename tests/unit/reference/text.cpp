@@ -1,4 +1,5 @@
 // Rows of a text: gathering, layer normalisation, activations, attention, dropout; casts.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -147,6 +148,20 @@ void batched_matmul(const Run& r) {
         }
 }
 
+// Of the row's scores that `is_kept` names, scaled; shifted by the largest, since exponentials of
+// scores below -745 are all 0.
+template <typename IsKept>
+void softmax_of_row(const Run& r, Tensor& y, std::size_t n, std::size_t width, IsKept is_kept) {
+  const auto score = [&](std::size_t k) { return r.op.number("scale") * r.in(0)[n * width + k]; };
+  double largest = -HUGE_VAL, sum = 0;
+  for (std::size_t k = 0; k < width; ++k)
+    if (is_kept(k)) largest = std::max(largest, score(k));
+  for (std::size_t k = 0; k < width; ++k)
+    if (is_kept(k)) sum += std::exp(score(k) - largest);
+  for (std::size_t k = 0; k < width; ++k)
+    if (is_kept(k)) y[n * width + k] = std::exp(score(k) - largest) / sum;
+}
+
 void masked_softmax(const Run& r) {
   Tensor& y = r.out(0);
   const Shape& x = r.shape(0);
@@ -154,25 +169,15 @@ void masked_softmax(const Run& r) {
   const auto rows_per_sample = static_cast<std::size_t>(x[1] * x[2]);
   for (std::size_t n = 0; n < y.size() / width; ++n) {
     const double* mask = r.in(1).data() + n / rows_per_sample * width;
-    double sum = 0;
-    for (std::size_t k = 0; k < width; ++k)
-      if (mask[k] != 0) sum += std::exp(r.op.number("scale") * r.in(0)[n * width + k]);
-    for (std::size_t k = 0; k < width; ++k)
-      if (mask[k] != 0)
-        y[n * width + k] = std::exp(r.op.number("scale") * r.in(0)[n * width + k]) / sum;
+    softmax_of_row(r, y, n, width, [&](std::size_t k) { return mask[k] != 0; });
   }
 }
 
 void causal_softmax(const Run& r) {
   Tensor& y = r.out(0);
   const auto width = static_cast<std::size_t>(r.shape(0)[3]);
-  for (std::size_t n = 0; n < y.size() / width; ++n) {
-    double sum = 0;
-    for (std::size_t k = 0; k <= n % width; ++k)
-      sum += std::exp(r.op.number("scale") * r.in(0)[n * width + k]);
-    for (std::size_t k = 0; k <= n % width; ++k)
-      y[n * width + k] = std::exp(r.op.number("scale") * r.in(0)[n * width + k]) / sum;
-  }
+  for (std::size_t n = 0; n < y.size() / width; ++n)
+    softmax_of_row(r, y, n, width, [&](std::size_t k) { return k <= n % width; });
 }
 
 // The whole Jacobian of each row.
