@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "harness/program/lowering.h"
+#include "harness/program/workspace_limit.h"
 #include "tests/unit/host_run.h"
 
 namespace headroom::winograd_test {
@@ -50,7 +51,7 @@ struct Passes {
 std::vector<Bytes> workspaces(const Program& lowered) {
   std::vector<Bytes> bytes;
   for (const Op& op : lowered.ops)
-    if (op.kind.find("convolution") != std::string::npos)
+    if (is_convolution(op))
       bytes.push_back(op.workspace == kNoValue ? 0 : lowered.value(op.workspace).bytes);
   return bytes;
 }
