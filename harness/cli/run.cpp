@@ -14,6 +14,7 @@
 #include "harness/cli/finish.h"
 #include "harness/cli/resume.h"
 #include "harness/cli/run_plan.h"
+#include "harness/device/cuda/load_module.h"
 #include "harness/run/block_table.h"
 #include "harness/run/provenance.h"
 #include "harness/run/rerun.h"
@@ -101,6 +102,16 @@ void tell_interrupted(std::size_t samples, const RunDirectory& directory) {
              resume_command(directory));
 }
 
+// As tests do: the samples are real, the GPU they are of is not.
+bool is_on_simulated_gpu(const RunInfo& info) {
+  const auto is_cuda = [](const Arm& arm) { return arm.cell.device.name() == "cuda"; };
+  const bool wants_gpu =
+      std::any_of(info.experiments.begin(), info.experiments.end(), [&](const Experiment& one) {
+        return std::any_of(one.arms.begin(), one.arms.end(), is_cuda);
+      });
+  return wants_gpu && cuda_module().module != nullptr && cuda_module().module->simulated;
+}
+
 ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
                 const RunOptions& options) {
   const RunOutcome outcome = measure(info, recorded, directory, options);
@@ -111,6 +122,10 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   tell(outcome, directory);
   fmt::print("Results: {}\n", directory.path().string());
   if (options.samples_only) return ExitCode::ok;
+  if (is_on_simulated_gpu(info)) {
+    fmt::print("The GPU is simulated: there are samples, but no verdicts and no report.\n");
+    return ExitCode::ok;
+  }
   ExitCode code = tell(write_verdicts(directory.path()));
   if (!options.against.empty() && tell_what_is_worse(directory.path())) code = ExitCode::regression;
   const std::filesystem::path report = write_report(directory.path());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -31,6 +32,16 @@ std::unique_ptr<Device> make(const char* name, Bytes granule) {
     spec =
         Spec(name, {{"capacity", std::to_string(kCapacity)}, {"granule", std::to_string(granule)}});
   return Registry<DeviceKind>::instance().find(name).create(spec);
+}
+
+// Told from another's, and so is each page of 4 KiB from those some MiB away.
+std::vector<unsigned char> tagged(Bytes bytes, std::uint32_t tag) {
+  constexpr Bytes kPiece = 4 * kKiB;
+  std::vector<unsigned char> contents(bytes);
+  for (Bytes at = 0; at < bytes; at += kPiece)
+    std::memset(contents.data() + at, static_cast<int>((tag + at / kPiece % 251) % 256),
+                std::min(kPiece, bytes - at));
+  return contents;
 }
 
 // One strategy on one device that is served random requests and recorded.
@@ -61,7 +72,7 @@ class Session {
   struct Held {
     Block block;
     Value value;
-    std::vector<std::uint32_t> contents;
+    std::vector<unsigned char> contents;
   };
 
   // Running out is a decision, too, and is recorded.
@@ -74,10 +85,8 @@ class Session {
       return;
     }
     if (device_.computes()) {
-      std::mt19937 random(tag);
-      held.contents.resize(bytes / sizeof(std::uint32_t));
-      std::generate(held.contents.begin(), held.contents.end(), std::ref(random));
-      held.value.bytes = held.contents.size() * sizeof(std::uint32_t);
+      held.contents = tagged(bytes, tag);
+      held.value.bytes = bytes;
       device_.write(held.value, held.block.data, std::as_bytes(std::span(held.contents)));
     }
     live_.push_back(std::move(held));
@@ -86,7 +95,7 @@ class Session {
   void give_back() {
     const Held& held = live_.back();
     if (device_.computes()) {
-      std::vector<std::uint32_t> found(held.contents.size());
+      std::vector<unsigned char> found(held.contents.size());
       device_.read(held.value, held.block.data, std::as_writable_bytes(std::span(found)));
       EXPECT_TRUE(found == held.contents) << "a block of " << held.block.requested << " bytes";
     }

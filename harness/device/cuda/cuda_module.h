@@ -23,6 +23,8 @@ struct CudaModule {
   // Of the Headroom that built the module. The program refuses any other than its own: types of
   // the harness cross this seam.
   std::string_view version;
+  // The GPU is one that tests simulate (tests/cuda/simulated_gpu): what runs on it is no evidence.
+  bool simulated = false;
   // Why this machine cannot run it and what it would need; empty when it can.
   std::string (*unavailable)();
   // `capacity` 0 asks for what is free on the GPU less a reserve.

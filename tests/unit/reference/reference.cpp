@@ -68,6 +68,7 @@ std::uint64_t test_seed() {
     const char* given = std::getenv("HEADROOM_TEST_SEED");
     const std::uint64_t chosen = given != nullptr ? std::stoull(given) : std::random_device{}();
     std::cout << "HEADROOM_TEST_SEED=" << chosen << "\n";
+    setenv("HEADROOM_TEST_SEED", std::to_string(chosen).c_str(), 1);  // for the simulated GPU
     return chosen;
   }();
   return seed;

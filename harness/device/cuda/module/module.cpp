@@ -82,8 +82,15 @@ class CudaDevice final : public Device {
   bool staging_ = false;
 };
 
+#ifdef HEADROOM_SIMULATED_GPU
+constexpr bool kSimulated = true;
+#else
+constexpr bool kSimulated = false;
+#endif
+
 constexpr CudaModule kModule = {
     .version = HEADROOM_VERSION,
+    .simulated = kSimulated,
     .unavailable = why_no_gpu,
     .create = [](Bytes capacity) -> std::unique_ptr<Device> {
       return std::make_unique<CudaDevice>(capacity);

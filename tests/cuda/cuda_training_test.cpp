@@ -1,0 +1,173 @@
+// Whole training steps on the GPU, along every axis: the numbers are those of the host, or of the
+// plainest way to train on the GPU; the bytes are those that meta counts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+#include "harness/memory/allocator.h"
+#include "harness/memory/trace_io.h"
+#include "harness/run/sample.h"
+#include "harness/run/workload.h"
+#include "tests/registered_examples.h"
+#include "tests/test_name.h"
+
+namespace headroom::cuda_training_test {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr const char* kTinyResNet = "resnet(depth=18,width=8,batch=4)";
+constexpr const char* kTinyBert = "bert(size=tiny,batch=2,sequence=16,vocabulary=500)";
+constexpr std::uint64_t kSeed = 7;
+
+const DeviceKind& cuda() { return Registry<DeviceKind>::instance().find("cuda"); }
+
+Cell cell_of(const char* workload) {
+  return {.workload = Spec::parse(workload),
+          .device = Spec::parse("cuda(capacity=1GiB)"),
+          .rules = "cudnn",
+          .allocator = Spec::parse("bfc(growth=on)"),
+          .warmup_steps = 1,
+          .measured_steps = 2};
+}
+
+Sample run(const Cell& cell) {
+  Sample sample = run_cell(cell, kSeed, "");
+  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  return sample;
+}
+
+// Capacities of both are counted in the GPU's pages.
+Cell on_meta(Cell cell) {
+  const Bytes page = cuda().create(cell.device)->memory().granule();
+  cell.device = Spec("meta", {{"capacity", "1GiB"}, {"granule", std::to_string(page)}});
+  return cell;
+}
+
+Trace trace_of(const Cell& cell) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("headroom-cuda-" + std::to_string(::getpid()) + ".hrtrace");
+  const Sample sample = run_cell(cell, kSeed, path.string());
+  EXPECT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  Trace trace = read_trace(path.string());
+  std::filesystem::remove(path);
+  return trace;
+}
+
+class OnCuda : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = cuda().unavailable(); !reason.empty())
+      GTEST_SKIP() << "no CUDA GPU: " << reason;
+  }
+};
+
+class EveryAllocatorOnCuda : public OnCuda {};
+
+TEST_P(EveryAllocatorOnCuda, changes_nothing_in_the_losses) {
+  static const std::vector<double> plain = run(cell_of(kTinyResNet)).loss;
+  Cell cell = cell_of(kTinyResNet);
+  cell.allocator = Spec::parse(GetParam());
+  EXPECT_EQ(run(cell).loss, plain);
+}
+
+TEST_P(EveryAllocatorOnCuda, leaves_the_trace_that_it_leaves_on_meta) {
+  Cell cell = cell_of(kTinyResNet);
+  cell.allocator = Spec::parse(GetParam());
+  if (cell.allocator.name() == "async") GTEST_SKIP() << "on meta a model of the driver's";
+  EXPECT_EQ(first_difference(trace_of(cell), trace_of(on_meta(cell))), "");
+}
+
+// Those that the CPU's hands are needed for aside.
+std::vector<std::string> every_allocator() {
+  std::vector<std::string> specs;
+  for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
+    if (!strategy.examples.empty() && name != "poison") specs.push_back(strategy.examples.front());
+  return specs;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, EveryAllocatorOnCuda, ::testing::ValuesIn(every_allocator()),
+                         [](const auto& info) { return test_name(info.param); });
+
+class EveryWorkloadOnCuda : public OnCuda {};
+
+// The first loss is of the same weights and batch; later ones follow updates that round otherwise.
+TEST_P(EveryWorkloadOnCuda, begins_with_the_loss_of_the_host) {
+  Cell cell = cell_of(GetParam().c_str());
+  const std::vector<double> found = run(cell).loss;
+  cell.device = Spec::parse("host(capacity=1GiB)");
+  cell.rules = "onednn";
+  const std::vector<double> wanted = run(cell).loss;
+  ASSERT_THAT(found, SizeIs(wanted.size()));
+  if (!wanted.empty()) {  // replay computes nothing
+    EXPECT_NEAR(found.front(), wanted.front(), 1e-3 * std::abs(wanted.front()));
+  }
+}
+
+TEST_P(EveryWorkloadOnCuda, leaves_the_trace_that_it_leaves_on_meta) {
+  const Cell cell = cell_of(GetParam().c_str());
+  EXPECT_EQ(first_difference(trace_of(cell), trace_of(on_meta(cell))), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, EveryWorkloadOnCuda,
+                         ::testing::ValuesIn(registered_examples<WorkloadKind>()),
+                         [](const auto& info) { return test_name(info.param); });
+
+class EveryWayToStepOnCuda : public OnCuda {};
+
+// One axis or two of a cell: "execution=captured checkpointing=offload(prefetch=1)".
+Cell with(Cell cell, const std::string& axes) {
+  std::istringstream words(axes);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    const std::string axis = word.substr(0, equals);
+    const Spec choice = Spec::parse_composition(word.substr(equals + 1));
+    if (axis == "checkpointing") cell.checkpointing = choice;
+    if (axis == "execution") cell.execution = choice;
+    if (axis == "pipeline") cell.pipeline = choice;
+  }
+  return cell;
+}
+
+TEST_P(EveryWayToStepOnCuda, changes_nothing_in_the_losses) {
+  for (const char* workload : {kTinyResNet, kTinyBert}) {
+    const Cell plain = cell_of(workload);
+    EXPECT_EQ(run(with(plain, GetParam())).loss, run(plain).loss) << workload;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Axes, EveryWayToStepOnCuda,
+                         ::testing::Values("execution=eager", "execution=graph",
+                                           "execution=captured", "execution=captured(pool=own)",
+                                           "checkpointing=sqrt",
+                                           "checkpointing=offload(prefetch=1)",
+                                           "execution=captured checkpointing=offload(prefetch=1)",
+                                           "pipeline=staging(2)|direct",
+                                           "pipeline=prefetch(2)|direct"),
+                         [](const auto& info) { return test_name(info.param); });
+
+class EveryPrecisionOnCuda : public OnCuda {};
+
+TEST_P(EveryPrecisionOnCuda, begins_with_about_the_loss_of_fp32) {
+  Cell cell = cell_of(kTinyBert);
+  const double wanted = run(cell).loss.at(0);
+  cell.precision = Spec::parse(GetParam());
+  const Sample sample = run_cell(cell, kSeed, "");
+  if (sample.status == SampleStatus::unsupported) GTEST_SKIP() << sample.reason;
+  ASSERT_EQ(sample.status, SampleStatus::ok) << sample.reason;
+  EXPECT_NEAR(sample.loss.at(0), wanted, 0.01 * wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, EveryPrecisionOnCuda,
+                         ::testing::Values("tf32", "bf16", "fp16(loss_scale=1024)", "fp8"),
+                         [](const auto& info) { return test_name(info.param); });
+
+}  // namespace
+}  // namespace headroom::cuda_training_test

@@ -1,0 +1,15 @@
+// The kernels of our own, compiled for the CPU: CUB's headers are those of this folder.
+#include <cuda_runtime_api.h>
+
+// nvcc has one for every kernel.
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)()) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
+}
+
+#include "harness/device/cuda/module/elementwise.cu"
+#include "harness/device/cuda/module/loss.cu"
+#include "harness/device/cuda/module/normalise.cu"
+#include "harness/device/cuda/module/own_kernel.cu"
+#include "harness/device/cuda/module/pooling.cu"
+#include "harness/device/cuda/module/sort.cu"
+#include "harness/device/cuda/module/update.cu"
