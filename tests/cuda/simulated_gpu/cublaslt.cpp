@@ -167,6 +167,7 @@ std::size_t cublasLtGetVersion() { return 0; }
 const char* cublasLtGetStatusString(cublasStatus_t) { return "refused by the simulated GPU"; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (is_refused()) return CUBLAS_STATUS_ALLOC_FAILED;
   *handle = new cublasLtContext;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -260,6 +261,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulHeuristicResult_t results[],
                                               int* found) {
   *found = 0;
+  if (is_refused()) return CUBLAS_STATUS_INTERNAL_ERROR;
   const auto& of = own<Product>(product);
   const auto &of_a = own<Layout>(a), &of_b = own<Layout>(b), &of_d = own<Layout>(d);
   if (wanted < 1 || !fits(of, of_a, of_b, own<Layout>(c), of_d)) return CUBLAS_STATUS_INVALID_VALUE;

@@ -137,6 +137,7 @@ void write(const Tensor& tensor, const std::vector<double>& numbers, void* data)
 template <typename Ranked>
 cudnnStatus_t rank(const Problem& problem, int wanted, int* returned, Ranked* ranked) {
   *returned = 0;
+  if (is_refused()) return CUDNN_STATUS_INTERNAL_ERROR;
   if (!problem.is_sound()) return CUDNN_STATUS_BAD_PARAM;
   for (const Algorithm& one : algorithms(problem.x)) {
     if (*returned == wanted) break;
@@ -185,6 +186,7 @@ std::size_t cudnnGetVersion() { return 0; }
 const char* cudnnGetErrorString(cudnnStatus_t) { return "refused by the simulated GPU"; }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  if (is_refused()) return CUDNN_STATUS_NOT_INITIALIZED;
   *handle = new cudnnContext;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -75,6 +75,7 @@ CUresult error_name(CUresult, const char** name) {
 CUresult granularity(std::size_t* bytes, const CUmemAllocationProp_v1* kind,
                      CUmemAllocationGranularity_flags) {
   const Lock lock;
+  if (is_refused()) return CUDA_ERROR_UNKNOWN;
   if (!is_this_gpu(kind)) return CUDA_ERROR_INVALID_VALUE;
   *bytes = kPage;
   return CUDA_SUCCESS;
@@ -83,6 +84,7 @@ CUresult granularity(std::size_t* bytes, const CUmemAllocationProp_v1* kind,
 CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment, CUdeviceptr wanted,
                  unsigned long long flags) {
   const Lock lock;
+  if (is_refused()) return CUDA_ERROR_UNKNOWN;
   if (bytes == 0 || bytes % kPage != 0 || alignment > kPage || wanted != 0 || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
   // More than is wanted, to begin at a multiple of a page; what is left over stays.
@@ -137,6 +139,7 @@ CUresult release(CUmemGenericAllocationHandle page) {
 CUresult map_page(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
   const Lock lock;
+  if (is_refused()) return CUDA_ERROR_UNKNOWN;
   VirtualMemory& memory = virtual_memory();
   const auto page = memory.pages.find(handle);
   if (page == memory.pages.end() || page->second.mapped || page->second.bytes != bytes ||
@@ -171,6 +174,7 @@ CUresult unmap_page(CUdeviceptr address, std::size_t bytes) {
 CUresult set_access(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc_v1* access,
                     std::size_t count) {
   const Lock lock;
+  if (is_refused()) return CUDA_ERROR_UNKNOWN;
   if (count != 1 || access->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
       access->location.id != 0 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
     return CUDA_ERROR_INVALID_VALUE;

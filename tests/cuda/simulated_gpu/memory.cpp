@@ -42,12 +42,14 @@ void protect_all() {
 
 std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-std::byte* take_addresses(std::size_t bytes) {
+// Whole pages for `asked` bytes.
+std::byte* take_addresses(std::size_t bytes, std::size_t asked) {
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return nullptr;
-  madvise(data, bytes, MADV_HUGEPAGE);  // shown and hidden many times: the fewer pages, the faster
-  if (bytes <= kMostPoisoned) poison(data, bytes);
+  // Shown and hidden many times: the fewer pages, the faster.
+  if (asked >= kPage) madvise(data, bytes, MADV_HUGEPAGE);
+  if (asked <= kMostPoisoned) poison(data, asked);
   show(static_cast<std::byte*>(data), bytes);
   return static_cast<std::byte*>(data);
 }
@@ -99,7 +101,7 @@ bool is_shown(const void* data, std::size_t bytes) {
 void poison(void* data, std::size_t bytes) { std::memset(data, 0xFF, bytes); }
 
 bool charge(std::size_t bytes) {
-  if (bytes > free_memory()) return false;
+  if (bytes > free_memory() || is_refused()) return false;
   book().taken += bytes;
   return true;
 }
@@ -114,6 +116,7 @@ using namespace headroom::simulated_gpu;
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorUnknown);
   *free = free_memory();
   *total = kTotal;
   return cudaSuccess;
@@ -123,7 +126,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   const Lock lock;
   const std::size_t charged = whole(bytes, kPage);
   if (!charge(charged)) return refuse(cudaErrorMemoryAllocation);
-  std::byte* const at = take_addresses(charged);
+  std::byte* const at = take_addresses(charged, bytes);
   if (at == nullptr) return refuse(cudaErrorMemoryAllocation);
   book().allocated[at] = charged;
   *data = at;
@@ -147,6 +150,7 @@ cudaError_t cudaFree(void* data) {
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags) {
   const Lock lock;
   if (flags != cudaHostAllocDefault) return refuse(cudaErrorNotSupported);
+  if (is_refused()) return refuse(cudaErrorMemoryAllocation);
   const std::size_t size = whole(bytes, 4096);
   void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return refuse(cudaErrorMemoryAllocation);

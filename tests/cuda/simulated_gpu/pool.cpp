@@ -47,6 +47,7 @@ void shrink(CUmemPoolHandle_st& pool, std::size_t keep) {
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* kind) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorUnknown);
   if (kind->allocType != cudaMemAllocationTypePinned ||
       kind->location.type != cudaMemLocationTypeDevice || kind->location.id != 0)
     return refuse(cudaErrorInvalidValue);
@@ -63,6 +64,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorUnknown);
   switch (attribute) {
     case cudaMemPoolAttrReleaseThreshold:
       pool->threshold = *static_cast<std::uint64_t*>(value);

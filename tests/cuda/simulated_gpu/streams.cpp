@@ -88,6 +88,39 @@ cudaError_t& last_error() {
   return last;
 }
 
+// Counts calls as is_refused() says.
+class Refusal {
+ public:
+  bool is_next() {
+    read();
+    ++calls_;
+    return refused_ != 0 && (calls_ == refused_ || gpu_is_lost());
+  }
+  bool gpu_is_lost() {
+    read();
+    return loses_ && calls_ >= refused_;
+  }
+
+ private:
+  void read() {
+    const char* const set = std::getenv("HEADROOM_SIMULATED_GPU_REFUSES");
+    if (wanted_ == (set == nullptr ? "" : set)) return;
+    wanted_ = set == nullptr ? "" : set;
+    refused_ = std::strtoull(wanted_.c_str(), nullptr, 10);
+    loses_ = wanted_.ends_with('+');
+    calls_ = 0;
+  }
+
+  std::string wanted_;
+  std::uint64_t refused_ = 0, calls_ = 0;
+  bool loses_ = false;
+};
+
+Refusal& refusal() {
+  static Refusal one;
+  return one;
+}
+
 // Does the next step of one of the lanes that need not wait; false where there is none.
 bool advance(const std::vector<Steps*>& lanes) {
   std::vector<Steps*> ready;
@@ -158,6 +191,11 @@ cudaError_t refuse(cudaError_t error) {
   return error;
 }
 
+bool is_refused() {
+  const Lock lock;
+  return refusal().is_next();
+}
+
 std::uint64_t seed() {
   static const std::uint64_t one = [] {
     if (const char* const given = std::getenv("HEADROOM_TEST_SEED"))
@@ -179,6 +217,7 @@ std::size_t any_of(std::size_t count) {
 }
 
 cudaError_t give(cudaStream_t stream, Work work) {
+  if (is_refused()) return refuse(cudaErrorLaunchFailure);
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr && stream->capture->broken)
     return refuse(cudaErrorStreamCaptureInvalidated);
@@ -190,6 +229,10 @@ cudaError_t finish(cudaStream_t stream) {
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr)
     return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported);
+  if (refusal().gpu_is_lost()) {
+    for (const cudaStream_t one : streams()) one->steps.clear();
+    return refuse(cudaErrorLaunchFailure);
+  }
   if (stream->steps.empty()) return cudaSuccess;
   const MemoryInUse in_use;
   std::vector<Steps*> all;
@@ -230,6 +273,7 @@ cudaError_t cudaGetLastError() {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorUnknown);
   if (flags != cudaStreamNonBlocking) return refuse(cudaErrorNotSupported);
   *stream = new CUstream_st;
   streams().insert(*stream);
@@ -238,7 +282,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Lock lock;
-  if (const cudaError_t error = finish(stream); error != cudaSuccess) return error;
+  const cudaError_t error = finish(stream);
+  if (error != cudaSuccess && error != cudaErrorLaunchFailure) return error;
   streams().erase(stream);
   delete stream;
   return cudaSuccess;
@@ -256,6 +301,7 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorLaunchFailure);
   if (!streams().contains(stream) || flags != cudaEventWaitDefault)
     return refuse(cudaErrorInvalidResourceHandle);
   if (event->last == nullptr) return cudaSuccess;  // of an event nobody recorded
@@ -276,6 +322,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorUnknown);
   if (flags != cudaEventDisableTiming) return refuse(cudaErrorNotSupported);
   *event = new CUevent_st;
   return cudaSuccess;
@@ -289,6 +336,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorLaunchFailure);
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   event->last = std::make_shared<Point>();
   event->last->capture = stream->capture;
@@ -300,6 +348,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorIllegalState);
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr || mode != cudaStreamCaptureModeRelaxed)
     return refuse(cudaErrorIllegalState);
@@ -321,7 +370,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     joined &= seen(capture->lanes[0], lane) == capture->lanes[lane].steps.size();
     capture->lanes[lane].stream->capture = nullptr;
   }
-  if (capture->broken) return refuse(cudaErrorStreamCaptureInvalidated);
+  if (capture->broken || is_refused()) return refuse(cudaErrorStreamCaptureInvalidated);
   if (!joined) return refuse(cudaErrorStreamCaptureUnjoined);
   *graph = new CUgraph_st;
   for (Lane& lane : capture->lanes) (*graph)->lanes.push_back(std::move(lane.steps));
@@ -336,6 +385,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* ready, cudaGraph_t graph,
                                           unsigned long long flags) {
   const Lock lock;
+  if (is_refused()) return refuse(cudaErrorMemoryAllocation);
   if (graph == nullptr || flags != 0) return refuse(cudaErrorInvalidValue);
   *ready = new CUgraphExec_st{graph->lanes};
   return cudaSuccess;
