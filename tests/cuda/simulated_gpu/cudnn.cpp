@@ -12,6 +12,7 @@
 
 #include "tests/cuda/simulated_gpu/memory.h"
 #include "tests/cuda/simulated_gpu/numbers.h"
+#include "tests/cuda/simulated_gpu/refusal.h"
 #include "tests/cuda/simulated_gpu/streams.h"
 
 using namespace headroom::simulated_gpu;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "tests/cuda/simulated_gpu/memory.h"
+#include "tests/cuda/simulated_gpu/refusal.h"
 #include "tests/cuda/simulated_gpu/streams.h"
 
 using namespace headroom::simulated_gpu;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/cuda/simulated_gpu/refusal.h"
 #include "tests/cuda/simulated_gpu/streams.h"
 
 namespace headroom::simulated_gpu {

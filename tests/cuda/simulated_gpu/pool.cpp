@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "tests/cuda/simulated_gpu/memory.h"
+#include "tests/cuda/simulated_gpu/refusal.h"
 #include "tests/cuda/simulated_gpu/streams.h"
 
 using namespace headroom::simulated_gpu;

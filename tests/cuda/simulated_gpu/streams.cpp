@@ -2,18 +2,18 @@
 // "CUDA Graphs".
 #include "tests/cuda/simulated_gpu/streams.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/cuda/simulated_gpu/memory.h"
+#include "tests/cuda/simulated_gpu/refusal.h"
 
 namespace headroom::simulated_gpu {
 namespace {
@@ -88,39 +88,6 @@ cudaError_t& last_error() {
   return last;
 }
 
-// Counts calls as is_refused() says.
-class Refusal {
- public:
-  bool is_next() {
-    read();
-    ++calls_;
-    return refused_ != 0 && (calls_ == refused_ || gpu_is_lost());
-  }
-  bool gpu_is_lost() {
-    read();
-    return loses_ && calls_ >= refused_;
-  }
-
- private:
-  void read() {
-    const char* const set = std::getenv("HEADROOM_SIMULATED_GPU_REFUSES");
-    if (wanted_ == (set == nullptr ? "" : set)) return;
-    wanted_ = set == nullptr ? "" : set;
-    refused_ = std::strtoull(wanted_.c_str(), nullptr, 10);
-    loses_ = wanted_.ends_with('+');
-    calls_ = 0;
-  }
-
-  std::string wanted_;
-  std::uint64_t refused_ = 0, calls_ = 0;
-  bool loses_ = false;
-};
-
-Refusal& refusal() {
-  static Refusal one;
-  return one;
-}
-
 // Does the next step of one of the lanes that need not wait; false where there is none.
 bool advance(const std::vector<Steps*>& lanes) {
   std::vector<Steps*> ready;
@@ -191,11 +158,6 @@ cudaError_t refuse(cudaError_t error) {
   return error;
 }
 
-bool is_refused() {
-  const Lock lock;
-  return refusal().is_next();
-}
-
 std::uint64_t seed() {
   static const std::uint64_t one = [] {
     if (const char* const given = std::getenv("HEADROOM_TEST_SEED"))
@@ -229,7 +191,7 @@ cudaError_t finish(cudaStream_t stream) {
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr)
     return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported);
-  if (refusal().gpu_is_lost()) {
+  if (is_lost()) {
     for (const cudaStream_t one : streams()) one->steps.clear();
     return refuse(cudaErrorLaunchFailure);
   }

@@ -28,11 +28,6 @@ class Lock {
 // Returns `error` and keeps it for cudaGetLastError.
 cudaError_t refuse(cudaError_t error);
 
-// Whether this call is refused, whatever it asks for: the n-th, counted over all that can be, where
-// HEADROOM_SIMULATED_GPU_REFUSES is "n"; that and all after it where it is "n+", when the GPU is
-// lost with all that was given to its streams.
-bool is_refused();
-
 // Keeps work for later, or puts it into the graph that is being captured.
 cudaError_t give(cudaStream_t stream, Work work);
 // Does all work of a stream, and what it waits for; all streams'.
