@@ -67,6 +67,22 @@ def test_the_check_of_the_device_finds_nothing_and_skips_nothing():
     assert result.returncode == 0
 
 
+def test_a_gpu_that_fails_the_check_is_not_measured_but_can_be(tmp_path):
+    source = Path(os.environ["HEADROOM_SOURCE"])
+    if Path(os.environ["HEADROOM_BUILD"]) != source / "build":
+        pytest.skip("scripts/bench runs what is in build/")
+    result = subprocess.run(
+        [source / "scripts" / "bench", "--no-setup", "gpu", "--out", tmp_path],
+        env={**os.environ, "HEADROOM_CUDA_MODULE": MODULE, "HEADROOM_SIMULATED_GPU_REFUSES": "300+"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 12
+    assert "FAIL  cuda" in result.stdout
+    assert f"build/headroom run gpu '--out' '{tmp_path}' '--filter' 'device=cuda*'" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_every_cell_of_the_suite_for_a_gpu_runs(samples):
     assert len(samples) > 50
     assert {(sample["status"], sample["reason"]) for sample in samples} == {("ok", None)}
