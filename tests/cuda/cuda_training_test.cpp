@@ -7,7 +7,8 @@
 
 #include <cmath>
 #include <filesystem>
-#include <sstream>
+#include <ostream>
+#include <string>
 
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
@@ -61,7 +62,8 @@ Trace trace_of(const Cell& cell) {
   return trace;
 }
 
-class OnCuda : public ::testing::TestWithParam<std::string> {
+template <typename Parameter>
+class OnCuda : public ::testing::TestWithParam<Parameter> {
  protected:
   void SetUp() override {
     if (const std::string reason = cuda().unavailable(); !reason.empty())
@@ -69,7 +71,7 @@ class OnCuda : public ::testing::TestWithParam<std::string> {
   }
 };
 
-class EveryAllocatorOnCuda : public OnCuda {};
+class EveryAllocatorOnCuda : public OnCuda<std::string> {};
 
 TEST_P(EveryAllocatorOnCuda, changes_nothing_in_the_losses) {
   static const std::vector<double> plain = run(cell_of(kTinyResNet)).loss;
@@ -96,7 +98,7 @@ std::vector<std::string> every_allocator() {
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryAllocatorOnCuda, ::testing::ValuesIn(every_allocator()),
                          [](const auto& info) { return test_name(info.param); });
 
-class EveryWorkloadOnCuda : public OnCuda {};
+class EveryWorkloadOnCuda : public OnCuda<std::string> {};
 
 // The first loss is of the same weights and batch; later ones follow updates that round otherwise.
 TEST_P(EveryWorkloadOnCuda, begins_with_the_loss_of_the_host) {
@@ -120,40 +122,42 @@ INSTANTIATE_TEST_SUITE_P(Workloads, EveryWorkloadOnCuda,
                          ::testing::ValuesIn(registered_examples<WorkloadKind>()),
                          [](const auto& info) { return test_name(info.param); });
 
-class EveryWayToStepOnCuda : public OnCuda {};
+struct WayToStep {
+  const char* execution = "last_use";
+  const char* checkpointing = "none";
+  const char* pipeline = "direct";
+};
 
-// One axis or two of a cell: "execution=captured checkpointing=offload(prefetch=1)".
-Cell with(Cell cell, const std::string& axes) {
-  std::istringstream words(axes);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    const std::string axis = word.substr(0, equals);
-    const Spec choice = Spec::parse_composition(word.substr(equals + 1));
-    if (axis == "checkpointing") cell.checkpointing = choice;
-    if (axis == "execution") cell.execution = choice;
-    if (axis == "pipeline") cell.pipeline = choice;
-  }
-  return cell;
+std::string name_of(const WayToStep& way) {
+  return std::string(way.execution) + " " + way.checkpointing + " " + way.pipeline;
 }
+
+void PrintTo(const WayToStep& way, std::ostream* out) { *out << name_of(way); }
+
+class EveryWayToStepOnCuda : public OnCuda<WayToStep> {};
 
 TEST_P(EveryWayToStepOnCuda, changes_nothing_in_the_losses) {
   for (const char* workload : {kTinyResNet, kTinyBert}) {
-    const Cell plain = cell_of(workload);
-    EXPECT_EQ(run(with(plain, GetParam())).loss, run(plain).loss) << workload;
+    Cell cell = cell_of(workload);
+    const std::vector<double> plain = run(cell).loss;
+    cell.execution = Spec::parse(GetParam().execution);
+    cell.checkpointing = Spec::parse(GetParam().checkpointing);
+    cell.pipeline = Spec::parse_composition(GetParam().pipeline);
+    EXPECT_EQ(run(cell).loss, plain) << workload;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Axes, EveryWayToStepOnCuda,
-                         ::testing::Values("execution=eager", "execution=graph",
-                                           "execution=captured", "execution=captured(pool=own)",
-                                           "checkpointing=sqrt",
-                                           "checkpointing=offload(prefetch=1)",
-                                           "execution=captured checkpointing=offload(prefetch=1)",
-                                           "pipeline=staging(2)|direct",
-                                           "pipeline=prefetch(2)|direct"),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Ways, EveryWayToStepOnCuda,
+    ::testing::Values(
+        WayToStep{.execution = "eager"}, WayToStep{.execution = "graph"},
+        WayToStep{.execution = "captured"}, WayToStep{.execution = "captured(pool=own)"},
+        WayToStep{.checkpointing = "sqrt"}, WayToStep{.checkpointing = "offload(prefetch=1)"},
+        WayToStep{.execution = "captured", .checkpointing = "offload(prefetch=1)"},
+        WayToStep{.pipeline = "staging(2)|direct"}, WayToStep{.pipeline = "prefetch(2)|direct"}),
+    [](const auto& info) { return test_name(name_of(info.param)); });
 
-class EveryPrecisionOnCuda : public OnCuda {};
+class EveryPrecisionOnCuda : public OnCuda<std::string> {};
 
 TEST_P(EveryPrecisionOnCuda, begins_with_about_the_loss_of_fp32) {
   Cell cell = cell_of(kTinyBert);
