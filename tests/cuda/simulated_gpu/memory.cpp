@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "harness/base/units.h"
 #include "tests/cuda/simulated_gpu/refusal.h"
 #include "tests/cuda/simulated_gpu/streams.h"
 
@@ -40,8 +41,6 @@ void protect(std::byte* data, std::size_t bytes) {
 void protect_all() {
   for (const auto& [data, bytes] : book().shown) protect(data, bytes);
 }
-
-std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // Whole pages for `asked` bytes.
 std::byte* take_addresses(std::size_t bytes, std::size_t asked) {
@@ -125,7 +124,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   const Lock lock;
-  const std::size_t charged = whole(bytes, kPage);
+  const std::size_t charged = headroom::align_up(bytes, kPage);
   if (!charge(charged)) return refuse(cudaErrorMemoryAllocation);
   std::byte* const at = take_addresses(charged, bytes);
   if (at == nullptr) return refuse(cudaErrorMemoryAllocation);
@@ -152,7 +151,7 @@ cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags) {
   const Lock lock;
   if (flags != cudaHostAllocDefault) return refuse(cudaErrorNotSupported);
   if (is_refused()) return refuse(cudaErrorMemoryAllocation);
-  const std::size_t size = whole(bytes, 4096);
+  const std::size_t size = headroom::align_up(bytes, 4096);
   void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return refuse(cudaErrorMemoryAllocation);
   poison(at, size);

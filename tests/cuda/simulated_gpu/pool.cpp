@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "harness/base/units.h"
 #include "tests/cuda/simulated_gpu/memory.h"
 #include "tests/cuda/simulated_gpu/refusal.h"
 #include "tests/cuda/simulated_gpu/streams.h"
@@ -36,10 +37,9 @@ std::map<void*, PoolBlock>& blocks() {
   return all;
 }
 
-std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 void shrink(CUmemPoolHandle_st& pool, std::size_t keep) {
-  const std::size_t left = std::max(whole(pool.used, kChunk), std::min(pool.reserved, keep));
+  const std::size_t left =
+      std::max(headroom::align_up(pool.used, kChunk), std::min(pool.reserved, keep));
   credit(pool.reserved - left);
   pool.reserved = left;
 }
@@ -98,9 +98,10 @@ cudaError_t cudaMallocFromPoolAsync(void** data, std::size_t bytes, cudaMemPool_
                                     cudaStream_t stream) {
   const Lock lock;
   if (captures(stream)) return refuse(cudaErrorStreamCaptureUnsupported);
-  const std::size_t size = whole(bytes, kGranule);
-  const std::size_t held = whole(pool->used + size, kChunk);
-  if (pool->most != 0 && held > whole(pool->most, kChunk)) return refuse(cudaErrorMemoryAllocation);
+  const std::size_t size = headroom::align_up(bytes, kGranule);
+  const std::size_t held = headroom::align_up(pool->used + size, kChunk);
+  if (pool->most != 0 && held > headroom::align_up(pool->most, kChunk))
+    return refuse(cudaErrorMemoryAllocation);
   if (held > pool->reserved) {
     if (!charge(held - pool->reserved)) return refuse(cudaErrorMemoryAllocation);
     pool->reserved = held;
