@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not MODULE, reason="this build has no CUDA modul
 
 
 def run(*arguments):
-    # One seed for all processes: work is done in another order in each run, sums are added up alike.
+    # One seed for all processes, so that all of them add up sums in the same order.
     print(f"HEADROOM_TEST_SEED={SEED}")
     environment = {**os.environ, "HEADROOM_CUDA_MODULE": MODULE, "HEADROOM_TEST_SEED": SEED}
     return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True)
