@@ -10,12 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from reports.data.read import InputError, read_changes, read_run
+from reports.data.watch import read_watch
 from reports.exports import FORMATS
-from reports.read import InputError, read_changes, read_run
-from reports.read_watch import read_watch
 from reports.render import render, render_changes, render_page
-from reports.view_cost import build_cost
-from reports.view_watch import build_watch
+from reports.views.cost import build_cost
+from reports.views.watch import build_watch
 
 USAGE_ERROR = 2
 

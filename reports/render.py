@@ -12,25 +12,26 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from reports import glossary, units, view_cells
-from reports.evidence import ArmIndex
-from reports.palette import AllocatorLooks, split_spec
-from reports.read import Changes, RunData
-from reports.read_history import read_history
-from reports.view_changes import MAXIMUM_ROWS, build_changes
-from reports.view_before import build_before
-from reports.view_claims import build_claims
-from reports.view_compare import build_compare
-from reports.view_cost import build_cost
-from reports.view_failures import build_failures
-from reports.view_history import build_history
-from reports.view_instrument import build_instrument, control_experiments
-from reports.view_left import build_left
-from reports.view_matrix import build_matrix
-from reports.view_oom import build_oom
-from reports.view_reference import build_references
-from reports.view_summary import build_summary
-from reports.view_tradeoffs import build_tradeoffs
+from reports.charts.evidence import ArmIndex
+from reports.charts.palette import AllocatorLooks, split_spec
+from reports.data import glossary, units
+from reports.data.history import read_history
+from reports.data.read import Changes, RunData
+from reports.views import cells as view_cells
+from reports.views.before import build_before
+from reports.views.changes import MAXIMUM_ROWS, build_changes
+from reports.views.claims import build_claims
+from reports.views.compare import build_compare
+from reports.views.cost import build_cost
+from reports.views.failures import build_failures
+from reports.views.history import build_history
+from reports.views.instrument import build_instrument, control_experiments
+from reports.views.left import build_left
+from reports.views.matrix import build_matrix
+from reports.views.oom import build_oom
+from reports.views.reference import build_references
+from reports.views.summary import build_summary
+from reports.views.tradeoffs import build_tradeoffs
 
 TEMPLATES = Path(__file__).with_name("templates")
 MAXIMUM_EMBEDDED = 2**20  # bytes of verdicts.json carried along for download

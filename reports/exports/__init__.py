@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable
 
+from reports.data.read import Changes, RunData
 from reports.exports import google_benchmark, junit, markdown, perfetto, table
-from reports.read import Changes, RunData
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from reports.read import Changes, RunData
-from reports.view_instrument import control_experiments
+from reports.data.read import Changes, RunData
+from reports.views.instrument import control_experiments
 
 _COUNTERS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
 

@@ -10,9 +10,9 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from typing import Any, Sequence
 
-from reports import glossary
-from reports.read import Changes, RunData
-from reports.view_instrument import control_experiments
+from reports.data import glossary
+from reports.data.read import Changes, RunData
+from reports.views.instrument import control_experiments
 
 _SKIPPED_VERDICTS = ("INCONCLUSIVE", "NOT-TESTABLE-HERE")
 _ERRORS = ("crash", "timeout", "invalid")

@@ -8,11 +8,11 @@ import re
 from collections import Counter
 from typing import Any, Sequence
 
-from reports import glossary, units
-from reports.read import Changes, RunData
-from reports.read_history import read_check
-from reports.view_failures import build_failures
-from reports.view_instrument import control_experiments
+from reports.data import glossary, units
+from reports.data.history import read_check
+from reports.data.read import Changes, RunData
+from reports.views.failures import build_failures
+from reports.views.instrument import control_experiments
 
 MAXIMUM_BYTES = 900 * 1024
 _MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")

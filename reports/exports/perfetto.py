@@ -13,8 +13,8 @@ from typing import Any, Iterator, Sequence
 
 import numpy
 
-from reports import trace
-from reports.read import Changes, RunData
+from reports.data import trace
+from reports.data.read import Changes, RunData
 
 # ui.perfetto.dev opens this many without effort; about 25 MB.
 MAXIMUM_EVENTS = 250_000

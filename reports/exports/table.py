@@ -7,7 +7,7 @@ import csv
 import io
 from typing import Any, Iterator
 
-from reports.read import Changes, RunData
+from reports.data.read import Changes, RunData
 
 
 def write(data: RunData, _changes: Changes | None = None) -> str:

@@ -15,8 +15,8 @@ from fixture import run_of, write_files, write_fixture
 from fixture_history import write_history
 
 from reports.__main__ import main
+from reports.data.read import Changes, RunData, read_run
 from reports.exports import google_benchmark, junit, markdown, perfetto, table
-from reports.read import Changes, RunData, read_run
 
 COMPARE = Path("/usr/share/benchmark/compare.py")
 

@@ -14,9 +14,9 @@ from fixture import BATCHES, run_of, write_files, write_fixture
 from fixture_recording import write_trace
 
 from harness.memory.trace_file import Trace, read_trace
-from reports.read import read_run
+from reports.data.read import read_run
+from reports.data.trace import MAXIMUM_EVENTS
 from reports.render import render
-from reports.trace import MAXIMUM_EVENTS
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'${}{{7*7}}'
 

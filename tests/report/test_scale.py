@@ -8,9 +8,9 @@ import re
 import pytest
 from fixture import write_fixture
 
-from reports import view_cells, view_compare, view_matrix
-from reports.read import read_run
+from reports.data.read import read_run
 from reports.render import render
+from reports.views import cells as view_cells, compare as view_compare, matrix as view_matrix
 
 
 @pytest.fixture(scope="module")

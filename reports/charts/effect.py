@@ -1,0 +1,96 @@
+"""What the two charts of a claim share: the axis of effects, the claimed band, intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import Sequence
+
+from matplotlib.axes import Axes
+
+from reports.charts.evidence import Claimed, Point, Series
+from reports.charts.evidence_text import effect_text
+from reports.charts.style import colour, nice_bytes_ticks
+from reports.data import units
+
+
+def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, float]:
+    """Limits that show every estimate, zero and the claim; very wide intervals are cut."""
+    core = [0.0] + [point.effect for point in points if point.effect is not None]
+    if claimed:
+        core += [bound for bound in (claimed.value, claimed.low, claimed.high) if bound is not None]
+    low, high = min(core), max(core)
+    span = (high - low) or 0.1
+    for point in points:
+        for bound in point.ci95 or ():
+            if bound is not None and low - 2 * span <= bound <= high + 2 * span:
+                core.append(bound)
+    low, high = min(core), max(core)
+    margin = ((high - low) or 0.1) * 0.1
+    return low - margin, high + margin
+
+
+def effect_ticks(axes_ticks: Sequence[float], limits: tuple[float, float], series: Series) -> list[float]:
+    """Round in the series' own unit: matplotlib knows of tens only."""
+    if told_as_factors(limits, series):
+        return few_ticks([0.0] + [factor - 1 for factor in axes_ticks if factor > 1], limits)
+    if series.relative or series.unit != "bytes":
+        return few_ticks(axes_ticks, limits)
+    step = nice_bytes_ticks(max(map(abs, limits)))[1]
+    first, last = math.ceil(limits[0] / step), math.floor(limits[1] / step)
+    return few_ticks([step * place for place in range(first, last + 1)], limits)
+
+
+def tick_text(tick: float, limits: tuple[float, float], series: Series) -> str:
+    """Zero needs no unit."""
+    if told_as_factors(limits, series):
+        return f"{units.plain(1 + tick)}×"
+    return effect_text(tick, series) if abs(tick) > 1e-12 else "0"
+
+
+def told_as_factors(limits: tuple[float, float], series: Series) -> bool:
+    """Where 3× and more are on the axis, percentages between them would be hard to read."""
+    return series.relative and limits[1] > 10 and limits[0] > -limits[1]
+
+
+def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float]:
+    """About five of them, zero among them."""
+    inside = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
+    step = max(1, math.ceil(len(inside) / 5))
+    zero = next((place for place, tick in enumerate(inside) if abs(tick) < 1e-12), 0)
+    return inside[zero % step :: step]
+
+
+def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool) -> None:
+    limits = axes.get_ylim() if horizontal else axes.get_xlim()
+    low = limits[0] if claimed.low is None else claimed.low
+    high = limits[1] if claimed.high is None else claimed.high
+    span, line = (axes.axhspan, axes.axhline) if horizontal else (axes.axvspan, axes.axvline)
+    if claimed.low is not None or claimed.high is not None:
+        span(low, high, color=colour("accepted"), linewidth=0, zorder=0)
+    if claimed.value is not None:
+        line(claimed.value, color=colour("claim"), linewidth=1.6, dashes=(4, 3), zorder=1)
+
+
+def draw_interval(axes: Axes, point: Point, place: float, token: str, marker: str, *, horizontal: bool) -> None:
+    """Estimate and intervals: thin 95 %, thick 90 %; hollow when simulated."""
+    if point.effect is None:
+        return
+    limits = axes.get_xlim() if horizontal else axes.get_ylim()
+    for bounds, width, alpha in ((point.ci95, 1.4, 1.0), (point.ci90, 4.0, 0.4)):
+        if bounds is None or point.exact:
+            continue
+        low = limits[0] if bounds[0] is None else max(bounds[0], limits[0])
+        high = limits[1] if bounds[1] is None else min(bounds[1], limits[1])
+        line = ([low, high], [place, place]) if horizontal else ([place, place], [low, high])
+        axes.plot(*line, color=colour(token), linewidth=width, alpha=alpha)
+    axes.plot(
+        *(([point.effect], [place]) if horizontal else ([place], [point.effect])),
+        linestyle="none",
+        marker=marker,
+        markersize=6.5,
+        markeredgewidth=1.5,
+        color=colour(token),
+        markerfacecolor=colour("surface") if point.simulated else colour(token),
+        clip_on=False,
+        zorder=3,
+    )

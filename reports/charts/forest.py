@@ -1,0 +1,56 @@
+"""Single measurements, one row each: estimate and interval on the claimed band."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from reports.charts.effect import claimed_band, draw_interval, effect_ticks, reach, tick_text
+from reports.charts.evidence import Claimed, Series
+from reports.charts.evidence_text import change_text, claim_legend, describe, evidence_table
+from reports.charts.style import Chart, LegendItem, add_axes, colour, new_figure
+from reports.charts.svg import to_svg
+
+ROW = 66
+
+
+def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claimed: Claimed | None) -> Chart:
+    """All series on one scale."""
+    rows = [(series, point) for series in all_series for point in series.points if point.effect is not None]
+    figure = new_figure(round(ROW * (len(rows) + 0.5)) + 38)
+    axes = add_axes(figure, 10, 4, 10, 34)
+    axes.grid(False)
+    axes.set_yticks([])
+    axes.set_ylim(len(rows) - 0.25, -0.75)
+    limits = reach([point for _, point in rows], claimed)
+    axes.set_xlim(*limits)
+    if claimed:
+        claimed_band(axes, claimed, horizontal=False)
+    axes.axvline(0, color=colour("faint"), linewidth=1)
+    for row, (series, point) in enumerate(rows):
+        look = series.treatment_look
+        draw_interval(axes, point, row + 0.02, look.token, look.marker, horizontal=True)
+        name = " · ".join(part for part in (series.name, point.label, series.words) if part)
+        for text, offset, token in ((name, -0.56, "ink"), (change_text(point, series), -0.29, "muted")):
+            axes.text(
+                0.005,
+                row + offset,
+                text,
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                color=colour(token),
+                gid="halo",
+            )
+    axes.set_xticks(effect_ticks(axes.get_xticks(), limits, all_series[0]))
+    axes.xaxis.set_major_formatter(lambda tick, _: tick_text(tick, limits, all_series[0]))
+    axes.set_xlim(*limits)
+    first = all_series[0]
+    against = f" against {first.baseline_arm}" if first.baseline_arm else ""
+    look = first.treatment_look
+    legend = [LegendItem(f"{first.treatment_arm}{against}", look.token, marker=look.marker)]
+    return Chart(
+        chart_id,
+        title,
+        to_svg(figure, chart_id, title, " ".join(describe(series, claimed) for series in all_series)),
+        evidence_table(all_series),
+        legend + claim_legend(claimed, first),
+    )

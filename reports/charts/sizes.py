@@ -1,0 +1,75 @@
+"""Bytes by size of block at the peak, and of the holes beside them: what does not fit where."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from reports.charts.palette import Look
+from reports.charts.style import Chart, Datum, LegendItem, Table, add_axes, bytes_datum, colour, new_figure
+from reports.charts.svg import to_svg
+from reports.data import units
+from reports.data.layout import Block, Layout
+
+
+def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
+    """Classes are powers of two: from one, included, to the next. None without blocks."""
+    if not layout.blocks:
+        return None
+    blocks, holes = _classes(layout.blocks), _classes(layout.holes)
+    present = range(min([*blocks, *holes]), max([*blocks, *holes]) + 1)
+    title = "Sizes of blocks and holes at the peak"
+    figure = new_figure(20 * len(present) + 34)
+    axes = add_axes(figure, 78, 4, 116, 26)
+    axes.grid(False)
+    axes.spines["bottom"].set_visible(False)
+    axes.set_xticks([])
+    axes.set_ylim(len(present) - 0.4, -0.6)
+    top = max(sum(sizes) for classes in (blocks, holes) for sizes in classes.values())
+    axes.set_xlim(0, top)
+    axes.set_yticks(range(len(present)))
+    axes.set_yticklabels([units.bytes_(2**power) for power in present])
+    rows = []
+    for row, power in enumerate(present):
+        own, free = blocks.get(power, []), holes.get(power, [])
+        for sizes, token, offset in ((own, look.token, -0.19), (free, "faint", 0.19)):
+            if sizes:
+                axes.barh(row + offset, sum(sizes), height=0.32, color=colour(token), linewidth=0)
+        if own or free:
+            axes.text(
+                1.015, row, f"{len(own):,} · {len(free):,}", transform=axes.get_yaxis_transform(), va="center",
+                color=colour("muted"),
+            )  # fmt: skip
+        rows.append(
+            (
+                Datum(f"{units.bytes_(2**power)} up to {units.bytes_(2 ** (power + 1))}", sort=power),
+                Datum(f"{len(own):,}", sort=len(own)),
+                bytes_datum(sum(own)),
+                Datum(f"{len(free):,}", sort=len(free)),
+                bytes_datum(sum(free)),
+            )
+        )
+    axes.text(
+        1.015, len(present) - 0.05, "blocks · holes", transform=axes.get_yaxis_transform(), va="center",
+        color=colour("muted"),
+    )  # fmt: skip
+    largest = max(blocks, key=lambda power: sum(blocks[power]))
+    description = (
+        f"Most bytes are in blocks from {units.bytes_(2**largest)} to {units.bytes_(2 ** (largest + 1))}: "
+        f"{units.bytes_(sum(blocks[largest]))} in {len(blocks[largest])} blocks."
+    )
+    return Chart(
+        chart_id,
+        title,
+        to_svg(figure, chart_id, title, description),
+        Table(("size", "live blocks", "their bytes", "holes", "their bytes"), rows),
+        [LegendItem("bytes in live blocks", look.token, "block"), LegendItem("bytes in holes", "faint", "block")],
+        note=f"Bars are bytes; the longest is {units.bytes_(top)}. Figures at the right count blocks and holes.",
+    )
+
+
+def _classes(parts: Sequence[Block]) -> dict[int, list[int]]:
+    classes: dict[int, list[int]] = {}
+    for part in parts:
+        if part.size > 0:
+            classes.setdefault(part.size.bit_length() - 1, []).append(part.size)
+    return classes

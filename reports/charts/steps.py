@@ -1,0 +1,179 @@
+"""Time of every step of every sample, and the device allocations behind it: what growth costs
+shows in the first steps.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any, Sequence
+
+from matplotlib.axes import Axes
+
+from reports.charts.palette import Look
+from reports.charts.style import (
+    Chart,
+    Datum,
+    LegendItem,
+    Table,
+    add_axes,
+    colour,
+    format_value_axis,
+    hover_data,
+    new_figure,
+    nice_ticks,
+)
+from reports.charts.svg import to_svg
+from reports.data import units
+
+MAXIMUM_LINES = 24
+
+
+def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) -> Chart | None:
+    """`samples` are those of one cell that have steps. None when there is nothing to draw."""
+    # On meta nothing is computed: what its steps took says nothing about training.
+    times = [
+        sample["step_time_ns"]
+        for sample in samples
+        if sample["step_time_ns"] and sample["cell"]["device_class"] != "meta"
+    ]
+    allocations = next(
+        (sample["memory"]["device_allocations_per_step"] for sample in samples if sample["memory"]), []
+    )
+    steps = max([len(allocations), *(len(series) for series in times)], default=0)
+    if steps == 0:
+        return None
+    warmup = samples[0]["warmup_steps"]
+    medians = [
+        statistics.median([series[step] for series in times if step < len(series)])
+        for step in range(max((len(series) for series in times), default=0))
+    ]
+    timed = any(medians)
+    figure = new_figure((260 if timed else 50) + (120 if allocations else 0))
+    axes: Axes | None = None
+    if timed:
+        axes = add_axes(figure, 78, 36, 12, 172 if allocations else 46)
+        _draw_times(axes, times, medians, look)
+        _frame(axes, steps, warmup, "time per step", labelled=not allocations)
+    if allocations:
+        below = add_axes(figure, 78, 252 if timed else 36, 12, 46)
+        _draw_allocations(below, allocations)
+        _frame(below, steps, warmup, "device allocations per step", labelled=True)
+    base = axes or below
+    title = "Every step" if timed else "Device allocations, step by step"
+    hover = hover_data(
+        base,
+        list(range(1, steps + 1)),
+        [f"step {step}" + (", warm-up" if step <= warmup else "") for step in range(1, steps + 1)],
+        [
+            {"name": "median time", "text": [units.nanoseconds(value) for value in medians]},
+            {"name": "device allocations", "text": [units.plain(count) for count in allocations]},
+        ],
+        "",
+    )
+    legend = []
+    if timed:
+        legend.append(LegendItem(f"median of {len(times)} samples", look.token, "line", look.marker))
+        if len(times) > 1:
+            legend.append(LegendItem("one sample", look.token, "thin"))
+    cut = f"{MAXIMUM_LINES} of {len(times)} samples drawn." if len(times) > MAXIMUM_LINES else ""
+    return Chart(
+        chart_id,
+        title,
+        to_svg(figure, chart_id, title, _describe(medians if timed else [], allocations)),
+        _table(times if timed else [], medians, allocations, warmup, steps),
+        legend,
+        note=f"Warm-up shaded: {warmup} of {steps} steps, outside the steady figures. {cut}".strip(),
+        hover=hover,
+    )
+
+
+def _draw_times(axes: Axes, times: Sequence[Sequence[int]], medians: Sequence[float], look: Look) -> None:
+    if len(times) > 1:
+        for series in times[:MAXIMUM_LINES]:
+            axes.plot(range(1, len(series) + 1), series, color=colour(look.token), linewidth=1, alpha=0.35)
+    axes.plot(
+        range(1, len(medians) + 1),
+        medians,
+        color=colour(look.token),
+        linewidth=2,
+        marker=look.marker if len(medians) <= 40 else "",
+        markersize=6,
+        clip_on=False,
+    )
+    top = max(max(series) for series in times)
+    # Ticks are round in the unit they are printed in.
+    unit = next(size for size in (1e9, 1e6, 1e3, 1) if top >= size or size == 1)
+    ticks = [tick * unit for tick in nice_ticks(top / unit)]
+    axes.set_yticks(ticks)
+    axes.set_ylim(0, ticks[-1])
+    format_value_axis(axes, units.nanoseconds)
+
+
+def _draw_allocations(axes: Axes, allocations: Sequence[int]) -> None:
+    steps = range(1, len(allocations) + 1)
+    some = [(step, count) for step, count in zip(steps, allocations) if count]
+    if some:
+        axes.bar(*zip(*some), width=0.5, color=colour("faint"), linewidth=0)
+    top = max(allocations)
+    ticks = [tick for tick in nice_ticks(top or 1, 2) if tick == int(tick)]
+    axes.set_yticks(ticks)
+    axes.set_ylim(0, max(ticks[-1], 1) * 1.25)
+    axes.yaxis.set_major_formatter(lambda tick, _: units.plain(tick))
+    # Only where the figures do not run into each other, on a phone neither.
+    if len(allocations) * len(str(top)) <= 40:
+        for step, count in zip(steps, allocations):
+            axes.annotate(
+                units.plain(count),
+                (step, count),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="center",
+                color=colour("ink" if count else "muted"),
+            )
+
+
+def _frame(axes: Axes, steps: int, warmup: int, caption: str, *, labelled: bool) -> None:
+    axes.set_xlim(0.5, steps + 0.5)
+    if warmup:
+        axes.axvspan(0.5, min(warmup, steps) + 0.5, color=colour("band"), linewidth=0, zorder=0)
+    every = math.ceil(steps / 12)
+    ticks = [step for step in range(1, steps + 1) if every == 1 or step == 1 or step % every == 0]
+    axes.set_xticks(ticks if labelled else [])
+    axes.set_xticklabels([str(step) for step in ticks] if labelled else [])
+    if labelled:
+        axes.set_xlabel("step", color=colour("muted"), labelpad=2)
+    axes.annotate(
+        caption,
+        (0, 1),
+        xycoords="axes fraction",
+        xytext=(-70, 14),
+        textcoords="offset points",
+        color=colour("ink"),
+    )
+
+
+def _describe(medians: Sequence[float], allocations: Sequence[int]) -> str:
+    words = []
+    if len(medians) > 1:
+        words.append(
+            f"Step 1 takes {units.nanoseconds(medians[0])}, the last step {units.nanoseconds(medians[-1])} (medians)."
+        )
+    if allocations:
+        words.append(f"{allocations[0]} device allocations in step 1, {allocations[-1]} in the last.")
+    return " ".join(words)
+
+
+def _table(
+    times: Sequence[Sequence[int]], medians: Sequence[float], allocations: Sequence[int], warmup: int, steps: int
+) -> Table:
+    rows = []
+    for step in range(steps):
+        here = [series[step] for series in times if step < len(series)]
+        row = [Datum(str(step + 1), sort=step + 1), Datum("warm-up" if step < warmup else "steady")]
+        for value in (min(here), medians[step], max(here)) if here else (None, None, None):
+            row.append(Datum(units.nanoseconds(value), units.exact(value, "ns"), value))
+        count = allocations[step] if step < len(allocations) else None
+        row.append(Datum(units.plain(count), sort=count))
+        rows.append(row)
+    return Table(("step", "part", "fastest", "median", "slowest", "device allocations"), rows)

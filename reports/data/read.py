@@ -1,0 +1,158 @@
+"""Reads a run directory and checks it against the schema both sides share.
+
+Whatever a user can have done to the files ends in an InputError that names file and line.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jsonschema
+
+SCHEMA_FILE = Path(__file__).parents[1] / "schema.json"
+SCHEMA_MAJOR = 1
+
+
+class InputError(Exception):
+    """The user can mend it: the message names the place and the mend."""
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run directory, validated. `verdicts` is None when nothing was judged yet."""
+
+    directory: Path
+    run: dict[str, Any]
+    samples: list[dict[str, Any]]
+    verdicts: dict[str, Any] | None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What `headroom compare --json` found between two runs, and the earlier of them."""
+
+    before: RunData
+    cells: list[dict[str, Any]]
+    missing: list[str]
+    added: list[str]
+    environment: list[dict[str, str]]
+    not_compared: str
+
+    def worse(self) -> list[dict[str, Any]]:
+        return [cell for cell in self.cells if cell["outcome"] == "worse"]
+
+    def verdicts_before(self) -> dict[str, str]:
+        """Claim → verdict."""
+        return {claim["id"]: claim["verdict"] for claim in (self.before.verdicts or {"claims": []})["claims"]}
+
+
+def read_changes(file: Path, before: Path) -> Changes:
+    """`file` is what `headroom compare BEFORE AFTER --json` printed. Raises InputError."""
+    record = check_record(parse_json(read_text(file), file), "changes", str(file))
+    return Changes(
+        read_run(before),
+        record["cells"],
+        record["missing"],
+        record["new"],
+        record["environment"],
+        record["not_compared"],
+    )
+
+
+def read_run(directory: Path) -> RunData:
+    """Loads run.json, samples.jsonl and, where present, verdicts.json. Raises InputError."""
+    if not directory.is_dir():
+        raise InputError(f"{directory}: no such run directory. `headroom run` prints its path at the end.")
+    run_file = directory / "run.json"
+    if not run_file.is_file():
+        raise InputError(f"{directory}: not a run directory, run.json is missing.")
+    notes: list[str] = []
+    run = read_record(run_file, "run")
+    samples = _read_samples(directory / "samples.jsonl", notes)
+    verdicts_file = directory / "verdicts.json"
+    verdicts = None
+    if verdicts_file.is_file():
+        verdicts = read_record(verdicts_file, "verdicts")
+    else:
+        notes.append("This run has not been judged yet: there is no verdicts.json.")
+    return RunData(directory, run, samples, verdicts, notes)
+
+
+def read_record(file: Path, kind: str) -> dict[str, Any]:
+    """A file that is one record. Raises InputError."""
+    return check_record(parse_json(read_text(file), file), kind, str(file))
+
+
+def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
+    if not file.is_file():
+        notes.append("No sample was recorded: there is no samples.jsonl.")
+        return []
+    samples: dict[tuple[str, str, int], dict[str, Any]] = {}
+    lines = read_text(file).split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = parse_json(line, file, first_line=number)
+        except InputError:
+            # Records are flushed one by one: only the last can be torn, and it lacks its newline.
+            if number < len(lines):
+                raise
+            notes.append(f"The last record of {file.name} (line {number}) was cut off and is left out.")
+            break
+        sample = check_record(record, "sample", f"{file}, line {number}")
+        # A resumed run may repeat the sample that was in flight: the later record counts.
+        samples[sample["experiment"], sample["arm"], sample["block"]] = sample
+    return list(samples.values())
+
+
+def read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not a text file (byte {error.start} is not UTF-8).") from None
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}.") from None
+
+
+def parse_json(text: str, file: Path, first_line: int = 1) -> Any:
+    def refuse(constant: str) -> NoReturn:
+        raise InputError(f"{file}, line {first_line}: {constant} is not a JSON number; unknown values are null.")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        line = first_line + error.lineno - 1
+        raise InputError(f"{file}, line {line}, column {error.colno}: not valid JSON: {error.msg}.") from None
+
+
+def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:
+    if not isinstance(record, dict) or "kind" not in record or "schema_version" not in record:
+        raise InputError(f"{where}: not a Headroom result file (no kind and schema_version).")
+    if record["kind"] != kind:
+        raise InputError(f"{where}: expected a record of kind '{kind}', found '{record['kind']}'.")
+    major = str(record["schema_version"]).split(".")[0]
+    if major != str(SCHEMA_MAJOR):
+        raise InputError(
+            f"{where}: written in schema version {record['schema_version']}; this report reads version "
+            f"{SCHEMA_MAJOR}.x. Use the report that came with the program that wrote it."
+        )
+    error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(record))
+    if error is not None:
+        place = ".".join(str(step) for step in error.absolute_path) or "top level"
+        message = error.message if len(error.message) < 200 else error.message[:197] + "…"
+        raise InputError(f"{where}: does not fit the schema at {place}: {message}.")
+    return record
+
+
+@functools.cache
+def _validator(kind: str) -> jsonschema.Draft4Validator:
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    return jsonschema.Draft4Validator(
+        {"definitions": schema["definitions"], "allOf": [{"$ref": f"#/definitions/{kind}"}]}
+    )

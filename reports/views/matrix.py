@@ -1,0 +1,245 @@
+"""The matrix: workload × allocator, one table per device, only combinations that exist. Where there is
+one allocator only, another axis stands side by side."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any, Sequence
+
+from markupsafe import Markup
+
+from reports.charts.palette import AllocatorLooks, Look, SpecText, split_spec
+from reports.charts.style import Datum
+from reports.data import glossary, units
+from reports.data.axes import axes_of, axis_name, choices, differing
+from reports.data.slug import slug
+from reports.views.matrix_figures import Figure, figure_of, pack
+
+# The page must stay below 3 MB: of large runs the list has fewer columns, and fewer rows only after that.
+_MAXIMUM_LISTED = 4000
+_FEWEST_LISTED = 4
+_MAXIMUM_ROWS = 400
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    link: str
+    status: str
+    reason: str
+    samples: int
+    baseline: bool
+    figures: Sequence[Figure]  # in the order of the metrics
+
+    @property
+    def known(self) -> bool:
+        known = any(figure.text != units.DASH for figure in self.figures)
+        return bool(self.figures) and (self.status == "ok" or known)
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    workload: SpecText
+    label: str  # the parameters in which rows differ
+    extra: str  # axes in which they do
+    axes: dict[str, str]  # of those that can be selected
+    cells: Sequence[MatrixCell | None]
+
+
+@dataclass(frozen=True)
+class DeviceTable:
+    family: str  # what its experiments have in common
+    device: str
+    evidence: str  # measured, simulated, or neither
+    columns: Sequence[tuple[SpecText, Look | None]]  # allocators have a look
+    rows: Sequence[MatrixRow]
+    shared: str  # parameters all its workloads have; the allocator, where it is no column
+
+    @property
+    def known_cells(self) -> list[MatrixCell]:
+        """In the order of the page."""
+        return [cell for row in self.rows for cell in row.cells if cell is not None and cell.known]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    metrics: Sequence[tuple[str, str]]  # name, words: what the tables offer
+    default: str
+    listed: Sequence[tuple[str, str]]  # those of the list
+    recorded: int  # how many there are
+    tables: Sequence[DeviceTable]
+    devices: Sequence[str]
+    entries: int
+    repeated: int  # entries left out because another experiment measured the same cell more often
+    selectors: Sequence[tuple[str, str, Sequence[str]]]  # axis, words, the values this run has
+    data: Markup  # JSON for the script: every figure of every cell shown
+    flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
+
+
+def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Matrix:
+    all_metrics = _metrics(entries)
+    metrics = [name for name in glossary.matrix_metrics() if name in all_metrics] or all_metrics[:1]
+    rows = entries[:_MAXIMUM_ROWS]
+    room = max(_FEWEST_LISTED, _MAXIMUM_LISTED // max(len(rows), 1))
+    ranked = [*metrics, *(name for name in all_metrics if name not in metrics)]
+    listed = [name for name in all_metrics if name in ranked[:room]]
+    baselines = {(entry["experiment"], entry["baseline_arm"]) for entry in entries}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in entries:
+        groups.setdefault((_family(entry["experiment"]), entry["cell"]["device"]), []).append(entry)
+    selectors = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
+    tables, shown = [], 0
+    for (family, device), members in groups.items():
+        table, used = _table(family, device, members, metrics, baselines, looks, selectors)
+        tables.append(table)
+        shown += used
+    return Matrix(
+        metrics=[(metric, glossary.metric(metric)) for metric in metrics],
+        default=next(iter(metrics), ""),
+        listed=[(metric, glossary.metric(metric)) for metric in listed],
+        recorded=len(all_metrics),
+        tables=tables,
+        devices=list(dict.fromkeys(device for _, device in groups)),
+        entries=len(entries),
+        repeated=len(entries) - shown,
+        selectors=[(axis, axis_name(axis), _values(entries, axis)) for axis in selectors],
+        data=pack(metrics, [cell.figures for table in tables for cell in table.known_cells]),
+        flat=[_flat(entry, listed) for entry in rows],
+    )
+
+
+def _family(experiment: str) -> str:
+    """ "S02/v100/batch=32" → "S02/v100": what was asked for together stands in one table."""
+    return "/".join(itertools.takewhile(lambda step: "=" not in step, experiment.split("/")))
+
+
+def _table(
+    family: str,
+    device: str,
+    entries: Sequence[dict[str, Any]],
+    metrics: Sequence[str],
+    baselines: set[tuple[str, str | None]],
+    looks: AllocatorLooks,
+    selectors: Sequence[str],
+) -> tuple[DeviceTable, int]:
+    """The table and how many entries it shows: of two with the same cell, the better measured."""
+    extra_axes = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
+    steps_differ = len({(entry["cell"]["warmup_steps"], entry["cell"]["measured_steps"]) for entry in entries}) > 1
+    across = _across(entries, extra_axes)
+    kept_axes = [axis for axis in extra_axes if axis != across]
+    chosen: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for entry in entries:
+        key = (*_row_key(entry["cell"], kept_axes, steps_differ), axes_of(entry["cell"]).get(across, "none"))
+        if key not in chosen or entry["samples"] > chosen[key]["samples"]:
+            chosen[key] = entry
+    present = list(dict.fromkeys(column for _, _, column in chosen))
+    if across == "allocator":
+        present.sort(key=looks.ordered().index)
+    shared = _shared_parameters([workload for workload, _ in dict.fromkeys(key[:2] for key in chosen)])
+    rows = []
+    for workload, extra in dict.fromkeys(key[:2] for key in chosen):
+        row = [chosen.get((workload, extra, column)) for column in present]
+        rows.append(_row(row, extra, shared, metrics, baselines, selectors))
+    if across != "allocator":
+        shared.append(f"allocator {entries[0]['cell']['allocator']}, {axis_name(across)} side by side")
+    table = DeviceTable(
+        family=family,
+        device=device,
+        evidence=_evidence(entries),
+        columns=[(split_spec(column), looks[column] if across == "allocator" else None) for column in present],
+        rows=rows,
+        shared=", ".join(shared),
+    )
+    return table, len(chosen)
+
+
+def _across(entries: Sequence[dict[str, Any]], extra_axes: Sequence[str]) -> str:
+    """The axis whose choices are the columns."""
+    if len({entry["cell"]["allocator"] for entry in entries}) > 1 or not extra_axes:
+        return "allocator"
+    return max(extra_axes, key=lambda axis: len(_values(entries, axis)))
+
+
+def _evidence(entries: Sequence[dict[str, Any]]) -> str:
+    if not any(entry["status"] == "ok" for entry in entries):
+        return "no figure"
+    return "simulated" if entries[0]["cell"]["device_class"] == "meta" else "measured"
+
+
+def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:
+    names: dict[str, None] = {}
+    for entry in entries:
+        for name, value in entry["values"].items():
+            if value is not None:
+                names[name] = None
+    return list(names)
+
+
+def _shared_parameters(workloads: Sequence[str]) -> list[str]:
+    """What need not be repeated in every row."""
+    if len(workloads) < 2:
+        return []
+    parameters = [split_spec(workload).parameters.split(", ") for workload in dict.fromkeys(workloads)]
+    return [part for part in parameters[0] if part and all(part in other for other in parameters[1:])]
+
+
+def _row_key(cell: dict[str, Any], extra_axes: Sequence[str], steps_differ: bool) -> tuple[str, str]:
+    extra = choices(cell, extra_axes)
+    if steps_differ:  # no strategy, and yet another figure
+        extra.append(f"{cell['warmup_steps']} warm-up and {cell['measured_steps']} measured steps")
+    return cell["workload"], ", ".join(extra)
+
+
+def _values(entries: Sequence[dict[str, Any]], axis: str) -> list[str]:
+    """In the order of the run."""
+    return list(dict.fromkeys(axes_of(entry["cell"]).get(axis, "none") for entry in entries))
+
+
+def _row(
+    row: Sequence[dict[str, Any] | None],
+    extra: str,
+    shared: Sequence[str],
+    metrics: Sequence[str],
+    baselines: set[tuple[str, str | None]],
+    selectors: Sequence[str],
+) -> MatrixRow:
+    first = next(entry for entry in row if entry is not None)
+    best: dict[str, float] = {}
+    for metric in metrics:
+        values = [entry["values"].get(metric) for entry in row if entry is not None]
+        known = [value for value in values if value is not None]
+        if len(known) > 1:  # of one there is no best
+            best[metric] = max(known) if glossary.more_is_better(metric) else min(known)
+    workload = split_spec(first["cell"]["workload"])
+    return MatrixRow(
+        workload=workload,
+        label=", ".join(part for part in workload.parameters.split(", ") if part not in shared),
+        extra=extra,
+        axes={axis: axes_of(first["cell"]).get(axis, "none") for axis in selectors},
+        cells=[None if entry is None else _cell(entry, metrics, best, baselines) for entry in row],
+    )
+
+
+def _cell(
+    entry: dict[str, Any], metrics: Sequence[str], best: dict[str, float], baselines: set[tuple[str, str | None]]
+) -> MatrixCell:
+    baseline = (entry["experiment"], entry["arm"]) in baselines
+    return MatrixCell(
+        link="cell-" + slug(entry["cell"]["cell_id"]),
+        status=entry["status"].replace("_", " "),
+        reason=entry["reason"] or "",
+        samples=entry["samples"],
+        baseline=baseline,
+        figures=[figure_of(entry, metric, best.get(metric)) for metric in metrics],
+    )
+
+
+def _flat(entry: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "link": "cell-" + slug(entry["cell"]["cell_id"]),
+        "values": [
+            Datum(units.value_in(value, unit), units.exact(value, unit) if value is not None else "", value)
+            for value, unit in ((entry["values"].get(metric), units.unit_of(metric)) for metric in metrics)
+        ],
+    }

@@ -1,0 +1,100 @@
+"""What the first screen says: where the figures come from, and how far the run got."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+from reports.charts.palette import split_spec
+from reports.data import glossary
+from reports.data.glossary import Word
+from reports.data.read import RunData
+
+
+@dataclass(frozen=True)
+class Summary:
+    headline: str
+    counts: Sequence[tuple[Word, int]]
+    surprises: Sequence[str]
+    devices: Sequence[tuple[str, str]]  # device class, sentence
+    warnings: Sequence[str]
+    command: str
+    commit: str
+    status_counts: Sequence[tuple[str, int]]
+
+
+def build_summary(data: RunData, alerts: int) -> Summary:
+    verdicts = data.verdicts or {}
+    counts = verdicts.get("counts", {})
+    known = [word for word in glossary.verdicts() if word.word in counts]
+    others = [glossary.verdict(word) for word in counts if word not in {entry.word for entry in known}]
+    return Summary(
+        headline=verdicts.get("headline") or "This run has not been judged yet.",
+        counts=[(word, counts[word.word]) for word in (*known, *others) if counts[word.word]],
+        surprises=verdicts.get("surprises", [])[:3],
+        devices=_devices(data),
+        warnings=_warnings(data, alerts),
+        command=_command(data.run["argv"]),
+        commit=_commit(data.run["headroom"]),
+        status_counts=sorted(Counter(sample["status"] for sample in data.samples).items()),
+    )
+
+
+def _command(argv: Sequence[str]) -> str:
+    words = list(argv)
+    if not words or words[0].rsplit("/", 1)[-1] != "headroom":
+        words.insert(0, "headroom")
+    return shlex.join(words)
+
+
+def _devices(data: RunData) -> list[tuple[str, str]]:
+    present: dict[str, set[str]] = {}
+    for sample in data.samples:
+        if sample["status"] not in ("ok", "oom"):
+            continue  # a cell that could not run gave no figure
+        cell = sample["cell"]
+        present.setdefault(cell["device_class"], set()).add(cell["device"])
+    machine = data.run["machine"]
+    sentences = []
+    if "host" in present:
+        sentences.append(("host", f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."))
+    if "cuda" in present:
+        sentences.append(("cuda", f"Times and bytes measured on a GPU ({machine['gpu'] or 'unnamed'})."))
+    if "meta" in present:
+        cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in present["meta"]})
+        sentences.append(
+            ("meta", f"Bytes simulated for {_enumerate(cards)}: exact under the stated rules, nothing was computed.")
+        )
+    return sentences
+
+
+def _enumerate(names: Sequence[str], most: int = 4) -> str:
+    if len(names) > most:
+        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def _warnings(data: RunData, alerts: int) -> list[str]:
+    warnings = list(data.notes)
+    run = data.run
+    if run["status"] != "finished":
+        state = "was interrupted" if run["status"] == "interrupted" else "had not finished when this page was made"
+        warnings.append(
+            f"This run {state}: {len(data.samples)} of {run['planned_samples']} planned samples are here. "
+            "`headroom run --resume` with its directory continues it."
+        )
+    if run["headroom"]["dirty"]:
+        warnings.append("The program was built from a working tree with uncommitted changes.")
+    if alerts:
+        warnings.append(
+            f"Recorded bytes contradict each other in {alerts} cell{'s' if alerts > 1 else ''}: do not rely on "
+            "the charts marked so."
+        )
+    return warnings
+
+
+def _commit(headroom: dict[str, Any]) -> str:
+    commit = headroom["commit"]
+    return (commit[:12] + (" + changes" if headroom["dirty"] else "")) if commit else "not known"
