@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _watched(words: list[str]) -> list[Path]:
     parser = argparse.ArgumentParser(
-        prog="python3 -m reports watch", description="Writes the HTML page of a watched process tree."
+        prog="headroom report", description="Writes the HTML page of a watched process tree."
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="what `headroom watch` wrote")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
@@ -69,7 +69,7 @@ def _report(words: list[str]) -> list[Path]:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python3 -m reports", description="Writes the HTML report of a run directory, or exports."
+        prog="headroom report", description="Writes the HTML report of a run directory, or exports."
     )
     parser.add_argument("run_directory", type=Path, metavar="RUN_DIR", help="what `headroom run` wrote")
     parser.add_argument("--html", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")

@@ -38,9 +38,12 @@ std::string run_python(const std::string& name, std::vector<std::string> argumen
             ? fmt::format("there is no {}; install Debian's python3", kSystemPython)
             : fmt::format("{} is not set up: scripts/setup --with {} makes an environment for it",
                           name, name));
-  std::vector<std::string> argv = {python_of(name).string()};
+  // No PYTHON* variables, no user's site, and Headroom's folder as the working directory: processes
+  // that the program spawns search theirs for modules.
+  std::vector<std::string> argv = {python_of(name).string(), "-E", "-s"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  const SubprocessResult said = run_subprocess({.argv = argv, .timeout = kLongest});
+  const SubprocessResult said = run_subprocess(
+      {.argv = argv, .timeout = kLongest, .directory = fs::absolute(headroom_home())});
   if (said.ending != Ending::exited || said.code != 0)
     throw Error(fmt::format("{}: the program failed: {}", what, last_line(said.errors)));
   return last_line(said.output);

@@ -81,6 +81,8 @@ pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
   for (int i = 0; i < 3; ++i)
     posix_spawn_file_actions_adddup2(&actions, pipes[static_cast<std::size_t>(i)].write_end.get(),
                                      i + 1);
+  if (!subprocess.directory.empty())
+    posix_spawn_file_actions_addchdir_np(&actions, subprocess.directory.c_str());
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t defaults;

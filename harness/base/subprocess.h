@@ -12,6 +12,7 @@ struct Subprocess {
   std::vector<std::string> argv;           // argv[0] is looked up on PATH
   std::chrono::milliseconds timeout{0};    // then the whole group is killed; 0 = never
   std::vector<std::string> environment{};  // "NAME=value", added to this process's own
+  std::filesystem::path directory{};       // where it runs; "" = where this process does
 };
 
 enum class Ending { exited, signalled, timed_out, interrupted };

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/base/error.h"
-#include "harness/base/home.h"
 #include "harness/base/scratch_directory.h"
-#include "harness/base/subprocess.h"
 #include "harness/cli/python.h"
 #include "harness/memory/trace_io.h"
 
@@ -39,17 +37,16 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
                     "install python3-numpy python3-zstandard)",
                     file.string(), fmt::join(trace_modules(), " and ")));
   const SubprocessResult said =
-      run_subprocess({.argv = {python, "-m", "harness.memory.foreign", fs::absolute(file).string(),
-                               fs::absolute(out).string(), "--to", format},
-                      .timeout = std::chrono::minutes{10},
-                      .environment = {"PYTHONPATH=" + headroom_home().string()}});
+      run_own_module(python, "harness.memory.foreign",
+                     {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format},
+                     std::chrono::minutes{10});
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted");
   std::string why = said.errors;
   while (!why.empty() && why.back() == '\n') why.pop_back();
   if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
     throw InputError(why);
   if (said.ending != Ending::exited || said.code != 0)
-    throw Error(fmt::format("{} -m harness.memory.foreign failed:\n{}", python, why));
+    throw Error(fmt::format("{} failed to read the file:\n{}", python, why));
 }
 
 History read_history(const fs::path& file) {

@@ -4,9 +4,24 @@
 
 #include "harness/base/build_info.h"
 #include "harness/base/error.h"
-#include "harness/base/subprocess.h"
+#include "harness/base/home.h"
 
 namespace headroom {
+namespace {
+
+// Isolated mode. `-m` and a plain `-c` search the working directory first, where a csv.py that
+// somebody sent would be run; -P is too young.
+constexpr const char* kIsolated = "-I";
+
+// Does what `-m module` does, with Headroom's folder in the place of the working directory.
+constexpr const char* kRunModule =
+    "import runpy, sys\n"
+    "home, module = sys.argv[1:3]\n"
+    "del sys.argv[:2]\n"
+    "sys.path.insert(0, home)\n"
+    "runpy.run_module(module, run_name='__main__', alter_sys=True)\n";
+
+}  // namespace
 
 const std::vector<std::string>& report_modules() {
   static const std::vector<std::string> modules = {"jinja2", "jsonschema", "matplotlib",
@@ -21,7 +36,7 @@ const std::vector<std::string>& trace_modules() {
 
 std::vector<std::string> missing_modules(const std::string& python,
                                          const std::vector<std::string>& modules) {
-  std::vector<std::string> argv = {python, "-c",
+  std::vector<std::string> argv = {python, kIsolated, "-c",
                                    "import importlib.util, sys\n"
                                    "print(*[m for m in sys.argv[1:] if importlib.util.find_spec(m) "
                                    "is None], sep='\\n', end='')"};
@@ -38,6 +53,15 @@ std::vector<std::string> missing_modules(const std::string& python,
   } catch (const DeviceError&) {
     return modules;
   }
+}
+
+SubprocessResult run_own_module(const std::string& python, const std::string& module,
+                                const std::vector<std::string>& arguments,
+                                std::chrono::milliseconds timeout) {
+  const std::filesystem::path home = std::filesystem::absolute(headroom_home());
+  std::vector<std::string> argv = {python, kIsolated, "-c", kRunModule, home.string(), module};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return run_subprocess({.argv = argv, .timeout = timeout, .directory = home});
 }
 
 std::string find_python(const std::vector<std::string>& modules) {

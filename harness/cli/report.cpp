@@ -3,9 +3,7 @@
 
 #include <fstream>
 
-#include "harness/base/home.h"
 #include "harness/base/scratch_directory.h"
-#include "harness/base/subprocess.h"
 #include "harness/cli/changes_json.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/finish.h"
@@ -16,13 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs `python -m reports` on `run` and returns what it printed: lines, the last ones paths.
+// Runs the Python module reports on `run` and returns what it printed: lines, the last ones paths.
 std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
-  if (!fs::exists(run / "run.json"))
+  const bool watched = fs::exists(run / "watch.json");
+  if (!watched && !fs::exists(run / "run.json"))
     throw InputError(
         fmt::format("{}: not a run directory, there is no run.json in it; name one that headroom "
                     "run made, as in runs/RUN",
                     run.string()));
+  if (watched && !arguments.empty())
+    throw InputError(
+        fmt::format("{}: of what was watched there is one page alone; write it with: "
+                    "headroom report {}",
+                    run.string(), run.string()));
   const std::string again =
       fmt::format("the results in {} are complete; write their report with: headroom report {}",
                   run.string(), run.string());
@@ -33,17 +37,15 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
                     "(Debian: apt install python3-jinja2 python3-jsonschema "
                     "python3-matplotlib python3-zstandard); {}",
                     fmt::join(report_modules(), ", "), again));
-  std::vector<std::string> argv = {python, "-m", "reports", fs::absolute(run).string()};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  const SubprocessResult said =
-      run_subprocess({.argv = argv,
-                      .timeout = std::chrono::minutes{10},
-                      .environment = {"PYTHONPATH=" + headroom_home().string()}});
+  std::vector<std::string> words = {fs::absolute(run).string()};
+  if (watched) words.insert(words.begin(), "watch");
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const SubprocessResult said = run_own_module(python, "reports", words, std::chrono::minutes{10});
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);
   if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
     throw InputError(fmt::format("no report: {}{}", said.errors, again));
   if (said.ending != Ending::exited || said.code != 0)
-    throw Error(fmt::format("{} -m reports failed:\n{}{}", python, said.errors, again));
+    throw Error(fmt::format("{} failed to write the report:\n{}{}", python, said.errors, again));
   if (!said.errors.empty()) fmt::print(stderr, "{}", said.errors);
   std::string output = said.output;
   while (!output.empty() && output.back() == '\n') output.pop_back();

@@ -8,8 +8,6 @@
 #include <fstream>
 
 #include "harness/base/file.h"
-#include "harness/base/home.h"
-#include "harness/base/subprocess.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/python.h"
 #include "harness/run/run_info.h"
@@ -39,17 +37,15 @@ fs::path make_directory(fs::path path) {
 
 // A page that cannot be made is a pity, no reason to change how the command ended.
 void write_page(const fs::path& directory) {
-  const std::string again = fmt::format("python3 -m reports watch {}", directory.string());
+  const std::string again = fmt::format("headroom report {}", directory.string());
   const std::string python = find_python(report_modules());
   if (python.empty()) {
     fmt::print(stderr, "  {:<8}none: no Python with {} was found; later: {}\n", "page",
                fmt::join(report_modules(), ", "), again);
     return;
   }
-  const SubprocessResult said =
-      run_subprocess({.argv = {python, "-m", "reports", "watch", fs::absolute(directory).string()},
-                      .timeout = std::chrono::minutes{5},
-                      .environment = {"PYTHONPATH=" + headroom_home().string()}});
+  const SubprocessResult said = run_own_module(
+      python, "reports", {"watch", fs::absolute(directory).string()}, std::chrono::minutes{5});
   if (said.ending == Ending::exited && said.code == 0)
     fmt::print(stderr, "  {:<8}{}\n", "page", (directory / "report.html").string());
   else

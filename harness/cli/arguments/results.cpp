@@ -171,11 +171,14 @@ Subcommand add_report(CLI::App& app) {
   headroom report runs/RUN --md summary.md --junit results.xml      for a CI job
   headroom report runs/RUN --perfetto trace.json                    for ui.perfetto.dev
   headroom report runs/A runs/B --html changes.html                 bytes and counts of both
+  headroom report runs/WATCHED                   the page of what headroom watch saw
 
 Without a file, the page is written beside the results. In JUnit, a verdict that changed and a cell
 that got worse since run A are failures, crashes are errors, and what is inconclusive or cannot be
 tested here is skipped. For a single trace in PyTorch's viewer there is headroom export.)");
-  command->add_option("run", report->run, "A run directory; with a second one, the earlier")
+  command
+      ->add_option("run", report->run,
+                   "A run directory, or one of headroom watch; with a second one, the earlier")
       ->required();
   command->add_option("run_b", report->second, "The later run directory");
   for (const auto& [format, what] : report_formats())
