@@ -5,7 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/run/workload.h"
+#include "harness/workload/workload.h"
 #include "workloads/choice.h"
 #include "workloads/data/image_and_noise_batches.h"
 #include "workloads/data/image_records.h"

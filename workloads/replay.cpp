@@ -10,9 +10,9 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/memory/requests.h"
-#include "harness/memory/trace_io.h"
-#include "harness/run/workload.h"
+#include "harness/trace/requests.h"
+#include "harness/trace/trace_io.h"
+#include "harness/workload/workload.h"
 
 namespace headroom {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/run/workload.h"
+#include "harness/workload/workload.h"
 #include "workloads/choice.h"
 #include "workloads/data/held_out_text.h"
 #include "workloads/transformer.h"

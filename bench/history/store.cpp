@@ -12,8 +12,8 @@
 #include <string>
 
 #include "harness/base/file.h"
-#include "harness/history/check.h"
-#include "harness/run/metric.h"
+#include "harness/nights/check.h"
+#include "harness/results/metric.h"
 
 namespace headroom {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "bench/micro/benchmarks.h"
 #include "harness/device/host/host_kernels.h"
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 
 namespace headroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "harness/memory/planning/greedy.h"
-#include "harness/run/training_requests.h"
+#include "harness/planning/greedy.h"
+#include "harness/whatif/training_requests.h"
 
 namespace headroom {
 namespace {

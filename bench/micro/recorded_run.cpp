@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "harness/base/error.h"
-#include "harness/memory/trace_io.h"
-#include "harness/run/sample.h"
+#include "harness/results/sample.h"
+#include "harness/trace/trace_io.h"
 
 namespace headroom {
 

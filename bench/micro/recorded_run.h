@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "harness/memory/trace.h"
+#include "harness/trace/trace.h"
 
 namespace headroom {
 

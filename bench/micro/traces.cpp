@@ -9,8 +9,8 @@
 
 #include "bench/micro/benchmarks.h"
 #include "bench/micro/recorded_run.h"
-#include "harness/memory/trace_file/reader.h"
-#include "harness/memory/trace_file/writer.h"
+#include "harness/trace/file/reader.h"
+#include "harness/trace/file/writer.h"
 
 namespace headroom {
 namespace {

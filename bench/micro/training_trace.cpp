@@ -5,7 +5,7 @@
 #include "harness/base/registry.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/unlimited_allocator.h"
-#include "harness/run/training_requests.h"
+#include "harness/whatif/training_requests.h"
 
 namespace headroom {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
-#include "harness/run/scenario.h"
-#include "harness/watch/gpu_memory.h"
+#include "harness/machine/gpu_memory.h"
+#include "harness/plan/scenario.h"
 
 namespace headroom {
 namespace {

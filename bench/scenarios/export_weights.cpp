@@ -21,10 +21,10 @@
 #include "bench/scenarios/int8_weights.h"
 #include "bench/scenarios/sparse_weights.h"
 #include "harness/base/registry.h"
-#include "harness/memory/recorder.h"
-#include "harness/run/accumulation.h"
-#include "harness/run/scenario.h"
-#include "harness/run/trainer.h"
+#include "harness/plan/accumulation.h"
+#include "harness/plan/scenario.h"
+#include "harness/trace/recorder.h"
+#include "harness/training/trainer.h"
 
 namespace headroom {
 namespace {

@@ -11,7 +11,7 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
-#include "harness/run/scenario.h"
+#include "harness/plan/scenario.h"
 
 namespace headroom {
 namespace {

@@ -1,15 +1,15 @@
 // largest_batch: the largest batch of the cell's workload that trains within the capacity of its
 // device under its allocator, found by trying: what "fits" means can only be said of a strategy.
 // Larger batches than those live bytes allow are never tried; below that, a batch that fails says
-// nothing of a smaller or larger one (harness/run/largest_batch.h).
+// nothing of a smaller or larger one (harness/whatif/largest_batch.h).
 //
 // Simulated: requests are served on a virtual capacity, so the device must be meta. Cost: one plan
 // of the training run per batch tried.
 #include <fmt/format.h>
 
 #include "harness/base/registry.h"
-#include "harness/run/fit.h"
-#include "harness/run/scenario.h"
+#include "harness/plan/scenario.h"
+#include "harness/whatif/fit.h"
 
 namespace headroom {
 namespace {

@@ -14,7 +14,7 @@
 #include "bench/scenarios/python_program.h"
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
-#include "harness/run/scenario.h"
+#include "harness/plan/scenario.h"
 
 namespace headroom {
 namespace {

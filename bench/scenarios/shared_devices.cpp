@@ -22,9 +22,9 @@
 
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
-#include "harness/memory/recorder.h"
-#include "harness/run/scenario.h"
-#include "harness/run/trainer.h"
+#include "harness/plan/scenario.h"
+#include "harness/trace/recorder.h"
+#include "harness/training/trainer.h"
 
 namespace headroom {
 namespace {

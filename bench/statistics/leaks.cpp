@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/memory/leak_detector.h"
+#include "harness/stats/leak_detector.h"
 
 namespace headroom {
 namespace {

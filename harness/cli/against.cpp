@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/file.h"
-#include "harness/run/provenance.h"
+#include "harness/runner/provenance.h"
 
 namespace headroom {
 namespace {

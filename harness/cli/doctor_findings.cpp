@@ -10,9 +10,9 @@
 #include "harness/cli/python.h"
 #include "harness/device/cuda/load_module.h"
 #include "harness/device/device.h"
-#include "harness/run/probe.h"
-#include "harness/run/provenance.h"
-#include "harness/watch/gpu_memory.h"
+#include "harness/machine/gpu_memory.h"
+#include "harness/machine/probe.h"
+#include "harness/runner/provenance.h"
 
 namespace headroom {
 namespace {

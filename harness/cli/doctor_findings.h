@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/base/units.h"
-#include "harness/run/run_info.h"
+#include "harness/results/run_info.h"
 
 namespace headroom {
 

@@ -5,7 +5,7 @@
 #include "harness/base/error.h"
 #include "harness/base/scratch_directory.h"
 #include "harness/cli/python.h"
-#include "harness/memory/trace_io.h"
+#include "harness/trace/trace_io.h"
 
 namespace headroom {
 namespace {
@@ -37,7 +37,7 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
                     "install python3-numpy python3-zstandard)",
                     file.string(), fmt::join(trace_modules(), " and ")));
   const SubprocessResult said =
-      run_own_module(python, "harness.memory.foreign",
+      run_own_module(python, "harness.trace.formats",
                      {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format},
                      std::chrono::minutes{10});
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted");

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/memory/planning/placement.h"
-#include "harness/memory/trace.h"
+#include "harness/trace/placement.h"
+#include "harness/trace/trace.h"
 
 namespace headroom {
 

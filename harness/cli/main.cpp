@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/commands.h"
-#include "harness/run/contention.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/machine/contention.h"
 
 namespace headroom {
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/cli/arguments/arguments.h"
-#include "harness/run/axes.h"
+#include "harness/plan/axes.h"
 
 namespace headroom {
 namespace {

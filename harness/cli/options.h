@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include "harness/run/progress.h"
-#include "harness/run/run_info.h"
-#include "harness/run/shard.h"
-#include "harness/run/suite.h"
+#include "harness/plan/shard.h"
+#include "harness/plan/suite.h"
+#include "harness/results/run_info.h"
+#include "harness/runner/progress.h"
 #include "harness/watch/watch_summary.h"
 
 namespace headroom {

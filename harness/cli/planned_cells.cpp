@@ -13,7 +13,7 @@
 #include "harness/device/device.h"
 #include "harness/device/meta/cards.h"
 #include "harness/memory/allocator.h"
-#include "harness/run/axes.h"
+#include "harness/plan/axes.h"
 
 namespace headroom {
 namespace {

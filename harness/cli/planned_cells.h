@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/run/cell.h"
-#include "harness/run/suite.h"
+#include "harness/plan/cell.h"
+#include "harness/plan/suite.h"
 
 namespace headroom {
 

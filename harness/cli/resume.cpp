@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "harness/run/provenance.h"
-#include "harness/run/run_differences.h"
+#include "harness/results/run_differences.h"
+#include "harness/runner/provenance.h"
 
 namespace headroom {
 

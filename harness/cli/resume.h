@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "harness/cli/run_plan.h"
-#include "harness/run/run_info.h"
+#include "harness/results/run_info.h"
 
 namespace headroom {
 

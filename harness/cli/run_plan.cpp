@@ -7,12 +7,12 @@
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
 #include "harness/cli/against.h"
-#include "harness/run/axes.h"
-#include "harness/run/filter.h"
-#include "harness/run/provenance.h"
-#include "harness/run/sample_process.h"
-#include "harness/run/sample_size.h"
-#include "harness/run/schedule.h"
+#include "harness/evidence/sample_size.h"
+#include "harness/plan/axes.h"
+#include "harness/plan/filter.h"
+#include "harness/plan/schedule.h"
+#include "harness/runner/provenance.h"
+#include "harness/runner/sample_process.h"
 
 namespace headroom {
 namespace {

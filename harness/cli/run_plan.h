@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/claims/claim.h"
 #include "harness/cli/options.h"
-#include "harness/run/claim.h"
-#include "harness/run/experiment.h"
-#include "harness/run/run_info.h"
-#include "harness/run/shard.h"
+#include "harness/plan/experiment.h"
+#include "harness/plan/shard.h"
+#include "harness/results/run_info.h"
 
 namespace headroom {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "harness/base/error.h"
-#include "harness/memory/poison.h"
-#include "harness/memory/recorder.h"
+#include "harness/device/poison.h"
+#include "harness/trace/recorder.h"
 
 namespace headroom {
 namespace {

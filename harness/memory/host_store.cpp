@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
-#include "harness/memory/poison.h"
+#include "harness/device/poison.h"
 
 namespace headroom {
 

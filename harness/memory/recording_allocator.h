@@ -4,7 +4,7 @@
 
 #include "harness/base/error.h"
 #include "harness/memory/allocator.h"
-#include "harness/memory/recorder.h"
+#include "harness/trace/recorder.h"
 
 namespace headroom {
 

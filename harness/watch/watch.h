@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/gpu_memory.h"
 #include "harness/watch/foreign_process.h"
-#include "harness/watch/gpu_memory.h"
 #include "harness/watch/process_tree.h"
 
 namespace headroom {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "harness/run/schema_check.h"
+#include "harness/results/schema_check.h"
 
 namespace headroom {
 namespace {

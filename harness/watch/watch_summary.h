@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/memory/leak_detector.h"
+#include "harness/stats/leak_detector.h"
 #include "harness/watch/watch.h"
 
 namespace headroom {

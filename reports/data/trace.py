@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from harness.memory import trace_file
+from harness.trace import file as trace_file
 from reports.data.failure import Failure, failure_at
 from reports.data.layout import Layout, layout_at
 
@@ -111,7 +111,7 @@ def _read(run_directory: Path, name: str) -> trace_file.Trace:
 
 
 def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[int]]) -> Timeline:
-    """Of a trace of at least one event: what `harness.memory.trace_file` reads, columns as lists."""
+    """Of a trace of at least one event: what `harness.trace.file` reads, columns as lists."""
     arrays = {key: numpy.asarray(columns[key], dtype=numpy.int64) for key in _COLUMNS}
     count = len(arrays["kind"])
     kinds = [header["kinds"][index] for index in columns["kind"]]

@@ -9,8 +9,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/plan/accumulation.h"
 #include "harness/program/advance.h"
-#include "harness/run/accumulation.h"
 
 namespace headroom {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/base/registry.h"
-#include "strategies/allocator/chunked_allocator.h"
+#include "strategies/allocator/parts/chunked_allocator.h"
 
 namespace headroom {
 namespace {

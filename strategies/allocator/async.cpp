@@ -12,9 +12,9 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "strategies/allocator/best_fit_index.h"
-#include "strategies/allocator/chunked_allocator.h"
 #include "strategies/allocator/driver_pool.h"
+#include "strategies/allocator/parts/best_fit_index.h"
+#include "strategies/allocator/parts/chunked_allocator.h"
 
 namespace headroom {
 namespace {

@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "harness/base/registry.h"
-#include "strategies/allocator/best_fit_index.h"
 #include "strategies/allocator/bfc_options.h"
-#include "strategies/allocator/chunked_allocator.h"
+#include "strategies/allocator/parts/best_fit_index.h"
+#include "strategies/allocator/parts/chunked_allocator.h"
 
 namespace headroom {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "harness/base/registry.h"
-#include "strategies/allocator/best_fit_index.h"
-#include "strategies/allocator/growing_regions.h"
+#include "strategies/allocator/parts/best_fit_index.h"
+#include "strategies/allocator/parts/growing_regions.h"
 
 namespace headroom {
 namespace {

@@ -17,10 +17,10 @@
 #include <set>
 
 #include "harness/base/registry.h"
-#include "strategies/allocator/best_fit_index.h"
 #include "strategies/allocator/caching_options.h"
-#include "strategies/allocator/chunked_allocator.h"
-#include "strategies/allocator/stream_events.h"
+#include "strategies/allocator/parts/best_fit_index.h"
+#include "strategies/allocator/parts/chunked_allocator.h"
+#include "strategies/allocator/parts/stream_events.h"
 
 namespace headroom {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/device/poison.h"
 #include "harness/memory/allocator.h"
-#include "harness/memory/poison.h"
-#include "harness/memory/trace.h"
+#include "harness/trace/trace.h"
 
 namespace headroom {
 namespace {

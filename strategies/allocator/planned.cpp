@@ -20,9 +20,9 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/device/poison.h"
 #include "harness/memory/allocator.h"
-#include "harness/memory/planning/greedy.h"
-#include "harness/memory/poison.h"
+#include "harness/planning/greedy.h"
 
 namespace headroom {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "harness/base/registry.h"
-#include "strategies/allocator/best_fit_index.h"
-#include "strategies/allocator/chunked_allocator.h"
+#include "strategies/allocator/parts/best_fit_index.h"
+#include "strategies/allocator/parts/chunked_allocator.h"
 
 namespace headroom {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "harness/base/registry.h"
-#include "strategies/allocator/growing_regions.h"
+#include "strategies/allocator/parts/growing_regions.h"
 
 namespace headroom {
 namespace {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 

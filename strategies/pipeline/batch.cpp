@@ -1,7 +1,7 @@
 // batch: puts samples together, straight into the buffers it is given. Goes without saying: it
 // stands where records end and batches begin.
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 namespace {

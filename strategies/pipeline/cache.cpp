@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 namespace {

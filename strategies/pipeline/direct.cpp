@@ -2,7 +2,7 @@
 // source, and the only one of workloads that draw their batches (pieces of text at random places).
 // What the workload keeps for it (images, tokens) is its own and not counted here.
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 namespace {

@@ -1,8 +1,8 @@
 // memory: reads all records before the first step and keeps them, as stored, for the whole run: the
 // most host memory, and no file is touched again.
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
-#include "harness/pipeline/record_sequence.h"
+#include "harness/workload/pipeline.h"
+#include "harness/workload/record_sequence.h"
 
 namespace headroom {
 namespace {

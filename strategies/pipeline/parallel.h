@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 

@@ -6,7 +6,7 @@
 // with persistent_workers=True only.) Costs no memory of its own.
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 namespace {

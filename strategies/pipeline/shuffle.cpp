@@ -8,7 +8,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
+#include "harness/workload/pipeline.h"
 
 namespace headroom {
 namespace {

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "harness/base/registry.h"
-#include "harness/pipeline/pipeline.h"
-#include "harness/pipeline/record_sequence.h"
+#include "harness/workload/pipeline.h"
+#include "harness/workload/record_sequence.h"
 
 namespace headroom {
 namespace {

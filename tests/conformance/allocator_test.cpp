@@ -13,9 +13,9 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/device/host/host_memory.h"
-#include "harness/memory/ledger.h"
 #include "harness/memory/recording_allocator.h"
-#include "harness/memory/validator.h"
+#include "harness/trace/ledger.h"
+#include "harness/trace/validator.h"
 #include "tests/test_name.h"
 
 namespace headroom {

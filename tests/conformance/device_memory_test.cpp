@@ -11,9 +11,9 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/device/memory_share.h"
-#include "harness/memory/ledger.h"
-#include "harness/memory/recorder.h"
-#include "harness/memory/validator.h"
+#include "harness/trace/ledger.h"
+#include "harness/trace/recorder.h"
+#include "harness/trace/validator.h"
 
 namespace headroom {
 namespace {

@@ -10,7 +10,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/cuda/module/awaited.h"
 #include "harness/program/pass.h"
-#include "harness/run/workload.h"
+#include "harness/workload/workload.h"
 #include "tests/unit/reference/reference.h"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "harness/device/cuda/module/choose_algorithm.h"
+#include "harness/device/cuda/module/kernels/choose_algorithm.h"
 #include "tests/unit/reference/reference.h"
 
 namespace headroom::cuda {

@@ -9,7 +9,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
 #include "harness/program/pass.h"
-#include "harness/run/training_plan.h"
+#include "harness/training/training_plan.h"
 #include "tests/registered_examples.h"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 
 namespace headroom {
 namespace {

@@ -11,10 +11,10 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
-#include "harness/memory/validator.h"
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 #include "harness/program/tf32.h"
-#include "harness/run/sample.h"
+#include "harness/results/sample.h"
+#include "harness/trace/validator.h"
 #include "tests/cuda/judged_programs.h"
 
 namespace headroom {

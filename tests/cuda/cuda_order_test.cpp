@@ -9,7 +9,7 @@
 
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 #include "harness/program/offload.h"
 #include "tests/unit/reference/reference.h"
 

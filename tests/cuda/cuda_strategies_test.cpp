@@ -12,7 +12,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
-#include "harness/memory/validator.h"
+#include "harness/trace/validator.h"
 #include "tests/test_name.h"
 
 namespace headroom {

@@ -13,9 +13,9 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
-#include "harness/memory/trace_io.h"
-#include "harness/run/sample.h"
-#include "harness/run/workload.h"
+#include "harness/results/sample.h"
+#include "harness/trace/trace_io.h"
+#include "harness/workload/workload.h"
 #include "tests/registered_examples.h"
 #include "tests/test_name.h"
 

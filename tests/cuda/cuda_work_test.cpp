@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 #include "tests/cuda/judged_programs.h"
 #include "tests/cuda/loop_program.h"
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/program/lowering.h"
-#include "harness/run/training_plan.h"
-#include "tests/unit/tiny_net.h"
+#include "harness/program/lowering/lowering.h"
+#include "harness/training/training_plan.h"
+#include "tests/unit/support/tiny_net.h"
 
 namespace headroom::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/cuda/one_op_programs.h"
-#include "tests/unit/host_run.h"
+#include "tests/unit/support/host_run.h"
 
 namespace headroom::testing {
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <span>
 
-#include "harness/run/claim.h"
-#include "harness/run/sample.h"
-#include "harness/run/verify.h"
+#include "harness/claims/claim.h"
+#include "harness/results/sample.h"
+#include "harness/verdicts/verify.h"
 
 namespace headroom {
 namespace {

@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "harness/base/error.h"
-#include "harness/memory/requests.h"
-#include "harness/memory/trace_file/reader.h"
-#include "harness/memory/trace_file/writer.h"
+#include "harness/trace/file/reader.h"
+#include "harness/trace/file/writer.h"
+#include "harness/trace/requests.h"
 
 namespace headroom {
 namespace {

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/memory/trace_io.h"
-#include "harness/run/sample.h"
+#include "harness/results/sample.h"
+#include "harness/trace/trace_io.h"
 
 namespace headroom {
 namespace {

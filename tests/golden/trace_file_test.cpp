@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "harness/memory/trace_io.h"
+#include "harness/trace/trace_io.h"
 
 namespace headroom {
 namespace {

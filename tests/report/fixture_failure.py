@@ -6,7 +6,7 @@ from typing import Any
 
 from fixture_recording import KINDS, MIB, PHASES, ROLES
 
-from harness.memory.trace_file import Trace
+from harness.trace.file import Trace
 
 COLUMNS = ("kind", "role", "phase", "stream", "id", "op", "step")
 COLUMNS += ("requested_bytes", "size_bytes", "address", "time_ns")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.memory.trace_file import Trace, TraceWriter
+from harness.trace.file import Trace, TraceWriter
 
 MIB = 2**20
 GIB = 2**30

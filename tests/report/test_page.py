@@ -13,7 +13,7 @@ import pytest
 from fixture import BATCHES, run_of, write_files, write_fixture
 from fixture_recording import write_trace
 
-from harness.memory.trace_file import Trace, read_trace
+from harness.trace.file import Trace, read_trace
 from reports.data.read import read_run
 from reports.data.trace import MAXIMUM_EVENTS
 from reports.render import render

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from harness.memory.foreign.__main__ import convert
-from harness.memory.foreign.history import Event, History
-from harness.memory.trace_file import TraceWriter
+from harness.trace.formats.__main__ import convert
+from harness.trace.formats.history import Event, History
+from harness.trace.file import TraceWriter
 
 MIB = 2**20
 KINDS = ["alloc", "free", "segment_alloc", "segment_free", "oom", "segment_map", "segment_unmap"]

@@ -14,9 +14,9 @@ import pytest
 import zstandard
 from made_up import record, trace_bytes, write
 
-from harness.memory.foreign.__main__ import NOT_SOUND, convert
-from harness.memory.trace_file import MAGIC, TraceFileError, TraceReader
-from harness.memory.trace_file.layout import PREFIX
+from harness.trace.formats.__main__ import NOT_SOUND, convert
+from harness.trace.file import MAGIC, TraceFileError, TraceReader
+from harness.trace.file.layout import PREFIX
 
 SEED = 20261121
 REFUSALS = (*NOT_SOUND, UnicodeDecodeError, MemoryError)  # what the command ends with code 2 for

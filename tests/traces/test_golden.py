@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conftest import ROOT
 
-from harness.memory.trace_file import read_trace
+from harness.trace.file import read_trace
 
 KINDS = ["alloc", "free", "segment_alloc", "segment_free", "oom", "segment_map", "segment_unmap"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.memory.foreign.__main__ import convert
-from harness.memory.foreign.builder import FormatError
-from harness.memory.foreign.history import Event, History
+from harness.trace.formats.__main__ import convert
+from harness.trace.formats.builder import FormatError
+from harness.trace.formats.history import Event, History
 
 Buffer = tuple[int, int, int, int, "int | None", "int | None", tuple[tuple[int, int, int, int], ...]]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from made_up import events, record, there_and_back, write
 
-from harness.memory.foreign.__main__ import convert
-from harness.memory.foreign.history import Event
+from harness.trace.formats.__main__ import convert
+from harness.trace.formats.history import Event
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from made_up import Recorder, record, trace_bytes
 
-from harness.memory.foreign.__main__ import convert
+from harness.trace.formats.__main__ import convert
 
 # Opcodes that the viewer's own unpickler knows.
 KNOWN_TO_THE_VIEWER = {

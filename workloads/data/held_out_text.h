@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "harness/run/workload.h"
+#include "harness/workload/workload.h"
 #include "workloads/data/byte_pairs.h"
 
 namespace headroom {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "harness/pipeline/records.h"
-#include "harness/run/workload.h"
+#include "harness/workload/records.h"
+#include "harness/workload/workload.h"
 #include "workloads/data/image_dataset.h"
 
 namespace headroom {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "harness/run/workload.h"
+#include "harness/workload/workload.h"
 #include "workloads/data/image_dataset.h"
 
 namespace headroom {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "harness/pipeline/records.h"
+#include "harness/workload/records.h"
 #include "workloads/data/image_batches.h"
 #include "workloads/data/image_files.h"
 

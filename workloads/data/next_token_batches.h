@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "harness/run/workload.h"
+#include "harness/workload/workload.h"
 #include "workloads/data/byte_pairs.h"
 
 namespace headroom {

@@ -8,7 +8,7 @@
 #include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/cli/history.h"
-#include "harness/cli/watch_units.h"
+#include "harness/cli/text/watch_units.h"
 
 namespace headroom {
 namespace {
@@ -213,7 +213,7 @@ Subcommand add_export(CLI::App& app) {
   headroom export rmm_log.csv --to minimalloc -o buffers.csv
   headroom export snapshot.pickle --to headroom -o snapshot.hrtrace
 
-Reads whatever headroom replay reads. harness/memory/foreign/README.md says what each format
+Reads whatever headroom replay reads. harness/trace/formats/README.md says what each format
 carries and what is lost.)");
   command->add_option("file", exported->file, "The history")->required();
   command->add_option("--to", exported->format, "The format")

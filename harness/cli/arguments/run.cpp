@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "harness/base/duration.h"
-#include "harness/run/rerun.h"
+#include "harness/runner/rerun.h"
 
 namespace headroom {
 namespace {

@@ -8,8 +8,8 @@
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
 #include "harness/device/device.h"
-#include "harness/program/lowering.h"
-#include "harness/program/workspace_limit.h"
+#include "harness/program/lowering/lowering.h"
+#include "harness/program/lowering/workspace_limit.h"
 
 namespace headroom {
 namespace {

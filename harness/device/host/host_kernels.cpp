@@ -10,7 +10,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/program/conditional.h"
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 #include "harness/program/onednn/layout.h"
 #include "harness/program/onednn/library_op.h"
 

@@ -5,7 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 
 namespace headroom {
 namespace {

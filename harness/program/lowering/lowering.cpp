@@ -1,4 +1,4 @@
-#include "harness/program/lowering.h"
+#include "harness/program/lowering/lowering.h"
 
 #include "harness/base/registry.h"
 

@@ -8,11 +8,11 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
-#include "harness/program/lowering.h"
 #include "harness/program/lowering/fusion.h"
 #include "harness/program/lowering/layout_wishes.h"
+#include "harness/program/lowering/lowering.h"
+#include "harness/program/lowering/workspace_limit.h"
 #include "harness/program/onednn/library_op.h"
-#include "harness/program/workspace_limit.h"
 
 namespace headroom {
 namespace {

@@ -1,7 +1,7 @@
 // Convolutions, where it pays by Winograd's algorithm: of 3 × 3 windows it makes 4 × 4 results at
 // once from 6 × 6 inputs, with a quarter of the multiplications (Lavin and Gray 2016, F(4×4, 3×3)).
+#include "harness/program/lowering/workspace_limit.h"
 #include "harness/program/onednn/families.h"
-#include "harness/program/workspace_limit.h"
 
 namespace headroom::onednn {
 namespace {

@@ -6,10 +6,10 @@ inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*
   return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }
 
-#include "harness/device/cuda/module/elementwise.cu"
-#include "harness/device/cuda/module/loss.cu"
-#include "harness/device/cuda/module/normalise.cu"
-#include "harness/device/cuda/module/own_kernel.cu"
-#include "harness/device/cuda/module/pooling.cu"
-#include "harness/device/cuda/module/sort.cu"
-#include "harness/device/cuda/module/update.cu"
+#include "harness/device/cuda/module/kernels/elementwise.cu"
+#include "harness/device/cuda/module/kernels/loss.cu"
+#include "harness/device/cuda/module/kernels/normalise.cu"
+#include "harness/device/cuda/module/kernels/own_kernel.cu"
+#include "harness/device/cuda/module/kernels/pooling.cu"
+#include "harness/device/cuda/module/kernels/sort.cu"
+#include "harness/device/cuda/module/kernels/update.cu"

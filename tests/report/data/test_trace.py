@@ -10,7 +10,7 @@ import pytest
 from fixture import cell_of
 from fixture_recording import MIB, record, trace_of, write_trace
 
-from harness.memory.trace_file import Trace
+from harness.trace.file import Trace
 from reports.data import trace
 
 

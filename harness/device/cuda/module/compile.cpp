@@ -13,8 +13,8 @@
 #include "harness/device/cuda/module/awaited.h"
 #include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/graph.h"
-#include "harness/device/cuda/module/kernel.h"
-#include "harness/device/cuda/module/own_kernel.h"
+#include "harness/device/cuda/module/kernels/kernel.h"
+#include "harness/device/cuda/module/kernels/own_kernel.h"
 #include "harness/program/offload.h"
 
 namespace headroom::cuda {

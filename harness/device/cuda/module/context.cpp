@@ -4,7 +4,7 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/cuda_build.h"
-#include "harness/device/cuda/module/own_kernel.h"
+#include "harness/device/cuda/module/kernels/own_kernel.h"
 
 namespace headroom::cuda {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "harness/device/cuda/cuda_build.h"
 #include "harness/device/cuda/module/context.h"
+#include "harness/device/cuda/module/kernels/own_kernel.h"
 #include "harness/device/cuda/module/memory.h"
-#include "harness/device/cuda/module/own_kernel.h"
 
 namespace headroom::cuda {
 std::vector<std::pair<std::string, std::string>> describe() {

@@ -1,0 +1,117 @@
+// A published claim as data: where it was read, what to run, and how to judge it. Read from
+// bench/claims/*.toml, whose README describes every key.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/spec.h"
+#include "harness/plan/experiment.h"
+
+namespace headroom {
+
+// How a part turns samples into a number and the number into a word.
+enum class Judge {
+  ratio,       // treatment / baseline, on the log scale
+  difference,  // treatment − baseline, in the metric's own unit
+  bound,       // one arm's own value against a limit
+  predicate,   // one arm's own value is a yes or a no
+};
+
+// One parameter of what all arms have on one axis, run through a list of values.
+struct Sweep {
+  std::string parameter;
+  std::vector<std::string> values;
+  std::string axis = "workload";
+};
+
+struct ClaimExperiment {
+  std::string name;
+  Spec device;
+  std::optional<Sweep> sweep;
+  int blocks = 2;
+  int timeout_s = 300;
+  double estimated_seconds = 0;  // of one sample; 0 where nobody has an estimate
+  std::vector<Arm> arms;         // in the order of the file, before the sweep
+};
+
+// What a part must show. Effects of the judge `ratio` are ratios − 1; the others speak the
+// metric's own unit.
+struct ClaimedFigure {
+  std::optional<double> value;  // with `tolerance`, a share of the value (of its logarithm)
+  int direction = 0;            // −1 or +1; the sign of `value` where there is one
+  std::optional<double> at_least;
+  std::optional<double> at_most;
+  std::optional<bool> holds;  // of a predicate, which is 1 where it holds and 0 where not
+  double tolerance = 0;
+  std::optional<double> delta;  // differences within ±delta count as none
+};
+
+enum class PartKind {
+  direction,  // is it more or less at all
+  number,     // by as much as claimed
+  cause,      // for the stated reason
+  interface,  // what the claim tells to use is there at all
+  control,    // not claimed: shows that the instrument would see it
+};
+
+struct ClaimPart {
+  std::string name;
+  std::string text;
+  PartKind kind = PartKind::direction;
+  Judge judge = Judge::ratio;
+  std::vector<std::string> metrics;
+  std::vector<std::string> experiments;
+  std::string baseline;  // arm; empty for the judges that look at one arm
+  std::string treatment;
+  ClaimedFigure claimed;
+};
+
+struct ClaimSource {
+  std::string title;
+  std::string section;
+  std::string date;  // "" where the source has none
+};
+
+struct ClaimSubject {
+  std::string engine;
+  std::string device_class;  // the only class REPRODUCED and REFUTED are said of
+  std::string text;
+  // Allocator strategies that follow the engine's own rules: reserved and allocated bytes found
+  // under them on meta are evidence on the subject itself, marked simulated.
+  std::vector<std::string> allocators;
+};
+
+struct Claim {
+  std::string id;
+  std::string title;
+  std::string statement;
+  ClaimSource source;
+  ClaimSubject subject;
+  std::vector<std::string> pitfalls;
+  std::vector<std::string> limits;
+  std::string instead;
+  std::vector<ClaimExperiment> experiments;
+  std::vector<ClaimPart> parts;
+};
+
+std::string_view to_string(Judge judge);
+// Whether it looks at the treatment alone.
+bool needs_no_baseline(Judge judge);
+std::string_view to_string(PartKind kind);
+
+// Throws InputError with file and line for anything that is malformed, unknown or inconsistent.
+Claim read_claim(const std::string& path);
+// Every *.toml of the directory, by file name. Throws InputError too when two share an id.
+std::vector<Claim> read_claims(const std::string& directory);
+
+// Throws InputError where the axis has no such parameter.
+void set_swept(Cell& cell, const Sweep& sweep, const std::string& value);
+
+// One Experiment per sweep value, with id "S02/v100/batch=32" and point "32".
+std::vector<Experiment> experiments_of(const Claim& claim);
+std::vector<Experiment> experiments_of(const Claim& claim, const ClaimExperiment& experiment);
+
+}  // namespace headroom

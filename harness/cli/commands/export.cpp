@@ -1,0 +1,15 @@
+// headroom export: an allocation history as another program reads it.
+#include <fmt/format.h>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/history.h"
+
+namespace headroom {
+
+ExitCode export_command(const ExportOptions& options) {
+  convert_history(options.file, options.out, options.format);
+  fmt::print("{}\n", options.out.string());
+  return ExitCode::ok;
+}
+
+}  // namespace headroom

@@ -1,0 +1,140 @@
+// headroom leaks: which blocks of an allocation history outlive their step, and which of them grow.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/error.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/history.h"
+#include "harness/cli/text/print_json.h"
+#include "harness/results/schema_check.h"
+#include "harness/trace/retained_blocks.h"
+
+namespace headroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kWindows = 64;
+constexpr int kWarmupSteps = 2;
+constexpr std::size_t kSitesToName = 12;
+
+// A history in steps, its own or, where it tells none apart, pieces of equal length.
+struct Steps {
+  Trace trace;
+  bool own = false;
+  int count = 0;
+  int warmup = 0;
+};
+
+Steps steps_of(Trace trace, const std::optional<int>& warmup) {
+  int first = 0;
+  int last = 0;
+  for (const TraceEvent& event : trace.events) {
+    first = std::min(first, event.step);
+    last = std::max(last, event.step);
+  }
+  // More steps than events are no steps of training, whatever a foreign file calls them.
+  if (last > 1 && first >= 0 && static_cast<std::size_t>(last) <= trace.events.size())
+    return {.trace = std::move(trace),
+            .own = true,
+            .count = last,
+            .warmup = warmup.value_or(std::min(kWarmupSteps, last - 1))};
+  return {.trace = cut_into_windows(std::move(trace), kWindows),
+          .own = false,
+          .count = kWindows,
+          .warmup = warmup.value_or(kWindows / 4)};
+}
+
+std::string in_words(const LeakFinding& finding) {
+  switch (finding.verdict) {
+    case LeakVerdict::leak:
+      return "LEAKS";
+    case LeakVerdict::undecided:
+      return finding.blocks < kFewestLeakPoints ? "too short to tell" : "undecided";
+    case LeakVerdict::no_leak:
+    case LeakVerdict::levels_off:
+      return std::string(to_string(finding.verdict));
+  }
+  return "";
+}
+
+std::string signed_bytes(double bytes) {
+  return fmt::format("{}{}", bytes < 0 ? "-" : "+",
+                     format_bytes(static_cast<Bytes>(std::llround(std::abs(bytes)))));
+}
+
+void print_table(const std::string& file, const Steps& steps, const LeakFinding& all,
+                 const std::vector<RetainedSite>& sites) {
+  const char* unit = steps.own ? "step" : "window";
+  fmt::print("{}: {} events in {} {}s, the first {} left out as warm-up\n", file,
+             steps.trace.events.size(), steps.count, unit, steps.warmup);
+  if (!steps.own)
+    fmt::print("It does not tell steps apart: a window is one part in {} of its events.\n",
+               kWindows);
+  fmt::print("Live bytes in all: {} per {}, {}\n", signed_bytes(all.slope), unit, in_words(all));
+  if (sites.empty()) {
+    fmt::print("No block outlives the {} after the one that took it.\n", unit);
+    return;
+  }
+  fmt::print("\nBlocks that outlive the {} after the one that took them, fastest growth first:\n",
+             unit);
+  fmt::print("{:>13} {:>13}  {:<18} where they were taken\n", fmt::format("per {}", unit),
+             "most held", "verdict");
+  for (std::size_t i = 0; i < std::min(kSitesToName, sites.size()); ++i) {
+    const RetainedSite& site = sites[i];
+    fmt::print("{:>13} {:>13}  {:<18} {} ({})\n", signed_bytes(site.growth.slope),
+               format_bytes(site.most_held), in_words(site.growth),
+               site.op.empty() ? "not told" : site.op, to_string(site.role));
+  }
+  if (sites.size() > kSitesToName) fmt::print("and {} more\n", sites.size() - kSitesToName);
+}
+
+Json to_json(const LeakFinding& finding) {
+  return {{"verdict", to_string(finding.verdict)}, {"bytes_per_step", finding.slope}};
+}
+
+Json to_json(const std::string& file, const Steps& steps, const LeakFinding& all,
+             const std::vector<RetainedSite>& sites) {
+  Json json = {{"schema_version", kSchemaVersion},
+               {"kind", "leaks"},
+               {"file", file},
+               {"events", steps.trace.events.size()},
+               {"steps", steps.count},
+               {"steps_are_the_historys_own", steps.own},
+               {"warmup_steps", steps.warmup},
+               {"live_bytes", to_json(all)},
+               {"sites", Json::array()}};
+  for (const RetainedSite& site : sites)
+    json["sites"].push_back({{"op", site.op},
+                             {"role", to_string(site.role)},
+                             {"retained_blocks", site.blocks},
+                             {"retained_bytes", site.bytes},
+                             {"most_held_bytes", site.most_held},
+                             {"growth", to_json(site.growth)}});
+  return json;
+}
+
+}  // namespace
+
+ExitCode leaks_command(const LeaksOptions& options) {
+  Trace trace = read_history(options.file).trace;
+  if (trace.events.empty())
+    throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
+  const Steps steps = steps_of(std::move(trace), options.warmup);
+  if (steps.warmup >= steps.count)
+    throw InputError(fmt::format("--warmup {}: the history has {} steps; leave some to look at",
+                                 steps.warmup, steps.count));
+  const LeakFinding all = growth_of_live_bytes(steps.trace, steps.warmup);
+  const auto sites = find_retained(steps.trace, steps.warmup);
+  if (options.json)
+    print_json(to_json(options.file.string(), steps, all, sites));
+  else
+    print_table(options.file.string(), steps, all, sites);
+  return options.fail_on_leak && all.verdict == LeakVerdict::leak ? ExitCode::leak_found
+                                                                  : ExitCode::ok;
+}
+
+}  // namespace headroom

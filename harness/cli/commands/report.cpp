@@ -1,0 +1,81 @@
+// headroom report: hands run directories to the Python that makes pages and exports of them.
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "harness/base/scratch_directory.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/finish.h"
+#include "harness/cli/python.h"
+#include "harness/cli/text/changes_json.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs the Python module reports on `run` and returns what it printed: lines, the last ones paths.
+std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
+  const bool watched = fs::exists(run / "watch.json");
+  if (!watched && !fs::exists(run / "run.json"))
+    throw InputError(
+        fmt::format("{}: not a run directory, there is no run.json in it; name one that headroom "
+                    "run made, as in runs/RUN",
+                    run.string()));
+  if (watched && !arguments.empty())
+    throw InputError(
+        fmt::format("{}: of what was watched there is one page alone; write it with: "
+                    "headroom report {}",
+                    run.string(), run.string()));
+  const std::string again =
+      fmt::format("the results in {} are complete; write their report with: headroom report {}",
+                  run.string(), run.string());
+  const std::string python = find_python(report_modules());
+  if (python.empty())
+    throw InputError(
+        fmt::format("no Python with {} was found, so there is no report. Install them "
+                    "(Debian: apt install python3-jinja2 python3-jsonschema "
+                    "python3-matplotlib python3-zstandard); {}",
+                    fmt::join(report_modules(), ", "), again));
+  std::vector<std::string> words = {fs::absolute(run).string()};
+  if (watched) words.insert(words.begin(), "watch");
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const SubprocessResult said = run_own_module(python, "reports", words, std::chrono::minutes{10});
+  if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);
+  if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
+    throw InputError(fmt::format("no report: {}{}", said.errors, again));
+  if (said.ending != Ending::exited || said.code != 0)
+    throw Error(fmt::format("{} failed to write the report:\n{}{}", python, said.errors, again));
+  if (!said.errors.empty()) fmt::print(stderr, "{}", said.errors);
+  std::string output = said.output;
+  while (!output.empty() && output.back() == '\n') output.pop_back();
+  return output;
+}
+
+}  // namespace
+
+fs::path write_report(const fs::path& run) {
+  const std::string output = make_reports(run, {});
+  const std::size_t last = output.rfind('\n') + 1;
+  fmt::print("{}", output.substr(0, last));
+  return output.substr(last);
+}
+
+ExitCode report_command(const ReportOptions& options) {
+  std::vector<std::string> arguments;
+  for (const auto& [format, file] : options.files)
+    if (!file.empty()) arguments.insert(arguments.end(), {"--" + format, fs::absolute(file)});
+  if (options.second.empty()) {
+    fmt::print("{}\n", make_reports(options.run, arguments));
+    return ExitCode::ok;
+  }
+  const ScratchDirectory scratch;
+  const fs::path changes = scratch.path() / "changes.json";
+  std::ofstream(changes) << changes_json(
+      compare_runs(read_run(options.run), read_run(options.second)));
+  arguments.insert(arguments.end(), {"--before", fs::absolute(options.run), "--changes", changes});
+  fmt::print("{}\n", make_reports(options.second, arguments));
+  return ExitCode::ok;
+}
+
+}  // namespace headroom

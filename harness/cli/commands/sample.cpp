@@ -1,0 +1,17 @@
+// The hidden commands behind every sample: one cell, one process.
+#include "harness/cli/commands/commands.h"
+#include "harness/runner/sample_process.h"
+
+namespace headroom {
+
+ExitCode sample_command(const SampleOptions& options) {
+  answer_sample_request(options.request, options.result_fd);
+  return ExitCode::ok;
+}
+
+ExitCode touch_command(const TouchOptions& options) {
+  touch_device_memory(Spec::parse(options.device));
+  return ExitCode::ok;
+}
+
+}  // namespace headroom

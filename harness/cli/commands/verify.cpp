@@ -1,0 +1,100 @@
+// headroom verify: samples in, verdicts out.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "harness/base/file.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/finish.h"
+#include "harness/cli/run_plan.h"
+#include "harness/results/run_directory.h"
+#include "harness/results/schema_check.h"
+#include "harness/verdicts/calibration_store.h"
+#include "harness/verdicts/explain.h"
+#include "harness/verdicts/verify.h"
+
+namespace headroom {
+
+namespace {
+
+// Never the reason for a run to fail: it is about later ones.
+void keep_calibration(const CalibrationStore& store, const std::string& run_id,
+                      const VerifyInput& input) {
+  try {
+    store.add(run_id, calibration_of(input));
+  } catch (const InputError& error) {
+    fmt::print(stderr, "headroom: {}\n", error.what());
+  }
+}
+
+// Tells of each claim whose verdict is another.
+bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
+  if (options.expect.empty()) return true;
+  bool all = true;
+  for (const auto& [word, claims] : judged.claims_by_word) {
+    if (word == options.expect) continue;
+    for (const std::string& claim : claims) {
+      const bool asked =
+          options.claims.empty() ||
+          std::find(options.claims.begin(), options.claims.end(), claim) != options.claims.end();
+      if (!asked) continue;
+      fmt::print(stderr, "headroom: {} is {}, expected was {}\n", claim, word, options.expect);
+      all = false;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Judged write_verdicts(const std::filesystem::path& run) {
+  RecordedRun recorded = read_run(run);
+  if (recorded.torn_last_line)
+    fmt::print(stderr,
+               "{}: the last line of samples.jsonl is torn (the run was killed while it wrote); "
+               "that sample is left out. Complete the run with: headroom run --resume {}\n",
+               run.string(), run.string());
+  const CalibrationStore calibrations(calibration_file(), recorded.info.machine.hostname_hash);
+  const VerifyInput input{.claims = recorded.info.claims.empty()
+                                        ? std::vector<Claim>{}
+                                        : find_claims(recorded.info.claims),
+                          .experiments = std::move(recorded.info.experiments),
+                          .samples = std::move(recorded.samples),
+                          .additions = std::move(recorded.info.additions),
+                          .calibration = calibrations.earlier_than(recorded.info.run_id)};
+  const std::string json = verdicts_json(input);
+  const std::filesystem::path file = run / "verdicts.json";
+  check_record(json, RecordKind::verdicts, file.string());
+  write_file_durably(file, json);
+  keep_calibration(calibrations, recorded.info.run_id, input);
+  return {.headline = headline_of(json),
+          .claims_by_word = claims_by_word(json),
+          .distrust = distrust_of(json)};
+}
+
+ExitCode tell(const Judged& judged) {
+  fmt::print("{}\n", judged.headline);
+  for (const auto& [word, claims] : judged.claims_by_word)
+    fmt::print("  {:<18} {}\n", word, fmt::join(claims, " "));
+  if (judged.distrust.empty()) return ExitCode::ok;
+  fmt::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
+             judged.distrust);
+  return ExitCode::not_calibrated;
+}
+
+ExitCode verify_command(const VerifyOptions& options) {
+  const Judged judged = write_verdicts(options.run);
+  const std::filesystem::path file = options.run / "verdicts.json";
+  ExitCode code = judged.distrust.empty() ? ExitCode::ok : ExitCode::not_calibrated;
+  if (options.json) {
+    fmt::print("{}\n", verdicts_of(read_file(file), options.claims));
+  } else {
+    fmt::print("{}", explain(read_file(file), options.claims));
+    code = tell(judged);
+    fmt::print("All the evidence: {}, or --json\n", file.string());
+  }
+  return all_as_expected(judged, options) ? code : ExitCode::verdict_changed;
+}
+
+}  // namespace headroom

@@ -1,0 +1,103 @@
+// headroom watch: follows the memory of a command, or of a process that runs. Everything it says
+// goes to standard error: standard output is the command's own.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+
+#include "harness/base/file.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/python.h"
+#include "harness/results/run_info.h"
+#include "harness/watch/watch_json.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path make_directory(fs::path path) {
+  if (path.empty())
+    path = fs::path("runs") /
+           fmt::format("{:%Y%m%dT%H%M%SZ}-watch-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw InputError(fmt::format("{}: cannot be made: {}; choose another place with --out DIR",
+                                 path.string(), error.message()));
+  if (fs::exists(path / "watch.json"))
+    throw InputError(
+        fmt::format("{}: holds what was watched before; choose another place with "
+                    "--out DIR",
+                    path.string()));
+  return path;
+}
+
+// A page that cannot be made is a pity, no reason to change how the command ended.
+void write_page(const fs::path& directory) {
+  const std::string again = fmt::format("headroom report {}", directory.string());
+  const std::string python = find_python(report_modules());
+  if (python.empty()) {
+    fmt::print(stderr, "  {:<8}none: no Python with {} was found; later: {}\n", "page",
+               fmt::join(report_modules(), ", "), again);
+    return;
+  }
+  const SubprocessResult said = run_own_module(
+      python, "reports", {"watch", fs::absolute(directory).string()}, std::chrono::minutes{5});
+  if (said.ending == Ending::exited && said.code == 0)
+    fmt::print(stderr, "  {:<8}{}\n", "page", (directory / "report.html").string());
+  else
+    fmt::print(stderr, "  {:<8}none: {}later: {}\n", "page", said.errors, again);
+}
+
+ForeignProcess open_process(const WatchOptions& options) {
+  return options.pid ? ForeignProcess::follow(*options.pid)
+                     : ForeignProcess::start(options.command);
+}
+
+ExitCode exit_code_of(const WatchOptions& options, const WatchRecord& record,
+                      const WatchSummary& summary) {
+  if (record.breach) return ExitCode::over_budget;
+  const int status = record.end.known ? record.end.shell_status() : 0;
+  if (status == 0 && options.fail_on_leak && summary.has_leak()) return ExitCode::leak_found;
+  return static_cast<ExitCode>(status);
+}
+
+}  // namespace
+
+ExitCode watch_command(const WatchOptions& options) {
+  const fs::path directory = make_directory(options.out);
+  std::ofstream timeline(directory / "timeline.jsonl");
+  WatchHeader header{.command = options.command,
+                     .pid = 0,
+                     .started = timestamp_now(),
+                     .plan = options.plan,
+                     .leak = options.leak};
+  ForeignProcess process = open_process(options);
+  header.pid = process.pid();
+  ProcessTree tree = options.pid ? ProcessTree(*options.pid, Root::included)
+                                 : ProcessTree(::getpid(), Root::left_out);
+  write_file_durably(directory / "watch.json", to_json(header, nullptr, nullptr));
+  const WatchRecord record = watch(
+      process, tree, options.plan,
+      [&](const WatchSample& sample) { timeline << to_json(sample) << std::endl; },
+      [&](const BudgetBreach& breach) {
+        fmt::print(stderr, "headroom watch: over budget at {:.1f} s: {} held, {} allowed{}\n",
+                   breach.time_s, format_bytes(breach.held), format_bytes(*options.plan.budget),
+                   options.plan.stop_over_budget ? "; stopping it" : "");
+      });
+  const WatchSummary summary = summarise(record.samples, options.leak);
+  write_file_durably(directory / "watch.json", to_json(header, &record, &summary));
+  fmt::print(stderr, "headroom watch: {}", to_words(summary, record, options.plan, options.leak));
+  if (!timeline)
+    fmt::print(stderr, "  {:<8}{} is cut off: it could not be written\n", "files",
+               (directory / "timeline.jsonl").string());
+  else
+    fmt::print(stderr, "  {:<8}{}\n", "files", directory.string());
+  if (options.page) write_page(directory);
+  return exit_code_of(options, record, summary);
+}
+
+}  // namespace headroom

@@ -1,0 +1,19 @@
+// The request that found no room, for people and for programs; and in how little memory there was
+// room.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/whatif/replay.h"
+#include "harness/whatif/viable_capacity.h"
+
+namespace headroom {
+
+// "request 3 (weight) of 1.00 MiB found no room.\n  …", with a newline at the end.
+std::string failure_text(const ReplayFailure& failure);
+nlohmann::ordered_json to_json(const ReplayFailure& failure);
+// The smallest capacity, holes below it and the grid, as fields of `json`.
+void add_capacity(nlohmann::ordered_json& json, const ViableCapacity& viable);
+
+}  // namespace headroom

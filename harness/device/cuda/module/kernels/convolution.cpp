@@ -1,0 +1,197 @@
+// Convolutions and their gradients by cuDNN: in true f32, unless the op says that TF32 will do, or
+// in 16 bits with sums in f32. cuDNN's older interface, which version 9 keeps: its graph interface
+// takes some two hundred lines for one of these. The older one wants all operands in one element
+// type, so gradients of weights, which stay f32, are rounded to 16 bits where x and dy have them.
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/module/kernels/convolution_descriptors.h"
+#include "harness/device/cuda/module/kernels/kernel.h"
+#include "harness/device/cuda/module/kernels/own_kernel.h"
+#include "harness/program/lowering/workspace_limit.h"
+#include "harness/program/tf32.h"
+
+namespace headroom::cuda {
+namespace {
+
+// The three calls that differ between the passes of a convolution; operands in the op's order, all
+// as elements of one type.
+struct Forward {
+  using Ranked = cudnnConvolutionFwdAlgoPerf_t;
+  static constexpr auto kCount = cudnnGetConvolutionForwardAlgorithmMaxCount;
+  static constexpr auto kRank = cudnnGetConvolutionForwardAlgorithm_v7;
+  static constexpr auto kSize = cudnnGetConvolutionForwardWorkspaceSize;
+  static constexpr auto kRun = cudnnConvolutionForward;
+
+  TensorDescriptor first;   // x
+  FilterDescriptor second;  // w
+  TensorDescriptor result;  // y
+  Forward(const Program& program, const Op& op, DType type)
+      : first(describe_tensor(program.value(op.inputs.at(0)), type, op)),
+        second(describe_weights(program.value(op.inputs.at(1)), type, op)),
+        result(describe_tensor(program.value(op.outputs.at(0)), type, op)) {}
+};
+
+struct BackwardWeights {
+  using Ranked = cudnnConvolutionBwdFilterAlgoPerf_t;
+  static constexpr auto kCount = cudnnGetConvolutionBackwardFilterAlgorithmMaxCount;
+  static constexpr auto kRank = cudnnGetConvolutionBackwardFilterAlgorithm_v7;
+  static constexpr auto kSize = cudnnGetConvolutionBackwardFilterWorkspaceSize;
+  static constexpr auto kRun = cudnnConvolutionBackwardFilter;
+
+  TensorDescriptor first;   // x
+  TensorDescriptor second;  // dy
+  FilterDescriptor result;  // dw
+  BackwardWeights(const Program& program, const Op& op, DType type)
+      : first(describe_tensor(program.value(op.inputs.at(0)), type, op)),
+        second(describe_tensor(program.value(op.inputs.at(1)), type, op)),
+        result(describe_weights(program.value(op.outputs.at(0)), type, op)) {}
+};
+
+// cuDNN wants the weights first, the op has dy first. A transposed convolution is this pass with x
+// for dy.
+struct BackwardData {
+  using Ranked = cudnnConvolutionBwdDataAlgoPerf_t;
+  static constexpr auto kCount = cudnnGetConvolutionBackwardDataAlgorithmMaxCount;
+  static constexpr auto kRank = cudnnGetConvolutionBackwardDataAlgorithm_v7;
+  static constexpr auto kSize = cudnnGetConvolutionBackwardDataWorkspaceSize;
+  static constexpr auto kRun = cudnnConvolutionBackwardData;
+
+  FilterDescriptor first;   // w
+  TensorDescriptor second;  // dy
+  TensorDescriptor result;  // dx
+  BackwardData(const Program& program, const Op& op, DType type)
+      : first(describe_weights(program.value(op.inputs.at(1)), type, op)),
+        second(describe_tensor(program.value(op.inputs.at(0)), type, op)),
+        result(describe_tensor(program.value(op.outputs.at(0)), type, op)) {}
+};
+
+Arithmetic arithmetic_of(const Op& op, DType type) {
+  if (type != DType::f32) return Arithmetic::sixteen_bits;
+  return computes_in_tf32(op) ? Arithmetic::tf32 : Arithmetic::f32;
+}
+
+template <typename Pass>
+class Convolution final : public Kernel {
+ public:
+  Convolution(const Context& context, const Program& program, const Op& op)
+      : cudnn_(context.cudnn()),
+        type_(program.value(op.inputs.at(0)).dtype),
+        arithmetic_(arithmetic_of(op, type_)),
+        pass_(program, op, type_),
+        window_(describe_window(op)) {
+    choose(op);
+    const Value& result = program.value(op.outputs.at(0));
+    if (result.dtype == type_) return;
+    const std::int64_t count = element_count(result.shape);
+    cast_result_ = make_cast_kernel(context, type_, result.dtype, count);
+    rounded_bytes_ = align_up(static_cast<Bytes>(count) * size_of(type_), 256);
+  }
+
+  // The result in the operands' type, where it is another, and cuDNN's own.
+  Bytes workspace_bytes() const override { return rounded_bytes_ + bytes_; }
+
+  void run(const OpBuffers& buffers) override {
+    constexpr bool kWeightsFirst = std::is_same_v<Pass, BackwardData>;
+    const float one = 1;
+    const float zero = 0;
+    std::byte* const result = cast_result_ == nullptr ? buffers.outputs[0] : buffers.workspace;
+    require_success(
+        Pass::kRun(cudnn_, &one, pass_.first.get(), buffers.inputs[kWeightsFirst ? 1 : 0],
+                   pass_.second.get(), buffers.inputs[kWeightsFirst ? 0 : 1], window_.get(),
+                   algorithm_, buffers.workspace + rounded_bytes_, bytes_, &zero,
+                   pass_.result.get(), result),
+        "a convolution");
+    if (cast_result_ != nullptr)
+      cast_result_->run({.inputs = {&result, 1}, .outputs = buffers.outputs.first(1)});
+  }
+
+ private:
+  using Ranked = typename Pass::Ranked;
+
+  void set_math(cudnnMathType_t math) {
+    require_success(cudnnSetConvolutionMathType(window_.get(), math),
+                    "the arithmetic of a convolution");
+  }
+
+  std::vector<Ranked> rank(const Op& op) {
+    set_math(library_math(instructions_for(arithmetic_)));
+    int count = 0;
+    require_success(Pass::kCount(cudnn_, &count), "its algorithms");
+    std::vector<Ranked> ranked(static_cast<std::size_t>(count));
+    require_success(Pass::kRank(cudnn_, pass_.first.get(), pass_.second.get(), window_.get(),
+                                pass_.result.get(), count, &count, ranked.data()),
+                    "to rank its algorithms for " + op.name);
+    ranked.resize(static_cast<std::size_t>(count));
+    return ranked;
+  }
+
+  // The fastest by cuDNN's own estimate. Nothing is timed: the choice, and with it the workspace,
+  // would change from run to run.
+  void choose(const Op& op) {
+    const std::vector<Ranked> ranked = rank(op);
+    std::vector<RankedAlgorithm> candidates;
+    for (const Ranked& one : ranked)
+      candidates.push_back({.runs = one.status == CUDNN_STATUS_SUCCESS,
+                            .deterministic = one.determinism == CUDNN_DETERMINISTIC,
+                            .instructions = instructions_of(one.mathType)});
+    const std::optional<Bytes> limit = workspace_limit(op);
+    const auto chosen = choose_algorithm(candidates, arithmetic_, limit, [&](std::size_t i) {
+      return workspace_of(ranked[i].algo, ranked[i].mathType);
+    });
+    if (!chosen && limit)
+      throw NotSupported(
+          fmt::format("{}: cuDNN has no deterministic {} algorithm for these shapes with a "
+                      "workspace of at most "
+                      "{}; raise workspace_limit",
+                      op.name, name_of(arithmetic_, type_), format_bytes(*limit)));
+    if (!chosen)
+      throw DeviceError(fmt::format("{}: cuDNN has no deterministic {} algorithm for these shapes",
+                                    op.name, name_of(arithmetic_, type_)));
+    algorithm_ = ranked[chosen->index].algo;
+    bytes_ = chosen->workspace;
+  }
+
+  // In the arithmetic it was ranked with, which stays set. In f32 that is fma whatever the ranking
+  // says: the standard one may be TF32.
+  std::optional<Bytes> workspace_of(decltype(Ranked::algo) algorithm, cudnnMathType_t math) {
+    if (arithmetic_ != Arithmetic::f32) set_math(math);
+    std::size_t bytes = 0;
+    if (Pass::kSize(cudnn_, pass_.first.get(), pass_.second.get(), window_.get(),
+                    pass_.result.get(), algorithm, &bytes) != CUDNN_STATUS_SUCCESS)
+      return std::nullopt;
+    return bytes;
+  }
+
+  cudnnHandle_t cudnn_;
+  DType type_;  // of the operands
+  Arithmetic arithmetic_;
+  Pass pass_;
+  ConvolutionDescriptor window_;
+  decltype(Ranked::algo) algorithm_{};
+  std::size_t bytes_ = 0;
+  std::unique_ptr<Kernel> cast_result_;  // out of the workspace; null where there is none
+  Bytes rounded_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_convolution(const Context& context, const Program& program,
+                                         const Op& op) {
+  return std::make_unique<Convolution<Forward>>(context, program, op);
+}
+
+std::unique_ptr<Kernel> make_convolution_backward_data(const Context& context,
+                                                       const Program& program, const Op& op) {
+  return std::make_unique<Convolution<BackwardData>>(context, program, op);
+}
+
+std::unique_ptr<Kernel> make_convolution_backward_weights(const Context& context,
+                                                          const Program& program, const Op& op) {
+  return std::make_unique<Convolution<BackwardWeights>>(context, program, op);
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,264 @@
+// Matrix products by cuBLASLt, which takes its workspace from the caller (cuBLAS itself allocates
+// one of its own) and adds a bias on the way. Sums in true f32; TF32 where the op says so.
+//
+// Workspace: the bias in the type that the library adds, transposed copies of operands in 8 bits,
+// then the library's own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/module/kernels/gemm.h"
+#include "harness/device/cuda/module/kernels/kernel.h"
+#include "harness/device/cuda/module/kernels/own_kernel.h"
+#include "harness/memory/allocator.h"
+#include "harness/program/tf32.h"
+
+namespace headroom::cuda {
+namespace {
+
+using Layout = Owned<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
+using Matmul = Owned<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
+
+// The most a workspace may take: what NVIDIA recommends for Hopper.
+constexpr std::uint64_t kWorkspaceLimit = 32 * kMiB;
+
+cudaDataType_t library_type(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::f8e4m3:
+      return CUDA_R_8F_E4M3;
+    case DType::f8e5m2:
+      return CUDA_R_8F_E5M2;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+cublasComputeType_t arithmetic_of(const Op& op, DType type) {
+  return type == DType::f32 && computes_in_tf32(op) ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                    : CUBLAS_COMPUTE_32F;
+}
+
+// From this compute capability on GPUs multiply 8 bits.
+constexpr int kEightBits = 89;
+
+void require_8_bits(const Op& op) {
+  const int found = compute_capability();
+  if (found < kEightBits)
+    throw NotSupported(
+        fmt::format("{}: products in 8 bits need a GPU of compute capability 8.9 or newer; this "
+                    "one has {}.{}. Take precision=bf16",
+                    op.name, found / 10, found % 10));
+}
+
+Layout describe(const GemmMatrix& matrix, DType dtype, std::int64_t batch) {
+  auto layout = make_owned<cublasLtMatrixLayoutDestroy>(
+      cublasLtMatrixLayoutCreate, "a matrix", library_type(dtype),
+      static_cast<std::uint64_t>(matrix.rows), static_cast<std::uint64_t>(matrix.columns),
+      matrix.leading);
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
+    require_success(
+        cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, &value, sizeof(value)),
+        "the batch of a matrix");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.stride);
+  return layout;
+}
+
+class Product final : public Kernel {
+ public:
+  Product(const Context& context, const Program& program, const Op& op)
+      : cublas_(context.cublas()),
+        stream_(context.stream()),
+        gemm_(gemm_of(op, program)),
+        types_{program.value(op.inputs[gemm_.a]).dtype, program.value(op.inputs[gemm_.b]).dtype},
+        result_type_(program.value(op.outputs[0]).dtype),
+        a_(describe(gemm_.of_a, types_[0], library_int(gemm_.batch, op))),
+        b_(describe(gemm_.of_b, types_[1], gemm_.batch)),
+        d_(describe(gemm_.of_d, result_type_, gemm_.batch)),
+        matmul_(make_owned<cublasLtMatmulDescDestroy>(cublasLtMatmulDescCreate, "a product",
+                                                      arithmetic_of(op, types_[0]), CUDA_R_32F)) {
+    set(CUBLASLT_MATMUL_DESC_TRANSA, gemm_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, gemm_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (gemm_.has_bias) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      // What is not read yet, but tells the choice below how the bias will be aligned (cublasLt.h
+      // at CUBLASLT_MATMUL_DESC_BIAS_POINTER): as every block is.
+      const std::uintptr_t aligned = kBlockAlignment;
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+      // The library adds a bias of the result's own type only.
+      if (result_type_ != DType::f32)
+        cast_bias_ = make_cast_kernel(context, DType::f32, result_type_, gemm_.of_d.rows);
+    }
+    if (is_f8(types_[0])) scale(op);
+    choose(op);
+    if (cast_bias_ != nullptr)
+      copy_bytes_ += align_up(static_cast<Bytes>(gemm_.of_d.rows) * size_of(result_type_), 256);
+    turn(context, 0, gemm_.of_a);
+    turn(context, 1, gemm_.of_b);
+  }
+
+  Bytes workspace_bytes() const override { return copy_bytes_ + chosen_.workspaceSize; }
+
+  void run(const OpBuffers& buffers) override {
+    if (gemm_.has_bias) set_bias(buffers);
+    if (!scales_.empty()) set_scales(buffers);
+    std::byte* const a = as_read(buffers, 0, gemm_.a);
+    std::byte* const b = as_read(buffers, 1, gemm_.b);
+    const float one = 1;
+    const float zero = 0;
+    for (std::int64_t call = 0; call < gemm_.calls; ++call) {
+      const auto at = [&](std::byte* data, std::size_t operand, DType type) {
+        return data + call * gemm_.steps[operand] * static_cast<std::int64_t>(size_of(type));
+      };
+      std::byte* const d = at(buffers.outputs[0], 2, result_type_);
+      require_success(cublasLtMatmul(cublas_, matmul_.get(), &one, at(a, 0, types_[0]), a_.get(),
+                                     at(b, 1, types_[1]), b_.get(), &zero, d, d_.get(), d, d_.get(),
+                                     &chosen_.algo, buffers.workspace + copy_bytes_,
+                                     chosen_.workspaceSize, stream_),
+                      "a product");
+    }
+  }
+
+ private:
+  template <typename T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    require_success(cublasLtMatmulDescSetAttribute(matmul_.get(), attribute, &value, sizeof(value)),
+                    "a property of a product");
+  }
+
+  void set_bias(const OpBuffers& buffers) {
+    std::byte* bias = buffers.inputs[2];
+    if (cast_bias_ != nullptr) {
+      cast_bias_->run({.inputs = {&bias, 1}, .outputs = {&buffers.workspace, 1}});
+      bias = buffers.workspace;
+    }
+    const void* const pointer = bias;
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer);
+  }
+
+  // The scales of both factors stand last, in the op's order. The library multiplies by what the
+  // pointers show, which are not known yet.
+  void scale(const Op& op) {
+    require_8_bits(op);
+    scales_ = {op.inputs.size() - 2 + gemm_.a, op.inputs.size() - 2 + gemm_.b};
+    const std::uintptr_t aligned = kBlockAlignment;
+    for (const auto attribute : kScalePointers) set(attribute, aligned);
+  }
+
+  void set_scales(const OpBuffers& buffers) {
+    for (std::size_t i = 0; i < scales_.size(); ++i) {
+      const void* const pointer = buffers.inputs[scales_[i]];
+      set(kScalePointers[i], pointer);
+    }
+  }
+
+  // `matrix` describes the transposed copy, where there is one.
+  void turn(const Context& context, std::size_t operand, const GemmMatrix& matrix) {
+    if (!gemm_.turned[operand]) return;
+    turns_[operand] = {make_transpose_kernel(context, matrix.columns, matrix.rows), copy_bytes_};
+    copy_bytes_ += align_up(static_cast<Bytes>(matrix.rows * matrix.columns), 256);
+  }
+
+  std::byte* as_read(const OpBuffers& buffers, std::size_t operand, std::size_t input) {
+    std::byte* const given = buffers.inputs[input];
+    const auto& [kernel, begin] = turns_[operand];
+    if (kernel == nullptr) return given;
+    std::byte* const copy = buffers.workspace + begin;
+    kernel->run({.inputs = {&given, 1}, .outputs = {&copy, 1}});
+    return copy;
+  }
+
+  // Blocks are aligned to 256 bytes; matrices inside them as their strides are.
+  std::uint32_t alignment(const GemmMatrix& matrix, std::size_t operand, DType type) const {
+    std::uint32_t aligned = 256;
+    for (const std::int64_t distance : {matrix.stride, gemm_.steps[operand]})
+      while (distance * static_cast<std::int64_t>(size_of(type)) % aligned != 0) aligned /= 2;
+    return aligned;
+  }
+
+  // The library's first choice. Nothing is timed: the choice would change from run to run.
+  void choose(const Op& op) {
+    const auto preference =
+        make_owned<cublasLtMatmulPreferenceDestroy>(cublasLtMatmulPreferenceCreate, "a preference");
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      require_success(
+          cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
+          "a preference for a product");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceLimit);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(gemm_.of_a, 0, types_[0]));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(gemm_.of_b, 1, types_[1]));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(gemm_.of_d, 2, result_type_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(gemm_.of_d, 2, result_type_));
+    int found = 0;
+    require_success(
+        cublasLtMatmulAlgoGetHeuristic(cublas_, matmul_.get(), a_.get(), b_.get(), d_.get(),
+                                       d_.get(), preference.get(), 1, &chosen_, &found),
+        "to choose an algorithm for " + op.name);
+    if (found == 0)
+      throw DeviceError(fmt::format("{}: cuBLAS has no {} algorithm for these shapes", op.name,
+                                    to_string(types_[0])));
+  }
+
+  static constexpr std::array kScalePointers = {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                                                CUBLASLT_MATMUL_DESC_B_SCALE_POINTER};
+
+  struct Turn {
+    std::unique_ptr<Kernel> kernel;  // into the workspace, null for none
+    Bytes begin = 0;
+  };
+
+  cublasLtHandle_t cublas_;
+  cudaStream_t stream_;
+  Gemm gemm_;
+  std::array<DType, 2> types_;  // a, b
+  DType result_type_;
+  Layout a_, b_, d_;
+  Matmul matmul_;
+  std::unique_ptr<Kernel> cast_bias_;  // into the workspace
+  std::array<Turn, 2> turns_;          // of a and b
+  std::vector<std::size_t> scales_;    // operands: of a and b, in 8 bits only
+  Bytes copy_bytes_ = 0;
+  cublasLtMatmulHeuristicResult_t chosen_{};
+};
+
+// dw is a product, db a sum; one after the other in the same workspace.
+class LinearBackwardWeights final : public Kernel {
+ public:
+  LinearBackwardWeights(const Context& context, const Program& program, const Op& op)
+      : product_(context, program, op), bias_(make_bias_gradient(context, program, op)) {}
+
+  Bytes workspace_bytes() const override {
+    return std::max(product_.workspace_bytes(), bias_->workspace_bytes());
+  }
+  void run(const OpBuffers& buffers) override {
+    product_.run(buffers);
+    bias_->run(buffers);
+  }
+
+ private:
+  Product product_;
+  std::unique_ptr<Kernel> bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_matmul(const Context& context, const Program& program, const Op& op) {
+  return std::make_unique<Product>(context, program, op);
+}
+
+std::unique_ptr<Kernel> make_linear_backward_weights(const Context& context, const Program& program,
+                                                     const Op& op) {
+  return std::make_unique<LinearBackwardWeights>(context, program, op);
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "harness/device/host/kernels/element.h"
+#include "harness/device/host/kernels/images/images.h"
+#include "harness/device/host/kernels/kernel.h"
+
+namespace headroom::host {
+namespace {
+
+// Sums, in one block of one image, the pixels of each channel; `sums` holds image.block floats.
+template <typename T>
+void sum_block(const ImageLayout& image, const T* block, float* sums) {
+  std::fill(sums, sums + image.block, 0.0F);
+  for (std::int64_t h = 0; h < image.height; ++h)
+    for (std::int64_t w = 0; w < image.width; ++w) {
+      const T* pixel = block + h * image.row + w * image.column;
+      for (std::int64_t c = 0; c < image.block; ++c) sums[c] += load(pixel[c]);
+    }
+}
+
+template <typename T>
+void spread_block(const ImageLayout& image, const T* values, T* block) {
+  for (std::int64_t h = 0; h < image.height; ++h)
+    for (std::int64_t w = 0; w < image.width; ++w) {
+      T* pixel = block + h * image.row + w * image.column;
+      std::copy(values, values + image.block, pixel);
+    }
+}
+
+template <typename T>
+Kernel average_pool(const ImageLayout& image) {
+  return [image](const OpBuffers& buffers) {
+    const T* x = elements<T>(buffers.inputs[0]);
+    T* y = elements<T>(buffers.outputs[0]);
+    const float share = 1.0F / static_cast<float>(image.height * image.width);
+    const std::int64_t blocks = image.padded_channels / image.block;
+#pragma omp parallel for
+    for (std::int64_t i = 0; i < image.images * blocks; ++i) {
+      const std::int64_t n = i / blocks;
+      const std::int64_t b = i % blocks;
+      float sums[kLargestBlock];
+      sum_block(image, x + n * image.image + b * image.blocks, sums);
+      const std::int64_t first = b * image.block;
+      const std::int64_t last = std::min(first + image.block, image.channels);
+      for (std::int64_t c = first; c < last; ++c)
+        store(y[n * image.channels + c], share * sums[c - first]);
+    }
+  };
+}
+
+template <typename T>
+Kernel average_pool_backward(const ImageLayout& image) {
+  return [image](const OpBuffers& buffers) {
+    const T* dy = elements<T>(buffers.inputs[0]);
+    T* dx = elements<T>(buffers.outputs[0]);
+    const float share = 1.0F / static_cast<float>(image.height * image.width);
+    const std::int64_t blocks = image.padded_channels / image.block;
+#pragma omp parallel for
+    for (std::int64_t i = 0; i < image.images * blocks; ++i) {
+      const std::int64_t n = i / blocks;
+      const std::int64_t b = i % blocks;
+      T values[kLargestBlock] = {};  // zeros in the padding
+      const std::int64_t first = b * image.block;
+      const std::int64_t last = std::min(first + image.block, image.channels);
+      for (std::int64_t c = first; c < last; ++c)
+        store(values[c - first], share * load(dy[n * image.channels + c]));
+      spread_block(image, values, dx + n * image.image + b * image.blocks);
+    }
+  };
+}
+
+}  // namespace
+
+Kernel make_average_pool(const Op& op, const Program& program) {
+  const Value& x = program.value(op.inputs[0]);
+  return for_type_of(x, [&]<typename T>(T) { return average_pool<T>(image_layout(op, x)); });
+}
+
+Kernel make_average_pool_backward(const Op& op, const Program& program) {
+  const Value& dx = program.value(op.outputs[0]);
+  return for_type_of(dx,
+                     [&]<typename T>(T) { return average_pool_backward<T>(image_layout(op, dx)); });
+}
+
+}  // namespace headroom::host

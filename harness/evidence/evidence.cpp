@@ -1,0 +1,323 @@
+#include "harness/evidence/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/device.h"
+
+namespace headroom {
+namespace {
+
+std::string why_device_is_unavailable(const Spec& device) {
+  const auto& registry = Registry<DeviceKind>::instance();
+  if (!registry.contains(device.name()))
+    return fmt::format("this build has no device '{}'", device.name());
+  const DeviceKind& kind = registry.find(device.name());
+  return kind.unavailable ? kind.unavailable() : "";
+}
+
+Absence absence_of(SampleStatus status) {
+  switch (status) {
+    case SampleStatus::ok:
+      return Absence::none;
+    case SampleStatus::oom:
+      return Absence::out_of_memory;
+    case SampleStatus::unsupported:
+      return Absence::unavailable;
+    case SampleStatus::invalid:
+      return Absence::not_engaged;
+    case SampleStatus::crash:
+    case SampleStatus::timeout:
+      break;
+  }
+  return Absence::failed;
+}
+
+std::string what_happened(const Arm& arm, const Sample& sample) {
+  const std::string reason = sample.reason.empty() ? "" : fmt::format(": {}", sample.reason);
+  switch (sample.status) {
+    case SampleStatus::oom:
+      if (!sample.oom) return fmt::format("{} ran out of memory{}", arm.name, reason);
+      return fmt::format("{} ran out of memory asking for {} with {} of {} reserved", arm.name,
+                         format_bytes(sample.oom->requested_bytes),
+                         format_bytes(sample.oom->reserved_bytes),
+                         format_bytes(sample.oom->capacity_bytes));
+    case SampleStatus::unsupported:
+      return fmt::format("{} cannot run here{}", arm.name, reason);
+    case SampleStatus::invalid:
+      return fmt::format("{} did not do what its name says{}", arm.name, reason);
+    case SampleStatus::timeout:
+      return fmt::format("{} did not finish in time{}", arm.name, reason);
+    case SampleStatus::ok:
+    case SampleStatus::crash:
+      break;
+  }
+  return fmt::format("{} crashed{}", arm.name, reason);
+}
+
+struct Code {
+  const char* name;
+  ClaimVerdict verdict;
+};
+
+Code code_of(Absence absence) {
+  switch (absence) {
+    case Absence::unavailable:
+      return {"unavailable", ClaimVerdict::not_testable_here};
+    case Absence::out_of_memory:
+      return {"out_of_memory", ClaimVerdict::not_testable_here};
+    case Absence::not_engaged:
+      return {"not_engaged", ClaimVerdict::invalid};
+    case Absence::failed:
+      return {"failed", ClaimVerdict::inconclusive};
+    case Absence::none:
+    case Absence::not_run:
+      break;
+  }
+  return {"not_run", ClaimVerdict::inconclusive};
+}
+
+struct Values {
+  std::map<int, double> by_block;
+  bool agree = true;  // all blocks bit for bit
+};
+
+Values values_of(const SampleTable::ByBlock& samples, const Metric& metric) {
+  Values values;
+  for (const auto& [block, sample] : samples) {
+    if (sample->status != SampleStatus::ok) continue;
+    const auto value = metric.value(*sample);
+    if (!value) continue;
+    values.by_block[block] = *value;
+    values.agree = values.agree && *value == values.by_block.begin()->second;
+  }
+  return values;
+}
+
+double median_by_block(const Values& values) {
+  std::vector<double> all;
+  for (const auto& [block, value] : values.by_block) all.push_back(value);
+  return median_of(std::move(all));
+}
+
+// NaN where the scale does not have the value.
+double on_scale(double value, Scale scale) {
+  if (scale == Scale::difference) return value;
+  return value > 0 ? std::log(value) : std::nan("");
+}
+
+// What happened to both arms of a comparison, said once where it is the same.
+std::string what_happened_to_both(const ArmState& first, const Arm& first_arm,
+                                  const ArmState& second, const Arm& second_arm) {
+  const auto fate = [](const ArmState& state, const Arm& arm) {
+    const std::string_view why = state.why;
+    return why.starts_with(arm.name + " ") ? why.substr(arm.name.size()) : why;
+  };
+  const bool fits_two =  // the words for it
+      first.absence != Absence::not_engaged && first.absence != Absence::not_run;
+  if (!fits_two || fate(first, first_arm) != fate(second, second_arm))
+    return fmt::format("{}; {}", first.why, second.why);
+  return fmt::format("{} and {}{}", first_arm.name, second_arm.name, fate(first, first_arm));
+}
+
+void give_up(Finding& finding, Code code, std::string why) {
+  finding.reason_code = code.name;
+  finding.without = code.verdict;
+  finding.why_not = std::move(why);
+}
+
+// Two figures known exactly. Equal ones have ratio 1 even where both are 0.
+void compare_exactly(Finding& finding, double baseline, double treatment, bool alone) {
+  const double difference = alone ? treatment
+                                  : (baseline == treatment ? 0
+                                                           : on_scale(treatment, finding.scale) -
+                                                                 on_scale(baseline, finding.scale));
+  if (!std::isfinite(difference))
+    return give_up(finding, {"zero_value", ClaimVerdict::inconclusive},
+                   "a ratio to or from 0 has no meaning");
+  finding.comparison = compare_exact(difference);
+  finding.differences = {difference};
+  finding.compared = true;
+  finding.reason_code = "exact";
+}
+
+// A slow machine takes longer; it holds no other bytes and finds no other leaks.
+bool is_of_time(const Metric& metric) { return metric.unit == "ns" || metric.unit == "1/s"; }
+
+// Of times, both arms of a pair are left out when the machine was slow beside either.
+void collect_differences(Finding& finding, const SampleTable& table, const Metric& metric,
+                         const SampleTable::ByBlock& baseline, const Values& baseline_values,
+                         const SampleTable::ByBlock& treatment, const Values& treatment_values,
+                         bool alone) {
+  for (const auto& [block, value] : treatment_values.by_block) {
+    const auto partner = baseline_values.by_block.find(block);
+    if (!alone && partner == baseline_values.by_block.end()) continue;
+    const bool disturbed =
+        table.disturbed(*treatment.at(block)) || (!alone && table.disturbed(*baseline.at(block)));
+    if (disturbed && is_of_time(metric)) {
+      ++finding.excluded;
+      continue;
+    }
+    const double reference = alone ? 0 : on_scale(partner->second, finding.scale);
+    finding.differences.push_back(on_scale(value, finding.scale) - reference);
+  }
+}
+
+}  // namespace
+
+ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm) {
+  ArmState state;
+  const Sample* worst = nullptr;
+  for (const auto& [block, sample] : table.of(experiment.id, arm.name)) {
+    ++state.samples;
+    if (sample->status == SampleStatus::ok) ++state.ok;
+    const Absence absence = absence_of(sample->status);
+    if (absence > state.absence) {
+      state.absence = absence;
+      worst = sample;
+    }
+  }
+  if (state.samples == 0) {
+    const std::string unavailable = why_device_is_unavailable(arm.cell.device);
+    state.absence = unavailable.empty() ? Absence::not_run : Absence::unavailable;
+    state.why = unavailable.empty() ? fmt::format("{} has not been run", arm.name) : unavailable;
+    return state;
+  }
+  // A strategy that did not engage once is not a result; other failures beside results are noted
+  // elsewhere and leave the results standing.
+  if (state.ok > 0 && state.absence != Absence::not_engaged) state.absence = Absence::none;
+  if (state.absence != Absence::none) state.why = what_happened(arm, *worst);
+  return state;
+}
+
+std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric) {
+  std::optional<double> common;
+  for (const auto& [block, sample] : samples) {
+    if (sample->status != SampleStatus::ok) continue;
+    const auto value = metric.value(*sample);
+    if (!value || (common && *common != *value)) return std::nullopt;
+    common = value;
+  }
+  return common;
+}
+
+std::string lowering_rules_of(const SampleTable::ByBlock& samples) {
+  for (const auto& [block, sample] : samples)
+    if (sample->status == SampleStatus::ok) return sample->rules;
+  return "";
+}
+
+Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,
+             const std::string& treatment, const Metric& metric, Scale scale) {
+  const bool alone = baseline.empty();
+  const Arm& treatment_arm = arm_of(experiment, treatment);
+  const Arm& baseline_arm = alone ? treatment_arm : arm_of(experiment, baseline);
+  const auto& treatment_samples = table.of(experiment.id, treatment);
+  const auto& baseline_samples = table.of(experiment.id, baseline_arm.name);
+  const Values treatment_values = values_of(treatment_samples, metric);
+  const Values baseline_values = values_of(baseline_samples, metric);
+
+  Finding finding;
+  finding.scale = scale;
+  finding.looks = table.looks(experiment.id);
+  if (!treatment_samples.empty()) finding.note = treatment_samples.begin()->second->note;
+  if (!treatment_values.by_block.empty())
+    finding.treatment_value = median_by_block(treatment_values);
+  if (!alone && !baseline_values.by_block.empty())
+    finding.baseline_value = median_by_block(baseline_values);
+
+  const ArmState states[] = {arm_state(table, experiment, baseline_arm),
+                             arm_state(table, experiment, treatment_arm)};
+  const ArmState& worse = states[0].absence > states[1].absence ? states[0] : states[1];
+  if (worse.absence != Absence::none) {
+    const bool both = states[0].absence == states[1].absence && states[0].why != states[1].why;
+    give_up(finding, code_of(worse.absence),
+            both ? what_happened_to_both(states[0], baseline_arm, states[1], treatment_arm)
+                 : worse.why);
+    return finding;
+  }
+  if (treatment_values.by_block.empty() || baseline_values.by_block.empty()) {
+    give_up(finding, {"metric_absent", ClaimVerdict::not_testable_here},
+            fmt::format("the device {} has no {}", treatment_arm.cell.device.name(), metric.text));
+    return finding;
+  }
+  const bool should_be_exact = class_on(metric, treatment_arm.cell.device) == Metric::Class::exact;
+  const bool agree = treatment_values.agree && baseline_values.agree;
+  if (should_be_exact && agree) {
+    compare_exactly(finding, baseline_values.by_block.begin()->second,
+                    treatment_values.by_block.begin()->second, alone);
+    const bool repeated =
+        std::min(baseline_values.by_block.size(), treatment_values.by_block.size()) > 1;
+    if (finding.compared && !repeated) finding.reason_code = "exact_unrepeated";
+    return finding;
+  }
+  finding.demoted = should_be_exact;
+  collect_differences(finding, table, metric, baseline_samples, baseline_values, treatment_samples,
+                      treatment_values, alone);
+  const bool finite = std::all_of(finding.differences.begin(), finding.differences.end(),
+                                  [](double d) { return std::isfinite(d); });
+  if (!finite) {
+    give_up(finding, {"zero_value", ClaimVerdict::inconclusive},
+            "a ratio to or from 0 has no meaning");
+  } else if (finding.differences.empty()) {
+    give_up(finding, {"no_pairs", ClaimVerdict::inconclusive},
+            finding.excluded > 0 ? "the machine was disturbed beside every pair"
+                                 : "no block has a result of both arms");
+  } else {
+    finding.compared = true;
+    finding.reason_code = finding.demoted ? "not_deterministic" : "paired";
+    compare_at(finding, 0.05);
+  }
+  return finding;
+}
+
+std::string_view reason_code(Trust trust) {
+  switch (trust) {
+    case Trust::out_of_calibration:
+      return "out_of_calibration";
+    case Trust::insensitive:
+      return "insensitive";
+    case Trust::full:
+      break;
+  }
+  return "";
+}
+
+std::string_view why_not(Trust trust) {
+  switch (trust) {
+    case Trust::out_of_calibration:
+      return "No verdict rests on this: identical arms have looked different too often here.";
+    case Trust::insensitive:
+      return "No verdict rests on this: the instrument missed an effect put in on purpose.";
+    case Trust::full:
+      break;
+  }
+  return "";
+}
+
+void compare_at(Finding& finding, double alpha) {
+  if (!finding.compared || finding.comparison.exact) return;
+  const double share = std::exp2(-finding.looks);
+  finding.alpha = alpha * share;
+  finding.comparison = compare_pairs(finding.differences, finding.excluded, finding.alpha);
+  finding.comparison.p = std::min(1.0, finding.comparison.p / share);
+}
+
+const Arm& arm_of(const Experiment& experiment, const std::string& name) {
+  for (const Arm& arm : experiment.arms)
+    if (arm.name == name) return arm;
+  throw Error(fmt::format("experiment '{}' has no arm '{}'", experiment.id, name));
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values.at(middle)
+                                : (values.at(middle - 1) + values.at(middle)) / 2;
+}
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+#include "harness/evidence/sample_table.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace headroom {
+
+bool crowded(const Sample& sample) {
+  std::uint64_t steps_ns = 0;
+  for (const std::uint64_t step : sample.step_time_ns) steps_ns += step;
+  return static_cast<double>(sample.cpu_wait_ns.value_or(0)) >
+         kCrowdedAbove * static_cast<double>(steps_ns);
+}
+
+SampleTable::SampleTable(const std::vector<Sample>& samples,
+                         const std::vector<Addition>& additions) {
+  // Which blocks failed says nothing of how the others compare.
+  for (const Addition& addition : additions)
+    if (addition.reason == AddedFor::inconclusive) ++looks_[addition.experiment];
+  for (const Sample& sample : samples) {
+    samples_[{sample.experiment, sample.arm}][sample.block] = &sample;
+    best_probe_ = std::max({best_probe_, sample.probe_before_gflops, sample.probe_after_gflops});
+  }
+}
+
+const SampleTable::ByBlock& SampleTable::of(const std::string& experiment,
+                                            const std::string& arm) const {
+  static const ByBlock none;
+  const auto found = samples_.find({experiment, arm});
+  return found == samples_.end() ? none : found->second;
+}
+
+bool SampleTable::disturbed(const Sample& sample) const {
+  const auto slow = [&](double probe) {
+    return probe > 0 && probe < kDisturbedBelow * best_probe_;
+  };
+  return slow(sample.probe_before_gflops) || slow(sample.probe_after_gflops) || crowded(sample);
+}
+
+int SampleTable::looks(const std::string& experiment) const {
+  const auto found = looks_.find(experiment);
+  return found == looks_.end() ? 0 : found->second;
+}
+
+}  // namespace headroom

@@ -1,0 +1,33 @@
+// The device rung of the ladder: what the driver says is gone from the GPU, and what of it is this
+// process's. Asked between steps, never inside one.
+#pragma once
+
+#include <memory>
+
+#include "harness/device/device.h"
+#include "harness/machine/gpu_memory.h"
+#include "harness/results/sample.h"
+
+namespace headroom {
+
+class DriverWatch {
+ public:
+  // Before the process has a context on the GPU. `device` has a driver to ask where it is "cuda".
+  DriverWatch(DriverMemory& memory, const Spec& device);
+
+  void before_first_step(const Device& device);
+  void after_step(const Device& device, int step, int warmup_steps);
+
+ private:
+  struct Reading {
+    Bytes used = 0;
+    Bytes process = 0;
+  };
+  Reading read(const Device& device) const;
+
+  DriverMemory& memory_;
+  std::unique_ptr<GpuMemory> nvml_;  // null where there is none
+  Bytes free_before_ = 0;            // 0: not known
+};
+
+}  // namespace headroom

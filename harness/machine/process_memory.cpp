@@ -1,0 +1,35 @@
+#include "harness/machine/process_memory.h"
+
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
+
+namespace headroom {
+
+Residency read_residency() {
+  Residency residency;
+  std::ifstream status("/proc/self/status");
+  std::string key;
+  while (status >> key) {
+    Bytes kibibytes = 0;
+    if (key == "VmRSS:" && status >> kibibytes) residency.resident = kibibytes * kKiB;
+    if (key == "VmHWM:" && status >> kibibytes) residency.high_water_mark = kibibytes * kKiB;
+    status.ignore(256, '\n');
+  }
+  return residency;
+}
+
+bool reset_high_water_mark() {
+  std::ofstream control("/proc/self/clear_refs");
+  control << "5" << std::flush;
+  return static_cast<bool>(control);
+}
+
+std::uint64_t minor_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_minflt);
+}
+
+}  // namespace headroom

@@ -1,0 +1,50 @@
+#include "harness/plan/cell.h"
+
+#include <fmt/format.h>
+
+#include "harness/plan/experiment.h"
+#include "harness/results/sample.h"
+
+namespace headroom {
+
+std::string Cell::id() const {
+  const Cell usual;
+  // Axes that came later are named where they are not as usual, so that ids of older runs stand.
+  std::string others;
+  const auto add = [&](std::string_view axis, const Spec& value, const Spec& otherwise) {
+    if (value != otherwise) others += fmt::format(" {}={}", axis, value.to_string());
+  };
+  add("accumulation", accumulation, usual.accumulation);
+  add("checkpointing", checkpointing, usual.checkpointing);
+  add("precision", precision, usual.precision);
+  add("pruning", pruning, usual.pruning);
+  add("inject", inject, usual.inject);
+  add("scenario", scenario, usual.scenario);
+  return fmt::format(
+      "{} on {} rules={} allocator={} execution={} pipeline={} optimizer={} steps={}+{}{}",
+      workload.to_string(), device.to_string(), rules.empty() ? "default" : rules,
+      allocator.to_string(), execution.to_string(), pipeline.to_string(), optimizer.to_string(),
+      warmup_steps, measured_steps, others);
+}
+
+bool is_exact_device(const Spec& device) { return device.name() == "meta"; }
+
+std::string to_string(SampleStatus status) {
+  switch (status) {
+    case SampleStatus::ok:
+      return "ok";
+    case SampleStatus::oom:
+      return "oom";
+    case SampleStatus::crash:
+      return "crash";
+    case SampleStatus::timeout:
+      return "timeout";
+    case SampleStatus::unsupported:
+      return "unsupported";
+    case SampleStatus::invalid:
+      return "invalid";
+  }
+  return "invalid";
+}
+
+}  // namespace headroom

@@ -1,0 +1,32 @@
+// One point of the matrix: what to run, on what, under which strategies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "harness/base/spec.h"
+
+namespace headroom {
+
+struct Cell {
+  Spec workload;      // resnet(depth=18,batch=32,…): scale and batch are parameters
+  Spec device;        // host(capacity=4GiB) | meta(card=v100-16gb) | cuda
+  std::string rules;  // lowering rules: dense | onednn; "" = the device's default
+  Spec allocator;     // bfc(growth=on)
+  Spec execution = Spec("last_use");  // built order, each value freed after its last use
+  Spec pipeline = Spec("direct");     // read when needed, on the training thread
+  Spec accumulation = Spec("none");
+  Spec checkpointing = Spec("none");
+  Spec precision = Spec("fp32");
+  Spec pruning = Spec("none");
+  Spec optimizer = Spec("sgd");
+  Spec inject = Spec("none");     // an effect put in on purpose: for controls, see harness/control
+  Spec scenario = Spec("train");  // what is done with all this, see harness/plan/scenario.h
+  int warmup_steps = 2;
+  int measured_steps = 5;
+
+  // Stable text of all of the above: what resuming, comparing and history go by.
+  std::string id() const;
+};
+
+}  // namespace headroom

@@ -1,0 +1,39 @@
+// Arms that are measured against each other in blocks: what suites and claims ask for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/plan/cell.h"
+
+namespace headroom {
+
+struct Arm {
+  std::string name;
+  Cell cell;
+  std::string program = {};  // path of the headroom that runs it; "" = this one
+};
+
+enum class ExperimentKind {
+  comparison,  // what the run is about
+  control,     // the instrument's own test: the first arm is clean, others have effects injected
+};
+
+struct Experiment {
+  std::string id;         // "S02/v100/batch=32": unique in a run, stable between runs
+  std::string origin;     // suite name or claim id
+  std::string point;      // value of the sweep parameter, "" without a sweep
+  std::vector<Arm> arms;  // the first is the baseline unless a claim part says otherwise
+  int blocks = 1;         // each block runs every arm once, in random order, in fresh processes
+  int max_blocks = 0;     // to which the noise of the first ones may raise that; 0: it may not
+  int timeout_s = 300;    // per sample
+  // Of one sample, for the time still to go; an estimate, 0 where nobody has one.
+  double estimated_seconds = 0;
+  ExperimentKind kind = ExperimentKind::comparison;
+};
+
+// Time is noisy on devices that compute; on meta every metric is exact and two blocks
+// (determinism) are enough.
+bool is_exact_device(const Spec& device);
+
+}  // namespace headroom

@@ -1,0 +1,43 @@
+// Buffers that a planner has still to place, found by the span of time they live in.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "harness/trace/buffers.h"
+
+namespace headroom {
+
+class UnplacedBuffers {
+ public:
+  static constexpr auto kNone = std::numeric_limits<std::uint32_t>::max();
+
+  // The one to place first in front. They must outlive this.
+  explicit UnplacedBuffers(const std::vector<PlanBuffer>& buffers);
+
+  // The first in front that lives within [begin, end), or kNone. O(√n), mostly O(log n).
+  std::uint32_t first_within(std::int64_t begin, std::int64_t end) const;
+
+  void remove(std::uint32_t buffer);
+
+ private:
+  // A k-d tree over beginnings and ends in turn. The children of node i are 2i and 2i + 1, each
+  // with half of its buffers; a leaf has one.
+  struct Node {
+    std::int64_t latest_lower = std::numeric_limits<std::int64_t>::min();
+    std::int64_t earliest_upper = std::numeric_limits<std::int64_t>::max();
+    std::uint32_t first = kNone;
+  };
+  using Indices = std::vector<std::uint32_t>::iterator;
+
+  void build(std::size_t node, Indices begin, Indices end, bool by_lower);
+  void join_children(std::size_t node);
+  void descend(std::size_t at, std::int64_t begin, std::int64_t end, std::uint32_t& found) const;
+
+  const std::vector<PlanBuffer>& buffers_;
+  std::vector<Node> nodes_;
+  std::vector<std::size_t> leaf_of_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,34 @@
+// A Cell as result files carry it; shared by the files that write samples and runs.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "harness/plan/cell.h"
+
+namespace headroom {
+
+using Json = nlohmann::ordered_json;
+
+// `batch` for workloads that do not carry it as a parameter.
+Json cell_to_json(const Cell& cell, std::int64_t batch);
+Cell cell_from_json(const Json& json);
+
+// Files carry null, never NaN or infinity.
+inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+template <typename Value>
+Json value_or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+template <typename Value>
+std::optional<Value> optional_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return json.get<Value>();
+}
+
+}  // namespace headroom

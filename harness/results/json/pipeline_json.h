@@ -1,0 +1,12 @@
+// The input pipeline's part of a sample as JSON. For sample_json.cpp.
+#pragma once
+
+#include "harness/results/json/cell_json.h"
+#include "harness/results/sample.h"
+
+namespace headroom {
+
+Json pipeline_to_json(const PipelineRecord& pipeline);  // null where nothing is known
+PipelineRecord pipeline_from_json(const Json& json);
+
+}  // namespace headroom

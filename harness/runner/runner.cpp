@@ -1,0 +1,293 @@
+#include "harness/runner/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/sha256.h"
+#include "harness/evidence/block_table.h"
+#include "harness/machine/probe.h"
+#include "harness/plan/scenario.h"
+#include "harness/plan/schedule.h"
+#include "harness/runner/sample_process.h"
+#include "harness/trace/trace_io.h"
+
+namespace headroom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
+
+bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
+
+// Of one sample, where nothing is measured yet.
+double guessed_seconds(const Experiment& experiment) {
+  if (std::none_of(experiment.arms.begin(), experiment.arms.end(), runs_here)) return 0;
+  if (experiment.estimated_seconds > 0) return experiment.estimated_seconds;
+  return is_exact(experiment) ? 1 : 5;
+}
+
+std::string trace_name(const Experiment& experiment, const Arm& arm) {
+  const std::string name = experiment.id + "--" + arm.name;
+  std::string slug = name.substr(0, 100);
+  for (char& c : slug)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '=' && c != '.') c = '-';
+  return fmt::format("traces/{}-{}{}", slug, sha256(name).substr(0, 8), kTraceExtension);
+}
+
+class Run {
+ public:
+  Run(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
+      Progress& progress, const RunnerOptions& options)
+      : info_(info),
+        directory_(directory),
+        progress_(progress),
+        options_(options),
+        table_(info.experiments),
+        seconds_(info.experiments.size()) {
+    for (const Sample& sample : recorded) table_.remember(sample);
+    if (may_grow()) samples_ = recorded;
+  }
+
+  RunOutcome operator()() {
+    for (SampleBlock& block :
+         schedule(info_.experiments, info_.seed, info_.shard.value_or(Shard{})))
+      if (!table_.is_complete(block.experiment, block.number)) enqueue(std::move(block));
+    for (std::size_t i = 0; i < info_.experiments.size(); ++i)
+      for (const int number : added_blocks(i))
+        if (!table_.is_complete(i, number))
+          enqueue(make_block(info_.experiments[i], i, number, info_.seed));
+    touch_host_memory();
+    do {
+      while (!queue_.empty() && !outcome_.interrupted && !outcome_.out_of_budget) {
+        outcome_.out_of_budget =
+            options_.budget && outcome_.recorded > 0 && Clock::now() - begin_ >= *options_.budget;
+        if (outcome_.out_of_budget) break;
+        outcome_.interrupted = !run_block(queue_.front());
+        if (!outcome_.interrupted) queue_.pop_front();
+      }
+    } while (!outcome_.interrupted && !outcome_.out_of_budget &&
+             (add_repeats() || add_second_stage()));
+    outcome_.slow_blocks = table_.slow_blocks();
+    info_.cost.wall_s += seconds_since(begin_);
+    return outcome_;
+  }
+
+ private:
+  std::vector<int> added_blocks(std::size_t experiment) const {
+    std::vector<int> numbers;
+    for (const Addition& addition : info_.additions)
+      for (int i = 0; i < addition.blocks; ++i)
+        if (addition.experiment == info_.experiments[experiment].id)
+          numbers.push_back(addition.first_block + i);
+    return numbers;
+  }
+
+  int stage_blocks(std::size_t experiment) const {
+    int blocks = 0;
+    for (const Addition& addition : info_.additions)
+      if (addition.experiment == info_.experiments[experiment].id &&
+          addition.reason == AddedFor::dispersion)
+        blocks += addition.blocks;
+    return blocks;
+  }
+
+  void enqueue(SampleBlock block) {
+    // Arms are compared because they ran back to back: half a noisy block is run anew.
+    if (!is_exact(info_.experiments[block.experiment]))
+      table_.forget(block.experiment, block.number);
+    progress_.add_to_total(samples_left(block));
+    queue_.push_back(std::move(block));
+  }
+
+  int samples_left(const SampleBlock& block) const {
+    const auto& arms = info_.experiments[block.experiment].arms;
+    return static_cast<int>(std::count_if(arms.begin(), arms.end(), [&](const Arm& arm) {
+      return !table_.is_recorded(block.experiment, block.number, arm.name);
+    }));
+  }
+
+  // The first touch of memory the machine has not used yet costs many times every later one: a
+  // process of its own pays for it, so that no sample does.
+  void touch_host_memory() {
+    std::set<std::string> devices;
+    for (const SampleBlock& block : queue_)
+      for (const Arm& arm : info_.experiments[block.experiment].arms)
+        if (arm.cell.device.name() == "host" && trains(arm.cell))
+          devices.insert(arm.cell.device.to_string());
+    for (const std::string& device : devices) {
+      if (interrupt_requested()) return;
+      progress_.note(fmt::format("Touching the memory of {} once before it is measured", device));
+      const auto begin = Clock::now();
+      touch_in_child(Spec::parse(device));
+      info_.cost.first_touch_s += seconds_since(begin);
+    }
+  }
+
+  // False when an interrupt ended it.
+  bool run_block(const SampleBlock& block) {
+    const Experiment& experiment = info_.experiments[block.experiment];
+    for (std::size_t i = 0; i < block.arms.size(); ++i) {
+      const Arm& arm = experiment.arms[block.arms[i]];
+      if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
+      const auto begin = Clock::now();
+      std::optional<Sample> sample = run_arm(experiment, arm, block);
+      if (!sample) return false;
+      sample->experiment = experiment.id;
+      sample->arm = arm.name;
+      sample->block = block.number;
+      sample->order_index = static_cast<int>(i);
+      directory_.append(*sample);
+      ++outcome_.recorded;
+      table_.remember(*sample);
+      if (may_grow()) samples_.push_back(*sample);
+      if (table_.best_probe_gflops() > 0) info_.best_probe_gflops = table_.best_probe_gflops();
+      if (sample->status != SampleStatus::unsupported)
+        seconds_[block.experiment].push_back(seconds_since(begin));
+      report(*sample);
+    }
+    return true;
+  }
+
+  double probe() {
+    const auto begin = Clock::now();
+    const double gflops = probe_gflops(cores_);
+    info_.cost.probe_s += seconds_since(begin);
+    return gflops;
+  }
+
+  std::optional<Sample> run_arm(const Experiment& experiment, const Arm& arm,
+                                const SampleBlock& block) {
+    if (interrupt_requested()) return std::nullopt;
+    if (std::optional<Sample> sample = unsupported_sample(arm.cell)) return sample;
+    const bool noisy = !is_exact_cell(arm.cell);
+    // One trace per arm: the others are like it, byte for byte where bytes are exact.
+    const std::string trace = block.number == 0 ? trace_name(experiment, arm) : "";
+    const double before = noisy ? probe() : 0;
+    const auto begin = Clock::now();
+    std::optional<Sample> sample =
+        run_in_child({.cell = arm.cell,
+                      .seed = block.seed,
+                      .trace_path = trace.empty() ? "" : (directory_.path() / trace).string()},
+                     std::chrono::seconds{experiment.timeout_s}, arm.program);
+    if (!sample) return std::nullopt;
+    add_sample(info_.cost, *sample, seconds_since(begin));
+    sample->probe_before_gflops = before;
+    sample->probe_after_gflops = noisy ? probe() : 0;
+    const bool traced = !trace.empty() && std::filesystem::exists(directory_.path() / trace);
+    sample->trace_file = traced ? trace : "";
+    return sample;
+  }
+
+  void report(const Sample& sample) {
+    if (sample.status != SampleStatus::ok && sample.block == 0)
+      progress_.note(fmt::format("{} [{}]: {}: {}", sample.experiment, sample.arm,
+                                 to_string(sample.status), sample.reason));
+    double left = 0;
+    for (const SampleBlock& block : queue_)
+      left += seconds_a_sample(block.experiment) * samples_left(block);
+    progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
+                     fmt::format("{} [{}]", sample.experiment, sample.arm));
+  }
+
+  // The median of what was measured: a first sample may generate its data set.
+  double seconds_a_sample(std::size_t experiment) const {
+    std::vector<double> measured = seconds_[experiment];
+    if (measured.empty()) return guessed_seconds(info_.experiments[experiment]);
+    const auto middle = measured.begin() + static_cast<std::ptrdiff_t>(measured.size() / 2);
+    std::nth_element(measured.begin(), middle, measured.end());
+    return *middle;
+  }
+
+  // Fresh blocks in place of slow ones; false when none are due.
+  bool add_repeats() {
+    // Two shards would give them the same numbers; the merged run knows which are due.
+    if (info_.shard) return false;
+    for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
+      const auto arms = static_cast<int>(info_.experiments[i].arms.size());
+      const auto added = static_cast<int>(added_blocks(i).size());
+      // A second stage lies within the bound; blocks asked for after a look lie beyond it.
+      const int bound = options_.max_pairs ? std::max(1, *options_.max_pairs - stage_blocks(i)) : 0;
+      for (const int number : table_.repeats_due(i, bound, added)) {
+        enqueue(make_block(info_.experiments[i], i, number, info_.seed));
+        ++outcome_.repeat_blocks;
+        info_.planned_samples += arms;
+      }
+    }
+    if (!queue_.empty())
+      progress_.note(fmt::format(
+          "The machine fell below {:.0f} % of its best speed, or something else had its cores; "
+          "blocks that are run again: {}",
+          100 * kSlowMachine, queue_.size()));
+    return !queue_.empty();
+  }
+
+  bool may_grow() const {
+    return std::any_of(info_.experiments.begin(), info_.experiments.end(),
+                       [](const Experiment& e) { return e.max_blocks > e.blocks; });
+  }
+
+  // Once, when the pilots are whole; false when their dispersion asks for nothing.
+  bool add_second_stage() {
+    // Shards see parts of a pilot; the merged run adds the stage when it is gone on with.
+    if (info_.shard || !may_grow()) return false;
+    for (const auto& [i, wanted, blocks] :
+         second_stages(info_.experiments, options_.comparisons, samples_)) {
+      const Experiment& experiment = info_.experiments[i];
+      if (stage_blocks(i) > 0) continue;
+      progress_.note(fmt::format(
+          "{}: the pilot of {} pairs varies so much that {} are wanted; the cap is {}: {} more",
+          experiment.id, experiment.blocks, wanted, experiment.max_blocks, blocks));
+      info_.additions.push_back({.experiment = experiment.id,
+                                 .reason = AddedFor::dispersion,
+                                 .added = timestamp_now(),
+                                 .first_block = table_.next_number(i),
+                                 .blocks = blocks});
+      info_.planned_samples += blocks * static_cast<int>(experiment.arms.size());
+      outcome_.stage_blocks += blocks;
+      for (int n = 0; n < blocks; ++n)
+        enqueue(make_block(experiment, i, info_.additions.back().first_block + n, info_.seed));
+    }
+    // Before they run: a run that is killed goes on with the same stage.
+    if (!queue_.empty()) directory_.write(info_);
+    return !queue_.empty();
+  }
+
+  RunInfo& info_;
+  RunDirectory& directory_;
+  Progress& progress_;
+  const RunnerOptions& options_;
+  const int cores_ = usable_cores();
+  const Clock::time_point begin_ = Clock::now();
+  std::deque<SampleBlock> queue_;
+  BlockTable table_;
+  std::vector<Sample> samples_;               // for sizing a second stage
+  std::vector<std::vector<double>> seconds_;  // per experiment, of every sample
+  RunOutcome outcome_;
+};
+
+}  // namespace
+
+RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
+                           RunDirectory& directory, Progress& progress,
+                           const RunnerOptions& options) {
+  return Run(info, recorded, directory, progress, options)();
+}
+
+std::chrono::seconds estimate(const std::vector<Experiment>& experiments) {
+  double seconds = 0;
+  for (const Experiment& experiment : experiments)
+    seconds += guessed_seconds(experiment) * experiment.blocks *
+               static_cast<double>(experiment.arms.size());
+  return std::chrono::round<std::chrono::seconds>(Seconds(seconds));
+}
+
+}  // namespace headroom

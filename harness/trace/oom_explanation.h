@@ -1,0 +1,36 @@
+// Why a request found no room, read from the trace that ends in it: what lay in the way of the
+// cheapest place it could have had.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/trace/trace.h"
+
+namespace headroom {
+
+struct PinningBlock {
+  std::uint32_t id = 0;
+  Bytes bytes = 0;
+  Role role = Role::activation;
+  Phase phase = Phase::initialize;
+  std::int32_t step = 0;
+  std::string op;  // "" outside ops
+};
+
+struct OomExplanation {
+  Bytes requested_bytes = 0;
+  Bytes reserved_bytes = 0;  // in segments
+  Bytes live_bytes = 0;      // in blocks in use
+  Bytes free_bytes = 0;      // in segments, not in use
+  Bytes largest_hole_bytes = 0;
+  // The blocks with the fewest bytes that would have to go for the request to fit into one
+  // segment, largest first. Empty where no segment is as large as the request.
+  std::vector<PinningBlock> pins;
+  Bytes pinned_bytes = 0;  // their sum
+};
+
+// Throws Error when the last event of `trace` is no oom.
+OomExplanation explain_oom(const Trace& trace);
+
+}  // namespace headroom

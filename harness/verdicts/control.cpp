@@ -1,0 +1,132 @@
+#include "harness/verdicts/control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/registry.h"
+#include "harness/evidence/wording.h"
+
+namespace headroom {
+namespace {
+
+bool is_injected(const Arm& arm) { return arm.cell.inject.name() != kNoInjection; }
+
+bool has_interval(const Comparison& comparison) {
+  return std::isfinite(comparison.ci95.low) && std::isfinite(comparison.ci95.high);
+}
+
+Sight sight_of(const Finding& finding) {
+  if (!finding.compared || !has_interval(finding.comparison)) return Sight::untested;
+  // Every injection makes its figure larger.
+  return finding.comparison.ci95.low > 0 ? Sight::seen : Sight::missed;
+}
+
+std::string certainty_text(const Finding& finding, const std::string& unit) {
+  const Comparison& comparison = finding.comparison;
+  if (comparison.exact) return "exact";
+  return fmt::format("interval {} … {}, {} pairs",
+                     effect_text(comparison.ci95.low, finding.scale, unit),
+                     effect_text(comparison.ci95.high, finding.scale, unit), comparison.pairs);
+}
+
+std::string sentence_of(const Control& control) {
+  const Finding& finding = control.finding;
+  const std::string injected = fmt::format("Put in: {}. ", control.injected);
+  if (!finding.compared) return fmt::format("{}Not tested: {}.", injected, finding.why_not);
+  if (control.sight == Sight::untested)
+    return fmt::format("{}Not tested: {} pairs are too few for an interval.", injected,
+                       finding.comparison.pairs);
+  const std::string& unit = control.metric->unit;
+  const std::string found = fmt::format(
+      "{}: {} with it, {} without, {} ({})", control.metric->text,
+      value_text(*finding.treatment_value, unit), value_text(*finding.baseline_value, unit),
+      effect_text(finding.comparison.theta, finding.scale, unit), certainty_text(finding, unit));
+  if (control.sight == Sight::seen) return fmt::format("{}Seen in {}.", injected, found);
+  if (finding.comparison.exact) return fmt::format("{}Missed in {}.", injected, found);
+  return fmt::format("{}Missed in {}; only an effect of {} would have shown reliably.", injected,
+                     found, effect_text(finding.comparison.mde, finding.scale, unit));
+}
+
+Control judge(const Experiment& experiment, const Arm& arm, const SampleTable& table) {
+  const InjectionKind& kind = Registry<InjectionKind>::instance().find(arm.cell.inject.name());
+  const bool ratio = kind.shows == InjectionKind::Shows::ratio;
+  Control control{
+      .experiment = &experiment,
+      .arm = &arm,
+      .metric = &find_metric(kind.metric),
+      .injected = kind.text(arm.cell.inject),
+      .finding = find(table, experiment, experiment.arms.front().name, arm.name,
+                      find_metric(kind.metric), ratio ? Scale::log_ratio : Scale::difference),
+      .sight = Sight::untested,
+      .why = ""};
+  control.sight = sight_of(control.finding);
+  control.why = sentence_of(control);
+  return control;
+}
+
+std::size_t count(const std::vector<Control>& controls, Sight sight) {
+  return static_cast<std::size_t>(
+      std::count_if(controls.begin(), controls.end(),
+                    [&](const Control& control) { return control.sight == sight; }));
+}
+
+}  // namespace
+
+std::string_view to_string(Sight sight) {
+  switch (sight) {
+    case Sight::seen:
+      return "seen";
+    case Sight::missed:
+      return "missed";
+    case Sight::untested:
+      break;
+  }
+  return "not tested";
+}
+
+std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
+                                    const SampleTable& table) {
+  std::vector<Control> controls;
+  for (const Experiment& experiment : experiments) {
+    const bool has_clean_arm = experiment.kind == ExperimentKind::control &&
+                               !is_injected(experiment.arms.front());  // filters may drop it
+    if (!has_clean_arm) continue;
+    for (const Arm& arm : experiment.arms)
+      if (is_injected(arm)) controls.push_back(judge(experiment, arm, table));
+  }
+  return controls;
+}
+
+Sensitivity sensitivity_of(const std::vector<Control>& controls) {
+  const std::size_t missed = count(controls, Sight::missed);
+  const std::size_t tested = missed + count(controls, Sight::seen);
+  if (missed > 0) {
+    const auto first = std::find_if(controls.begin(), controls.end(), [](const Control& control) {
+      return control.sight == Sight::missed;
+    });
+    return {.status = "insensitive",
+            .why = fmt::format("{} of {} effects put in on purpose {} not seen{} {}; no verdict "
+                               "rests on times.",
+                               missed, tested, missed == 1 ? "was" : "were",
+                               missed == 1 ? ":" : ", such as", first->injected),
+            .trust = Trust::insensitive};
+  }
+  const bool timed = std::any_of(controls.begin(), controls.end(), [](const Control& control) {
+    return control.sight == Sight::seen && !control.finding.comparison.exact;
+  });
+  if (tested == 0 || !timed)
+    return {.status = "not tested",
+            .why = tested == 0
+                       ? "No effect was put in on purpose to see whether it shows; headroom "
+                         "selftest does that."
+                       : "What was put in on purpose shows in exact figures; times were not "
+                         "put to the test here, headroom selftest does that.",
+            .trust = Trust::full};
+  return {.status = "sensitive",
+          .why = fmt::format("All {} effects put in on purpose were seen.", tested),
+          .trust = Trust::full};
+}
+
+}  // namespace headroom

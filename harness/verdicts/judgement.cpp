@@ -1,0 +1,274 @@
+#include "harness/verdicts/judgement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "harness/evidence/wording.h"
+#include "harness/plan/scenario.h"
+#include "harness/stats/multiplicity.h"
+#include "harness/verdicts/combine.h"
+
+namespace headroom {
+namespace {
+
+// Simulated bytes speak for the claim's own device where the simulated allocators follow its
+// engine's own rules.
+bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
+  const auto& own = claim.subject.allocators;
+  const auto follows = [&](const std::string& arm) {
+    const std::string& name = arm_of(evidence.experiment, arm).cell.allocator.innermost().name();
+    return std::find(own.begin(), own.end(), name) != own.end();
+  };
+  return evidence.metric->about == Metric::About::allocator && follows(part.treatment) &&
+         (part.baseline.empty() || follows(part.baseline));
+}
+
+// About the claim's own subject. Headroom on its device class counts as that; another engine's own
+// software does where it is the subject's.
+bool is_own(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
+  const bool same_device = evidence.source->device.name() == claim.subject.device_class;
+  if (evidence.engine.empty())
+    return same_device || (evidence.simulated && follows_own_rules(claim, part, evidence));
+  return claim.subject.engine.starts_with(evidence.engine) &&
+         (same_device || evidence.metric->about == Metric::About::software);
+}
+
+Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperiment& source,
+                 const Experiment& experiment, const Metric& metric, const SampleTable& table) {
+  Evidence evidence;
+  evidence.source = &source;
+  evidence.experiment = experiment;
+  evidence.metric = &metric;
+  evidence.simulated = source.device.name() == "meta";
+  evidence.engine = engine_of(arm_of(experiment, part.treatment).cell.scenario);
+  evidence.own = is_own(claim, part, evidence);
+  const Scale scale = part.judge == Judge::ratio ? Scale::log_ratio : Scale::difference;
+  evidence.finding = find(table, experiment, part.baseline, part.treatment, metric, scale);
+  return evidence;
+}
+
+PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTable& table) {
+  std::map<std::tuple<std::string, bool, std::string>, PartVerdict> by_device;
+  for (const ClaimExperiment& source : claim.experiments) {
+    const auto& wanted = part.experiments;
+    if (std::find(wanted.begin(), wanted.end(), source.name) == wanted.end()) continue;
+    for (const std::string& name : part.metrics) {
+      for (const Experiment& experiment : experiments_of(claim, source)) {
+        Evidence evidence = collect(claim, part, source, experiment, find_metric(name), table);
+        PartVerdict& verdict = by_device[{source.device.name(), !evidence.own, evidence.engine}];
+        verdict.device_class = source.device.name();
+        verdict.own = evidence.own;
+        verdict.simulated = evidence.simulated;
+        verdict.subject =
+            fmt::format("{} on {}", evidence.engine.empty() ? "Headroom" : evidence.engine,
+                        source.device.name());
+        verdict.evidence.push_back(std::move(evidence));
+      }
+    }
+  }
+  PartJudgement judgement{&part, {}};
+  for (auto& [device, verdict] : by_device) judgement.verdicts.push_back(std::move(verdict));
+  return judgement;
+}
+
+// Several parts may look at one comparison: it counts once among the hypotheses.
+using ComparisonKey = std::tuple<std::string, std::string, std::string, std::string, Scale>;
+
+void correct_for_many(std::vector<ClaimJudgement>& judgements) {
+  std::map<ComparisonKey, std::vector<Evidence*>> comparisons;
+  for (ClaimJudgement& judgement : judgements)
+    for (PartJudgement& part : judgement.parts)
+      for (PartVerdict& verdict : part.verdicts)
+        for (Evidence& evidence : verdict.evidence) {
+          const Finding& finding = evidence.finding;
+          // One arm's own value has no "no effect" to test.
+          if (!finding.compared || finding.comparison.exact || part.part->baseline.empty())
+            continue;
+          comparisons[{evidence.experiment.id, evidence.metric->name, part.part->baseline,
+                       part.part->treatment, finding.scale}]
+              .push_back(&evidence);
+        }
+  std::vector<double> p;
+  for (const auto& [key, same] : comparisons) p.push_back(same.front()->finding.comparison.p);
+  const auto adjusted = holm_adjusted(p);
+  const auto levels = holm_levels(p, 0.05);
+  std::size_t index = 0;
+  for (const auto& [key, same] : comparisons) {
+    for (Evidence* evidence : same) {
+      compare_at(evidence->finding, levels[index]);
+      evidence->p_adjusted = adjusted[index];
+    }
+    ++index;
+  }
+}
+
+void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
+  Finding& finding = evidence.finding;
+  evidence.why = evidence_sentence(part, *evidence.metric, finding,
+                                   evidence.simulated ? "simulated" : "measured");
+  if (!finding.compared) {
+    evidence.verdict = finding.without;
+  } else if (!finding.comparison.exact && trust != Trust::full) {
+    evidence.verdict = ClaimVerdict::inconclusive;
+    finding.reason_code = reason_code(trust);
+  } else if (needs_no_baseline(part.judge)) {
+    evidence.verdict =
+        judge_bound(finding.comparison, {part.claimed.at_least, part.claimed.at_most});
+    // What is not there can neither hold nor fail.
+    if (part.kind == PartKind::interface && evidence.verdict == ClaimVerdict::refuted)
+      evidence.verdict = ClaimVerdict::ill_posed;
+  } else {
+    const ClaimedRange claimed = claimed_range(part, finding.comparison.exact);
+    evidence.verdict = judge_claim(finding.comparison, claimed.effect);
+  }
+}
+
+void judge(const ClaimPart& part, PartVerdict& verdict, Trust trust) {
+  std::vector<ClaimVerdict> words;
+  for (Evidence& evidence : verdict.evidence) {
+    judge(part, evidence, trust);
+    words.push_back(evidence.verdict);
+  }
+  verdict.verdict = combine_points(words);
+  if (verdict.verdict == ClaimVerdict::conditional) verdict.holds_for = holds_for_text(verdict);
+  verdict.why = part_sentence(part, verdict);
+  verdict.would_change = would_change_sentence(part, verdict);
+  const bool distrusted =
+      trust != Trust::full &&
+      std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [&](const Evidence& evidence) {
+        return evidence.finding.reason_code == reason_code(trust);
+      });
+  if (!distrusted) return;
+  verdict.why += fmt::format(" {}", why_not(trust));
+  if (verdict.verdict == ClaimVerdict::inconclusive)
+    verdict.would_change = "A machine on which headroom selftest passes.";
+}
+
+struct PartOnDevice {
+  const ClaimPart* part;
+  const PartVerdict* verdict;
+};
+
+bool is_of_effect(const PartOnDevice& part) {
+  return part.part->kind == PartKind::number || part.part->kind == PartKind::direction;
+}
+
+// "REFUTED: “a”. REPRODUCED: “b”, “c”.": the words of the effect's parts, but for those of one word
+// that is said anyway. What holds comes last.
+std::string words_of_parts(const std::vector<PartOnDevice>& parts,
+                           std::optional<ClaimVerdict> said) {
+  std::map<ClaimVerdict, std::vector<std::string>, std::greater<>> names;
+  for (const PartOnDevice& part : parts)
+    if (is_of_effect(part) && part.verdict->verdict != said)
+      names[part.verdict->verdict].push_back(fmt::format("“{}”", part.part->name));
+  std::vector<std::string> sentences;
+  for (const auto& [word, quoted] : names)
+    sentences.push_back(fmt::format("{}: {}.", to_string(word), fmt::join(quoted, ", ")));
+  return fmt::format("{}", fmt::join(sentences, " "));
+}
+
+// The part whose word is the whole's: a number before a direction before the rest.
+const PartOnDevice* deciding_part(const std::vector<PartOnDevice>& parts, ClaimVerdict whole) {
+  const PartOnDevice* deciding = nullptr;
+  for (const PartKind kind :
+       {PartKind::interface, PartKind::cause, PartKind::direction, PartKind::number})
+    for (const PartOnDevice& candidate : parts)
+      if (candidate.part->kind == kind && candidate.verdict->verdict == whole)
+        deciding = &candidate;
+  return deciding;
+}
+
+// The word over these parts and why: the sentence of the part that decides, the words of the
+// effect's parts where they differ, and the cause's where it does.
+DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
+  std::vector<std::pair<PartKind, ClaimVerdict>> words;
+  for (const auto& [part, verdict] : parts) words.emplace_back(part->kind, verdict->verdict);
+  DeviceVerdict result;
+  result.verdict = combine_parts(words);
+  const PartOnDevice* deciding = deciding_part(parts, result.verdict);
+  const PartVerdict& main = *(deciding == nullptr ? parts.front() : *deciding).verdict;
+  result.device_class = main.device_class;
+  result.own = main.own;
+  const bool only_together = deciding == nullptr && !words_of_parts(parts, main.verdict).empty();
+  if (only_together) {
+    result.why = words_of_parts(parts, std::nullopt);
+  } else {
+    result.why = main.why;
+    if (const std::string others = words_of_parts(parts, main.verdict); !others.empty())
+      result.why += " " + others;
+  }
+  for (const auto& [part, verdict] : parts)
+    if (part->kind == PartKind::cause && verdict->verdict != main.verdict)
+      result.why += fmt::format(" The stated cause is {}.", to_string(verdict->verdict));
+  return result;
+}
+
+// An interface that is there decides nothing.
+bool says_something(const ClaimPart& part, const PartVerdict& verdict) {
+  return part.kind != PartKind::interface || verdict.verdict == ClaimVerdict::ill_posed;
+}
+
+void combine_by_device(ClaimJudgement& judgement) {
+  std::map<std::pair<bool, std::string>, std::vector<PartOnDevice>> by_device;
+  for (const PartJudgement& part : judgement.parts)
+    for (const PartVerdict& verdict : part.verdicts)
+      if (says_something(*part.part, verdict))
+        by_device[{!verdict.own, verdict.device_class}].push_back({part.part, &verdict});
+  for (const auto& [device, parts] : by_device) judgement.by_device.push_back(combine(parts));
+}
+
+// Of a part's verdicts on the claim's own subject: measured before simulated, a word before none.
+const PartVerdict* own_verdict(const PartJudgement& part) {
+  const PartVerdict* best = nullptr;
+  const auto rank = [](const PartVerdict& verdict) {
+    return std::pair(verdict.verdict != ClaimVerdict::not_testable_here, !verdict.simulated);
+  };
+  for (const PartVerdict& verdict : part.verdicts)
+    if (verdict.own && (best == nullptr || rank(verdict) > rank(*best))) best = &verdict;
+  return best;
+}
+
+void combine_all(ClaimJudgement& judgement) {
+  std::vector<PartOnDevice> own;
+  for (const PartJudgement& part : judgement.parts)
+    if (const PartVerdict* verdict = own_verdict(part);
+        verdict && says_something(*part.part, *verdict))
+      own.push_back({part.part, verdict});
+  if (own.empty()) {
+    judgement.verdict = ClaimVerdict::not_testable_here;
+    judgement.why =
+        fmt::format("The claim is about {}; no experiment here is.", judgement.claim->subject.text);
+    return;
+  }
+  const DeviceVerdict whole = combine(own);
+  judgement.verdict = whole.verdict;
+  judgement.why = whole.why;
+}
+
+}  // namespace
+
+std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
+                                         Trust trust) {
+  std::vector<ClaimJudgement> judgements;
+  for (const Claim& claim : claims) {
+    ClaimJudgement& judgement = judgements.emplace_back();
+    judgement.claim = &claim;
+    for (const ClaimPart& part : claim.parts)
+      judgement.parts.push_back(collect(claim, part, table));
+  }
+  correct_for_many(judgements);
+  for (ClaimJudgement& judgement : judgements) {
+    for (PartJudgement& part : judgement.parts)
+      for (PartVerdict& verdict : part.verdicts) judge(*part.part, verdict, trust);
+    combine_by_device(judgement);
+    combine_all(judgement);
+  }
+  return judgements;
+}
+
+}  // namespace headroom

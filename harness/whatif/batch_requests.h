@@ -1,0 +1,34 @@
+// What a cell's training run asks for at any batch, each batch counted once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "harness/plan/cell.h"
+#include "harness/trace/requests.h"
+
+namespace headroom {
+
+class BatchRequests {
+ public:
+  // Batches are counted in `unit`, the number of micro-batches that a batch must be divided into.
+  // `cell` must outlive this; its warm-up and measured steps are what is counted.
+  BatchRequests(const Cell& cell, std::int64_t unit) : cell_(cell), unit_(unit) {}
+
+  // Null where the workload refuses the batch.
+  const RequestList* of(std::int64_t batch);
+
+ private:
+  const Cell& cell_;
+  std::int64_t unit_;
+  std::map<std::int64_t, std::optional<RequestList>> lists_;
+};
+
+// The cell with `batch` samples a step.
+Cell with_batch(Cell cell, std::int64_t batch);
+
+// Whether the workload has a parameter `batch` to vary.
+bool has_free_batch(const Spec& workload);
+
+}  // namespace headroom

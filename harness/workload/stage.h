@@ -1,0 +1,94 @@
+// A stage of an input pipeline. Stages hand on records or whole batches; each pulls from the one
+// behind it. What several stages of a pipeline share (counters, stopping, errors) is here.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/base/units.h"
+#include "harness/workload/pipeline_report.h"
+#include "harness/workload/records.h"
+
+namespace headroom {
+
+// Thrown in a pipeline that is being taken down, to whoever waits in it.
+struct PipelineStopped {};
+
+class Stage {
+ public:
+  explicit Stage(std::string name) : name_(std::move(name)) {}
+  virtual ~Stage() = default;
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  const std::string& name() const { return name_; }
+  StageReport report() const;
+  Bytes host_bytes() const { return held_; }
+  // Why the run was not what the stage's name promises; "" = it was. Asked after the run.
+  virtual std::string why_not_engaged() const { return ""; }
+
+ protected:
+  // Runs `work` and adds its time to what the stage before waited.
+  void timed(const std::function<void()>& work);
+  void count_element() { ++elements_; }
+  void hold(Bytes bytes);
+  void release(Bytes bytes) { held_ -= bytes; }
+  virtual std::map<std::string, std::uint64_t> counters() const { return {}; }
+
+ private:
+  std::string name_;
+  std::atomic<std::uint64_t> elements_ = 0;
+  std::atomic<std::uint64_t> wait_ns_ = 0;
+  std::atomic<Bytes> held_ = 0;
+  std::atomic<Bytes> peak_ = 0;
+};
+
+struct Element {
+  std::int64_t position = 0;  // in the stream, from 0
+  std::int64_t epoch = 0;
+  std::int64_t record = 0;  // its number in the data
+  std::vector<std::byte> bytes;
+};
+
+// A stream of records without an end. Which comes next is cheap to say and must be said in order;
+// loading it may take long and may be done by several threads at once.
+class RecordStage : public Stage {
+ public:
+  using Stage::Stage;
+  Element next();               // one thread at a time; its bytes are there after load()
+  void load(Element& element);  // any thread
+
+ private:
+  virtual Element do_next() = 0;
+  virtual void do_load(Element& element) = 0;
+};
+
+// A stream of batches without an end.
+class BatchStage : public Stage {
+ public:
+  using Stage::Stage;
+  void next(BatchBuffers inputs);
+  // As BatchSource::lend_training_batch().
+  LentBatch lend();
+
+ private:
+  virtual void do_next(BatchBuffers inputs) = 0;
+  virtual LentBatch do_lend();
+};
+
+// Runs `work` on an element; what it throws names the stage and the element's place.
+void at_element(const std::string& stage, const Element& element,
+                const std::function<void()>& work);
+
+// Waits that long, or until the pipeline is taken down: then throws PipelineStopped.
+void sleep_unless_stopped(std::uint64_t ns, const std::stop_token& stop);
+
+}  // namespace headroom

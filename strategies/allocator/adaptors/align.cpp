@@ -1,0 +1,117 @@
+// align: every block starts at a multiple of to= bytes, for what wants more than the 256 that all
+// strategies give: pages of 4 KiB, rows of 512. As RMM's aligned_resource_adaptor does
+// (include/rmm/mr/device/aligned_resource_adaptor.hpp), a request asks for as much more as the
+// worst place may skip, and the block is cut where it is aligned. Cost: to= minus 256 bytes per
+// block, which XLA's BFC (padding split off in bfc_allocator.cc) gives to others instead.
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+#include <unordered_map>
+
+#include "harness/base/registry.h"
+#include "harness/device/poison.h"
+#include "strategies/allocator/adaptors/forwarding_allocator.h"
+
+namespace headroom {
+namespace {
+
+constexpr Bytes kMostAlignment = 4 * kKiB;  // a page: what segments of every device can promise
+
+class Align final : public ForwardingAllocator {
+ public:
+  Align(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
+      : ForwardingAllocator(std::move(inner), memory), to_(spec.bytes("to", 0)) {
+    if (to_ == 0) throw InputError("align: name the bytes, as in align(to=4KiB)|bfc");
+    if (!std::has_single_bit(to_) || to_ > kMostAlignment)
+      throw InputError(fmt::format("align: to={} must be a power of two of at most {}",
+                                   spec.text("to", ""), format_bytes(kMostAlignment)));
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    if (bytes == 0) return {};
+    if (bytes > std::numeric_limits<Bytes>::max() - slack()) refuse(bytes, "align");
+    const Block whole = ask(bytes, hint);
+    const Bytes skipped = align_up(whole.address, to_) - whole.address;
+    Block block = whole;
+    block.address += skipped;
+    if (block.data != nullptr) {
+      block.data += skipped;
+      check_data(whole, block);
+      poison(whole.data, skipped);
+      poison(block.data + bytes, whole.requested - skipped - bytes);
+    }
+    block.requested = bytes;
+    block.size -= skipped;
+    live_.emplace(block.address, whole);
+    requested_ += bytes;
+    allocated_ += block.size;
+    return block;
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size == 0) return;
+    inner().deallocate(whole_of(block));
+    live_.erase(block.address);
+    requested_ -= block.requested;
+    allocated_ -= block.size;
+  }
+
+  void record_stream(const Block& block, StreamId stream) override {
+    if (block.size > 0) inner().record_stream(whole_of(block), stream);
+  }
+
+  AllocatorStatistics statistics() const override {
+    AllocatorStatistics result = inner().statistics();
+    result.requested = requested_;
+    result.allocated = allocated_;
+    return result;
+  }
+
+ private:
+  Bytes slack() const { return to_ > kBlockAlignment ? to_ - kBlockAlignment : 0; }
+
+  Block ask(Bytes bytes, const AllocationHint& hint) {
+    try {
+      return inner().allocate(bytes + slack(), hint);
+    } catch (const OutOfMemory& error) {
+      OutOfMemoryReport report = error.report();
+      report.requested_bytes = bytes;
+      report.allocated_bytes = allocated_;
+      throw OutOfMemory(report);
+    }
+  }
+
+  // Segments are aligned alike in logical address and in data, or this cannot work.
+  void check_data(const Block& whole, const Block& block) {
+    if (reinterpret_cast<std::uintptr_t>(block.data) % to_ == 0) return;
+    inner().deallocate(whole);
+    throw NotSupported(
+        fmt::format("align: this device's segments are not aligned to {}", format_bytes(to_)));
+  }
+
+  const Block& whole_of(const Block& block) const {
+    const auto found = live_.find(block.address);
+    if (found == live_.end()) throw Error("align: a block is not live");
+    return found->second;
+  }
+
+  Bytes to_;
+  std::unordered_map<Address, Block> live_;  // as the strategy served them, by aligned address
+  Bytes requested_ = 0;
+  Bytes allocated_ = 0;
+};
+
+const bool align_is_registered = Registry<AllocatorAdaptor>::instance().add(
+    {.name = "align",
+     .summary = "Starts every block at a multiple of to= bytes, a power of two up to 4KiB, by "
+                "asking for that much more (RMM's rules)",
+     .parameters = {"to"},
+     .examples = {"align(to=4KiB)|caching"},
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Align>(spec, make_inner(memory), memory);
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,49 @@
+// limit: refuses what would put more than so many bytes in use, whatever the device still has.
+// Rules of RMM's limiting_resource_adaptor: requests count rounded up to 256 bytes, what the
+// strategy behind keeps in its cache does not. Cost: an addition per request.
+#include <fmt/format.h>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/adaptors/forwarding_allocator.h"
+
+namespace headroom {
+namespace {
+
+class Limit final : public ForwardingAllocator {
+ public:
+  Limit(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
+      : ForwardingAllocator(std::move(inner), memory), limit_(spec.bytes("value", 0)) {
+    if (limit_ == 0) throw InputError("limit: name the bytes, as in limit(4GiB)|caching");
+    name_ = fmt::format("limit({})", spec.text("value", ""));
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    if (bytes > limit_ || align_up(bytes, kBlockAlignment) > limit_ - in_use_) refuse(bytes, name_);
+    const Block block = inner().allocate(bytes, hint);
+    in_use_ += align_up(block.requested, kBlockAlignment);
+    return block;
+  }
+
+  void deallocate(const Block& block) override {
+    inner().deallocate(block);
+    in_use_ -= align_up(block.requested, kBlockAlignment);
+  }
+
+ private:
+  Bytes limit_;
+  Bytes in_use_ = 0;  // never above limit_
+  std::string name_;
+};
+
+const bool limit_is_registered = Registry<AllocatorAdaptor>::instance().add(
+    {.name = "limit",
+     .summary = "Refuses what would put more than so many bytes in use (RMM's rules)",
+     .parameters = {"value"},
+     .examples = {"limit(64MiB)|caching"},
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Limit>(spec, make_inner(memory), memory);
+     }});
+
+}  // namespace
+}  // namespace headroom

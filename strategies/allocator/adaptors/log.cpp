@@ -1,0 +1,78 @@
+// log: writes every request as a line of the CSV that RMM's logging_resource_adaptor writes
+// (Thread,Time,Action,Pointer,Size,Stream), so that RMM's own replay reads it, and ours. Addresses
+// are logical ones. Cost: a formatted line per request, so no times of a
+// logged run mean anything.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/os.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "harness/base/registry.h"
+#include "strategies/allocator/adaptors/forwarding_allocator.h"
+
+namespace headroom {
+namespace {
+
+class Log final : public ForwardingAllocator {
+ public:
+  Log(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
+      : ForwardingAllocator(std::move(inner), memory), file_(open(spec)) {
+    file_.print("Thread,Time,Action,Pointer,Size,Stream\n");
+  }
+
+  Block allocate(Bytes bytes, const AllocationHint& hint) override {
+    try {
+      Block block = inner().allocate(bytes, hint);
+      block.stream = hint.stream;
+      if (block.size != 0) write("allocate", block);
+      return block;
+    } catch (const OutOfMemory&) {
+      write("allocate failure", {.requested = bytes, .stream = hint.stream});
+      throw;
+    }
+  }
+
+  void deallocate(const Block& block) override {
+    if (block.size != 0) write("free", block);
+    inner().deallocate(block);
+  }
+
+ private:
+  static fmt::ostream open(const Spec& spec) {
+    const std::string path = spec.text("file", "");
+    if (path.empty()) throw InputError("log: name the file, as in log(file=/tmp/log.csv)|caching");
+    try {
+      return fmt::output_file(path);
+    } catch (const std::system_error& error) {
+      throw InputError(fmt::format("log: cannot write {}: {}", path, error.code().message()));
+    }
+  }
+
+  void write(const char* action, const Block& block) {
+    const auto now = std::chrono::system_clock::now();
+    const auto micros =
+        std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+    const std::string pointer = block.address == 0 ? "(nil)" : fmt::format("{:#x}", block.address);
+    file_.print("{},{:%H:%M:%S}:{:06},{},{},{},{:x}\n", ::getpid(),
+                fmt::localtime(std::chrono::system_clock::to_time_t(now)), micros % 1'000'000,
+                action, pointer, block.requested, block.stream);
+  }
+
+  fmt::ostream file_;
+};
+
+const bool log_is_registered = Registry<AllocatorAdaptor>::instance().add(
+    {.name = "log",
+     .summary = "Writes every request to file= in the CSV format of RMM's logging adaptor",
+     .parameters = {"file"},
+     .examples = {"log(file=/dev/null)|bfc"},
+     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
+                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
+       return std::make_unique<Log>(spec, make_inner(memory), memory);
+     }});
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,55 @@
+// How strategies without a growth rule of their own take regions: a fixed size at a time, or what
+// the request needs; smaller ones where the device has less; idle ones go back before giving up.
+#pragma once
+
+#include <algorithm>
+
+#include "strategies/allocator/parts/chunked_allocator.h"
+
+namespace headroom {
+
+inline constexpr Bytes kRegion = 64 * kMiB;
+
+class GrowingRegions : public ChunkedAllocator {
+ public:
+  void trim() override {
+    for (const Handle region : idle_segments()) {
+      forget(region);
+      free_segment(region);
+    }
+  }
+
+ protected:
+  GrowingRegions(const Spec& spec, DeviceMemory& memory)
+      : ChunkedAllocator(spec.to_string(), memory), region_(spec.bytes("region", kRegion)) {
+    if (region_ < kBlockAlignment)
+      throw InputError(spec.to_string() + ": region must be at least 256 bytes");
+  }
+
+  // Takes a free chunk out of the strategy's index.
+  virtual void forget(Handle handle) = 0;
+
+  Bytes region() const { return region_; }
+
+  // A new region of at least `size`, not in the index; kNone when there is no room. Region sizes
+  // are `size` doubled, so that a power of two stays one.
+  Handle add_region(Bytes size) {
+    if (const Handle region = try_region(size); region != kNone) return region;
+    trim();
+    return try_region(size);
+  }
+
+ private:
+  Handle try_region(Bytes size) {
+    Bytes wanted = size;
+    while (wanted < region_) wanted *= 2;
+    for (; wanted >= size; wanted /= 2) {
+      if (const Handle region = add_segment(wanted); region != kNone) return region;
+    }
+    return kNone;
+  }
+
+  Bytes region_;
+};
+
+}  // namespace headroom
