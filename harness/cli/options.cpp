@@ -42,19 +42,21 @@ constexpr const char* kExamples = R"(Examples
                                         will it fit, and in how large a batch?
   headroom search 'resnet(batch=16)' --device 'host(capacity=256MiB)' -a allocator=caching
                                         the largest batch that really trains here, and the least memory
+  headroom gpu rtx4090 -- python train.py --batch 16
+                                        your own PyTorch script on a GPU that is not there: does it fit?
   headroom leaks snapshot.pickle        which lines hold memory that grows
   headroom watch -- python train.py     does it leak? Memory of the command and all its workers
 
 Exit status
    0  fine; a refuted claim is a result
    2  something to mend in what was asked
-   3  plan: the training run fits under no allocator
+   3  plan: the training run fits under no allocator; gpu: the program does not fit on the card
    4  the filters selected nothing
   10  worse than before: compare --fail-on worse, history check, run --against
   11  a verdict differs: history check, from the accepted one; verify, from that of --expect
   12  times are not to be trusted: identical arms differ too often, or an effect put in on purpose
       was not seen; check: a device does not do what the host does
-  13  watch: over --budget
+  13  watch and gpu: over --budget
   14  watch and leaks: a leak, with --fail-on leak; watch ends otherwise as the command it watched
   70  a fault of this program
  130  interrupted; the run can be resumed)";
@@ -197,24 +199,19 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   app.require_subcommand(0, 1);
 
   std::vector<std::string> own = argv;
-  std::vector<std::string> watched;
+  std::vector<std::string> watched;  // the command that watch or gpu starts
   if (const auto dashes = std::find(own.begin(), own.end(), "--");
-      !own.empty() && own.front() == "watch" && dashes != own.end()) {
+      !own.empty() && (own.front() == "watch" || own.front() == "gpu") && dashes != own.end()) {
     watched.assign(dashes + 1, own.end());
     own.erase(dashes, own.end());
   }
   // In the order in which --help names them.
   const std::vector<Subcommand> subcommands = {
-      add_run(app, argv),    add_selftest(app),
-      add_list(app),         add_verify(app),
-      add_replay(app),       add_export(app),
-      add_plan(app),         add_search(app),
-      add_leaks(app),        add_watch(app, std::move(watched)),
-      add_report(app),       add_doctor(app),
-      add_check(app),        add_compare(app),
-      add_merge(app),        add_history(app),
-      add_export_state(app), add_sample(app),
-      add_touch(app),
+      add_run(app, argv),    add_selftest(app),     add_list(app),           add_verify(app),
+      add_replay(app),       add_export(app),       add_plan(app),           add_search(app),
+      add_gpu(app, watched), add_leaks(app),        add_watch(app, watched), add_report(app),
+      add_doctor(app),       add_check(app),        add_compare(app),        add_merge(app),
+      add_history(app),      add_export_state(app), add_sample(app),         add_touch(app),
   };
 
   std::vector<std::string> backwards(own.rbegin(), own.rend());

@@ -144,6 +144,20 @@ struct WatchOptions {
   bool page = true;
 };
 
+struct GpuOptions {
+  std::string card;    // an id or alias of a card; "" with `which`
+  bool which = false;  // the smallest card that serves
+  int devices = 1;
+  std::optional<Bytes> memory;  // of the card, in place of what the table says
+  Bytes context = 0;            // what the CUDA context takes of it
+  int until_step = 5;           // optimizer steps; 0: the program runs to its end
+  std::optional<Bytes> budget;  // what may be reserved
+  bool beside_real_gpu = false;
+  std::vector<std::string> command;
+  std::filesystem::path out;  // "" = runs/TIME-gpu-PID
+  bool json = false;
+};
+
 struct SelftestOptions {
   std::optional<std::uint64_t> seed;
   std::filesystem::path out = "runs";
@@ -169,9 +183,9 @@ struct PrintText {
 
 using Command =
     std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
-                 SearchOptions, LeaksOptions, ReportOptions, WatchOptions, DoctorOptions,
-                 CheckOptions, CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
-                 SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+                 SearchOptions, LeaksOptions, ReportOptions, WatchOptions, GpuOptions,
+                 DoctorOptions, CheckOptions, CompareOptions, MergeOptions, HistoryOptions,
+                 ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

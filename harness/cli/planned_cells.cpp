@@ -27,10 +27,8 @@ Spec read_device(const std::string& text) {
     parse_bytes(rest, "--device");
     return Spec("meta", {{"capacity", rest}, {"granule", "2MiB"}});
   }
-  const bool card =
-      text.starts_with(kPrefix) || std::any_of(cards().begin(), cards().end(),
-                                               [&](const Card& known) { return known.id == text; });
-  if (card) return Spec("meta", {{"card", find_card(rest).id}});
+  if (text.starts_with(kPrefix) || card_called(text) != nullptr)
+    return Spec("meta", {{"card", find_card(rest).id}});
   const Spec spec = Spec::parse(text);
   if (Registry<DeviceKind>::instance().contains(spec.name())) return spec;
   std::vector<std::string> known = Registry<DeviceKind>::instance().names();

@@ -36,8 +36,29 @@ sigset_t watched_signals() {
   return set;
 }
 
+// This process's environment, with what is given in place of variables of the same name.
+std::vector<std::string> environment_with(const std::vector<std::string>& given) {
+  std::vector<std::string> result = given;
+  const auto is_given = [&](const std::string& entry) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    return std::any_of(given.begin(), given.end(),
+                       [&](const std::string& other) { return other.starts_with(name); });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!is_given(*entry)) result.emplace_back(*entry);
+  return result;
+}
+
+// The pointers that C takes; they hold as long as `texts` does. The last is null.
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
 // In this process's own group: the terminal's keys reach the command as they always do.
-pid_t spawn(const std::vector<std::string>& argv) {
+pid_t spawn(const std::vector<std::string>& argv, const Surroundings& surroundings) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -48,12 +69,16 @@ pid_t spawn(const std::vector<std::string>& argv) {
   sigaddset(&defaults, SIGXFSZ);  // ignored here, by main
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> arguments;
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (surroundings.output_to_errors)
+    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  const std::vector<std::string> environment = environment_with(surroundings.environment);
+  const std::vector<char*> arguments = pointers(argv), variables = pointers(environment);
   pid_t child = 0;
   const int error =
-      ::posix_spawnp(&child, arguments[0], nullptr, &attributes, arguments.data(), environ);
+      ::posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), variables.data());
+  posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0)
     throw InputError(fmt::format("{} cannot be started: {}; check the command after --",
@@ -86,13 +111,14 @@ ForeignProcess::~ForeignProcess() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-ForeignProcess ForeignProcess::start(const std::vector<std::string>& argv) {
+ForeignProcess ForeignProcess::start(const std::vector<std::string>& argv,
+                                     const Surroundings& surroundings) {
   const sigset_t set = watched_signals();
   sigprocmask(SIG_BLOCK, &set, nullptr);
   // Workers whose parent died come to this process, where they are still seen.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    return {spawn(argv), true};
+    return {spawn(argv, surroundings), true};
   } catch (...) {
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
     ::prctl(PR_SET_CHILD_SUBREAPER, 0);

@@ -18,11 +18,18 @@ struct ProcessEnd {
   int shell_status() const { return signal != 0 ? 128 + signal : exit_status; }
 };
 
+// What a started command finds around it.
+struct Surroundings {
+  std::vector<std::string> environment{};  // "NAME=value", in place of this process's own
+  bool output_to_errors = false;           // its standard output goes where its errors go
+};
+
 // One at a time: it takes over this process's signals and adopts orphans until it is destroyed.
 class ForeignProcess {
  public:
   // Starts argv[0], looked up on PATH. Throws InputError when it cannot be started.
-  static ForeignProcess start(const std::vector<std::string>& argv);
+  static ForeignProcess start(const std::vector<std::string>& argv,
+                              const Surroundings& surroundings = {});
   // Follows one that runs. Throws InputError when there is none, or it is another user's.
   static ForeignProcess follow(pid_t pid);
 

@@ -34,6 +34,9 @@ Subcommand add_leaks(CLI::App& app);
 // What stands after -- is the command's, options and all.
 Subcommand add_watch(CLI::App& app, std::vector<std::string> command);
 
+// Likewise.
+Subcommand add_gpu(CLI::App& app, std::vector<std::string> command);
+
 // For check(): a whole number from `least` on. The library's own says its bounds as real numbers,
 // takes -1 for a very large one where the option has no sign, and too large ones for the largest.
 CLI::Validator whole_from(unsigned least);

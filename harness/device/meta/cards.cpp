@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "harness/base/error.h"
@@ -21,21 +24,48 @@ Value field(const toml::table& table, std::string_view card, std::string_view ke
   return *value;
 }
 
+// "8.9".
+void parse_capability(const toml::table& table, Card& card) {
+  const std::string text = field<std::string>(table, card.id, "compute_capability");
+  if (std::sscanf(text.c_str(), "%d.%d", &card.compute_major, &card.compute_minor) != 2)
+    throw Error(fmt::format("cards.toml: [{}] has no usable 'compute_capability'", card.id));
+}
+
+std::vector<std::string> aliases(const toml::table& table) {
+  std::vector<std::string> result;
+  if (const toml::array* list = table["aliases"].as_array())
+    for (const toml::node& alias : *list) result.push_back(alias.value_or(std::string()));
+  return result;
+}
+
+Card parse_card(const std::string& id, const toml::table& table) {
+  const auto bytes = [&](std::string_view name) {
+    return static_cast<Bytes>(field<std::int64_t>(table, id, name));
+  };
+  const auto number = [&](std::string_view name) { return field<int>(table, id, name); };
+  Card card{.id = id,
+            .name = field<std::string>(table, id, "name"),
+            .capacity = bytes("capacity_bytes"),
+            .driver_total = bytes("driver_total_bytes"),
+            .granule = bytes("granule_bytes"),
+            .source = field<std::string>(table, id, "source"),
+            .aliases = aliases(table),
+            .multiprocessors = number("multiprocessors"),
+            .shared_per_multiprocessor = bytes("shared_bytes_per_multiprocessor"),
+            .shared_per_block_optin = bytes("shared_bytes_per_block_optin"),
+            .threads_per_multiprocessor = number("threads_per_multiprocessor"),
+            .blocks_per_multiprocessor = number("blocks_per_multiprocessor"),
+            .l2_cache = bytes("l2_cache_bytes"),
+            .clock_khz = number("clock_khz"),
+            .memory_clock_khz = number("memory_clock_khz")};
+  parse_capability(table, card);
+  return card;
+}
+
 std::vector<Card> parse_cards() {
   std::vector<Card> result;
-  for (const auto& [key, node] : toml::parse(kCardsToml, std::string_view("cards.toml"))) {
-    const std::string_view id = key.str();
-    const toml::table& table = *node.as_table();
-    const auto bytes = [&](std::string_view name) {
-      return static_cast<Bytes>(field<std::int64_t>(table, id, name));
-    };
-    result.push_back({.id = std::string(id),
-                      .name = field<std::string>(table, id, "name"),
-                      .capacity = bytes("capacity_bytes"),
-                      .driver_total = bytes("driver_total_bytes"),
-                      .granule = bytes("granule_bytes"),
-                      .source = field<std::string>(table, id, "source")});
-  }
+  for (const auto& [key, node] : toml::parse(kCardsToml, std::string_view("cards.toml")))
+    result.push_back(parse_card(std::string(key.str()), *node.as_table()));
   return result;
 }
 
@@ -46,13 +76,19 @@ const std::vector<Card>& cards() {
   return result;
 }
 
-const Card& find_card(const std::string& id) {
+const Card* card_called(const std::string& name) {
+  for (const Card& card : cards())
+    if (card.id == name ||
+        std::find(card.aliases.begin(), card.aliases.end(), name) != card.aliases.end())
+      return &card;
+  return nullptr;
+}
+
+const Card& find_card(const std::string& name) {
+  if (const Card* card = card_called(name)) return *card;
   std::vector<std::string> known;
-  for (const Card& card : cards()) {
-    if (card.id == id) return card;
-    known.push_back(card.id);
-  }
-  throw_unknown_name("card", id, known);
+  for (const Card& card : cards()) known.push_back(card.id);
+  throw_unknown_name("card", name, known);
 }
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// The cards `meta(card=…)` can stand for, from cards.toml (compiled in).
+// The cards that a device can stand for without being there (`meta(card=…)`, `headroom gpu CARD`),
+// from cards.toml (compiled in).
 #pragma once
 
 #include <string>
@@ -15,10 +16,20 @@ struct Card {
   Bytes driver_total = 0;  // what the driver reports
   Bytes granule = 0;
   std::string source;
+  // What the programming guide and deviceQuery say of the card.
+  std::vector<std::string> aliases;  // what people type
+  int compute_major = 0, compute_minor = 0;
+  int multiprocessors = 0;
+  Bytes shared_per_multiprocessor = 0, shared_per_block_optin = 0;
+  int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;
+  Bytes l2_cache = 0;
+  int clock_khz = 0, memory_clock_khz = 0;
 };
 
 const std::vector<Card>& cards();
-// Throws InputError with the nearest ids.
-const Card& find_card(const std::string& id);
+// By id or alias. Throws InputError with the nearest ids.
+const Card& find_card(const std::string& name);
+// nullptr where no card has that id or alias.
+const Card* card_called(const std::string& name);
 
 }  // namespace headroom

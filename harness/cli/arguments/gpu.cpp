@@ -1,0 +1,87 @@
+// headroom gpu: somebody's own training script on a card that is not there.
+#include <memory>
+
+#include "harness/base/error.h"
+#include "harness/cli/arguments/arguments.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kNotes = R"(Examples
+  headroom gpu rtx4090 -- python train.py --batch 16      does it fit, and who holds the memory?
+  headroom gpu --which -- python train.py                 the smallest card that serves it
+  headroom gpu a100-80gb --gpus 2 -- torchrun --nproc-per-node 2 train.py
+  headroom gpu h100 --until-step 3 --json -- python train.py
+  headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 when it grew
+
+Runs the command with libraries that stand in for CUDA's. Kernels do nothing, and device memory is
+address space without pages; the framework's own code does all the rest, its allocator included. So
+the bytes are the framework's own. There are no times, and results are zeros: code that depends on
+them (sampling, early stopping, routing) may take another way or stop. PyTorch 2.6 and newer, from
+its ordinary wheels; the NVIDIA wheels may be missing, all but nvidia-cudnn, which knows the
+workspaces of convolutions.
+
+Not counted: the CUDA context and loaded kernels (some hundred MiB of a real card; --context leaves
+room for them), buffers of NCCL, and what the list "not known" names.
+
+Exit status: 0 it fits, 3 it does not, 13 it reserved more than --budget; that of the command where
+it failed for another reason.)";
+
+}  // namespace
+
+Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
+  struct Arguments {
+    GpuOptions options;
+    std::string memory, context, budget, until_step = "5";
+  };
+  auto given = std::make_shared<Arguments>();
+  given->options.command = std::move(command);
+  CLI::App* parser =
+      app.add_subcommand("gpu", "Your own training script on a GPU that is not there");
+  parser->footer(kNotes);
+  parser->add_option("card", given->options.card, "The card, as in rtx4090 or a100-80gb");
+  parser->add_flag("--which", given->options.which, "Find the smallest card that serves");
+  parser->add_option("--gpus", given->options.devices, "How many of them")
+      ->check(whole_from(1))
+      ->capture_default_str();
+  parser->add_option("--memory", given->memory, "Bytes of the card, in place of its own");
+  parser->add_option("--context", given->context,
+                     "Bytes that the CUDA context takes of the card (default: none)");
+  parser
+      ->add_option("--until-step", given->until_step,
+                   "Stop after so many optimizer steps; all: run to the end")
+      ->capture_default_str();
+  parser->add_option("--budget", given->budget, "What may be reserved at the peak, as in 20GiB");
+  parser->add_flag("--beside-real-gpu", given->options.beside_real_gpu,
+                   "Start although this machine has a GPU of its own");
+  parser->add_option("--out", given->options.out,
+                     "A new directory for what is recorded (default: below runs)");
+  parser->add_flag("--json", given->options.json,
+                   "For programs; what the command prints goes to standard error");
+  return {.parser = parser, .command = [given]() -> Command {
+            GpuOptions options = given->options;
+            if (options.command.empty())
+              throw InputError(
+                  "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
+            if (options.card.empty() == !options.which)
+              throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
+            if (!given->memory.empty()) options.memory = parse_bytes(given->memory, "--memory");
+            if (!given->context.empty()) options.context = parse_bytes(given->context, "--context");
+            if (!given->budget.empty()) options.budget = parse_bytes(given->budget, "--budget");
+            if (given->until_step == "all") {
+              options.until_step = 0;
+            } else {
+              std::size_t end = 0;
+              try {
+                options.until_step = std::stoi(given->until_step, &end);
+              } catch (const std::exception&) {
+              }
+              if (end != given->until_step.size() || options.until_step < 1)
+                throw InputError("--until-step " + given->until_step +
+                                 ": name a number of steps from 1 on, or all");
+            }
+            return options;
+          }};
+}
+
+}  // namespace headroom

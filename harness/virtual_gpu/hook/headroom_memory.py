@@ -1,0 +1,166 @@
+"""From PyTorch's history of allocations: what was held at the peak, by role, phase and line.
+
+A history is the list that torch.cuda.memory._snapshot()["device_traces"][device] holds: events with
+`action`, `addr`, `size` (bytes), `time_us` and `frames`, innermost first."""
+
+import bisect
+import os
+
+MOST_LINES = 20
+
+
+def is_users(filename):
+    """Whether a frame is of the user's program: neither a library's nor Python's own."""
+    return not (
+        "site-packages" in filename
+        or "dist-packages" in filename
+        or filename.startswith("<")
+        or f"{os.sep}lib{os.sep}python" in filename
+        or "virtual_gpu" + os.sep + "hook" in filename
+        or filename == "??"
+    )
+
+
+def phase_of(frames):
+    """The part of a training step that an allocation belongs to, by its Python frames. The engine of
+    the backward pass runs in threads of its own, without any."""
+    if not frames:
+        return "backward"
+    for frame in frames:
+        name = frame["filename"]
+        if "torch/optim/" in name or name.endswith("/optimizer.py"):
+            return "optimizer"
+        if "torch/utils/checkpoint" in name or "torch/autograd/function" in name:
+            return "backward"
+    if any(frame["name"] == "_call_impl" for frame in frames):
+        return "forward"
+    return "elsewhere"
+
+
+def line_of(frames):
+    """The innermost line of the user's program, or the library's line where there is none."""
+    for frame in frames:
+        if is_users(frame["filename"]):
+            return f"{frame['filename']}:{frame['line']}"
+    if frames:
+        return f"{frames[0]['filename']}:{frames[0]['line']}"
+    return "(backward pass: no Python line)"
+
+
+class Block:
+    """An allocation and its lifetime, as positions in the history."""
+
+    def __init__(self, event, position):
+        self.address, self.bytes = event["addr"], event["size"]
+        self.frames, self.time = event.get("frames") or [], event.get("time_us", 0)
+        self.begin, self.end = position, None
+        self.end_time = None
+        self.phase = phase_of(self.frames)
+
+
+def blocks_of(history):
+    """All blocks, the position and bytes of the allocated peak, and the peak of reserved bytes."""
+    blocks, live = [], {}
+    allocated = reserved = peak = peak_reserved = 0
+    at = -1
+    for position, event in enumerate(history):
+        action = event["action"]
+        if action == "alloc":
+            block = live[event["addr"]] = Block(event, position)
+            blocks.append(block)
+            allocated += block.bytes
+            if allocated > peak:
+                peak, at = allocated, position
+        elif action == "free_completed":
+            block = live.pop(event["addr"], None)
+            if block is not None:
+                block.end, block.end_time = position, event.get("time_us", 0)
+                allocated -= block.bytes
+        elif action in ("segment_alloc", "segment_map"):
+            reserved += event["size"]
+            peak_reserved = max(peak_reserved, reserved)
+        elif action in ("segment_free", "segment_unmap"):
+            reserved -= event["size"]
+    return blocks, at, peak, peak_reserved
+
+
+def roles_of(blocks, marks):
+    """The role of each block that a mark (time in µs, address, bytes, role) fell into."""
+    by_address = {}
+    for block in blocks:
+        by_address.setdefault(block.address, []).append(block)
+    starts = sorted(by_address)
+    result = {}
+    for time, address, _, role in marks:
+        index = bisect.bisect_right(starts, address) - 1
+        if index < 0:
+            continue
+        for block in by_address[starts[index]]:
+            inside = block.address <= address < block.address + max(block.bytes, 1)
+            alive = block.time <= time and (block.end_time is None or time <= block.end_time)
+            if inside and alive:
+                result.setdefault(id(block), role)
+    return result
+
+
+def role_by_phase(block, backward_after):
+    """Of a block that no mark fell into. `backward_after`: where the next backward pass begins."""
+    if block.phase == "forward":
+        begin = backward_after(block.begin)
+        kept = block.end is None or (begin is not None and block.end > begin)
+        return "activations" if kept else "temporaries"
+    if block.phase in ("backward", "optimizer"):
+        return "temporaries"
+    return "batch and other"
+
+
+def in_order(totals):
+    pairs = sorted(totals.items(), key=lambda pair: -pair[1])
+    return [{"name": name, "bytes": size} for name, size in pairs]
+
+
+def summarise(history, marks):
+    """What the device's blocks were at the peak of the allocated bytes."""
+    blocks, at, peak, peak_reserved = blocks_of(history)
+    roles = roles_of(blocks, marks)
+    backward = [block.begin for block in blocks if block.phase == "backward"]
+
+    def backward_after(position):
+        index = bisect.bisect_right(backward, position)
+        return backward[index] if index < len(backward) else None
+
+    by_role, by_line, phase = {}, {}, ""
+    for block in blocks:
+        if block.begin == at:
+            phase = block.phase
+        if block.begin > at or (block.end is not None and block.end < at):
+            continue
+        role = roles.get(id(block)) or role_by_phase(block, backward_after)
+        by_role[role] = by_role.get(role, 0) + block.bytes
+        line = line_of(block.frames)
+        by_line[line] = by_line.get(line, 0) + block.bytes
+    return {
+        "peak": peak,
+        "peak_reserved": peak_reserved,
+        "phase": phase,
+        "roles": in_order(by_role),
+        "lines": in_order(by_line)[:MOST_LINES],
+        "phase_peaks": peaks_by_phase(history, blocks),
+    }
+
+
+def peaks_by_phase(history, blocks):
+    """The most bytes allocated at any time while blocks of each phase were being allocated."""
+    changes = [0] * (len(history) + 1)
+    for block in blocks:
+        changes[block.begin] += block.bytes
+        if block.end is not None:
+            changes[block.end] -= block.bytes
+    starts = {block.begin: block.phase for block in blocks}
+    allocated, result = 0, {}
+    for position, change in enumerate(changes):
+        allocated += change
+        if position in starts:
+            name = starts[position]
+            result[name] = max(result.get(name, 0), allocated)
+    return result

@@ -1,0 +1,210 @@
+"""Notes, inside the user's program, what PyTorch's own allocator does: its counters, its history of
+allocations, out-of-memory, and which tensors are weights, gradients and optimizer state."""
+
+import atexit
+import json
+import os
+import pickle
+import sys
+import time
+import traceback
+
+import headroom_memory
+
+RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
+UNTIL_STEP = int(os.environ.get("HEADROOM_GPU_UNTIL_STEP", "0"))
+MOST_EVENTS = 2_000_000  # a longer history loses its beginning
+MARKED_STEPS = 8  # roles are noted in the first steps: later ones repeat them
+
+
+class StepLimit(SystemExit):
+    """Ends the program after as many optimizer steps as were asked for."""
+
+
+class Notes:
+    """What this process has noted so far."""
+
+    def __init__(self):
+        self.steps = 0
+        self.stopped_at_step = False
+        self.out_of_memory = []
+        self.error = ""
+        self.ended_out_of_memory = False
+        self.marks = []  # (time in µs, address, bytes, role)
+        self.active = False
+        self.written = False
+
+
+notes = Notes()
+
+
+def now_us():
+    return time.time_ns() // 1000
+
+
+def mark(tensors, role):
+    """Notes that the memory of `tensors` serves `role` now."""
+    at = now_us()
+    for tensor in tensors:
+        if tensor is None or not getattr(tensor, "is_cuda", False):
+            continue
+        tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's shard
+        storage = tensor.untyped_storage()
+        notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role))
+
+
+def mark_state(optimizer):
+    import torch
+
+    for state in optimizer.state.values():
+        values = state.values() if isinstance(state, dict) else ()
+        mark([value for value in values if isinstance(value, torch.Tensor)], "optimizer state")
+
+
+def parameters_of(optimizer):
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def before_step(optimizer, *_):
+    if notes.steps < MARKED_STEPS:
+        parameters = parameters_of(optimizer)
+        mark(parameters, "weights")
+        mark([p.grad for p in parameters], "gradients")
+
+
+def after_step(optimizer, *_):
+    if notes.steps < MARKED_STEPS:
+        mark_state(optimizer)
+    notes.steps += 1
+    if UNTIL_STEP and notes.steps >= UNTIL_STEP:
+        notes.stopped_at_step = True
+        raise StepLimit(0)
+
+
+def mark_what_lives():
+    """Roles of a program that ended before its first optimizer step."""
+    import gc
+
+    import torch
+
+    for thing in gc.get_objects():
+        kind = type(thing)  # isinstance() would ask the objects, which may do anything
+        if issubclass(kind, torch.nn.Module):
+            parameters = list(thing.parameters(recurse=False))
+            mark(parameters, "weights")
+            mark([p.grad for p in parameters], "gradients")
+        elif issubclass(kind, torch.optim.Optimizer):
+            mark_state(thing)
+
+
+def on_out_of_memory(device, requested, *_):
+    line = ""
+    for frame in reversed(traceback.extract_stack()):
+        if headroom_memory.is_users(frame.filename):
+            line = f"{frame.filename}:{frame.lineno}"
+            break
+    notes.out_of_memory.append({"device": device, "requested": requested, "line": line})
+
+
+def describe_device(device, trace, roles):
+    """The figures of one device. The counters are PyTorch's own."""
+    import torch
+
+    stats = torch.cuda.memory_stats(device)
+    summary = headroom_memory.summarise(trace, roles)
+    # The history has what was asked for, the counters what was given: rounded up, or the whole of a
+    # block that is not worth splitting.
+    allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
+    if allocated > summary["peak"]:
+        rounding = {"name": "rounding by the allocator", "bytes": allocated - summary["peak"]}
+        summary["roles"].append(rounding)
+    return {
+        "device": device,
+        "peak_allocated": allocated,
+        "peak_reserved": max(
+            stats.get("reserved_bytes.all.peak", 0), summary["peak_reserved"]
+        ),
+        "phase": summary["phase"],
+        "roles": summary["roles"],
+        "lines": summary["lines"],
+        "phase_peaks": summary["phase_peaks"],
+    }
+
+
+def write():
+    """Leaves what was noted; once, at the end of the process."""
+    import torch
+
+    if notes.written or not notes.active:
+        return
+    notes.written = True
+    if not notes.marks:
+        mark_what_lives()
+    snapshot = torch.cuda.memory._snapshot()
+    name = f"snapshot-{os.getpid()}.pickle"
+    with open(os.path.join(RECORDS, name), "wb") as out:
+        pickle.dump(snapshot, out)
+    devices = [
+        describe_device(device, trace, notes.marks)
+        for device, trace in enumerate(snapshot["device_traces"])
+        if trace
+    ]
+    figures = {
+        "framework": f"PyTorch {torch.__version__}",
+        "pid": os.getpid(),
+        "steps": notes.steps,
+        "stopped_at_step": notes.stopped_at_step,
+        "error": notes.error,
+        "ended_out_of_memory": notes.ended_out_of_memory,
+        "out_of_memory": notes.out_of_memory,
+        "devices": devices,
+        "snapshot": name,
+    }
+    path = os.path.join(RECORDS, f"pytorch-{os.getpid()}.json")
+    with open(path + ".unfinished", "w") as out:
+        json.dump(figures, out)
+    os.replace(path + ".unfinished", path)
+
+
+def start_recording():
+    """When CUDA starts, before its first allocation."""
+    import torch
+
+    notes.active = True
+    torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
+    torch._C._cuda_attach_out_of_memory_observer(on_out_of_memory)
+
+
+def note_error(kind, value, trace):
+    import torch
+
+    notes.error = f"{kind.__name__}: {value}"
+    notes.ended_out_of_memory = issubclass(kind, torch.OutOfMemoryError)
+
+
+def forget():
+    """A forked worker is not the program: its parent tells of both."""
+    global notes
+    notes = Notes()
+
+
+def install():
+    """Called once PyTorch has been imported."""
+    import torch
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    register_optimizer_step_pre_hook(before_step)
+    register_optimizer_step_post_hook(after_step)
+    torch.cuda._lazy_call(start_recording)
+    shown = sys.excepthook
+
+    def excepthook(kind, value, trace):
+        note_error(kind, value, trace)
+        shown(kind, value, trace)
+
+    sys.excepthook = excepthook
+    os.register_at_fork(after_in_child=forget)
+    atexit.register(write)

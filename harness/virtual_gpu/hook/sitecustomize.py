@@ -1,0 +1,60 @@
+"""Runs at the start of every Python below `headroom gpu`: waits for PyTorch to be imported, then has
+its memory noted. Whatever sitecustomize the user has of their own runs as well."""
+
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Calls `then` once `name` has been imported in the ordinary way."""
+
+    def __init__(self, name, then):
+        self.name, self.then, self.loader = name, then, None
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        self.loader, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.then()
+
+
+def watch_torch():
+    import headroom_torch
+
+    headroom_torch.install()
+
+
+def run_users_own():
+    """The sitecustomize that this file hides."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != HERE]
+    hidden = sys.modules.pop("sitecustomize", None)
+    try:
+        importlib.import_module("sitecustomize")
+    except ModuleNotFoundError as missing:
+        if missing.name != "sitecustomize":
+            raise
+        if hidden is not None:
+            sys.modules["sitecustomize"] = hidden
+    sys.path.append(HERE)  # last, so that no module of the user's is hidden
+
+
+if "HEADROOM_GPU_RECORDS" in os.environ:
+    sys.meta_path.insert(0, AfterImport("torch", watch_torch))
+    run_users_own()

@@ -1,0 +1,102 @@
+#include "harness/virtual_gpu/launch.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "harness/base/error.h"
+#include "harness/base/subprocess.h"
+#include "harness/virtual_gpu/stand_ins/places.h"
+
+namespace headroom::virtual_gpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCommonLibrary = "libheadroom_gpu.so";
+
+fs::path stand_ins() {
+  const fs::path built = this_executable().parent_path() / "harness" / "virtual_gpu" / "stand_ins";
+  for (const fs::path& place : {built, fs::path(kInstalledStandIns)})
+    if (fs::exists(place / kCommonLibrary)) return place;
+  throw InputError(
+      fmt::format("the stand-ins for CUDA's libraries are neither in {} nor in {}; "
+                  "build them with: ninja -C build run",
+                  built.string(), kInstalledStandIns));
+}
+
+// `value` in front of what the variable holds.
+std::string prepended(const char* variable, const std::string& value, char separator) {
+  const char* old = std::getenv(variable);
+  return old == nullptr || *old == '\0' ? fmt::format("{}={}", variable, value)
+                                        : fmt::format("{}={}{}{}", variable, value, separator, old);
+}
+
+std::string preload(const fs::path& directory) {
+  std::string libraries = (directory / kCommonLibrary).string();
+  std::istringstream names(kStandInNames);
+  for (std::string name; names >> name;) libraries += ":" + (directory / name).string();
+  return libraries;
+}
+
+std::string describe(const CardDescription& card, int devices) {
+  return fmt::format(
+      "name={};memory={};devices={};major={};minor={};multiprocessors={};"
+      "shared_per_multiprocessor={};shared_per_block_optin={};threads_per_multiprocessor={};"
+      "blocks_per_multiprocessor={};l2={};clock_khz={};memory_clock_khz={}",
+      card.name, card.memory, devices, card.compute_major, card.compute_minor, card.multiprocessors,
+      card.shared_per_multiprocessor, card.shared_per_block_optin, card.threads_per_multiprocessor,
+      card.blocks_per_multiprocessor, card.l2_cache, card.clock_khz, card.memory_clock_khz);
+}
+
+fs::path on_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path == nullptr ? "" : path);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    std::error_code unreadable;
+    if (fs::path file = fs::path(directory) / program; fs::exists(file, unreadable)) return file;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> environment_for(const Launch& launch) {
+  const fs::path libraries = stand_ins();
+  if (libraries.string().find_first_of(": ") != std::string::npos)
+    throw InputError(fmt::format(
+        "{}: LD_PRELOAD takes no path with a colon or a space; build Headroom elsewhere",
+        libraries.string()));
+  std::vector<std::string> result = {
+      prepended("LD_PRELOAD", preload(libraries), ':'),
+      prepended("LD_LIBRARY_PATH", libraries.string(), ':'),
+      prepended("PYTHONPATH", launch.hook.string(), ':'),
+      "HEADROOM_GPU_CARD=" + describe(launch.card, launch.devices),
+      "HEADROOM_GPU_RECORDS=" + launch.records.string(),
+      fmt::format("HEADROOM_GPU_UNTIL_STEP={}", launch.until_step),
+  };
+  if (!launch.cudnn.empty()) result.push_back("HEADROOM_GPU_CUDNN=" + launch.cudnn.string());
+  return result;
+}
+
+fs::path find_cudnn(const std::string& program) {
+  // A virtual environment is found by where its program is called, not by what a link leads to.
+  const fs::path lib = on_path(program).parent_path().parent_path() / "lib";
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(lib, unreadable)) {
+    const fs::path file =
+        entry.path() / "site-packages" / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9";
+    if (fs::exists(file, unreadable)) return file;
+  }
+  return {};
+}
+
+bool has_real_gpu() {
+  std::error_code unreadable;
+  const fs::directory_iterator gpus("/proc/driver/nvidia/gpus", unreadable);
+  return !unreadable && gpus != fs::directory_iterator();
+}
+
+}  // namespace headroom::virtual_gpu

@@ -1,0 +1,119 @@
+#include "harness/virtual_gpu/outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/error.h"
+#include "harness/virtual_gpu/record.h"
+
+namespace headroom::virtual_gpu {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string read_whole(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+template <typename Use>
+void for_each_name(const NameList& list, Use use) {
+  const std::uint32_t count = std::min<std::uint32_t>(list.count, kMaxNames);
+  for (std::uint32_t i = 0; i < count; ++i)
+    use(std::string(list.names[i], ::strnlen(list.names[i], kNameBytes)), list.calls[i].load());
+}
+
+void add_record(Outcome& outcome, const fs::path& file) {
+  const std::string bytes = read_whole(file);
+  if (bytes.size() < sizeof(Record)) throw Error(fmt::format("{}: is cut off", file.string()));
+  // The file is the memory of a Record, whose members are plain numbers.
+  const auto* record = reinterpret_cast<const Record*>(bytes.data());
+  if (record->magic != kRecordMagic) throw Error(fmt::format("{}: is no record", file.string()));
+  outcome.kernel_launches += record->kernel_launches;
+  for (int i = 0; i < kMaxDevices; ++i) {
+    const DeviceRecord& device = record->devices[i];
+    if (device.allocations == 0 && device.refusals == 0) continue;
+    DeviceUse& use = outcome.devices[i];
+    use.peak = std::max<Bytes>(use.peak, device.peak_bytes);
+    use.refusals += device.refusals;
+    if (device.refusals > 0) {
+      use.refused = device.refused_bytes;
+      use.used_when_refused = device.used_when_refused;
+    }
+  }
+  for_each_name(record->sizes_not_known, [&](const std::string& name, std::uint64_t calls) {
+    outcome.sizes_not_known[name] += calls;
+  });
+  for_each_name(record->not_supported, [&](const std::string& name, std::uint64_t) {
+    outcome.not_supported.push_back(name);
+  });
+}
+
+std::vector<Share> shares(const json& list) {
+  std::vector<Share> result;
+  for (const json& item : list)
+    result.push_back({item.at("name").get<std::string>(), item.at("bytes").get<Bytes>()});
+  return result;
+}
+
+Framework read_framework(const fs::path& file) {
+  try {
+    const json data = json::parse(read_whole(file));
+    Framework result{.name = data.at("framework"),
+                     .pid = data.at("pid"),
+                     .steps = data.at("steps"),
+                     .stopped_at_step = data.at("stopped_at_step"),
+                     .error = data.at("error"),
+                     .ended_out_of_memory = data.at("ended_out_of_memory"),
+                     .out_of_memory = {},
+                     .devices = {},
+                     .snapshot = data.at("snapshot")};
+    for (const json& event : data.at("out_of_memory"))
+      result.out_of_memory.push_back({.device = event.at("device"),
+                                      .requested = event.at("requested"),
+                                      .line = event.at("line")});
+    for (const json& device : data.at("devices"))
+      result.devices.push_back({.device = device.at("device"),
+                                .peak_allocated = device.at("peak_allocated"),
+                                .peak_reserved = device.at("peak_reserved"),
+                                .phase = device.at("phase"),
+                                .roles = shares(device.at("roles")),
+                                .lines = shares(device.at("lines")),
+                                .phase_peaks = device.at("phase_peaks")});
+    return result;
+  } catch (const json::exception& error) {
+    throw Error(fmt::format("{}: cannot be read: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+Bytes Outcome::peak() const {
+  Bytes most = 0;
+  for (const auto& [index, device] : devices) most = std::max(most, device.peak);
+  return most;
+}
+
+bool Outcome::out_of_memory() const {
+  return std::any_of(frameworks.begin(), frameworks.end(),
+                     [](const Framework& framework) { return framework.ended_out_of_memory; });
+}
+
+Outcome read_outcome(const fs::path& records) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(records)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  Outcome outcome;
+  for (const fs::path& file : files) {
+    if (file.extension() == ".record") add_record(outcome, file);
+    if (file.extension() == ".json") outcome.frameworks.push_back(read_framework(file));
+  }
+  return outcome;
+}
+
+}  // namespace headroom::virtual_gpu

@@ -1,0 +1,88 @@
+#include "harness/virtual_gpu/stand_ins/account.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace headroom::virtual_gpu {
+namespace {
+
+std::atomic<Record*> current{nullptr};
+std::mutex mutex;
+
+Record* map_record() {
+  int file = -1;
+  if (const char* directory = std::getenv("HEADROOM_GPU_RECORDS")) {
+    const std::string path =
+        std::string(directory) + "/process-" + std::to_string(getpid()) + ".record";
+    file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file >= 0 && ftruncate(file, sizeof(Record)) != 0) {
+      close(file);
+      file = -1;
+    }
+  }
+  void* memory = mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE,
+                      file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
+  if (file >= 0) close(file);
+  if (memory == MAP_FAILED) {
+    std::perror("headroom gpu: no memory for this process's record");
+    std::_Exit(70);
+  }
+  // Pages of a new file or mapping are zero, which is what every counter starts from.
+  auto* result = static_cast<Record*>(memory);
+  result->pid = getpid();
+  result->magic = kRecordMagic;
+  return result;
+}
+
+void note(NameList& list, const char* name) {
+  const std::lock_guard lock(mutex);
+  const std::uint32_t count = std::min<std::uint32_t>(list.count, kMaxNames);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (std::strncmp(list.names[i], name, kNameBytes - 1) == 0) {
+      ++list.calls[i];
+      return;
+    }
+  if (count < kMaxNames) {
+    std::strncpy(list.names[count], name, kNameBytes - 1);
+    list.calls[count] = 1;
+  }
+  ++list.count;
+}
+
+// The child of a fork shares the parent's mapping; its figures would be added to the parent's.
+void forget_record() { current = nullptr; }
+
+}  // namespace
+
+Record& record() {
+  if (Record* known = current.load(std::memory_order_acquire)) return *known;
+  const std::lock_guard lock(mutex);
+  if (Record* known = current.load(std::memory_order_acquire)) return *known;
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_record);
+  (void)registered;
+  Record* made = map_record();
+  current.store(made, std::memory_order_release);
+  return *made;
+}
+
+void note_size_not_known(const char* function) { note(record().sizes_not_known, function); }
+
+void stop_at_unsupported(const char* library, const char* function) {
+  note(record().not_supported, function);
+  std::fprintf(stderr,
+               "headroom gpu: the program called %s (%s), which the virtual GPU does not have.\n"
+               "Please report the function's name and the framework's version.\n",
+               function, library);
+  std::abort();
+}
+
+}  // namespace headroom::virtual_gpu

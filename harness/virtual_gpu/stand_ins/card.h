@@ -1,0 +1,33 @@
+// The card that the stand-ins pretend to be, from the environment the launcher sets.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace headroom::virtual_gpu {
+
+struct Card {
+  std::string name = "virtual GPU";
+  std::size_t memory_bytes = 0;  // what CUDA reports as the total
+  int devices = 1;
+  int compute_major = 8, compute_minor = 0;
+  int multiprocessors = 108;
+  int shared_bytes_per_multiprocessor = 167'936;
+  int shared_bytes_per_block_optin = 166'912;
+  int threads_per_multiprocessor = 2048;
+  int blocks_per_multiprocessor = 32;
+  int l2_cache_bytes = 41'943'040;
+  int clock_khz = 1'410'000;
+  int memory_clock_khz = 1'215'000;
+  int driver_version = 13'020;  // as cudaDriverGetVersion counts: 13.2
+};
+
+// Reads HEADROOM_GPU_CARD, "key=value" joined by ';'. Ends the process with a message if it is not
+// set or malformed: the libraries are of no use without a launcher.
+const Card& card();
+
+// Value of the device attribute `attribute` (CUdevice_attribute and cudaDeviceAttr share numbers);
+// 0 for those that describe nothing the card has.
+int device_attribute(int attribute);
+
+}  // namespace headroom::virtual_gpu

@@ -1,0 +1,114 @@
+#include "harness/virtual_gpu/stand_ins/contents.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+
+namespace headroom::virtual_gpu {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+std::mutex mutex;
+std::map<std::uintptr_t, Bytes> pieces;  // by address; they neither touch nor overlap in part
+
+// Takes [begin, end) out of the pieces. Called with the mutex held.
+void cut_out(std::uintptr_t begin, std::uintptr_t end) {
+  auto at = pieces.upper_bound(begin);
+  if (at != pieces.begin()) --at;
+  while (at != pieces.end() && at->first < end) {
+    const std::uintptr_t first = at->first, last = first + at->second.size();
+    if (last <= begin) {
+      ++at;
+      continue;
+    }
+    Bytes held = std::move(at->second);
+    at = pieces.erase(at);
+    if (last > end)
+      at =
+          pieces
+              .emplace(end, Bytes(held.end() - static_cast<std::ptrdiff_t>(last - end), held.end()))
+              .first;
+    if (first < begin) {
+      held.resize(begin - first);
+      pieces.emplace(first, std::move(held));
+    }
+  }
+}
+
+void read(std::uintptr_t begin, unsigned char* out, std::size_t bytes) {
+  std::memset(out, 0, bytes);
+  const std::uintptr_t end = begin + bytes;
+  auto at = pieces.upper_bound(begin);
+  if (at != pieces.begin()) --at;
+  for (; at != pieces.end() && at->first < end; ++at) {
+    const std::uintptr_t low = std::max(begin, at->first);
+    const std::uintptr_t high = std::min(end, at->first + at->second.size());
+    if (low < high) std::memcpy(out + (low - begin), &at->second[low - at->first], high - low);
+  }
+}
+
+// Whether any byte of [begin, begin + bytes) is known.
+bool any_known(std::uintptr_t begin, std::size_t bytes) {
+  auto at = pieces.upper_bound(begin);
+  if (at != pieces.begin() && std::prev(at)->first + std::prev(at)->second.size() > begin)
+    return true;
+  return at != pieces.end() && at->first < begin + bytes;
+}
+
+}  // namespace
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const bool to_device = find(to).has_value(), from_device = find(from).has_value();
+  if (!to_device && !from_device) {
+    std::memmove(to, from, bytes);
+    return;
+  }
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  const auto source = reinterpret_cast<std::uintptr_t>(from);
+  const std::lock_guard lock(mutex);
+  if (!to_device) {
+    read(source, static_cast<unsigned char*>(to), bytes);
+    return;
+  }
+  Bytes kept;
+  if (bytes <= kKeptBytes) {
+    if (!from_device) {
+      const auto* begin = static_cast<const unsigned char*>(from);
+      kept.assign(begin, begin + bytes);
+    } else if (any_known(source, bytes)) {
+      kept.resize(bytes);
+      read(source, kept.data(), bytes);
+    }
+  }
+  cut_out(target, target + bytes);
+  if (!kept.empty()) pieces.emplace(target, std::move(kept));
+}
+
+void fill(void* to, unsigned char value, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!find(to)) {
+    std::memset(to, value, bytes);
+    return;
+  }
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  const std::lock_guard lock(mutex);
+  cut_out(target, target + bytes);
+  // Zero is what unknown bytes read as.
+  if (value != 0 && bytes <= kKeptBytes) pieces.emplace(target, Bytes(bytes, value));
+}
+
+void forget_contents(const void* address, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard lock(mutex);
+  cut_out(begin, begin + bytes);
+}
+
+}  // namespace headroom::virtual_gpu

@@ -1,0 +1,178 @@
+// Stands in for cuDNN. Since 9.8 cuDNN chooses algorithms for a card that is only described
+// (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR), so calls of its backend interface go to the user's own
+// library, named by HEADROOM_GPU_CUDNN, with that description in place of a handle. Convolutions
+// then ask for the workspaces that cuDNN's own heuristics choose for the card. Without the library
+// every plan takes no workspace, and the report says that workspaces are not known.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+using std::int64_t;
+
+namespace {
+
+// Numbers of cuDNN's documentation (cudnn_graph.h).
+constexpr int kEngineConfig = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kDeviceProperties = 38;
+constexpr int kHandleType = 0, kInt64Type = 3, kDescriptorType = 15, kCharType = 24;
+constexpr int kHeuristicsResults = 202, kHeuristicsDevice = 204;
+constexpr int kPlanWorkspace = 402, kPlanDevice = 407;
+constexpr int kEngineConfigDevice = 1307;
+constexpr int kDevicePropertiesJson = 2702;
+constexpr int kVersionWithoutLibrary = 92'600;
+
+void* library() {
+  static void* result = []() -> void* {
+    const char* path = std::getenv("HEADROOM_GPU_CUDNN");
+    if (path == nullptr) return nullptr;
+    void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) std::fprintf(stderr, "headroom gpu: no cuDNN: %s\n", dlerror());
+    return opened;
+  }();
+  return result;
+}
+
+template <typename Function>
+Function* real(const char* name) {
+  return library() == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library(), name));
+}
+
+using Create = int(int, void**);
+using OnDescriptor = int(void*);
+using Set = int(void*, int, int, int64_t, const void*);
+using Get = int(void*, int, int, int64_t, int64_t*, void*);
+
+std::mutex mutex;
+std::map<void*, int> type_of_descriptor;
+
+void* make_description() {
+  auto* create = real<Create>("cudnnBackendCreateDescriptor");
+  void* descriptor = nullptr;
+  if (create == nullptr || create(kDeviceProperties, &descriptor) != kSuccess) return nullptr;
+  const Card& c = card();
+  // Keys as OpenXLA's cudnn_device_props.cc writes them.
+  char json[2048];
+  std::snprintf(
+      json, sizeof json,
+      "{\"deviceVer\":%d,\"multiProcessorCount\":%d,\"warpSize\":32,"
+      "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
+      "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":%d,"
+      "\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,\"regsPerBlock\":65536,"
+      "\"totalGlobalMem\":%zu,\"smClockRateKHz\":%d,\"l2CacheSize\":%d,"
+      "\"maxBlockSize\":[1024,1024,64],\"memClockRateKHz\":%d,"
+      "\"maxGridSize\":[2147483647,65535,65535],\"supportCoopLaunch\":1,\"pciDeviceId\":0,"
+      "\"isTccDriver\":0,\"cudaDeviceId\":0,\"driverVer\":%d,\"deviceName\":\"%s\"}",
+      c.compute_major * 100 + c.compute_minor * 10, c.multiprocessors,
+      c.shared_bytes_per_block_optin, c.blocks_per_multiprocessor, c.threads_per_multiprocessor,
+      c.memory_bytes, c.clock_khz, c.l2_cache_bytes, c.memory_clock_khz, c.driver_version,
+      c.name.c_str());
+  const int set =
+      real<Set>("cudnnBackendSetAttribute")(descriptor, kDevicePropertiesJson, kCharType,
+                                            static_cast<int64_t>(std::strlen(json) + 1), json);
+  const int finalized = real<OnDescriptor>("cudnnBackendFinalize")(descriptor);
+  if (set == kSuccess && finalized == kSuccess) return descriptor;
+  std::fprintf(stderr, "headroom gpu: cuDNN refused the card's description (%d, %d)\n", set,
+               finalized);
+  return nullptr;
+}
+
+void* description() {
+  static void* result = make_description();
+  return result;
+}
+
+}  // namespace
+
+HEADROOM_EXPORT int cudnnBackendCreateDescriptor(int type, void** out) {
+  auto* create = real<Create>("cudnnBackendCreateDescriptor");
+  if (create == nullptr) {
+    *out = new_object();
+    return kSuccess;
+  }
+  const int status = create(type, out);
+  const std::lock_guard lock(mutex);
+  if (status == kSuccess) type_of_descriptor[*out] = type;
+  return status;
+}
+HEADROOM_EXPORT int cudnnBackendDestroyDescriptor(void* descriptor) {
+  auto* destroy = real<OnDescriptor>("cudnnBackendDestroyDescriptor");
+  if (destroy == nullptr) {
+    std::free(descriptor);
+    return kSuccess;
+  }
+  {
+    const std::lock_guard lock(mutex);
+    type_of_descriptor.erase(descriptor);
+  }
+  return destroy(descriptor);
+}
+HEADROOM_EXPORT int cudnnBackendSetAttribute(void* descriptor, int name, int type, int64_t count,
+                                             const void* values) {
+  auto* set = real<Set>("cudnnBackendSetAttribute");
+  if (set == nullptr || type == kHandleType) return kSuccess;  // there is no handle behind it
+  return set(descriptor, name, type, count, values);
+}
+HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
+  auto* finalize = real<OnDescriptor>("cudnnBackendFinalize");
+  if (finalize == nullptr) return kSuccess;
+  int type = -1;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = type_of_descriptor.find(descriptor); found != type_of_descriptor.end())
+      type = found->second;
+  }
+  const int attribute = type == kEngineHeuristics ? kHeuristicsDevice
+                        : type == kExecutionPlan  ? kPlanDevice
+                        : type == kEngineConfig   ? kEngineConfigDevice
+                                                  : -1;
+  if (attribute != -1)
+    if (void* card_description = description())
+      real<Set>("cudnnBackendSetAttribute")(descriptor, attribute, kDescriptorType, 1,
+                                            &card_description);
+  return finalize(descriptor);
+}
+HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int type, int64_t wanted,
+                                             int64_t* count, void* values) {
+  if (auto* get = real<Get>("cudnnBackendGetAttribute"))
+    return get(descriptor, name, type, wanted, count, values);
+  // One plan, without a workspace.
+  const bool one = name == kHeuristicsResults || name == kHeuristicsDevice ||
+                   name == kPlanWorkspace || type == kDescriptorType || type == kInt64Type;
+  if (count != nullptr) *count = one ? 1 : 0;
+  if (name == kPlanWorkspace) note_size_not_known("cudnnBackendGetAttribute (workspace)");
+  if (type == kInt64Type && values != nullptr && wanted > 0)
+    std::memset(values, 0, sizeof(int64_t));
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudnnBackendExecute(void*, void*, void*) {
+  ++record().kernel_launches;
+  return kSuccess;
+}
+HEADROOM_EXPORT std::size_t cudnnGetVersion() {
+  auto* version = real<std::size_t()>("cudnnGetVersion");
+  return version != nullptr ? version() : kVersionWithoutLibrary;
+}
+HEADROOM_EXPORT std::size_t cudnnGetCudartVersion() { return 13'020; }
+HEADROOM_EXPORT int cudnnGetProperty(int which, int* value) {
+  const auto version = static_cast<int>(cudnnGetVersion());
+  *value = which == 0 ? version / 10'000 : which == 1 ? version / 100 % 100 : version % 100;
+  return kSuccess;
+}
+HEADROOM_EXPORT const char* cudnnGetErrorString(int status) {
+  auto* text = real<const char*(int)>("cudnnGetErrorString");
+  return text != nullptr ? text(status) : "CUDNN_STATUS_SUCCESS";
+}
+HEADROOM_EXPORT void cudnnGetLastErrorString(char* message, std::size_t size) {
+  if (auto* last = real<void(char*, std::size_t)>("cudnnGetLastErrorString"))
+    last(message, size);
+  else if (size > 0)
+    *message = '\0';
+}

@@ -1,0 +1,239 @@
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
+
+namespace headroom::virtual_gpu {
+namespace {
+
+struct Physical {
+  std::size_t bytes = 0;
+  int device = 0;
+  int references = 0;  // the handle itself and every mapping
+};
+
+struct Mapping {
+  std::size_t bytes = 0;
+  std::uint64_t handle = 0;
+};
+
+std::mutex mutex;
+std::map<std::uintptr_t, Range> blocks;          // of allocate()
+std::map<std::uintptr_t, std::size_t> reserved;  // address ranges
+std::map<std::uintptr_t, Mapping> mappings;
+std::map<std::uint64_t, Physical> physical;
+std::map<std::uintptr_t, std::size_t> locked;      // of allocate_host()
+std::map<std::uintptr_t, std::size_t> registered;  // of register_host()
+std::uint64_t last_handle = 0;
+thread_local int device_of_thread = 0;
+
+std::size_t rounded_up(std::size_t bytes) {
+  return bytes > SIZE_MAX - kGranule ? SIZE_MAX : (bytes + kGranule - 1) / kGranule * kGranule;
+}
+
+// Address space without pages, aligned to the granule. nullptr when there is none left.
+void* take_addresses(std::size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return nullptr;
+  void* taken = mmap(nullptr, bytes + kGranule, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (taken == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(taken);
+  const std::uintptr_t aligned = (begin + kGranule - 1) / kGranule * kGranule;
+  if (aligned > begin) munmap(taken, aligned - begin);
+  const std::size_t behind = begin + kGranule - aligned;
+  if (behind > 0) munmap(reinterpret_cast<void*>(aligned + bytes), behind);
+  return reinterpret_cast<void*>(aligned);
+}
+
+// Charges `bytes` to the device, or notes that they were refused. Called with the mutex held.
+bool charge(std::size_t bytes, int device) {
+  DeviceRecord& account = record().devices[device];
+  const std::size_t used = account.used_bytes;
+  const std::size_t capacity = card().memory_bytes;
+  if (used > capacity || bytes > capacity - used) {
+    ++account.refusals;
+    account.refused_bytes = bytes;
+    account.used_when_refused = used;
+    return false;
+  }
+  account.used_bytes = used + bytes;
+  if (used + bytes > account.peak_bytes) account.peak_bytes = used + bytes;
+  ++account.allocations;
+  return true;
+}
+
+void discharge(std::size_t bytes, int device) { record().devices[device].used_bytes -= bytes; }
+
+void drop_reference(std::map<std::uint64_t, Physical>::iterator found) {
+  if (--found->second.references > 0) return;
+  discharge(found->second.bytes, found->second.device);
+  physical.erase(found);
+}
+
+template <typename Map>
+auto holding(Map& map, std::uintptr_t address) {
+  auto found = map.upper_bound(address);
+  return found == map.begin() ? map.end() : std::prev(found);
+}
+
+bool is_in(const std::map<std::uintptr_t, std::size_t>& map, const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto found = holding(map, at);
+  return found != map.end() && at - found->first < found->second;
+}
+
+}  // namespace
+
+int current_device() { return device_of_thread; }
+void set_current_device(int device) { device_of_thread = device; }
+
+void* allocate(std::size_t bytes, int device) {
+  if (bytes == 0) return nullptr;
+  const std::size_t size = rounded_up(bytes);
+  const std::lock_guard lock(mutex);
+  if (!charge(size, device)) return nullptr;
+  void* address = take_addresses(size);
+  if (address == nullptr) {
+    discharge(size, device);
+    return nullptr;
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  blocks[begin] = {begin, size, device};
+  return address;
+}
+
+bool release(void* address) {
+  const std::lock_guard lock(mutex);
+  const auto found = blocks.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == blocks.end()) return false;
+  forget_contents(address, found->second.bytes);
+  munmap(address, found->second.bytes);
+  discharge(found->second.bytes, found->second.device);
+  blocks.erase(found);
+  return true;
+}
+
+std::optional<Range> find(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard lock(mutex);
+  if (const auto block = holding(blocks, at); block != blocks.end())
+    if (at - block->first < block->second.bytes) return block->second;
+  if (const auto mapping = holding(mappings, at); mapping != mappings.end())
+    if (at - mapping->first < mapping->second.bytes) {
+      const auto found = physical.find(mapping->second.handle);
+      return Range{mapping->first, mapping->second.bytes,
+                   found == physical.end() ? 0 : found->second.device};
+    }
+  return std::nullopt;
+}
+
+std::size_t used_bytes(int device) { return record().devices[device].used_bytes; }
+
+std::size_t free_bytes(int device) {
+  const std::size_t used = used_bytes(device);
+  return used > card().memory_bytes ? 0 : card().memory_bytes - used;
+}
+
+void* reserve_addresses(std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  void* address = take_addresses(rounded_up(bytes));
+  if (address != nullptr) reserved[reinterpret_cast<std::uintptr_t>(address)] = rounded_up(bytes);
+  return address;
+}
+
+bool free_addresses(void* address) {
+  const std::lock_guard lock(mutex);
+  const auto found = reserved.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == reserved.end()) return false;
+  munmap(address, found->second);
+  reserved.erase(found);
+  return true;
+}
+
+std::uint64_t create_physical(std::size_t bytes, int device) {
+  const std::lock_guard lock(mutex);
+  const std::size_t size = rounded_up(bytes);
+  if (!charge(size, device)) return 0;
+  physical[++last_handle] = {size, device, 1};
+  return last_handle;
+}
+
+bool release_physical(std::uint64_t handle) {
+  const std::lock_guard lock(mutex);
+  const auto found = physical.find(handle);
+  if (found == physical.end()) return false;
+  drop_reference(found);
+  return true;
+}
+
+bool map_physical(void* address, std::size_t bytes, std::uint64_t handle) {
+  const std::lock_guard lock(mutex);
+  const auto found = physical.find(handle);
+  if (found == physical.end()) return false;
+  ++found->second.references;
+  mappings[reinterpret_cast<std::uintptr_t>(address)] = {bytes, handle};
+  return true;
+}
+
+bool unmap(void* address, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard lock(mutex);
+  bool any = false;
+  for (auto at = mappings.lower_bound(begin); at != mappings.end() && at->first < begin + bytes;) {
+    const auto found = physical.find(at->second.handle);
+    if (found != physical.end()) drop_reference(found);
+    at = mappings.erase(at);
+    any = true;
+  }
+  forget_contents(address, bytes);
+  return any;
+}
+
+std::uint64_t retain_physical(void* address) {
+  const std::lock_guard lock(mutex);
+  const auto mapping = holding(mappings, reinterpret_cast<std::uintptr_t>(address));
+  if (mapping == mappings.end()) return 0;
+  ++physical[mapping->second.handle].references;
+  return mapping->second.handle;
+}
+
+void* allocate_host(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) return nullptr;
+  const std::lock_guard lock(mutex);
+  locked[reinterpret_cast<std::uintptr_t>(address)] = bytes;
+  return address;
+}
+
+bool release_host(void* address) {
+  const std::lock_guard lock(mutex);
+  const auto found = locked.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == locked.end()) return false;
+  munmap(address, found->second);
+  locked.erase(found);
+  return true;
+}
+
+void register_host(void* address, std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  registered[reinterpret_cast<std::uintptr_t>(address)] = bytes;
+}
+
+void unregister_host(void* address) {
+  const std::lock_guard lock(mutex);
+  registered.erase(reinterpret_cast<std::uintptr_t>(address));
+}
+
+bool is_page_locked(const void* address) {
+  const std::lock_guard lock(mutex);
+  return is_in(locked, address) || is_in(registered, address);
+}
+
+}  // namespace headroom::virtual_gpu

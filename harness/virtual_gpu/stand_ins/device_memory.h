@@ -1,0 +1,52 @@
+// Memory of the virtual devices: address space without pages, counted against the card's capacity.
+//
+// cudaMalloc's blocks take whole granules of 2 MiB, the driver's physical granularity. The real
+// driver packs requests below 1 MiB into shared granules; frameworks ask it for larger ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace headroom::virtual_gpu {
+
+inline constexpr std::size_t kGranule = 2u << 20;
+
+// The device of this thread, as cudaSetDevice sets it.
+int current_device();
+void set_current_device(int device);
+
+struct Range {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  int device = 0;
+};
+
+// nullptr when the card is full. Zero bytes give nullptr, too, which is no refusal.
+void* allocate(std::size_t bytes, int device);
+// False when `address` is no block of allocate().
+bool release(void* address);
+// The block or mapping that holds `address`.
+std::optional<Range> find(const void* address);
+
+std::size_t used_bytes(int device);
+std::size_t free_bytes(int device);
+
+// Virtual memory management: cuMemAddressReserve, cuMemCreate, cuMemMap and their opposites.
+void* reserve_addresses(std::size_t bytes);
+bool free_addresses(void* address);
+// A handle of physical memory, 0 when the card is full.
+std::uint64_t create_physical(std::size_t bytes, int device);
+bool release_physical(std::uint64_t handle);
+bool map_physical(void* address, std::size_t bytes, std::uint64_t handle);
+bool unmap(void* address, std::size_t bytes);
+std::uint64_t retain_physical(void* address);
+
+// Page-locked memory of the host. nullptr when the host has none left.
+void* allocate_host(std::size_t bytes);
+bool release_host(void* address);
+void register_host(void* address, std::size_t bytes);
+void unregister_host(void* address);
+bool is_page_locked(const void* address);
+
+}  // namespace headroom::virtual_gpu

@@ -1,0 +1,35 @@
+// What the stand-ins share to look like CUDA's libraries: visibility, error numbers, handles.
+// Declarations follow NVIDIA's public documentation; nothing of NVIDIA's is included.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#define HEADROOM_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace headroom::virtual_gpu {
+
+// cudaError_t and CUresult agree on these numbers.
+enum Status : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidDevice = 101,
+  kNotFound = 500,
+  kNotReady = 600,
+  kNotSupported = 801,
+};
+
+// An opaque handle that is not null and never the same twice.
+inline void* new_handle() {
+  static std::atomic<std::uintptr_t> last{0x100000};
+  return reinterpret_cast<void*>(last += 64);
+}
+
+// Calls that some frameworks read fields of get a zeroed object of this size instead.
+void* new_object();
+
+// The function called `name` in this library, by its newest version ("_v2" and the like).
+void* function_named(const char* name);
+
+}  // namespace headroom::virtual_gpu

@@ -1,0 +1,254 @@
+// Stands in for what frameworks read from cuBLAS, cuSPARSE, cuFFT, cuDNN's legacy interface, NCCL,
+// NVRTC and CUPTI. Functions that only compute stand in symbols.txt.
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+
+// cuBLAS and cuBLASLt
+
+HEADROOM_EXPORT int cublasGetMathMode(void*, int* mode) {
+  *mode = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasGetPointerMode_v2(void*, int* mode) {
+  *mode = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasGetVersion_v2(void*, int* version) {
+  *version = 130'401;
+  return kSuccess;
+}
+HEADROOM_EXPORT std::size_t cublasLtGetVersion() { return 130'401; }
+HEADROOM_EXPORT std::size_t cublasLtGetCudartVersion() { return 13'020; }
+HEADROOM_EXPORT int cublasGetProperty(int which, int* value) {
+  *value = which == 0 ? 13 : which == 1 ? 4 : 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtGetProperty(int which, int* value) {
+  return cublasGetProperty(which, value);
+}
+// cublasLtMatmulHeuristicResult_t: an algorithm of 64 bytes, its workspace, a status, waves.
+struct MatmulHeuristic {
+  std::uint64_t algorithm[8];
+  std::size_t workspace_bytes;
+  int status;
+  float waves;
+  int reserved[4];
+};
+// One algorithm that takes no workspace of its own: frameworks give cuBLASLt a workspace of fixed
+// size, which they allocate whatever the algorithm asks for.
+HEADROOM_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*,
+                                                   int wanted, MatmulHeuristic* out, int* found) {
+  *found = wanted > 0 ? 1 : 0;
+  if (wanted > 0) *out = {{}, 0, kSuccess, 1.0f, {}};
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatmulAlgoConfigGetAttribute(const void*, int, void* out,
+                                                         std::size_t bytes, std::size_t* written) {
+  if (out != nullptr) std::memset(out, 0, bytes);
+  if (written != nullptr) *written = bytes;
+  return kSuccess;
+}
+
+// Versions
+
+HEADROOM_EXPORT int cusparseGetVersion(void*, int* version) {
+  *version = 12'600;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cusparseGetProperty(int which, int* value) {
+  *value = which == 0 ? 12 : which == 1 ? 6 : 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cusolverGetVersion(int* version) {
+  *version = 12'000;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cufftGetVersion(int* version) {
+  *version = 12'000;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuptiGetVersion(std::uint32_t* version) {
+  *version = 26;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 2;
+  return kSuccess;
+}
+HEADROOM_EXPORT const char* nvrtcGetErrorString(int) { return "not supported"; }
+HEADROOM_EXPORT const char* cusparseGetErrorString(int) { return "no error"; }
+HEADROOM_EXPORT const char* cusparseGetErrorName(int) { return "CUSPARSE_STATUS_SUCCESS"; }
+HEADROOM_EXPORT const char* cublasGetStatusString(int) { return "CUBLAS_STATUS_SUCCESS"; }
+
+// cuFFT: plans have a number, their work area is cuFFT's own and not known.
+
+HEADROOM_EXPORT int cufftCreate(int* plan) {
+  static std::atomic<int> last{0};
+  *plan = ++last;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cufftXtMakePlanMany(int, int, void*, void*, long long, long long, int, void*,
+                                        long long, long long, int, long long,
+                                        std::size_t* work_bytes, int) {
+  note_size_not_known("cufftXtMakePlanMany");
+  *work_bytes = 0;
+  return kSuccess;
+}
+
+// NCCL: ranks of one process or of several, which exchange nothing. Results are not known, but for
+// small ones: every rank is taken to send what this one sends. Buffers of NCCL itself are not
+// known.
+
+namespace {
+
+struct Communicator {
+  int ranks = 1, rank = 0, device = 0;
+};
+struct UniqueId {
+  char bytes[128];
+};
+
+std::size_t element_bytes(int type) {
+  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && type < 12 ? kBytes[type] : 1;
+}
+
+int make_communicator(Communicator** out, int ranks, int rank) {
+  note_size_not_known("ncclCommInitRank");
+  *out = new Communicator{ranks, rank, current_device()};
+  return kSuccess;
+}
+
+int exchange(const void* from, void* to, std::size_t bytes) {
+  if (from != to) copy(to, from, bytes);
+  return kSuccess;
+}
+
+}  // namespace
+
+HEADROOM_EXPORT const char* ncclGetErrorString(int) { return "no error"; }
+HEADROOM_EXPORT const char* ncclGetLastError(void*) { return ""; }
+HEADROOM_EXPORT int ncclGetVersion(int* version) {
+  *version = 22'703;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclGetUniqueId(UniqueId* id) {
+  std::memset(id->bytes, 1, sizeof id->bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommInitRank(Communicator** out, int ranks, UniqueId, int rank) {
+  return make_communicator(out, ranks, rank);
+}
+HEADROOM_EXPORT int ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId, int rank,
+                                           void*) {
+  return make_communicator(out, ranks, rank);
+}
+HEADROOM_EXPORT int ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int,
+                                             UniqueId*, void*) {
+  return make_communicator(out, ranks, rank);
+}
+HEADROOM_EXPORT int ncclCommInitAll(Communicator** out, int ranks, const int*) {
+  for (int rank = 0; rank < ranks; ++rank) make_communicator(&out[rank], ranks, rank);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommSplit(Communicator* parent, int, int, Communicator** out, void*) {
+  return make_communicator(out, parent->ranks, parent->rank);
+}
+HEADROOM_EXPORT int ncclCommDestroy(Communicator* communicator) {
+  delete communicator;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommAbort(Communicator* communicator) {
+  return ncclCommDestroy(communicator);
+}
+HEADROOM_EXPORT int ncclCommCount(const Communicator* communicator, int* count) {
+  *count = communicator->ranks;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommUserRank(const Communicator* communicator, int* rank) {
+  *rank = communicator->rank;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommCuDevice(const Communicator* communicator, int* device) {
+  *device = communicator->device;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommGetAsyncError(Communicator*, int* error) {
+  *error = kSuccess;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclMemAlloc(void** address, std::size_t bytes) {
+  *address = allocate(bytes, current_device());
+  return *address != nullptr ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int ncclMemFree(void* address) {
+  release(address);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclAllGather(const void* from, void* to, std::size_t count, int type,
+                                  const Communicator* communicator, void*) {
+  const std::size_t bytes = count * element_bytes(type);
+  for (int rank = 0; rank < communicator->ranks && bytes <= kKeptBytes; ++rank)
+    exchange(from, static_cast<char*>(to) + static_cast<std::size_t>(rank) * bytes, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int,
+                                  void*, void*) {
+  return exchange(from, to, count * element_bytes(type));
+}
+HEADROOM_EXPORT int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int,
+                                  void*, void*) {
+  return exchange(from, to, count * element_bytes(type));
+}
+HEADROOM_EXPORT int ncclReduce(const void* from, void* to, std::size_t count, int type, int, int,
+                               void*, void*) {
+  return exchange(from, to, count * element_bytes(type));
+}
+HEADROOM_EXPORT int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int,
+                                      const Communicator* communicator, void*) {
+  const std::size_t bytes = count * element_bytes(type);
+  return exchange(
+      static_cast<const char*>(from) + static_cast<std::size_t>(communicator->rank) * bytes, to,
+      bytes);
+}
+
+// NVRTC compiles kernels from source; here they are compiled to nothing.
+
+HEADROOM_EXPORT int nvrtcGetCUBINSize(void*, std::size_t* bytes) {
+  *bytes = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetPTXSize(void*, std::size_t* bytes) {
+  *bytes = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetCUBIN(void*, char* code) {
+  *code = '\0';
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetPTX(void*, char* code) {
+  *code = '\0';
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetProgramLogSize(void*, std::size_t* bytes) {
+  *bytes = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetProgramLog(void*, char* log) {
+  *log = '\0';
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvrtcGetLoweredName(void*, const char* name, const char** lowered) {
+  *lowered = name;
+  return kSuccess;
+}
