@@ -152,6 +152,7 @@ struct GpuOptions {
   Bytes context = 0;            // what the CUDA context takes of it
   int until_step = 5;           // optimizer steps; 0: the program runs to its end
   std::optional<Bytes> budget;  // what may be reserved
+  std::string cudnn;            // its library, or none; "" = of the program's environment
   bool beside_real_gpu = false;
   std::vector<std::string> command;
   std::filesystem::path out;  // "" = runs/TIME-gpu-PID

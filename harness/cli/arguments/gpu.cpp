@@ -52,6 +52,9 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
                    "Stop after so many optimizer steps; all: run to the end")
       ->capture_default_str();
   parser->add_option("--budget", given->budget, "What may be reserved at the peak, as in 20GiB");
+  parser->add_option("--cudnn", given->options.cudnn,
+                     "libcudnn.so.9, 9.8 or newer, which chooses workspaces; none: they are not "
+                     "known (default: the one beside the program's Python)");
   parser->add_flag("--beside-real-gpu", given->options.beside_real_gpu,
                    "Start although this machine has a GPU of its own");
   parser->add_option("--out", given->options.out,

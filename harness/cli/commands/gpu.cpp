@@ -51,6 +51,15 @@ virtual_gpu::CardDescription describe(const Card& card, Bytes memory) {
           .memory_clock_khz = card.memory_clock_khz};
 }
 
+fs::path cudnn_of(const GpuOptions& options) {
+  if (options.cudnn == "none") return {};
+  if (options.cudnn.empty()) return virtual_gpu::find_cudnn(options.command.front());
+  if (!fs::exists(options.cudnn))
+    throw InputError(fmt::format("--cudnn {}: there is no such file; name libcudnn.so.9, or none",
+                                 options.cudnn));
+  return fs::absolute(options.cudnn);
+}
+
 int run_to_its_end(const GpuOptions& options, const virtual_gpu::Launch& launch) {
   ForeignProcess process = ForeignProcess::start(
       options.command,
@@ -72,7 +81,7 @@ GpuAnswer try_card(const GpuOptions& options, const Card& card, const fs::path& 
                                    .until_step = options.until_step,
                                    .records = fs::absolute(directory),
                                    .hook = headroom_home() / "harness" / "virtual_gpu" / "hook",
-                                   .cudnn = virtual_gpu::find_cudnn(options.command.front())};
+                                   .cudnn = cudnn_of(options)};
   const int status = run_to_its_end(options, launch);
   return {.card = &card,
           .memory = memory,

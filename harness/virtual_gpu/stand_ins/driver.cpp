@@ -388,4 +388,14 @@ HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* cou
   *count = 0;
   return kSuccess;
 }
+// NVML_ERROR_NOT_SUPPORTED: the answer of a card without NVLink or fabric.
+constexpr int kNvmlNotSupported = 3;
+HEADROOM_EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) {
+  return kNvmlNotSupported;
+}
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) {
+  return kNvmlNotSupported;
+}
+HEADROOM_EXPORT int nvmlDeviceGetP2PStatus(void*, void*, int, int*) { return kNvmlNotSupported; }
 HEADROOM_EXPORT const char* nvmlErrorString(int) { return "not supported"; }

@@ -1,0 +1,61 @@
+"""Programs started as a user would start them, on a GPU that is not there."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEADROOM = os.environ["HEADROOM"]
+MIB = 2**20
+
+
+class Answer:
+    """What `headroom gpu` said: exit status, output, and the figures of its gpu.json."""
+
+    def __init__(self, process, directory):
+        self.status, self.output, self.errors = process.returncode, process.stdout, process.stderr
+        figures = directory / "gpu.json"
+        self.figures = json.loads(figures.read_text()) if figures.exists() else None
+
+    @property
+    def first_line(self):
+        return next(line for line in self.output.splitlines() if line.strip())
+
+
+@pytest.fixture
+def gpu(tmp_path):
+    """gpu(card, *options, program=SOURCE, python=…): runs SOURCE as a script on the card."""
+
+    def run(card, *options, program, python=sys.executable, arguments=(), environment=None):
+        script = tmp_path / "program.py"
+        script.write_text(program)
+        directory = tmp_path / f"out-{len(list(tmp_path.glob('out-*')))}"
+        process = subprocess.run(
+            [HEADROOM, "gpu", *([card] if card else []), *options, "--out", str(directory), "--",
+             str(python), str(script), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=tmp_path,
+            env={**os.environ, **(environment or {})},
+        )
+        return Answer(process, directory)
+
+    return run
+
+
+def pytorch_python():
+    """The interpreter of the environment that `scripts/setup --with pytorch` makes."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "headroom" / "environments" / "pytorch" / "bin" / "python"
+
+
+@pytest.fixture
+def pytorch():
+    python = pytorch_python()
+    if not python.exists():
+        pytest.skip("PyTorch is not set up: scripts/setup --with pytorch")
+    return python

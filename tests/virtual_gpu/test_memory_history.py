@@ -1,0 +1,111 @@
+"""What the hook makes of a history of allocations; no framework is needed."""
+
+import importlib.util
+from pathlib import Path
+
+HOOK = Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"
+spec = importlib.util.spec_from_file_location("headroom_memory", HOOK / "headroom_memory.py")
+memory = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(memory)
+
+SCRIPT = {"filename": "/home/me/train.py", "line": 7, "name": "<module>"}
+MODULE = {"filename": "/x/lib/python3.11/site-packages/torch/nn/modules/module.py", "line": 1,
+          "name": "_call_impl"}
+OPTIMIZER = {"filename": "/x/site-packages/torch/optim/adam.py", "line": 1, "name": "step"}
+
+
+class History:
+    """Events as PyTorch writes them, one microsecond apart."""
+
+    def __init__(self):
+        self.events = []
+
+    def add(self, action, address, size, frames=()):
+        time = len(self.events)
+        self.events.append({"action": action, "addr": address, "size": size, "time_us": time,
+                            "frames": list(frames)})
+        return time
+
+    def alloc(self, address, size, *frames):
+        return self.add("alloc", address, size, frames)
+
+    def free(self, address, size):
+        return self.add("free_completed", address, size)
+
+
+def shares(summary):
+    return {share["name"]: share["bytes"] for share in summary["roles"]}
+
+
+def a_training_step():
+    history = History()
+    history.alloc(1000, 100, SCRIPT)  # a weight
+    history.alloc(2000, 50, SCRIPT)  # the batch
+    history.alloc(3000, 10, MODULE, SCRIPT)  # a temporary of the forward pass
+    history.free(3000, 10)
+    history.alloc(4000, 70, MODULE, SCRIPT)  # an activation
+    history.alloc(5000, 100)  # a gradient, in the engine's thread
+    history.free(4000, 70)
+    marked = history.alloc(6000, 40, OPTIMIZER, SCRIPT)
+    return history, [(marked, 1000, 100, "weights"), (marked, 5000, 100, "gradients")]
+
+
+def test_blocks_at_the_peak_have_the_role_they_were_marked_with_or_that_of_their_phase():
+    history, marks = a_training_step()
+    assert shares(memory.summarise(history.events, marks)) == {
+        "weights": 100, "gradients": 100, "activations": 70, "batch and other": 50}
+
+
+def test_the_peak_is_that_of_the_bytes_held_at_once():
+    history, marks = a_training_step()
+    summary = memory.summarise(history.events, marks)
+    assert summary["peak"] == 320
+    assert summary["phase"] == "backward"
+
+
+def test_lines_are_those_of_the_users_program():
+    history, marks = a_training_step()
+    summary = memory.summarise(history.events, marks)
+    lines = {line["name"]: line["bytes"] for line in summary["lines"]}
+    assert lines == {"/home/me/train.py:7": 220, "(backward pass: no Python line)": 100}
+
+
+def test_what_is_freed_before_the_backward_pass_is_a_temporary():
+    history = History()
+    history.alloc(1000, 10, MODULE, SCRIPT)
+    history.free(1000, 10)
+    history.alloc(1000, 5)
+    assert shares(memory.summarise(history.events[:1] + history.events[1:], [])) == {
+        "temporaries": 10}
+
+
+def test_an_address_that_is_used_again_keeps_the_roles_of_its_owners_apart():
+    history = History()
+    history.alloc(1000, 10, SCRIPT)
+    history.free(1000, 10)
+    later = history.alloc(1000, 30, SCRIPT)
+    summary = memory.summarise(history.events, [(later, 1000, 30, "weights")])
+    assert shares(summary) == {"weights": 30}
+
+
+def test_a_mark_before_a_block_was_there_does_not_concern_it():
+    history = History()
+    history.alloc(1000, 10, SCRIPT)
+    history.free(1000, 10)
+    history.alloc(1000, 30, SCRIPT)
+    summary = memory.summarise(history.events, [(0, 1000, 10, "weights")])
+    assert shares(summary) == {"batch and other": 30}
+
+
+def test_reserved_bytes_peak_by_segments():
+    history = History()
+    history.add("segment_alloc", 1, 100)
+    history.add("segment_map", 2, 50)
+    history.add("segment_unmap", 2, 50)
+    history.add("segment_alloc", 3, 20)
+    assert memory.summarise(history.events, [])["peak_reserved"] == 150
+
+
+def test_an_empty_history_has_nothing():
+    summary = memory.summarise([], [])
+    assert (summary["peak"], summary["roles"], summary["lines"]) == (0, [], [])

@@ -1,0 +1,176 @@
+"""PyTorch's ordinary wheel on the virtual GPU. Skipped where `scripts/setup --with pytorch` has not been
+run."""
+
+import random
+
+import pytest
+from conftest import MIB
+
+TRAIN = """
+import sys
+import torch
+width, steps = int(sys.argv[1]), int(sys.argv[2])
+model = torch.nn.Sequential(*[torch.nn.Linear(width, width, bias=False) for _ in range(4)]).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(steps):
+    batch = torch.randn(64, width, device="cuda")
+    model(batch).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("allocated", torch.cuda.max_memory_allocated(), "reserved", torch.cuda.max_memory_reserved())
+"""
+
+
+def roles(answer):
+    device = answer.figures["frameworks"][0]["devices"][0]
+    return {share["name"]: share["bytes"] for share in device["roles"]}
+
+
+def test_weights_gradients_and_optimizer_state_are_told_apart_to_the_byte(gpu, pytorch):
+    width = random.randrange(1024, 2048, 128)
+    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=[str(width), "3"])
+    assert answer.status == 0, answer.errors
+    weights = 4 * width * width * 4
+    found = roles(answer)
+    assert found["weights"] == weights, width
+    # Adam keeps a step count of each weight on the host, two moments on the device.
+    assert found["optimizer state"] == 2 * weights, width
+    assert found["gradients"] <= weights
+
+
+def test_the_roles_add_up_to_what_pytorch_says_it_allocated(gpu, pytorch):
+    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=["1024", "3"])
+    device = answer.figures["frameworks"][0]["devices"][0]
+    assert sum(roles(answer).values()) == device["peak_allocated_bytes"]
+
+
+def test_counters_of_pytorch_and_the_ledger_agree(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "all", program=TRAIN, python=pytorch,
+                 arguments=["1024", "4"])
+    said = answer.output.split()
+    device = answer.figures["frameworks"][0]["devices"][0]
+    assert int(said[said.index("allocated") + 1]) == device["peak_allocated_bytes"]
+    assert int(said[said.index("reserved") + 1]) == device["peak_reserved_bytes"]
+    assert device["peak_reserved_bytes"] == answer.figures["peak_bytes"]
+
+
+def test_the_program_stops_at_the_step_it_was_told(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "2", program=TRAIN, python=pytorch,
+                 arguments=["256", "1000"])
+    framework = answer.figures["frameworks"][0]
+    assert (framework["steps"], framework["stopped_at_step"]) == (2, True)
+    assert answer.status == 0
+
+
+def test_out_of_memory_is_an_answer_in_pytorchs_own_words(gpu, pytorch):
+    answer = gpu("rtx4090", "--memory", "200MiB", program=TRAIN, python=pytorch,
+                 arguments=["2048", "3"])
+    assert answer.status == 3
+    assert answer.first_line.startswith("DOES NOT FIT on rtx4090 (200.00 MiB)")
+    assert "CUDA out of memory. Tried to allocate" in answer.output
+    assert "program.py:" in answer.output
+
+
+def test_an_out_of_memory_that_the_program_survives_is_no_failure(gpu, pytorch):
+    answer = gpu("rtx4090", "--memory", "200MiB", python=pytorch, program="""
+import torch
+kept = torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
+try:
+    torch.empty(1 << 30, device="cuda")
+except torch.OutOfMemoryError:
+    print("went on")
+""")
+    assert "went on" in answer.output
+    assert answer.status == 0, answer.errors
+    assert answer.figures["frameworks"][0]["out_of_memory"][0]["requested_bytes"] == 4 << 30
+
+
+def test_a_smaller_card_than_the_peak_does_not_serve(gpu, pytorch):
+    """The verdict and the peak are one fact: 2 MiB less than what was reserved is too little, unless
+    the allocator can do with less, which PyTorch then shows by reserving less."""
+    arguments = ["1024", "3"]
+    peak = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=arguments).figures["peak_bytes"]
+    enough = gpu("rtx4090", "--memory", str(peak), program=TRAIN, python=pytorch,
+                 arguments=arguments)
+    assert enough.status == 0
+    less = gpu("rtx4090", "--memory", str(peak - 2 * MIB), program=TRAIN, python=pytorch,
+               arguments=arguments)
+    assert less.status == 3 or less.figures["peak_bytes"] < peak
+
+
+def test_convolutions_ask_for_the_workspaces_that_cudnn_chooses(gpu, pytorch):
+    program = """
+import torch
+convolution = torch.nn.Conv2d(64, 64, 3, padding=1).cuda()
+convolution(torch.randn(16, 64, 56, 56, device="cuda")).sum().backward()
+"""
+    answer = gpu("a100-40gb", program=program, python=pytorch)
+    assert answer.status == 0, answer.errors
+    assert answer.figures["cudnn_workspaces"] == "cuDNN's own heuristics"
+    without = gpu("a100-40gb", "--cudnn", "none", program=program, python=pytorch)
+    assert without.figures["sizes_not_known"], "without cuDNN every workspace is not known"
+
+
+def test_workers_and_pinned_batches_do_not_disturb_the_figures(gpu, pytorch):
+    answer = gpu("rtx4090", program="""
+import torch
+data = torch.utils.data.TensorDataset(torch.randn(64, 1024))
+loader = torch.utils.data.DataLoader(data, batch_size=16, num_workers=2, pin_memory=True)
+model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for (batch,) in loader:
+    model(batch.to("cuda", non_blocking=True)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""", python=pytorch)
+    assert answer.status == 0, answer.errors
+    assert len(answer.figures["frameworks"]) == 1
+    assert roles(answer)["weights"] == 1024 * 1024 * 4
+
+
+@pytest.mark.parametrize("setting", ["expandable_segments:True", "max_split_size_mb:64"])
+def test_settings_of_pytorchs_allocator_are_its_own(gpu, pytorch, setting):
+    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=["1024", "3"],
+                 environment={"PYTORCH_CUDA_ALLOC_CONF": setting})
+    assert answer.status == 0, answer.errors
+    device = answer.figures["frameworks"][0]["devices"][0]
+    assert device["peak_reserved_bytes"] == answer.figures["peak_bytes"]
+
+
+def test_mixed_precision_and_checkpointing_train(gpu, pytorch):
+    program = """
+import sys
+import torch
+from torch.utils.checkpoint import checkpoint
+layers = torch.nn.ModuleList(
+    torch.nn.TransformerEncoderLayer(512, 8, batch_first=True) for _ in range(4)).cuda()
+optimizer = torch.optim.AdamW(layers.parameters(), fused=True)
+scaler = torch.amp.GradScaler("cuda")
+for _ in range(3):
+    x = torch.randn(8, 128, 512, device="cuda")
+    with torch.autocast("cuda", dtype=torch.float16):
+        for layer in layers:
+            x = checkpoint(layer, x, use_reentrant=False) if sys.argv[1] == "on" else layer(x)
+        loss = x.float().pow(2).mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+"""
+    kept, recomputed = (
+        gpu("rtx4090", program=program, python=pytorch, arguments=[way]) for way in ("off", "on"))
+    assert kept.status == 0, kept.errors
+    assert recomputed.status == 0, recomputed.errors
+    assert roles(recomputed).get("activations", 0) < roles(kept)["activations"]
+
+
+def test_the_snapshot_is_what_replay_reads(gpu, pytorch, tmp_path):
+    import subprocess
+
+    from conftest import HEADROOM
+
+    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=["512", "3"])
+    snapshot = f"{answer.figures['directory']}/{answer.figures['frameworks'][0]['snapshot']}"
+    replayed = subprocess.run([HEADROOM, "replay", snapshot, "--capacity", "4GiB", "--json"],
+                              capture_output=True, text=True)
+    assert replayed.returncode == 0, replayed.stderr

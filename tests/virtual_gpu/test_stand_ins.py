@@ -1,0 +1,213 @@
+"""The stand-ins called by a program without a framework, through the names of CUDA's libraries."""
+
+import json
+import subprocess
+
+from conftest import HEADROOM, MIB
+
+RUNTIME = """
+import ctypes
+cuda = ctypes.CDLL("libcudart.so.13")
+def allocate(size):
+    address = ctypes.c_void_p()
+    return cuda.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)), address
+"""
+
+
+def test_the_peak_is_what_was_held_at_once(gpu):
+    answer = gpu("v100-16gb", program=RUNTIME + """
+_, first = allocate(64 << 20)
+_, second = allocate(32 << 20)
+cuda.cudaFree(first)
+allocate(16 << 20)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["peak_bytes"] == 96 * MIB
+    assert answer.first_line.startswith("FITS: 96.00 MiB of v100-16gb's 15.78 GiB")
+
+
+def test_memory_is_there_up_to_the_last_granule_and_not_beyond(gpu):
+    answer = gpu("l4", "--memory", "64MiB", program=RUNTIME + """
+assert allocate(64 << 20)[0] == 0
+assert allocate(1)[0] == 2, "cudaErrorMemoryAllocation"
+assert cuda.cudaGetLastError() == 2
+assert cuda.cudaGetLastError() == 0, "asking clears it"
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["devices"][0]["refused_requests"] == 1
+
+
+def test_what_the_context_takes_is_not_there_for_the_program(gpu):
+    answer = gpu("l4", "--memory", "64MiB", "--context", "10MiB", program=RUNTIME + """
+assert allocate(54 << 20)[0] == 0
+assert allocate(1)[0] == 2
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["memory_bytes"] == 54 * MIB
+
+
+def test_small_copies_read_back_as_they_were_written(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+_, a = allocate(1 << 20)
+_, b = allocate(1 << 20)
+written = bytes(range(256)) * 16
+assert cuda.cudaMemcpy(a, written, ctypes.c_size_t(4096), 1) == 0
+assert cuda.cudaMemcpy(b, a, ctypes.c_size_t(4096), 3) == 0
+cuda.cudaMemset(ctypes.c_void_p(b.value + 100), 7, ctypes.c_size_t(50))
+read = ctypes.create_string_buffer(4200)
+assert cuda.cudaMemcpy(read, b, ctypes.c_size_t(4200), 2) == 0
+assert read.raw == written[:100] + bytes([7]) * 50 + written[150:] + bytes(104)
+""")
+    assert answer.status == 0, answer.errors
+
+
+def test_both_cuda_12_and_13_describe_the_card_in_their_own_layout(gpu):
+    answer = gpu("rtx4090", program="""
+import ctypes
+for library, name, at in (("libcudart.so.12", "cudaGetDeviceProperties_v2", 360),
+                          ("libcudart.so.13", "cudaGetDeviceProperties", 360)):
+    cuda = ctypes.CDLL(library)
+    properties = ctypes.create_string_buffer(4096)
+    assert getattr(cuda, name)(properties, 0) == 0
+    assert b"4090" in properties.value
+    memory = int.from_bytes(properties.raw[288:296], "little")
+    text = properties.raw
+    pairs = [int.from_bytes(text[i:i + 4], "little") for i in range(340, 380, 4)]
+    assert (8, 9) in zip(pairs, pairs[1:]), pairs
+    version = ctypes.c_int()
+    cuda.cudaRuntimeGetVersion(ctypes.byref(version))
+    assert str(version.value)[:2] == library[-2:]
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    assert memory == total.value == free.value
+""")
+    assert "Error" not in answer.errors, answer.errors
+
+
+def test_virtual_memory_counts_what_is_created_not_what_is_reserved(gpu):
+    answer = gpu("l4", program="""
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+u64, ref = ctypes.c_ulonglong, ctypes.byref
+address, handle = u64(), u64()
+assert cuda.cuMemAddressReserve(ref(address), ctypes.c_size_t(1 << 40), ctypes.c_size_t(0),
+                                u64(0), u64(0)) == 0
+properties = (ctypes.c_int * 16)(1, 0, 1, 0)
+assert cuda.cuMemCreate(ref(handle), ctypes.c_size_t(20 << 20), properties, u64(0)) == 0
+assert cuda.cuMemMap(address, ctypes.c_size_t(20 << 20), ctypes.c_size_t(0), handle, u64(0)) == 0
+assert cuda.cuMemRelease(handle) == 0
+free, total = ctypes.c_size_t(), ctypes.c_size_t()
+cuda.cuMemGetInfo_v2(ref(free), ref(total))
+assert total.value - free.value == 20 << 20, "the mapping keeps it"
+assert cuda.cuMemUnmap(address, ctypes.c_size_t(20 << 20)) == 0
+cuda.cuMemGetInfo_v2(ref(free), ref(total))
+assert total.value == free.value
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["peak_bytes"] == 20 * MIB
+
+
+def test_a_function_that_is_not_there_stops_the_program_with_its_name(gpu):
+    answer = gpu("l4", program="""
+import ctypes
+ctypes.CDLL("libcusolver.so.12").cusolverDnSgeqrf_bufferSize()
+""")
+    assert answer.status == 2
+    assert "cusolverDnSgeqrf_bufferSize" in answer.first_line
+    assert answer.figures["not_supported"] == ["cusolverDnSgeqrf_bufferSize"]
+
+
+def test_a_size_that_only_the_library_knows_is_said_to_be_not_known(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+size = ctypes.c_size_t(1)
+ctypes.CDLL("libcudnn.so.9").cudnnDropoutGetStatesSize(None, ctypes.byref(size))
+assert size.value == 0
+""")
+    assert answer.figures["sizes_not_known"] == {"cudnnDropoutGetStatesSize": 1}
+    assert "not known, counted as 0 bytes: what cudnnDropoutGetStatesSize takes" in answer.output
+
+
+def test_more_than_the_budget_ends_with_its_own_status(gpu):
+    answer = gpu("l4", "--budget", "10MiB", program=RUNTIME + "allocate(12 << 20)")
+    assert answer.status == 13
+    assert answer.first_line.startswith("OVER BUDGET: 12.00 MiB")
+
+
+def test_a_program_that_fails_by_itself_keeps_its_status(gpu):
+    answer = gpu("l4", program=RUNTIME + "allocate(1); raise SystemExit(7)")
+    assert answer.status == 7
+    assert answer.first_line.startswith("FAILED: the program ended with status 7")
+
+
+def test_a_program_that_uses_no_gpu_is_told_so(gpu):
+    answer = gpu("l4", program="print('hello')")
+    assert answer.status == 2
+    assert "hello" in answer.output
+    assert "NO GPU USED" in answer.output
+
+
+def test_json_stands_alone_on_standard_output(gpu):
+    answer = gpu("l4", "--json", program=RUNTIME + "allocate(1); print('the program speaks')")
+    assert json.loads(answer.output)["verdict"] == "fits"
+    assert "the program speaks" in answer.errors
+
+
+def test_the_smallest_card_that_serves_is_found(gpu):
+    answer = gpu(None, "--which", program=RUNTIME + """
+status, _ = allocate(20 << 30)
+raise SystemExit(status)
+""")
+    assert answer.status == 0, answer.output
+    assert answer.figures["memory_bytes"] >= 20 << 30
+    assert answer.figures["memory_bytes"] < 26 << 30
+
+
+def test_a_fork_is_counted_apart_from_its_parent(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+import os
+allocate(2 << 20)
+if os.fork() == 0:
+    os._exit(0)
+os.wait()
+allocate(2 << 20)
+""")
+    assert answer.figures["peak_bytes"] == 4 * MIB
+
+
+def test_the_users_own_sitecustomize_still_runs(gpu, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("print('my own start')")
+    answer = gpu("l4", program=RUNTIME + "allocate(1)", environment={"PYTHONPATH": str(own)})
+    assert "my own start" in answer.output
+
+
+
+def refused(*arguments):
+    process = subprocess.run([HEADROOM, "gpu", *arguments], capture_output=True, text=True)
+    return process.returncode, process.stderr
+
+
+def test_an_unknown_card_is_refused_with_the_nearest_name():
+    status, errors = refused("rtx4091", "--", "true")
+    assert status == 2
+    assert "rtx4090" in errors
+
+
+def test_a_missing_command_is_refused_with_an_example():
+    status, errors = refused("rtx4090")
+    assert status == 2
+    assert "headroom gpu rtx4090 -- python train.py" in errors
+
+
+def test_a_bad_number_of_steps_is_refused():
+    status, errors = refused("rtx4090", "--until-step", "-3", "--", "true")
+    assert status == 2
+    assert "--until-step -3" in errors
+
+
+def test_a_command_that_is_not_there_is_refused(tmp_path):
+    status, errors = refused("rtx4090", "--out", str(tmp_path / "out"), "--", "no-such-program")
+    assert status == 2
+    assert "no-such-program cannot be started" in errors
