@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "harness/base/error.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 
 namespace headroom {

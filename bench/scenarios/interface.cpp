@@ -68,7 +68,7 @@ const bool interface_is_registered = Registry<ScenarioKind>::instance().add(
                   .text = "it can be used as the source uses it",
                   .exact = true,
                   .more_is_better = true,
-                  .about = Metric::About::software}},
+                  .depends_on = DependsOn::software}},
      .check =
          [](const Spec& scenario) {
            scenario.require_known({"engine", "name"});

@@ -1,4 +1,4 @@
-// Byte quantities: one type, one way to read them, one way to print them.
+// Byte quantities and addresses: one type, one way to read them, one way to print them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 namespace headroom {
 
 using Bytes = std::uint64_t;
+using Address = std::uint64_t;
 
 inline constexpr Bytes kKiB = Bytes{1} << 10;
 inline constexpr Bytes kMiB = Bytes{1} << 20;

@@ -19,11 +19,12 @@ namespace headroom {
 class TraceRecorder;
 enum class EventKind : std::uint8_t;
 
-using Address = std::uint64_t;
-
 // Segments start at multiples of this, in logical address and (where the system has large pages)
 // in data.
 inline constexpr Bytes kSegmentAlignment = 2 * kMiB;
+
+// Blocks start at multiples of this, in logical address and in data.
+inline constexpr Bytes kBlockAlignment = 256;
 
 struct Segment {
   std::uint32_t id = 0;       // 1, 2, … in order of allocation

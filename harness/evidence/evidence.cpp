@@ -8,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
+#include "harness/stats/median.h"
 
 namespace headroom {
 namespace {
@@ -311,13 +312,6 @@ const Arm& arm_of(const Experiment& experiment, const std::string& name) {
   for (const Arm& arm : experiment.arms)
     if (arm.name == name) return arm;
   throw Error(fmt::format("experiment '{}' has no arm '{}'", experiment.id, name));
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values.at(middle)
-                                : (values.at(middle - 1) + values.at(middle)) / 2;
 }
 
 }  // namespace headroom

@@ -68,6 +68,5 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
 void compare_at(Finding& finding, double alpha);
 
 const Arm& arm_of(const Experiment& experiment, const std::string& name);
-double median_of(std::vector<double> values);  // of at least one value
 
 }  // namespace headroom

@@ -6,7 +6,7 @@
 
 #include "harness/device/device.h"
 #include "harness/machine/gpu_memory.h"
-#include "harness/results/sample.h"
+#include "harness/machine/measured_memory.h"
 
 namespace headroom {
 

@@ -79,8 +79,6 @@ class Allocator {
   virtual std::string why_not_engaged() const { return ""; }
 };
 
-inline constexpr Bytes kBlockAlignment = 256;
-
 struct Trace;
 
 struct AllocatorStrategy {

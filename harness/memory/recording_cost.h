@@ -1,10 +1,19 @@
 // What it took to record a run's allocations, measured where they were recorded.
 #pragma once
 
-#include "harness/results/sample.h"
+#include <cstdint>
+
 #include "harness/trace/trace.h"
 
 namespace headroom {
+
+// What it takes to record every allocation, as measured in the sample's own process.
+struct RecordingCost {
+  double ns_per_event = 0;          // 0: not measured
+  std::uint64_t events = 0;         // in all
+  std::uint64_t steady_events = 0;  // in the steps after warm-up
+  Bytes bytes = 0;                  // the recorder's own, taken before the first step
+};
 
 // Times the recorder here and now and counts what `trace` holds; steady steps are those after
 // `warmup_steps`, up to `steps`.

@@ -10,6 +10,7 @@
 #include "harness/evidence/evidence.h"
 #include "harness/results/metric.h"
 #include "harness/results/run_differences.h"
+#include "harness/stats/median.h"
 #include "harness/verdicts/explain.h"
 
 namespace headroom {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "harness/plan/experiment.h"
-#include "harness/results/sample.h"
 
 namespace headroom {
 
@@ -28,23 +27,5 @@ std::string Cell::id() const {
 }
 
 bool is_exact_device(const Spec& device) { return device.name() == "meta"; }
-
-std::string to_string(SampleStatus status) {
-  switch (status) {
-    case SampleStatus::ok:
-      return "ok";
-    case SampleStatus::oom:
-      return "oom";
-    case SampleStatus::crash:
-      return "crash";
-    case SampleStatus::timeout:
-      return "timeout";
-    case SampleStatus::unsupported:
-      return "unsupported";
-    case SampleStatus::invalid:
-      return "invalid";
-  }
-  return "invalid";
-}
 
 }  // namespace headroom

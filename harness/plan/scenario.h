@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/plan/cell.h"
-#include "harness/results/metric.h"
+#include "harness/plan/depends_on.h"
 
 namespace headroom {
 
@@ -28,7 +28,7 @@ struct ScenarioFigure {
   std::string text;    // in words, for sentences
   bool exact = false;  // two fresh processes must agree bit for bit
   bool more_is_better = false;
-  Metric::About about = Metric::About::device;
+  DependsOn depends_on = DependsOn::device;
 };
 
 struct ScenarioKind {

@@ -103,7 +103,7 @@ constexpr MomentName kMoments[] = {
 void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class on_device,
               const std::function<std::optional<Moments>(const Sample&)>& moments_of) {
   const bool by_rules = rung == "allocated" || rung == "reserved";
-  const auto about = by_rules ? Metric::About::allocator : Metric::About::device;
+  const auto depends_on = by_rules ? DependsOn::allocator : DependsOn::device;
   for (const MomentName& moment : kMoments) {
     table.push_back({fmt::format("{}_bytes.{}", rung, moment.name), "B",
                      fmt::format("{} bytes {}", rung, moment.text), on_device, Metric::Better::less,
@@ -113,7 +113,7 @@ void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class
                        if (!moments || (*moments).*field == 0) return std::nullopt;
                        return static_cast<double>((*moments).*field);
                      },
-                     about});
+                     depends_on});
   }
 }
 
@@ -163,7 +163,7 @@ void add_scenarios(std::vector<Metric>& table) {
                          if (found == s.figures.end()) return std::nullopt;
                          return found->second;
                        },
-                       figure.about});
+                       figure.depends_on});
 }
 
 std::vector<Metric> make_metrics() {
@@ -256,13 +256,12 @@ std::vector<Metric> make_metrics() {
   add_figures_of_training(table);
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; }),
-                   Metric::About::allocator});
+                   DependsOn::allocator});
   table.push_back({"external_fragmentation", "1", "external fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.external_fragmentation; }),
-                   Metric::About::allocator});
+                   DependsOn::allocator});
   table.push_back({"utilisation", "1", "peak allocated over peak reserved bytes", exact, more,
-                   ledger([](const Ledger& l) { return l.utilisation; }),
-                   Metric::About::allocator});
+                   ledger([](const Ledger& l) { return l.utilisation; }), DependsOn::allocator});
 
   table.push_back({"held_out_accuracy", "1", "accuracy on held-out data", noisy, more,
                    [](const Sample& s) { return s.held_out_accuracy; }});

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/plan/depends_on.h"
 #include "harness/results/sample.h"
 
 namespace headroom {
@@ -14,9 +15,6 @@ namespace headroom {
 struct Metric {
   enum class Class { exact, noisy };  // exact: two fresh processes must agree bit for bit
   enum class Better { less, more };
-  // What the figure follows from: the device it was taken on, the rules of the allocator alone, or
-  // the software of an engine, which is the same on every device.
-  enum class About { device, allocator, software };
 
   std::string name;  // "reserved_bytes.after_step_1", "steady_step_time_ns"
   std::string unit;  // "B", "ns", "1/s", "1"
@@ -25,7 +23,7 @@ struct Metric {
   Better better = Better::less;
   // Absent where the sample did not get there or the device does not have it.
   std::function<std::optional<double>(const Sample&)> value;
-  About about = About::device;
+  DependsOn depends_on = DependsOn::device;
 };
 
 const std::vector<Metric>& metrics();

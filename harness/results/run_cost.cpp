@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "harness/evidence/evidence.h"
+#include "harness/stats/median.h"
 
 namespace headroom {
 namespace {

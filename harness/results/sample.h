@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/machine/measured_memory.h"
+#include "harness/memory/recording_cost.h"
 #include "harness/plan/cell.h"
 #include "harness/trace/ledger.h"
 #include "harness/workload/pipeline_report.h"
@@ -16,37 +18,6 @@ namespace headroom {
 
 enum class SampleStatus { ok, oom, crash, timeout, unsupported, invalid };
 std::string to_string(SampleStatus status);
-
-// What the operating system charges the process.
-struct ProcessMemory {
-  Moments resident;    // sampled at step boundaries, peaks by VmHWM where the kernel has it
-  Bytes baseline = 0;  // before the device memory was made
-};
-
-// What the driver says is gone from the GPU, context and libraries included. Polled at step
-// boundaries, where the peaks of a strategy that gives memory back within a step are missed. All 0
-// on devices without a driver.
-struct DriverMemory {
-  Moments used;        // by whomever
-  Bytes baseline = 0;  // used before this process had a context; 0: there was no NVML to ask
-  Moments process;     // by this process, as NVML names it; 0 where it does not, as in containers
-};
-
-// What libraries allocated beside the strategy allocator, from the malloc witness.
-struct Witness {
-  bool available = false;     // false under sanitizers, which bring their own malloc
-  Bytes heap_live_bytes = 0;  // at the start of the first steady step
-  Bytes heap_peak_bytes = 0;  // highest during steady steps
-  std::uint64_t heap_allocations_per_step = 0;
-};
-
-// What it takes to record every allocation, as measured in the sample's own process.
-struct RecordingCost {
-  double ns_per_event = 0;          // 0: not measured
-  std::uint64_t events = 0;         // in all
-  std::uint64_t steady_events = 0;  // in the steps after warm-up
-  Bytes bytes = 0;                  // the recorder's own, taken before the first step
-};
 
 // The input pipeline's part of a run.
 struct PipelineRecord {
@@ -106,10 +77,6 @@ struct Sample {
   RecordingCost recording;
   std::string trace_file;  // relative to the run directory; "" if none
 };
-
-// Runs the cell in this process. Never throws OutOfMemory: that becomes status oom.
-// `trace_path` empty: no trace is written.
-Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path);
 
 // JSON as reports/schema.json describes it; one line, no NaN.
 std::string to_json(const Sample& sample);

@@ -17,7 +17,7 @@
 #include "harness/device/device.h"
 #include "harness/execution/executor.h"
 #include "harness/program/lowering/lowering.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/recorder.h"
 
 namespace headroom {

@@ -18,7 +18,7 @@
 #include "harness/plan/scenario.h"
 #include "harness/program/pass.h"
 #include "harness/results/run_info.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/quiet_steps.h"
 #include "harness/trace/recorder.h"
 #include "harness/trace/trace_io.h"

@@ -14,6 +14,7 @@
 #include "harness/base/subprocess.h"
 #include "harness/device/device.h"
 #include "harness/results/run_info.h"
+#include "harness/runner/run_cell.h"
 
 namespace headroom {
 namespace {

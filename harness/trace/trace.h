@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/device/device_memory.h"
+#include "harness/base/units.h"
 #include "harness/program/op.h"
 
 namespace headroom {

@@ -24,7 +24,7 @@ bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence
     const std::string& name = arm_of(evidence.experiment, arm).cell.allocator.innermost().name();
     return std::find(own.begin(), own.end(), name) != own.end();
   };
-  return evidence.metric->about == Metric::About::allocator && follows(part.treatment) &&
+  return evidence.metric->depends_on == DependsOn::allocator && follows(part.treatment) &&
          (part.baseline.empty() || follows(part.baseline));
 }
 
@@ -35,7 +35,7 @@ bool is_own(const Claim& claim, const ClaimPart& part, const Evidence& evidence)
   if (evidence.engine.empty())
     return same_device || (evidence.simulated && follows_own_rules(claim, part, evidence));
   return claim.subject.engine.starts_with(evidence.engine) &&
-         (same_device || evidence.metric->about == Metric::About::software);
+         (same_device || evidence.metric->depends_on == DependsOn::software);
 }
 
 Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperiment& source,

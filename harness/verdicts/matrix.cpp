@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "harness/plan/scenario.h"
+#include "harness/stats/median.h"
 #include "harness/stats/multiplicity.h"
 
 namespace headroom {

@@ -13,7 +13,7 @@
 #include "harness/memory/recording_allocator.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/tf32.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/validator.h"
 #include "tests/cuda/judged_programs.h"
 

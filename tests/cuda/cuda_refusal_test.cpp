@@ -9,7 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/load_module.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "tests/unit/reference/reference.h"
 
 namespace headroom {

@@ -13,7 +13,7 @@
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 #include "harness/workload/workload.h"
 #include "tests/registered_examples.h"

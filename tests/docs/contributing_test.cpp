@@ -9,7 +9,7 @@
 #include <span>
 
 #include "harness/claims/claim.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/verdicts/verify.h"
 
 namespace headroom {

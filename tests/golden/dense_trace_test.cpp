@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 
 namespace headroom {

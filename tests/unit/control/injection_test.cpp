@@ -7,7 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/results/metric.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 #include "harness/trace/validator.h"
 #include "tests/unit/support/temporary_directory.h"

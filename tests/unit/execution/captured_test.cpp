@@ -9,7 +9,7 @@
 #include "harness/plan/axes.h"
 #include "harness/program/captured.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 #include "harness/whatif/training_requests.h"
 #include "tests/unit/support/temporary_directory.h"

@@ -4,7 +4,7 @@
 
 #include "harness/base/registry.h"
 #include "harness/memory/allocator.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace.h"
 #include "harness/verdicts/matrix.h"
 #include "tests/unit/support/trace_builder.h"

@@ -10,7 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/plan/axes.h"
 #include "harness/plan/scenario.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
 #include "tests/unit/reference/reference.h"
 #include "tests/unit/support/small_cells.h"

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "harness/base/error.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/whatif/replay.h"
 #include "harness/whatif/training_requests.h"
 

@@ -14,7 +14,7 @@
 
 #include "harness/base/error.h"
 #include "harness/plan/axes.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
 #include "tests/unit/reference/reference.h"
 

@@ -12,7 +12,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/program/recomputed.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 #include "strategies/checkpointing/regions.h"
 #include "tests/registered_examples.h"

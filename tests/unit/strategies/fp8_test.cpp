@@ -12,7 +12,7 @@
 #include "harness/plan/axes.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace.h"
 #include "harness/trace/trace_io.h"
 #include "tests/registered_examples.h"

@@ -11,7 +11,7 @@
 #include "harness/plan/axes.h"
 #include "harness/program/in_place.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/requests.h"
 #include "harness/training/trainer.h"
 #include "tests/unit/reference/reference.h"

@@ -11,7 +11,7 @@
 #include "harness/plan/axes.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "tests/unit/support/host_run.h"
 #include "tests/unit/support/tiny_net.h"
 

@@ -13,7 +13,7 @@
 #include "harness/program/advance.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "tests/unit/support/host_run.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/step_programs.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "tests/unit/support/numbered_records.h"
 
 namespace headroom::testing::pipeline_restart_test {

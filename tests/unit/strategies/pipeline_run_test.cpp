@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 
 namespace headroom::pipeline_run_test {
 namespace {

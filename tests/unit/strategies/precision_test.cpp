@@ -10,7 +10,7 @@
 #include "harness/base/registry.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace.h"
 #include "harness/trace/trace_io.h"
 #include "tests/test_name.h"

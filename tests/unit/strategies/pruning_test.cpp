@@ -9,7 +9,7 @@
 #include "harness/plan/axes.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
 #include "tests/unit/support/host_run.h"
 #include "tests/unit/support/random_sample.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/plan/axes.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 
 namespace headroom::testing {
 

@@ -13,7 +13,7 @@
 #include "harness/memory/unlimited_allocator.h"
 #include "harness/plan/accumulation.h"
 #include "harness/plan/axes.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/training/trainer.h"
 #include "tests/unit/support/small_cells.h"
 

@@ -15,7 +15,7 @@
 #include "harness/program/offload.h"
 #include "harness/program/pass.h"
 #include "harness/program/recomputed.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/training/step_counts.h"
 #include "harness/training/training_plan.h"
 #include "tests/unit/reference/reference.h"

@@ -15,7 +15,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/offload.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/training/step_counts.h"
 #include "harness/training/trainer.h"
 #include "tests/unit/reference/reference.h"

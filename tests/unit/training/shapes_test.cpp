@@ -9,7 +9,7 @@
 #include <set>
 
 #include "harness/base/error.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/requests.h"
 #include "harness/whatif/training_requests.h"
 #include "tests/unit/support/host_run.h"

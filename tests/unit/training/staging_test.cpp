@@ -10,7 +10,7 @@
 #include "harness/device/host/host_memory.h"
 #include "harness/plan/accumulation.h"
 #include "harness/plan/axes.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/training/trainer.h"
 #include "tests/unit/support/numbered_records.h"
 

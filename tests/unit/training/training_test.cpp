@@ -11,7 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/memory/allocator.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 #include "harness/trace/validator.h"
 #include "harness/workload/workload.h"

@@ -9,7 +9,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/memory/allocator.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 
 namespace headroom::fit_test {
 namespace {

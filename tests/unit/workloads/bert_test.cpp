@@ -7,7 +7,7 @@
 
 #include "harness/base/error.h"
 #include "harness/program/lowering/lowering.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
 #include "tests/unit/support/host_run.h"
 #include "tests/unit/support/kept_bytes.h"

@@ -8,7 +8,7 @@
 #include "harness/base/registry.h"
 #include "harness/plan/axes.h"
 #include "harness/program/pass.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 
 namespace headroom::gan_axes_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "harness/base/error.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
 #include "tests/unit/support/host_run.h"
 #include "tests/unit/support/small_cells.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "harness/base/error.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
 #include "tests/unit/support/host_run.h"
 #include "tests/unit/support/kept_bytes.h"

@@ -4,7 +4,7 @@
 
 #include "harness/base/error.h"
 #include "harness/plan/axes.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/requests.h"
 #include "harness/trace/trace_io.h"
 #include "harness/workload/workload.h"

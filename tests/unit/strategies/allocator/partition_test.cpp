@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "harness/base/error.h"
-#include "harness/results/sample.h"
+#include "harness/runner/run_cell.h"
 #include "harness/trace/trace_io.h"
 #include "harness/trace/validator.h"
 #include "tests/unit/strategies/allocator/decision_log.h"

@@ -14,7 +14,7 @@
 #include "harness/device/cuda/module/kernels/gemm.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
 #include "harness/device/cuda/module/kernels/own_kernel.h"
-#include "harness/memory/allocator.h"
+#include "harness/device/device_memory.h"
 #include "harness/program/tf32.h"
 
 namespace headroom::cuda {
