@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/claims/claim.h"
+#include "harness/device/device.h"
 #include "harness/plan/axes.h"
 #include "harness/plan/scenario.h"
 #include "harness/plan/toml_section.h"
@@ -22,7 +23,6 @@ namespace {
 constexpr std::array kJudges = {Judge::ratio, Judge::difference, Judge::bound, Judge::predicate};
 constexpr std::array kPartKinds = {PartKind::direction, PartKind::number, PartKind::cause,
                                    PartKind::interface, PartKind::control};
-const std::vector<std::string> kDeviceClasses = {"cuda", "host", "meta"};
 
 template <typename Named>
 std::vector<std::string> names_in(const std::vector<Named>& items) {
@@ -30,6 +30,8 @@ std::vector<std::string> names_in(const std::vector<Named>& items) {
   for (const Named& item : items) names.push_back(item.name);
   return names;
 }
+
+std::vector<std::string> device_classes() { return Registry<DeviceKind>::instance().names(); }
 
 // Every axis but the device, which all arms share.
 std::vector<std::string> axes_of_arms() {
@@ -73,7 +75,7 @@ ClaimExperiment read_experiment(const TomlSection& section) {
   ClaimExperiment experiment;
   experiment.name = section.text("name");
   experiment.device = section.spec("device");
-  section.known_name("device", "device class", experiment.device.name(), kDeviceClasses);
+  section.known_name("device", "device class", experiment.device.name(), device_classes());
   Cell common;
   common.device = experiment.device;
   common.workload = Spec(kNothing);
@@ -202,7 +204,7 @@ Claim read_claim(const TomlSection& file) {
   const TomlSection subject = file.section("subject");
   subject.allow({"engine", "device_class", "text", "allocators"});
   claim.subject = {subject.text("engine"),
-                   subject.known("device_class", "device class", kDeviceClasses),
+                   subject.known("device_class", "device class", device_classes()),
                    subject.text("text"), subject.texts("allocators")};
   claim.pitfalls = file.texts("pitfalls");
   claim.limits = file.texts("limits");

@@ -13,6 +13,7 @@
 #include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/device/device_memory.h"
+#include "harness/device/traits.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -31,7 +32,7 @@ class CompiledProgram {
   virtual void run(std::size_t op_index, const OpBuffers& buffers) = 0;
 };
 
-// What the driver says of the whole device, by whomever it is used.
+// What the driver says of the whole device, used by any process.
 struct DeviceUsage {
   Bytes free = 0;
   Bytes total = 0;
@@ -72,6 +73,7 @@ struct DeviceKind {
   std::string name;
   std::string summary;
   std::string default_rules;  // lowering rules a cell gets when it names none
+  DeviceTraits traits = {};
   // Why this machine cannot run it and what it would need; empty when it can.
   std::function<std::string()> unavailable;
   std::function<std::unique_ptr<Device>(const Spec&)> create;

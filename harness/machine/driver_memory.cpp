@@ -1,4 +1,5 @@
 #include "harness/machine/driver_memory.h"
+#include "harness/device/traits.h"
 
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ void raise(Moments& moments, int step, int warmup_steps, Bytes bytes) {
 }  // namespace
 
 DriverWatch::DriverWatch(DriverMemory& memory, const Spec& device) : memory_(memory) {
-  if (device.name() != "cuda") return;
+  if (!traits_of(device).has_driver) return;
   std::string why_not;
   nvml_ = GpuMemory::open(why_not);
   // Which of several GPUs is the one is known only with a context.

@@ -12,7 +12,7 @@ namespace headroom {
 
 class DriverWatch {
  public:
-  // Before the process has a context on the GPU. `device` has a driver to ask where it is "cuda".
+  // Before the process has a context on the GPU.
   DriverWatch(DriverMemory& memory, const Spec& device);
 
   void before_first_step(const Device& device);

@@ -7,6 +7,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/sha256.h"
+#include "harness/device/traits.h"
 #include "harness/evidence/evidence.h"
 #include "harness/results/metric.h"
 #include "harness/results/run_differences.h"
@@ -97,7 +98,7 @@ const std::vector<std::string>& watched_metrics() {
 }
 
 std::string scope_of(const Night& night, const std::string& device_class) {
-  return is_exact_device(Spec(device_class)) ? "" : night.environment_id;
+  return traits_of(Spec(device_class)).exact ? "" : night.environment_id;
 }
 
 Night night_of(const RecordedRun& run, const std::string& verdicts_json,

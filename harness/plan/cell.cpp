@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/plan/experiment.h"
-
 namespace headroom {
 
 std::string Cell::id() const {
@@ -25,7 +23,5 @@ std::string Cell::id() const {
       allocator.to_string(), execution.to_string(), pipeline.to_string(), optimizer.to_string(),
       warmup_steps, measured_steps, others);
 }
-
-bool is_exact_device(const Spec& device) { return device.name() == "meta"; }
 
 }  // namespace headroom

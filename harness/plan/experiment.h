@@ -32,8 +32,4 @@ struct Experiment {
   ExperimentKind kind = ExperimentKind::comparison;
 };
 
-// Time is noisy on devices that compute; on meta every metric is exact and two blocks
-// (determinism) are enough.
-bool is_exact_device(const Spec& device);
-
 }  // namespace headroom

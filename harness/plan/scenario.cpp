@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/registry.h"
+#include "harness/device/traits.h"
 #include "harness/plan/experiment.h"
 
 namespace headroom {
@@ -29,7 +30,7 @@ bool takes_workload(const Spec& scenario) {
 }
 
 bool is_exact_cell(const Cell& cell) {
-  if (is_exact_device(cell.device)) return true;
+  if (traits_of(cell.device).exact) return true;
   if (trains(cell)) return false;
   const auto& figures = kind_of(cell.scenario).figures;
   return std::all_of(figures.begin(), figures.end(),

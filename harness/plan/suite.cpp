@@ -7,6 +7,7 @@
 
 #include "harness/base/error.h"
 #include "harness/control/injection.h"
+#include "harness/device/traits.h"
 #include "harness/plan/axes.h"
 #include "harness/plan/toml_section.h"
 
@@ -134,7 +135,7 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
   experiment.id =
       fmt::format("{}/{}{}{}", suite, matrix.id, point.empty() ? "" : "/", experiment.point);
   experiment.origin = suite;
-  if (is_exact_device(cell.device)) experiment.blocks = kExactBlocks;
+  if (traits_of(cell.device).exact) experiment.blocks = kExactBlocks;
   for (const std::string& value : matrix.values.at(matrix.arms)) {
     set_axis(cell, matrix.arms, value);
     // The same arm twice is an A/A comparison: the instrument testing itself.

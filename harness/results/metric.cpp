@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/base/registry.h"
+#include "harness/device/traits.h"
 #include "harness/plan/scenario.h"
 
 namespace headroom {
@@ -35,7 +36,7 @@ std::span<const Number> steady(const Sample& sample, const std::vector<Number>& 
 }
 
 // Steps cost no time where nothing is computed.
-bool has_time(const Sample& sample) { return sample.cell.device.name() != "meta"; }
+bool has_time(const Sample& sample) { return traits_of(sample.cell.device).timed; }
 
 std::span<const std::uint64_t> steady_times(const Sample& sample) {
   if (!has_time(sample)) return {};
@@ -291,7 +292,7 @@ const Metric& find_metric(std::string_view name) {
 }
 
 Metric::Class class_on(const Metric& metric, const Spec& device) {
-  return device.name() == "meta" ? Metric::Class::exact : metric.on_device;
+  return traits_of(device).exact ? Metric::Class::exact : metric.on_device;
 }
 
 }  // namespace headroom

@@ -29,7 +29,7 @@ struct Metric {
 const std::vector<Metric>& metrics();
 // Throws InputError with the nearest names.
 const Metric& find_metric(std::string_view name);
-// meta computes nothing: whatever it has is exact.
+// On a device that is exact, every metric is.
 Metric::Class class_on(const Metric& metric, const Spec& device);
 
 }  // namespace headroom

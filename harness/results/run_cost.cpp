@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "harness/device/traits.h"
 #include "harness/stats/median.h"
 
 namespace headroom {
@@ -40,8 +41,7 @@ std::optional<RecordingSummary> summarize_recording(const std::vector<Sample>& s
     const RecordingCost& recording = sample.recording;
     const double steady =
         seconds(sample.step_time_ns, static_cast<std::size_t>(sample.cell.warmup_steps));
-    // On meta a step is nothing but bookkeeping: there is no training for it to be a share of.
-    const bool usable = sample.status == SampleStatus::ok && !is_exact_device(sample.cell.device) &&
+    const bool usable = sample.status == SampleStatus::ok && traits_of(sample.cell.device).timed &&
                         recording.events > 0 && recording.ns_per_event > 0 && steady > 0;
     if (!usable) continue;
     ns.push_back(recording.ns_per_event);

@@ -21,6 +21,7 @@
 #include "harness/base/file.h"
 #include "harness/base/sha256.h"
 #include "harness/base/subprocess.h"
+#include "harness/device/traits.h"
 #include "harness/machine/probe.h"
 #include "harness/plan/scenario.h"
 #include "harness/runner/sample_process.h"
@@ -168,8 +169,8 @@ std::vector<DataFile> training_data(const std::vector<Experiment>& experiments) 
   std::set<std::filesystem::path> files;
   for (const Experiment& experiment : experiments)
     for (const Arm& arm : experiment.arms) {
-      if (!trains(arm.cell) || is_exact_device(arm.cell.device) || unsupported_sample(arm.cell))
-        continue;
+      const bool reads_data = trains(arm.cell) && traits_of(arm.cell.device).computes;
+      if (!reads_data || unsupported_sample(arm.cell)) continue;
       for (const auto& file : make_workload(arm.cell.workload)->data_files()) files.insert(file);
     }
   std::vector<DataFile> described;

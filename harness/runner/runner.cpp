@@ -11,6 +11,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/sha256.h"
+#include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
 #include "harness/machine/probe.h"
 #include "harness/plan/scenario.h"
@@ -25,6 +26,12 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
+
+// A device that computes without a driver holds its values in the memory of this machine.
+bool uses_memory_of_machine(const Spec& device) {
+  const DeviceTraits traits = traits_of(device);
+  return traits.computes && !traits.has_driver;
+}
 
 bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
 
@@ -121,7 +128,7 @@ class Run {
     std::set<std::string> devices;
     for (const SampleBlock& block : queue_)
       for (const Arm& arm : info_.experiments[block.experiment].arms)
-        if (arm.cell.device.name() == "host" && trains(arm.cell))
+        if (uses_memory_of_machine(arm.cell.device) && trains(arm.cell))
           devices.insert(arm.cell.device.to_string());
     for (const std::string& device : devices) {
       if (interrupt_requested()) return;

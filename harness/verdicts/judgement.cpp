@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "harness/device/traits.h"
 #include "harness/evidence/wording.h"
 #include "harness/plan/scenario.h"
 #include "harness/stats/multiplicity.h"
@@ -44,7 +45,7 @@ Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperimen
   evidence.source = &source;
   evidence.experiment = experiment;
   evidence.metric = &metric;
-  evidence.simulated = source.device.name() == "meta";
+  evidence.simulated = traits_of(source.device).simulated;
   evidence.engine = engine_of(arm_of(experiment, part.treatment).cell.scenario);
   evidence.own = is_own(claim, part, evidence);
   const Scale scale = part.judge == Judge::ratio ? Scale::log_ratio : Scale::difference;

@@ -16,7 +16,7 @@ namespace {
 
 ReplayDevice virtual_device(const Spec& spec) {
   const DeviceKind& kind = Registry<DeviceKind>::instance().find(spec.name());
-  if (kind.name != "meta")
+  if (!kind.traits.simulated)
     throw InputError(
         fmt::format("{}: is a real device, and a plan is simulated; name a card, as in "
                     "meta(card=a100-80gb), or a capacity, as in meta(capacity=4GiB)",

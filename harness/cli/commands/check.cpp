@@ -60,8 +60,9 @@ ExitCode check_command(const CheckOptions& options) {
       fmt::print("{} is not here, so there is nothing to check: {}\n", device.to_string(), reason);
     return ExitCode::ok;
   }
-  if (device.name() == "meta")
-    throw InputError("meta computes nothing, so there is nothing to check; name host or cuda");
+  if (!kind.traits.computes)
+    throw InputError(fmt::format(
+        "{} computes nothing, so there is nothing to check; name host or cuda", kind.name));
   const std::vector<DeviceFinding> findings = check_device(device);
   if (options.json)
     print_json(to_json(device.to_string(), "", findings));

@@ -15,6 +15,7 @@
 #include "harness/cli/run_plan.h"
 #include "harness/cli/text/dry_run.h"
 #include "harness/device/cuda/load_module.h"
+#include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
 #include "harness/runner/provenance.h"
 #include "harness/runner/rerun.h"
@@ -104,10 +105,10 @@ void tell_interrupted(std::size_t samples, const RunDirectory& directory) {
 
 // As tests do: the samples are real, the GPU they are of is not.
 bool is_on_simulated_gpu(const RunInfo& info) {
-  const auto is_cuda = [](const Arm& arm) { return arm.cell.device.name() == "cuda"; };
+  const auto is_on_gpu = [](const Arm& arm) { return traits_of(arm.cell.device).has_driver; };
   const bool wants_gpu =
       std::any_of(info.experiments.begin(), info.experiments.end(), [&](const Experiment& one) {
-        return std::any_of(one.arms.begin(), one.arms.end(), is_cuda);
+        return std::any_of(one.arms.begin(), one.arms.end(), is_on_gpu);
       });
   return wants_gpu && cuda_module().module != nullptr && cuda_module().module->simulated;
 }

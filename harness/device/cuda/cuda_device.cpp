@@ -65,6 +65,7 @@ const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .summary = "the first GPU CUDA_VISIBLE_DEVICES names; cuda(capacity=…) limits it, else it "
                "takes what is free less 1800 MiB",
     .default_rules = "cudnn",
+    .traits = {.has_driver = true},
     .unavailable = unavailable,
     .create = create,
 });

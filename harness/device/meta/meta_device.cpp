@@ -77,6 +77,7 @@ const bool registered = Registry<DeviceKind>::instance().add(
      .summary = "Computes nothing: memory figures of a named card (card=) or of a capacity "
                 "(capacity=, granule=), by the same allocator code as on real devices",
      .default_rules = "dense",
+     .traits = {.computes = false, .timed = false, .exact = true, .simulated = true},
      .unavailable = [] { return std::string(); },
      .create = create});
 

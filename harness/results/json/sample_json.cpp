@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "harness/device/traits.h"
 #include "harness/plan/experiment.h"
 #include "harness/results/json/cell_json.h"
 #include "harness/results/json/memory_json.h"
@@ -49,10 +50,10 @@ Json probe_to_json(const Sample& sample) {
           {"after_gflops", number_or_null(sample.probe_after_gflops)}};
 }
 
-// Steady steps only. Time on meta is the host's bookkeeping, not training.
+// Steady steps only.
 Json throughput(const Sample& sample) {
   const auto warmup = static_cast<std::size_t>(sample.cell.warmup_steps);
-  if (is_exact_device(sample.cell.device) || sample.step_time_ns.size() <= warmup) return nullptr;
+  if (!traits_of(sample.cell.device).timed || sample.step_time_ns.size() <= warmup) return nullptr;
   const auto first = sample.step_time_ns.begin() + static_cast<std::ptrdiff_t>(warmup);
   const double total_ns =
       static_cast<double>(std::accumulate(first, sample.step_time_ns.end(), std::uint64_t{0}));
