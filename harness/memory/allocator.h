@@ -101,6 +101,12 @@ struct AllocatorStrategy {
   std::function<std::string(const Spec&, const Trace&)> why_not_engaged = {};
 };
 
+// `create` of a strategy that is built from its spec and the memory.
+template <typename Strategy>
+std::unique_ptr<Allocator> create_strategy(const Spec& spec, DeviceMemory& memory) {
+  return std::make_unique<Strategy>(spec, memory);
+}
+
 // Stands in front of a strategy, as in `limit(4GiB)|caching`: sees every request and every block,
 // and passes them on.
 struct AllocatorAdaptor {
@@ -113,6 +119,14 @@ struct AllocatorAdaptor {
   std::vector<std::string> examples;  // whole compositions, which conformance tests and lists use
   std::function<std::unique_ptr<Allocator>(const Spec&, const MakeInner&, DeviceMemory&)> create;
 };
+
+// `create` of an adaptor that is built from its spec, what stands behind it, and the memory.
+template <typename Adaptor>
+std::unique_ptr<Allocator> create_adaptor(const Spec& spec,
+                                          const AllocatorAdaptor::MakeInner& make_inner,
+                                          DeviceMemory& memory) {
+  return std::make_unique<Adaptor>(spec, make_inner(memory), memory);
+}
 
 // Whether names and parameters are registered and stand in an order that works: adaptors first, one
 // strategy last. Throws InputError that names the place.

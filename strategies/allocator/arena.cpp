@@ -151,9 +151,7 @@ const bool arena_is_registered = Registry<AllocatorStrategy>::instance().add(
      .parameters = {"initial", "superblock"},
      .examples = {"arena", "arena(superblock=1MiB)"},
      .linear_because = "it imitates RMM's first fit, a scan of the free blocks by address",
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Arena>(spec, memory);
-     }});
+     .create = create_strategy<Arena>});
 
 }  // namespace
 }  // namespace headroom

@@ -132,9 +132,7 @@ const bool bfc_is_registered = Registry<AllocatorStrategy>::instance().add(
      .examples = {"bfc", "bfc(growth=on)", "bfc(fraction=0.5,growth=on)",
                   "bfc(garbage_collection=off,growth=on)"},
      .settings = {"bfc", "bfc(growth=on)"},
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Bfc>(spec, memory);
-     }});
+     .create = create_strategy<Bfc>});
 
 }  // namespace
 }  // namespace headroom

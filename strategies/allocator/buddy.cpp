@@ -64,9 +64,7 @@ const bool buddy_is_registered = Registry<AllocatorStrategy>::instance().add(
          "of 64 MiB (region=), idle ones given back when memory runs short",
      .parameters = {"region"},
      .examples = {"buddy", "buddy(region=8MiB)"},
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Buddy>(spec, memory);
-     }});
+     .create = create_strategy<Buddy>});
 
 }  // namespace
 }  // namespace headroom

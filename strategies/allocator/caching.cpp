@@ -221,9 +221,7 @@ const bool caching_is_registered = Registry<AllocatorStrategy>::instance().add(
                   "caching(fraction=1.0,garbage_collection_threshold=0.8)",
                   "caching(roundup_power2_divisions=4)"},
      .keeps_streams_apart = true,
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Caching>(spec, memory);
-     }});
+     .create = create_strategy<Caching>});
 
 }  // namespace
 }  // namespace headroom

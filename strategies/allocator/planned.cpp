@@ -353,9 +353,7 @@ const bool planned_is_registered = Registry<AllocatorStrategy>::instance().add(
          "virtual memory)",
      .parameters = {"fallback"},
      .examples = {"planned", "planned(fallback=caching)"},
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Planned>(spec, memory);
-     }});
+     .create = create_strategy<Planned>});
 
 }  // namespace
 }  // namespace headroom

@@ -73,9 +73,7 @@ const bool pool_is_registered = Registry<AllocatorStrategy>::instance().add(
                 "maximum=, or as much again without one; best fit, exact splits, never shrinks",
      .parameters = {"initial", "maximum"},
      .examples = {"pool", "pool(initial=2MiB,maximum=48MiB)"},
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Pool>(spec, memory);
-     }});
+     .create = create_strategy<Pool>});
 
 }  // namespace
 }  // namespace headroom

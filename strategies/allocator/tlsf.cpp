@@ -114,9 +114,7 @@ const bool tlsf_is_registered = Registry<AllocatorStrategy>::instance().add(
                 "idle ones given back when memory runs short",
      .parameters = {"region"},
      .examples = {"tlsf", "tlsf(region=8MiB)"},
-     .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Tlsf>(spec, memory);
-     }});
+     .create = create_strategy<Tlsf>});
 
 }  // namespace
 }  // namespace headroom

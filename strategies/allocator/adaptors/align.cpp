@@ -108,10 +108,7 @@ const bool align_is_registered = Registry<AllocatorAdaptor>::instance().add(
                 "asking for that much more (RMM's rules)",
      .parameters = {"to"},
      .examples = {"align(to=4KiB)|caching"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Align>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Align>});
 
 }  // namespace
 }  // namespace headroom

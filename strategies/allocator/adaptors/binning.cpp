@@ -216,10 +216,7 @@ const bool binning_is_registered = Registry<AllocatorAdaptor>::instance().add(
                 "smallest= on, taken blocks= at a time and never given back (RMM's rules)",
      .parameters = {"blocks", "largest", "smallest"},
      .examples = {"binning(largest=64KiB,smallest=1KiB)|pool"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Binning>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Binning>});
 
 }  // namespace
 }  // namespace headroom

@@ -44,10 +44,7 @@ const bool fault_is_registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Refuses the nth= request, or each with probability= (by seed=), on purpose",
      .parameters = {"nth", "probability", "seed"},
      .examples = {"fault(probability=0,seed=7)|caching"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Fault>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Fault>});
 
 }  // namespace
 }  // namespace headroom

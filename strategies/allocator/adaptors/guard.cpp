@@ -100,10 +100,7 @@ const bool guard_is_registered = Registry<AllocatorAdaptor>::instance().add(
          "of memory and names the scope",
      .parameters = scopes(),
      .examples = {"guard(activation=1GiB,backward=2GiB)|bfc(growth=on)"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Guard>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Guard>});
 
 }  // namespace
 }  // namespace headroom

@@ -40,10 +40,7 @@ const bool limit_is_registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Refuses what would put more than so many bytes in use (RMM's rules)",
      .parameters = {"value"},
      .examples = {"limit(64MiB)|caching"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Limit>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Limit>});
 
 }  // namespace
 }  // namespace headroom

@@ -69,10 +69,7 @@ const bool log_is_registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Writes every request to file= in the CSV format of RMM's logging adaptor",
      .parameters = {"file"},
      .examples = {"log(file=/dev/null)|bfc"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Log>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Log>});
 
 }  // namespace
 }  // namespace headroom

@@ -155,10 +155,7 @@ const bool poison_is_registered = Registry<AllocatorAdaptor>::instance().add(
                 "1MiB): finds writes out of bounds and after free on host",
      .parameters = {"quarantine"},
      .examples = {"poison|caching", "poison(quarantine=0)|bfc"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Poison>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Poison>});
 
 }  // namespace
 }  // namespace headroom

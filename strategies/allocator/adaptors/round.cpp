@@ -64,10 +64,7 @@ const bool round_is_registered = Registry<AllocatorAdaptor>::instance().add(
      .summary = "Rounds every request up to a multiple of to= bytes: a minimum block",
      .parameters = {"to"},
      .examples = {"round(to=4KiB)|bfc"},
-     .create = [](const Spec& spec, const AllocatorAdaptor::MakeInner& make_inner,
-                  DeviceMemory& memory) -> std::unique_ptr<Allocator> {
-       return std::make_unique<Round>(spec, make_inner(memory), memory);
-     }});
+     .create = create_adaptor<Round>});
 
 }  // namespace
 }  // namespace headroom
