@@ -18,6 +18,8 @@ struct Moments {
   Bytes warmup_peak = 0;   // within steps 1 … W
   Bytes steady_peak = 0;   // within the steps after W
   Bytes overall_peak = 0;
+
+  bool operator==(const Moments&) const = default;
 };
 
 struct RungPeaks {

@@ -85,11 +85,11 @@ Json string_or_null(const std::string& text) { return text.empty() ? Json() : Js
 Json to_json(const DoctorFindings& found) {
   Json json = {{"schema_version", kSchemaVersion},
                {"kind", "doctor"},
-               {"machine", machine_to_json(found.machine)},
+               {"machine", value_to_json(found.machine)},
                {"instruction_set", found.instruction_set},
                {"probe_gflops", number_or_null(found.fp32_gflops)},
                {"available_bytes", found.available},
-               {"headroom", build_to_json(found.headroom)},
+               {"headroom", value_to_json(found.headroom)},
                {"libraries", found.libraries},
                {"files", found.home.string()},
                {"devices", Json::array()},

@@ -27,7 +27,7 @@ std::optional<std::string> why_not_here(const Cell& cell) {
 }
 
 Json to_json(const Experiment& experiment) {
-  Json json = experiment_to_json(experiment);
+  Json json = value_to_json(experiment);
   for (std::size_t arm = 0; arm < experiment.arms.size(); ++arm)
     json["arms"][arm]["not_here"] = value_or_null(why_not_here(experiment.arms[arm].cell));
   return json;

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "harness/base/error.h"
 #include "harness/base/file.h"
 #include "harness/results/run_directory.h"
 #include "harness/results/sample_request.h"
@@ -89,6 +91,26 @@ TEST_F(ResultFiles, carry_null_where_a_number_is_not_finite) {
   check_record(json, RecordKind::sample, "here");
   EXPECT_THAT(json, HasSubstr(R"("loss":[1.5,null,null,2.5])"));
   EXPECT_TRUE(std::isnan(sample_from_json(json).loss[1]));
+}
+
+TEST_F(ResultFiles, are_read_where_an_older_version_lacks_what_came_later) {
+  auto json = nlohmann::json::parse(to_json(samples_()));
+  for (const char* later : {"recomputed_ops_per_step", "zero_weight_share", "figures", "note",
+                            "pipeline", "cpu_wait_ns", "recorded_events"})
+    EXPECT_EQ(json.erase(later), 1u) << later;
+  EXPECT_EQ(json.at("memory").erase("device_process_bytes"), 1u);
+  const Sample read = sample_from_json(json.dump());
+  EXPECT_FALSE(read.cpu_wait_ns.has_value());
+  EXPECT_EQ(read.driver.process, Moments{});
+}
+
+TEST_F(ResultFiles, are_refused_without_a_field_that_every_version_has) {
+  for (const char* needed : {"seed", "status", "cell", "memory", "oom", "recording_ns_per_event"}) {
+    auto json = nlohmann::json::parse(to_json(samples_()));
+    json.erase(needed);
+    EXPECT_THAT([&] { sample_from_json(json.dump()); },
+                ThrowsMessage<InputError>(HasSubstr(needed)));
+  }
 }
 
 TEST_F(ResultFiles, compute_throughput_from_steady_steps_only) {
