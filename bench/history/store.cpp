@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 
+#include "harness/base/duration.h"
 #include "harness/base/file.h"
 #include "harness/nights/check.h"
 #include "harness/results/metric.h"
@@ -67,9 +68,9 @@ class MadeUpNights {
 };
 
 double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return seconds_since(begin);
 }
 
 int run(int nights, int cells, const fs::path& directory) {

@@ -16,13 +16,13 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/base/interrupt.h"
 
 namespace headroom {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::size_t kErrorTail = 16 << 10;
 constexpr std::chrono::milliseconds kLookForInterrupts{250};
 

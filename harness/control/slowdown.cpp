@@ -3,6 +3,7 @@
 // see if its "no difference" is to mean anything.
 #include <fmt/format.h>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/control/injection.h"
@@ -10,8 +11,6 @@
 
 namespace headroom {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // (1 + δ)² − 1: twice the margin on the log scale, on which times are compared.
 constexpr double kTwiceTheMargin = (1 + kNoisyMargin) * (1 + kNoisyMargin) - 1;

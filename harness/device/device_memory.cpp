@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/device/poison.h"
 #include "harness/trace/recorder.h"
@@ -16,16 +17,13 @@ constexpr Address kFirstAddress = Address{1} << 40;
 class Stopwatch {
  public:
   explicit Stopwatch(std::uint64_t& total) : total_(total) {}
-  ~Stopwatch() {
-    total_ += static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start_).count());
-  }
+  ~Stopwatch() { total_ += ns_since(start_); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   std::uint64_t& total_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Clock::time_point start_ = Clock::now();
 };
 
 std::byte* data_at(const Reservation& place, Bytes offset) {

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "harness/base/duration.h"
+
 namespace headroom {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Ten independent sums keep two FMA units busy through their latency and fit into the registers
 // of every instruction set.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include "harness/base/duration.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/unlimited_allocator.h"
 #include "harness/trace/recorder.h"
@@ -14,12 +15,12 @@ namespace {
 // Recording is more than the append: a second call through the interface, and a look at the clock
 // for every op, here one for two events.
 double time_pairs_ns(Allocator& allocator, TraceRecorder* recorder, std::uint32_t pairs) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   for (std::uint32_t i = 0; i < pairs; ++i) {
     if (recorder != nullptr) recorder->enter_op(i, Phase::forward, recorder->elapsed_ns());
     allocator.deallocate(allocator.allocate(i + 1, {.role = Role::activation}));
   }
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  return static_cast<double>(ns_since(start));
 }
 
 // The same blocks from the cheapest allocator there can be, with the recorder between and without.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "harness/base/duration.h"
 #include "harness/planning/greedy.h"
 #include "harness/planning/instance.h"
 #include "harness/planning/partial_plan.h"
@@ -15,7 +16,6 @@
 namespace headroom {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Index = PlanIndex;
 
 constexpr Index kAnyWays = std::numeric_limits<Index>::max();

@@ -2,12 +2,12 @@
 
 #include <optional>
 
+#include "harness/base/duration.h"
 #include "harness/planning/collisions.h"
 
 namespace headroom {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Offset = std::int64_t;
 
 // Two buffers that collide where the offset of `b` minus that of `a` is in `apart`: `a` is low

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "harness/base/duration.h"
 #include "harness/base/registry.h"
 #include "harness/control/injection.h"
 #include "harness/machine/contention.h"
@@ -31,13 +32,6 @@
 
 namespace headroom {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-std::uint64_t ns_since(Clock::time_point start) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
 
 // Room for every event of the run, segments of a strategy without a cache included.
 std::size_t expected_events(const TrainingPlan& plan, int steps) {

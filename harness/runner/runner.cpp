@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/base/duration.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/sha256.h"
 #include "harness/device/traits.h"
@@ -22,10 +23,7 @@
 namespace headroom {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-
-double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
 
 // A device that computes without a driver holds its values in the memory of this machine.
 bool uses_memory_of_machine(const Spec& device) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/base/random.h"
 #include "harness/control/injection.h"
@@ -13,13 +14,6 @@
 
 namespace headroom {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-std::uint64_t elapsed_ns(Clock::time_point start) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
 
 Bytes plain_bytes(const Value& value) {
   return static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
@@ -188,7 +182,7 @@ void Trainer::stage(Place place) {
   if (data_ && batch == nullptr) {
     const auto start = Clock::now();
     batch = data_->lend_training_batch();
-    stall_ns_ += elapsed_ns(start);
+    stall_ns_ += ns_since(start);
   }
   Runnable& runnable = runnable_at(place);
   std::size_t input = run.first_input;
@@ -212,7 +206,7 @@ StepResult Trainer::step() {
     if (steps_ == 1) stage({steps_, 0});
   } else if (data_) {
     load_batches(inputs_[shape]);
-    stall_ns_ = elapsed_ns(start);
+    stall_ns_ = ns_since(start);
   }
   for (std::size_t i = 0; i < plan_.shapes[shape].runs.size(); ++i) {
     const Place place{steps_, i};
@@ -226,7 +220,7 @@ StepResult Trainer::step() {
   device_.synchronize();
   if (injection_ != nullptr) injection_->end_step(Clock::now() - start);
   allocator_.synchronized();
-  result.time_ns = elapsed_ns(start);
+  result.time_ns = ns_since(start);
   if (plan_.evaluates_after(steps_)) evaluate_between_steps();
   return result;
 }

@@ -6,10 +6,11 @@
 #include <csignal>
 #include <thread>
 
+#include "harness/base/duration.h"
+
 namespace headroom {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kGrace{5};
 // PSS is read as rarely as keeps it below this share of the time.
 constexpr int kProportionalShare = 10;
@@ -130,7 +131,7 @@ WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& p
     next = std::max(next + plan.interval, Clock::now());
     if (process.wait_until(next) != ForeignProcess::Event::time_is_up) break;
   }
-  record.duration_s = seconds(Clock::now() - begin);
+  record.duration_s = seconds_since(begin);
   record.own_cpu_s = own_cpu_s() - cpu_before;
   record.end = process.end();
   if (kill_at)

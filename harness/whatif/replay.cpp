@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
@@ -14,8 +15,6 @@
 
 namespace headroom {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::unique_ptr<Device> make_device(const ReplayDevice& device) {
   return Registry<DeviceKind>::instance().find("meta").create(

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 
 namespace headroom {
@@ -27,11 +28,9 @@ StageReport Stage::report() const {
 }
 
 void Stage::timed(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   work();
-  wait_ns_ += static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-          .count());
+  wait_ns_ += ns_since(start);
 }
 
 void Stage::hold(Bytes bytes) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/memory/allocator.h"
 #include "harness/planning/search.h"
@@ -31,7 +32,6 @@ PlanningProblem planning_problem(const History& history, const RequestList& list
 
 Foresight look_ahead(const PlanningProblem& problem, Bytes capacity,
                      std::chrono::milliseconds time) {
-  using Clock = std::chrono::steady_clock;
   constexpr int kPatience = 10;
   const auto begin = Clock::now();
   Offsets plan = plan_low(problem.buffers, begin + time);
@@ -50,7 +50,7 @@ Foresight look_ahead(const PlanningProblem& problem, Bytes capacity,
     }
   }
   result.bytes = makespan(problem.buffers, plan);
-  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  result.seconds = seconds_since(begin);
   if (const auto wrong = plan_violations(problem.buffers, plan, result.bytes); !wrong.empty())
     throw Error("the plan is not sound: " + wrong.front());
   return result;
