@@ -17,21 +17,20 @@
 #include "harness/base/registry.h"
 #include "strategies/allocator/caching_options.h"
 #include "strategies/allocator/parts/best_fit_index.h"
-#include "strategies/allocator/parts/chunked_allocator.h"
-#include "strategies/allocator/parts/stream_events.h"
+#include "strategies/allocator/parts/streamed_allocator.h"
 
 namespace headroom {
 namespace {
 
-class Caching final : public ChunkedAllocator {
+class Caching final : public StreamedAllocator<Caching> {
  public:
   Caching(const Spec& spec, DeviceMemory& memory)
-      : ChunkedAllocator(spec.to_string(), memory),
+      : StreamedAllocator(spec.to_string(), memory),
         options_(read_caching_options(spec, memory.capacity())) {}
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
-    if (events_.any_waits()) free_finished();
+    free_finished();
     if (bytes > memory_.capacity()) {  // too large to be rounded up
       trim();
       throw_out_of_memory(bytes);
@@ -45,29 +44,19 @@ class Caching final : public ChunkedAllocator {
     return hand_out(handle, bytes);
   }
 
-  void deallocate(const Block& block) override {
-    if (block.size == 0) return;
-    const Handle handle = take_back(block);
-    if (events_.defer(handle)) return suspend(handle);
-    add_to_pool(merge(handle));
-  }
-
-  void record_stream(const Block& block, StreamId stream) override {
-    if (block.size == 0) return;
-    require_live(block);
-    if (stream != chunk(block.handle).tag / kPoolsPerStream)
-      events_.record_use(block.handle, stream);
-  }
-  void stream_synchronized(StreamId stream) override { events_.reach(stream); }
-  void synchronized() override { events_.reach_all(); }
-
   void trim() override {
-    events_.reach_all();  // by waiting for them
-    free_finished();
+    wait_for_all_streams();
     for (const Handle segment : idle_segments()) release(segment);
   }
 
  private:
+  friend StreamedAllocator<Caching>;
+
+  StreamId stream_of(Handle handle) {
+    return static_cast<StreamId>(chunk(handle).tag / kPoolsPerStream);
+  }
+  void give_back(Handle handle) { add_to_pool(merge(handle)); }
+
   // Index of a pool, and a chunk's tag: of each stream the small and the large one.
   using Pool = std::uint32_t;
   static constexpr Pool kPoolsPerStream = 2;
@@ -89,12 +78,6 @@ class Caching final : public ChunkedAllocator {
     return largest;
   }
 
-  [[gnu::noinline]] void free_finished() {
-    for (const Handle handle : events_.take_finished()) {
-      resume(handle);
-      add_to_pool(merge(handle));
-    }
-  }
   Handle merge(Handle handle) {
     return coalesce(handle, [this](Handle free) { remove_from_pool(free); });
   }
@@ -203,7 +186,6 @@ class Caching final : public ChunkedAllocator {
 
   CachingOptions options_;
   std::vector<BestFitIndex> pools_;
-  StreamEvents events_;
   std::uint64_t large_searches_ = 0;
   std::vector<std::uint64_t> idle_since_;  // by segment; kept for garbage collection only
 };

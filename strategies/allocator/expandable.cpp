@@ -19,18 +19,17 @@
 #include "harness/base/registry.h"
 #include "strategies/allocator/caching_options.h"
 #include "strategies/allocator/parts/best_fit_index.h"
-#include "strategies/allocator/parts/chunked_allocator.h"
-#include "strategies/allocator/parts/stream_events.h"
+#include "strategies/allocator/parts/streamed_allocator.h"
 
 namespace headroom {
 namespace {
 
 enum class NewPages { first, when_none_are_idle };
 
-class Expandable final : public ChunkedAllocator {
+class Expandable final : public StreamedAllocator<Expandable> {
  public:
   Expandable(const Spec& spec, DeviceMemory& memory, NewPages new_pages)
-      : ChunkedAllocator(spec.to_string(), memory),
+      : StreamedAllocator(spec.to_string(), memory),
         stitch_(new_pages == NewPages::when_none_are_idle) {
     if (!memory.has_virtual_memory())
       throw NotSupported(spec.to_string() +
@@ -51,7 +50,7 @@ class Expandable final : public ChunkedAllocator {
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
-    if (events_.any_waits()) free_finished();
+    free_finished();
     if (bytes > memory_.capacity()) {  // too large to be rounded up
       trim();
       throw_out_of_memory(bytes);
@@ -69,25 +68,9 @@ class Expandable final : public ChunkedAllocator {
     return hand_out(handle, bytes);
   }
 
-  void deallocate(const Block& block) override {
-    if (block.size == 0) return;
-    const Handle handle = take_back(block);
-    if (events_.defer(handle)) return suspend(handle);
-    add_to_pool(merge(handle));
-  }
-
-  void record_stream(const Block& block, StreamId stream) override {
-    if (block.size == 0) return;
-    require_live(block);
-    if (stream != pool_of(block.handle).stream) events_.record_use(block.handle, stream);
-  }
-  void stream_synchronized(StreamId stream) override { events_.reach(stream); }
-  void synchronized() override { events_.reach_all(); }
-
   // Unmaps every page that is wholly idle, those of large pools first.
   void trim() override {
-    events_.reach_all();  // by waiting for them
-    free_finished();
+    wait_for_all_streams();
     for (const Size size : {large, small}) {
       for (Pool& pool : pools_) {
         if (pool.size != size) continue;
@@ -97,6 +80,11 @@ class Expandable final : public ChunkedAllocator {
   }
 
  private:
+  friend StreamedAllocator<Expandable>;
+
+  StreamId stream_of(Handle handle) { return pool_of(handle).stream; }
+  void give_back(Handle handle) { add_to_pool(merge(handle)); }
+
   enum Size : std::uint32_t { small, large };
 
   struct Pool {
@@ -130,13 +118,6 @@ class Expandable final : public ChunkedAllocator {
     Bytes largest = 0;
     for (const Pool& pool : pools_) largest = std::max(largest, pool.mapped.largest());
     return largest;
-  }
-
-  void free_finished() {
-    for (const Handle handle : events_.take_finished()) {
-      resume(handle);
-      add_to_pool(merge(handle));
-    }
   }
 
   // The best fit, where a chunk that could still grow counts as large as it could become. Of those
@@ -344,7 +325,6 @@ class Expandable final : public ChunkedAllocator {
   Bytes small_page_ = 0;
   Bytes large_page_ = 0;
   std::vector<Pool> pools_;
-  StreamEvents events_;
   std::vector<Reservation> places_;  // a chunk's segment
 };
 
