@@ -15,7 +15,7 @@
 namespace headroom {
 
 struct GpuUsage {
-  Bytes used = 0;  // of all devices, by whomever
+  Bytes used = 0;  // of all devices, by all processes
   Bytes free = 0;  // of all devices
   // By the processes asked for; absent where the driver names none of them while it is in use, as
   // in a container, whose pids are not the driver's.

@@ -1,5 +1,5 @@
-// What others than the allocator say of a run's memory: the operating system, the GPU's driver, and
-// the malloc witness.
+// Memory figures of a run that do not come from the allocator: the operating system's, those of the
+// GPU's driver, and the malloc witness's.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct ProcessMemory {
   Bytes baseline = 0;  // before the device memory was made
 };
 
-// What the driver says is gone from the GPU, context and libraries included. Polled at step
-// boundaries, where the peaks of a strategy that gives memory back within a step are missed. All 0
-// on devices without a driver.
+// GPU memory in use as the driver reports it, context and libraries included. It is polled at step
+// boundaries, so a peak within a step is missed where the strategy gives memory back before the
+// step ends. All 0 on devices without a driver.
 struct DriverMemory {
   Moments used;        // by all processes
   Bytes baseline = 0;  // used before this process had a context; 0: there was no NVML to ask

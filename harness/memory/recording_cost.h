@@ -1,4 +1,4 @@
-// What it took to record a run's allocations, measured where they were recorded.
+// The cost of recording a run's allocations, measured in the process that recorded them.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 
 namespace headroom {
 
-// What it takes to record every allocation, as measured in the sample's own process.
 struct RecordingCost {
   double ns_per_event = 0;          // 0: not measured
   std::uint64_t events = 0;         // in all
@@ -15,7 +14,7 @@ struct RecordingCost {
   Bytes bytes = 0;                  // the recorder's own, taken before the first step
 };
 
-// Times the recorder here and now and counts what `trace` holds; steady steps are those after
+// Times the recorder now and counts the events of `trace`; steady steps are those after
 // `warmup_steps`, up to `steps`.
 RecordingCost recording_cost(const Trace& trace, int warmup_steps, int steps);
 

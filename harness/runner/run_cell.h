@@ -1,4 +1,4 @@
-// One cell, carried out in the process that asks.
+// Runs one cell in the calling process.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// Runs the cell in this process. Never throws OutOfMemory: that becomes status oom.
-// `trace_path` empty: no trace is written.
+// Never throws OutOfMemory: the sample's status is oom then. Writes no trace where `trace_path` is
+// empty.
 Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path);
 
 }  // namespace headroom

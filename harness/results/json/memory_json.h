@@ -1,4 +1,4 @@
-// The rungs of a sample's memory as JSON. For sample_json.cpp.
+// The memory part of a sample as JSON; included by sample_json.cpp only.
 #pragma once
 
 #include "harness/results/json/cell_json.h"
@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// Of its ledger, process, driver and lower bound; null where there is no ledger.
+// The figures of its ledger, process and driver, and its lower bound; null without a ledger.
 Json memory_to_json(const Sample& sample);
 // Fills in what the above wrote.
 void read_memory(const Json& json, Sample& sample);
