@@ -31,6 +31,11 @@ class RunData:
     verdicts: dict[str, Any] | None
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def controls(self) -> set[str]:
+        """Experiments about the instrument, not about the cells they use."""
+        return {item["id"] for item in self.run.get("experiments", []) if item.get("kind") == "control"}
+
 
 @dataclass(frozen=True)
 class Changes:

@@ -12,13 +12,12 @@ from collections import Counter
 from typing import Any
 
 from reports.data.read import Changes, RunData
-from reports.views.instrument import control_experiments
 
 _COUNTERS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
 
 
 def write(data: RunData, _changes: Changes | None = None) -> str:
-    controls = control_experiments(data.run)
+    controls = data.controls
     samples = [sample for sample in data.samples if sample["experiment"] not in controls]
     timed = [sample for sample in samples if is_timed(sample)]
     repetitions = Counter(_name(sample) for sample in timed)

@@ -12,7 +12,6 @@ from typing import Any, Sequence
 
 from reports.data import glossary
 from reports.data.read import Changes, RunData
-from reports.views.instrument import control_experiments
 
 _SKIPPED_VERDICTS = ("INCONCLUSIVE", "NOT-TESTABLE-HERE")
 _ERRORS = ("crash", "timeout", "invalid")
@@ -53,7 +52,7 @@ def _claims(data: RunData, changes: Changes | None) -> list[Case]:
 
 def _cells(data: RunData, changes: Changes | None) -> list[Case]:
     worse = {(cell["experiment"], cell["arm"]): cell["sentence"] for cell in changes.worse()} if changes else {}
-    controls = control_experiments(data.run)
+    controls = data.controls
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for sample in data.samples:
         if sample["experiment"] not in controls:

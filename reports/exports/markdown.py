@@ -12,7 +12,6 @@ from reports.data import glossary, units
 from reports.data.history import read_check
 from reports.data.read import Changes, RunData
 from reports.views.failures import build_failures
-from reports.views.instrument import control_experiments
 
 MAXIMUM_BYTES = 900 * 1024
 _MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")
@@ -55,7 +54,7 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
         for state in (verdicts.get("sensitivity"), verdicts["calibration"]):
             if state:
                 lines.append(f"- **{_text(state['status'])}**: {_text(state['why'])}")
-        lines += _cells(verdicts, control_experiments(run), rows)
+        lines += _cells(verdicts, data.controls, rows)
     return lines
 
 

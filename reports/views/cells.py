@@ -17,6 +17,7 @@ from reports.data import trace, units
 from reports.data.axes import axes_of, axis_name
 from reports.data.slug import slug
 from reports.views.cell_tables import LadderRow, facts, ladder, ladder_alerts, oom_facts, samples_table
+from reports.views.page import Page, Section
 
 # The page must stay below 3 MB, whatever the run.
 _MANY_CELLS = 200
@@ -227,3 +228,24 @@ def _largest(timeline: trace.Timeline) -> Table:
         left = sum(size for _, _, size in rest)
         rows.append((Datum(f"{len(rest):,} more"), Datum(""), Datum(units.bytes_(left), units.exact(left, "bytes"), left)))
     return Table(("made by", "role", "requested"), rows)
+
+
+@dataclass(frozen=True)
+class Cells:
+    views: Sequence[CellView]
+    usual: Sequence[tuple[str, str]]  # axis, what most cells have on it
+    listed: int  # at once
+
+    @property
+    def alerts(self) -> int:
+        """How many cells have bytes that contradict each other."""
+        return sum(1 for view in self.views if view.alerts)
+
+
+def _of_page(page: Page) -> Cells | None:
+    views = build_cells(page.data.directory, page.measured, page.matrix, page.looks)
+    usual = usual_choices([view.cell for view in views])
+    return Cells(views, [item for item in usual.items() if item[1] != "none"], MOST_LISTED) if views else None
+
+
+SECTION = Section("cells", "Cells", 60, _of_page, lambda cells: len(cells.views))

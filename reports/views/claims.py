@@ -14,6 +14,7 @@ from reports.charts.sweep import sweep_chart
 from reports.data import glossary, units
 from reports.data.glossary import Word
 from reports.data.slug import slug
+from reports.views.page import Section
 
 MAXIMUM_CURVES = 6  # charts of sweeps per part; the table has everything
 MAXIMUM_ROWS = 10  # of single measurements in one chart
@@ -175,3 +176,6 @@ def _cell_links(evidence: Sequence[dict[str, Any]], arms: ArmIndex) -> list[tupl
             if cell_id is not None:
                 links.setdefault("cell-" + slug(cell_id), f"{place}, {arm}")
     return list(links.items())
+
+
+SECTION = Section("claims", "Claims", 10, lambda page: build_claims(page.claims, page.arms, page.looks), len)

@@ -17,6 +17,7 @@ from reports.charts.style import Datum, Table
 from reports.data import glossary, units
 from reports.data.axes import differing, strategy_label
 from reports.data.slug import slug
+from reports.views.page import Page, Section
 
 MAXIMUM_CELLS = 200  # that can be pinned: measured ones first
 MAXIMUM_ROWS = 400  # of the table of all comparisons
@@ -189,3 +190,10 @@ def _timed(entries: Sequence[dict[str, Any]]) -> list[tuple[Datum, ...]]:
 
 def _effect(theta: float | None) -> str:
     return "unbounded" if theta is None else units.effect(math.expm1(theta))
+
+
+def _of_page(page: Page) -> CompareView | None:
+    return build_compare(page.measured, page.entries, page.verdicts.get("exclusions", []), page.looks)
+
+
+SECTION = Section("compare", "Compare", 30, _of_page)

@@ -7,7 +7,8 @@ from typing import Any, Sequence
 
 from reports.charts.history import Point, Series, history_chart
 from reports.charts.style import Chart, Datum, Table
-from reports.data.history import History
+from reports.data.history import History, read_history
+from reports.views.page import Section
 
 MAXIMUM_CHARTS = 24
 
@@ -88,3 +89,6 @@ def _commits(finding: dict[str, Any]) -> str:
 def _sentence(mark: dict[str, Any]) -> str:
     changes = [f"{item['what']} was '{item['before']}' and is '{item['after']}'" for item in mark["differences"]]
     return f"{mark['night_id']}: {'; '.join(changes) or 'another machine of the same kind'}."
+
+
+SECTION = Section("history", "History", 80, lambda page: build_history(read_history(page.data.directory)))

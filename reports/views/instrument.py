@@ -10,6 +10,7 @@ from reports.charts.evidence_text import effect_text, interval_text
 from reports.charts.palette import AllocatorLooks, SpecText, split_spec
 from reports.data import glossary, units
 from reports.data.glossary import Word
+from reports.views.page import Section
 
 _OUTCOMES = {
     "seen": Word("seen", "good", "check", "The effect was put in, and the instrument saw it."),
@@ -70,11 +71,6 @@ def build_instrument(verdicts: dict[str, Any] | None) -> Instrument | None:
     )
 
 
-def control_experiments(run: dict[str, Any]) -> set[str]:
-    """Experiments about the instrument, not about the cells they use."""
-    return {item["id"] for item in run.get("experiments", []) if item.get("kind") == "control"}
-
-
 def _state(status: str) -> Word:
     tone, icon = _STATES.get(status, ("none", "question"))
     return Word(status, tone, icon)
@@ -121,3 +117,6 @@ def _test(comparison: dict[str, Any], metric: str, unit: str, **rest: Any) -> Te
         interval=interval or units.DASH,
         **rest,
     )
+
+
+SECTION = Section("instrument", "Instrument", 90, lambda page: build_instrument(page.data.verdicts))

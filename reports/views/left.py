@@ -12,6 +12,7 @@ from reports.charts.style import Chart, Datum, Table, bytes_datum
 from reports.data import trace, units
 from reports.data.axes import axes_of
 from reports.data.slug import slug
+from reports.views.page import Page, Section
 
 MAXIMUM_GROUPS = 6
 MAXIMUM_CURVES = 8
@@ -121,3 +122,11 @@ def _table(curves: Sequence[Left]) -> Table:
         for curve in curves
     ]
     return Table(("strategy", "left before step 1", "left after step 1", "least"), rows)
+
+
+def _of_page(page: Page) -> LeftOver | None:
+    left = build_left(page.data.directory, page.measured, page.looks)
+    return left if left.groups else None
+
+
+SECTION = Section("left", "Left over", 45, _of_page)

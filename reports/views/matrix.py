@@ -15,6 +15,7 @@ from reports.data import glossary, units
 from reports.data.axes import axes_of, axis_name, choices, differing
 from reports.data.slug import slug
 from reports.views.matrix_figures import Figure, figure_of, pack
+from reports.views.page import Page, Section
 
 # The page must stay below 3 MB: of large runs the list has fewer columns, and fewer rows only after that.
 _MAXIMUM_LISTED = 4000
@@ -243,3 +244,11 @@ def _flat(entry: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
             for value, unit in ((entry["values"].get(metric), units.unit_of(metric)) for metric in metrics)
         ],
     }
+
+
+def _of_page(page: Page) -> Matrix | None:
+    matrix = build_matrix(page.matrix, page.looks)
+    return matrix if matrix.tables else None
+
+
+SECTION = Section("matrix", "Matrix", 20, _of_page)

@@ -15,6 +15,7 @@ from reports.data.axes import differing, strategy_label
 from reports.data.failure import Failure, Obstacle
 from reports.data.slug import slug
 from reports.views.cell_tables import oom_facts
+from reports.views.page import Page, Section
 
 MAXIMUM_TOLD = 6  # with a map; of further ones there is a row
 MAXIMUM_ROWS = 200
@@ -217,3 +218,11 @@ def _row(sample: dict[str, Any], fates: Sequence[Fate]) -> Sequence[Datum]:
     figures = ("requested_bytes", "free_bytes", "largest_free_bytes")
     held = _list(_others(sample, fates, "ok")) or "none that was tried"
     return (*map(Datum, names), *(bytes_datum(report[name]) for name in figures), Datum(held))
+
+
+def _of_page(page: Page) -> OutOfMemories | None:
+    found = build_oom(page.data.directory, page.measured, page.entries, page.looks)
+    return found if found.count else None
+
+
+SECTION = Section("oom", "Out of memory", 50, _of_page, lambda found: found.count)

@@ -12,6 +12,7 @@ from reports.charts.style import Datum, Table, bytes_datum
 from reports.data import units
 from reports.data.axes import axes_of
 from reports.data.read import read_record
+from reports.views.page import Section
 
 REFERENCES = Path(__file__).parents[1] / "reference"
 MAXIMUM_ROWS = 80
@@ -99,3 +100,6 @@ def _claims(ours: Sequence[dict[str, Any]], theirs: Iterable[dict[str, Any]]) ->
         if claim["id"] in verdicts
     ]
     return Table(("claim", "what it says", "verdict there", "verdict here"), rows) if rows else None
+
+
+SECTION = Section("reference", "Reference", 70, lambda page: build_references(page.entries, page.claims))

@@ -11,6 +11,7 @@ from reports.charts.palette import split_spec
 from reports.data import glossary
 from reports.data.glossary import Word
 from reports.data.read import RunData
+from reports.views.page import Page
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Summary:
     status_counts: Sequence[tuple[str, int]]
 
 
-def build_summary(data: RunData, alerts: int) -> Summary:
-    verdicts = data.verdicts or {}
+def build_summary(page: Page) -> Summary:
+    data, verdicts = page.data, page.verdicts
     counts = verdicts.get("counts", {})
     known = [word for word in glossary.verdicts() if word.word in counts]
     others = [glossary.verdict(word) for word in counts if word not in {entry.word for entry in known}]
@@ -35,7 +36,7 @@ def build_summary(data: RunData, alerts: int) -> Summary:
         counts=[(word, counts[word.word]) for word in (*known, *others) if counts[word.word]],
         surprises=verdicts.get("surprises", [])[:3],
         devices=_devices(data),
-        warnings=_warnings(data, alerts),
+        warnings=_warnings(data, page["cells"].alerts if page["cells"] else 0),
         command=_command(data.run["argv"]),
         commit=_commit(data.run["headroom"]),
         status_counts=sorted(Counter(sample["status"] for sample in data.samples).items()),

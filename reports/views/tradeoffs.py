@@ -19,6 +19,7 @@ from reports.data import units
 from reports.data.axes import differing, strategy_label
 from reports.data.slug import slug
 from reports.views.limits import Limits, build_limits
+from reports.views.page import Page, Section
 
 PEAK = "reserved_bytes.overall_peak"
 SPEED = "throughput_samples_per_s"
@@ -200,3 +201,11 @@ def _interval(strategy: Strategy) -> str:
     if not strategy.bounded:
         return "too few samples"
     return f"{units.plain(strategy.low)} … {units.plain(strategy.high)}"
+
+
+def _of_page(page: Page) -> TradeOffs | None:
+    tradeoffs = build_tradeoffs(page.measured, page.entries, page.looks)
+    return tradeoffs if tradeoffs.shown else None
+
+
+SECTION = Section("tradeoffs", "Trade-offs", 40, _of_page)

@@ -76,7 +76,7 @@ def test_the_page_says_that_they_were_measured_elsewhere(
 ) -> None:
     stored(judged_run, tmp_path)
     found = references(judged_run, tmp_path)
-    monkeypatch.setattr("reports.render.build_references", lambda entries, claims: found)
+    monkeypatch.setattr("reports.views.reference.build_references", lambda entries, claims: found)
     page = render(read_run(judged_run))
     assert 'href="#reference"' in page and GPU in page and "measured elsewhere" in page
     assert "No verdict of this run rests on them" in page

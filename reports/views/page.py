@@ -1,0 +1,58 @@
+"""The page of one run: what its sections are built from, and which sections there are."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import reports.views
+from reports.charts.evidence import ArmIndex
+from reports.charts.palette import AllocatorLooks
+from reports.data.read import RunData
+
+
+class Page:
+    """One run, and what its sections show. Sections that need each other look each other up."""
+
+    def __init__(self, data: RunData) -> None:
+        self.data = data
+        self.verdicts: dict[str, Any] = data.verdicts or {}
+        self.matrix: list[dict[str, Any]] = self.verdicts.get("matrix", [])
+        self.claims: list[dict[str, Any]] = self.verdicts.get("claims", [])
+        self.looks = AllocatorLooks({record["cell"]["allocator"] for record in (*data.samples, *self.matrix)})
+        self.arms = ArmIndex(data.samples, self.matrix)
+        # Control experiments are about the instrument: their cells are no results.
+        self.measured = [sample for sample in data.samples if sample["experiment"] not in data.controls]
+        self.entries = [entry for entry in self.matrix if entry["experiment"] not in data.controls]
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, address: str) -> Any:
+        """What the section at `address` shows; None where this run has nothing for it."""
+        if address not in self._built:
+            section = next(section for section in sections() if section.address == address)
+            self._built[address] = section.build(self) or None
+        return self._built[address]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Registered by being the SECTION of a module of reports.views. Its template, ADDRESS.html, finds
+    what `build` returned under the name of the address."""
+
+    address: str  # on the page
+    title: str
+    place: int  # on the page, from small to large
+    build: Callable[[Page], Any]  # nothing, where the run has nothing for this section
+    count: Callable[[Any], int] | None = None  # of what was built: stands beside the title
+
+
+@functools.cache
+def sections() -> list[Section]:
+    """In the order of the page."""
+    names = [module.name for module in pkgutil.iter_modules(reports.views.__path__)]
+    modules = [importlib.import_module(f"reports.views.{name}") for name in names]
+    found = [module.SECTION for module in modules if hasattr(module, "SECTION")]
+    return sorted(found, key=lambda section: section.place)
