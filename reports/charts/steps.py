@@ -25,17 +25,18 @@ from reports.charts.style import (
 )
 from reports.charts.svg import to_svg
 from reports.data import units
+from reports.data.devices import simulated
 
 MAXIMUM_LINES = 24
 
 
 def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) -> Chart | None:
     """`samples` are those of one cell that have steps. None when there is nothing to draw."""
-    # On meta nothing is computed: what its steps took says nothing about training.
+    # A simulated device computes nothing: what its steps took says nothing about training.
     times = [
         sample["step_time_ns"]
         for sample in samples
-        if sample["step_time_ns"] and sample["cell"]["device_class"] != "meta"
+        if sample["step_time_ns"] and not simulated(sample["cell"])
     ]
     allocations = next(
         (sample["memory"]["device_allocations_per_step"] for sample in samples if sample["memory"]), []

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from harness.trace import file as trace_file
+from reports.data.devices import simulated_device
 from reports.data.failure import Failure, failure_at
 from reports.data.layout import Layout, layout_at
 
@@ -46,9 +47,9 @@ class Timeline:
 
     @property
     def timed(self) -> bool:
-        """Whether time means something: on meta nothing is computed."""
+        """Whether time means something: a simulated device computes nothing."""
         time = self.time_ns
-        computes = not str(self.header["device"]).startswith("meta")
+        computes = not simulated_device(str(self.header["device"]))
         return computes and bool(time[-1] > time[0]) and bool((numpy.diff(time) >= 0).all())
 
     @property

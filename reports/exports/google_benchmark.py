@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from typing import Any
 
+from reports.data.devices import simulated
 from reports.data.read import Changes, RunData
 
 _COUNTERS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
@@ -31,10 +32,10 @@ def write(data: RunData, _changes: Changes | None = None) -> str:
 
 
 def is_timed(sample: dict[str, Any]) -> bool:
-    """On meta nothing is computed: what its steps took is not a time of training."""
+    """A simulated device computes nothing: what its steps took is not a time of training."""
     return (
         sample["status"] == "ok"
-        and sample["cell"]["device_class"] != "meta"
+        and not simulated(sample["cell"])
         and len(sample["step_time_ns"]) > sample["warmup_steps"]
     )
 

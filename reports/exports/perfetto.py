@@ -14,6 +14,7 @@ from typing import Any, Iterator, Sequence
 import numpy
 
 from reports.data import trace
+from reports.data.devices import simulated
 from reports.data.read import Changes, RunData
 
 # ui.perfetto.dev opens this many without effort; about 25 MB.
@@ -53,7 +54,7 @@ def _chosen(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for sample in samples:
         if sample["trace_file"]:
             first.setdefault(sample["cell"]["cell_id"], sample)
-    return sorted(first.values(), key=lambda sample: sample["cell"]["device_class"] == "meta")
+    return sorted(first.values(), key=lambda sample: simulated(sample["cell"]))
 
 
 def _process(pid: int, name: str, sample: dict[str, Any], timeline: trace.Timeline) -> Iterator[dict[str, Any]]:

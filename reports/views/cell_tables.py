@@ -7,6 +7,7 @@ from typing import Any, Sequence
 
 from reports.charts.style import Datum, Table, bytes_datum
 from reports.data import units
+from reports.data.devices import simulated
 
 MOMENTS = ("initial", "after_step_1", "warmup_peak", "steady_peak", "overall_peak")
 _RUNGS = ("requested", "allocated", "reserved", "process")
@@ -24,16 +25,11 @@ class LadderRow:
     values: Sequence[Datum]
 
 
-def _simulated(sample: dict[str, Any]) -> bool:
-    """On meta, process memory, heap and times are those of the simulation, not of training."""
-    return bool(sample["cell"]["device_class"] == "meta")
-
-
 def ladder(sample: dict[str, Any]) -> list[LadderRow]:
     rows = []
     previous: dict[str, Any] | None = None
     for rung in _RUNGS:
-        moments = sample["memory"][f"{rung}_bytes"] if rung != "process" or not _simulated(sample) else None
+        moments = sample["memory"][f"{rung}_bytes"] if rung != "process" or not simulated(sample["cell"]) else None
         if moments is None:
             continue
         if previous is not None:
@@ -70,14 +66,14 @@ def ladder_alerts(samples: Sequence[dict[str, Any]]) -> list[str]:
 
 def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
     memory = sample["memory"]
-    witness = None if _simulated(sample) else sample["witness"]
+    witness = None if simulated(sample["cell"]) else sample["witness"]
     facts = [
         ("lower bound", bytes_datum(memory["lower_bound_bytes"])),
         ("internal fragmentation", _share(memory["internal_fragmentation"])),
         ("external fragmentation", _share(memory["external_fragmentation"])),
         ("utilisation", _share(memory["utilisation"])),
     ]
-    if memory["process_baseline_bytes"] is not None and not _simulated(sample):
+    if memory["process_baseline_bytes"] is not None and not simulated(sample["cell"]):
         facts.append(("process before device memory", bytes_datum(memory["process_baseline_bytes"])))
     if witness:
         facts += [
@@ -89,7 +85,7 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
             ),
         ]
     for label, key in (("set-up before step 1", "setup_ns"), ("of it, committing device memory", "device_setup_ns")):
-        if sample[key] and not _simulated(sample):
+        if sample[key] and not simulated(sample["cell"]):
             facts.append((label, Datum(units.nanoseconds(sample[key]), units.exact(sample[key], "ns"))))
     facts.append(("parameters", Datum(units.plain(sample["parameter_count"]))))
     if sample["flops_per_step"]:
@@ -137,7 +133,7 @@ def samples_table(samples: Sequence[dict[str, Any]]) -> Table:
     headers += ("reserved, peak", "last loss", "probe before / after", "started", "reason")
     rows = []
     for sample in samples:
-        steps = [] if _simulated(sample) else sample["step_time_ns"]
+        steps = [] if simulated(sample["cell"]) else sample["step_time_ns"]
         probe = sample["probe"]
         probe_text = units.DASH
         if probe:

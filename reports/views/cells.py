@@ -15,6 +15,7 @@ from reports.charts.sizes import sizes_chart
 from reports.charts.style import Chart, Datum, Table
 from reports.data import trace, units
 from reports.data.axes import axes_of, axis_name
+from reports.data.devices import simulated
 from reports.data.slug import slug
 from reports.views.cell_tables import LadderRow, facts, ladder, ladder_alerts, oom_facts, samples_table
 from reports.views.page import Page, Section
@@ -75,7 +76,7 @@ def build_cells(
     traced = sum(1 for group in by_cell.values() if _traced(group))
     budget = max(160, min(600, points // max(min(traced, charted), 1)))
     # Where charts must be rationed, measured cells come before simulated ones.
-    ranked = sorted(by_cell, key=lambda cell_id: cells[cell_id]["device_class"] == "meta")
+    ranked = sorted(by_cell, key=lambda cell_id: simulated(cells[cell_id]))
     usual = usual_choices(list(cells.values()))
     drawn, told = set(ranked[:charted]), set(ranked[:detailed])
     return [

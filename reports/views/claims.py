@@ -12,6 +12,7 @@ from reports.charts.palette import AllocatorLooks
 from reports.charts.style import Chart, Table
 from reports.charts.sweep import sweep_chart
 from reports.data import glossary, units
+from reports.data.devices import simulated
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.page import Section
@@ -52,7 +53,7 @@ class ClaimView:
     anchor: str
     data: dict[str, Any]  # texts as they stand in the file
     word: Word
-    by_device: Sequence[tuple[Word, str, bool, str]]  # word, device class, analogue, why
+    by_device: Sequence[tuple[Word, str, bool, bool, str]]  # word, device class, analogue, simulated, why
     parts: Sequence[PartView]
 
 
@@ -72,7 +73,13 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
         data=claim,
         word=glossary.verdict(claim["verdict"]),
         by_device=[
-            (glossary.verdict(entry["verdict"]), entry["device_class"], entry["relation"] == "analogue", entry["why"])
+            (
+                glossary.verdict(entry["verdict"]),
+                entry["device_class"],
+                entry["relation"] == "analogue",
+                simulated(entry),
+                entry["why"],
+            )
             for entry in claim["verdict_by_device"]
         ],
         parts=[

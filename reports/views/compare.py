@@ -16,6 +16,7 @@ from reports.charts.palette import AllocatorLooks
 from reports.charts.style import Datum, Table
 from reports.data import glossary, units
 from reports.data.axes import differing, strategy_label
+from reports.data.devices import simulated
 from reports.data.slug import slug
 from reports.views.page import Page, Section
 
@@ -56,12 +57,12 @@ def build_compare(
     usable = [entry for entry in entries if entry["status"] == "ok" and entry["values"]]
     if len(usable) < 2:
         return None
-    ranked = sorted(usable, key=lambda entry: entry["cell"]["device_class"] == "meta")
+    ranked = sorted(usable, key=lambda entry: simulated(entry["cell"]))
     chosen = ranked[:MAXIMUM_CELLS]
     by_arm: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for sample in samples:
         steady = sample["step_time_ns"][sample["warmup_steps"] :]
-        if sample["status"] == "ok" and steady and sample["cell"]["device_class"] != "meta":
+        if sample["status"] == "ok" and steady and not simulated(sample["cell"]):
             by_arm.setdefault((sample["experiment"], sample["arm"]), []).append(sample)
     points = max(24, _POINTS_IN_ALL // max(1, len(by_arm)))
     metrics = [name for name in _METRICS if any(entry["values"].get(name) is not None for entry in chosen)]
@@ -117,7 +118,7 @@ def _cell(
         "base": entry["baseline_arm"],
         "name": f"{cell['workload']} · {strategy_label(cell, varied)}",
         "device": cell["device"],
-        "simulated": cell["device_class"] == "meta",
+        "simulated": simulated(cell),
         "link": "cell-" + slug(cell["cell_id"]),
         "colour": looks[cell["allocator"]].token,
         "values": [_figures(entry["values"].get(metric)) for metric in metrics],

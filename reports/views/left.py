@@ -11,6 +11,7 @@ from reports.charts.palette import AllocatorLooks, readable, split_spec
 from reports.charts.style import Chart, Datum, Table, bytes_datum
 from reports.data import trace, units
 from reports.data.axes import axes_of
+from reports.data.devices import simulated
 from reports.data.slug import slug
 from reports.views.page import Page, Section
 
@@ -82,7 +83,7 @@ def _group(directory: Path, samples: Sequence[dict[str, Any]], looks: AllocatorL
     cell = samples[0]["cell"]
     key = "left-" + slug("|".join((samples[0]["experiment"], cell["cell_id"])) + "|")
     title = f"{readable(cell['workload'])} on {readable(cell['device'])}"
-    return LeftGroup(cell["device_class"] == "meta", _sentence(curves), left_chart(key, title, curves, _table(curves)))
+    return LeftGroup(simulated(cell), _sentence(curves), left_chart(key, title, curves, _table(curves)))
 
 
 def _curve(directory: Path, sample: dict[str, Any], looks: AllocatorLooks) -> Left | None:

@@ -13,6 +13,7 @@ from reports.charts.palette import AllocatorLooks, Look, SpecText, split_spec
 from reports.charts.style import Datum
 from reports.data import glossary, units
 from reports.data.axes import axes_of, axis_name, choices, differing
+from reports.data.devices import simulated
 from reports.data.slug import slug
 from reports.views.matrix_figures import Figure, figure_of, pack
 from reports.views.page import Page, Section
@@ -164,7 +165,7 @@ def _across(entries: Sequence[dict[str, Any]], extra_axes: Sequence[str]) -> str
 def _evidence(entries: Sequence[dict[str, Any]]) -> str:
     if not any(entry["status"] == "ok" for entry in entries):
         return "no figure"
-    return "simulated" if entries[0]["cell"]["device_class"] == "meta" else "measured"
+    return "simulated" if simulated(entries[0]["cell"]) else "measured"
 
 
 def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:

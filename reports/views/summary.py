@@ -9,9 +9,17 @@ from typing import Any, Sequence
 
 from reports.charts.palette import split_spec
 from reports.data import glossary
+from reports.data.devices import Traits, traits_of
 from reports.data.glossary import Word
 from reports.data.read import RunData
 from reports.views.page import Page
+
+
+@dataclass(frozen=True)
+class DeviceNote:
+    name: str
+    simulated: bool
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,7 @@ class Summary:
     headline: str
     counts: Sequence[tuple[Word, int]]
     surprises: Sequence[str]
-    devices: Sequence[tuple[str, str]]  # device class, sentence
+    devices: Sequence[DeviceNote]
     warnings: Sequence[str]
     command: str
     commit: str
@@ -50,25 +58,25 @@ def _command(argv: Sequence[str]) -> str:
     return shlex.join(words)
 
 
-def _devices(data: RunData) -> list[tuple[str, str]]:
-    present: dict[str, set[str]] = {}
+def _devices(data: RunData) -> list[DeviceNote]:
+    present: dict[tuple[str, Traits], set[str]] = {}
     for sample in data.samples:
         if sample["status"] not in ("ok", "oom"):
             continue  # a cell that could not run gave no figure
         cell = sample["cell"]
-        present.setdefault(cell["device_class"], set()).add(cell["device"])
+        present.setdefault((cell["device_class"], traits_of(cell)), set()).add(cell["device"])
     machine = data.run["machine"]
-    sentences = []
-    if "host" in present:
-        sentences.append(("host", f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."))
-    if "cuda" in present:
-        sentences.append(("cuda", f"Times and bytes measured on a GPU ({machine['gpu'] or 'unnamed'})."))
-    if "meta" in present:
-        cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in present["meta"]})
-        sentences.append(
-            ("meta", f"Bytes simulated for {_enumerate(cards)}: exact under the stated rules, nothing was computed.")
-        )
-    return sentences
+    found = []
+    for (name, traits), devices in present.items():
+        if traits.simulated:
+            cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in devices})
+            sentence = f"Bytes simulated for {_enumerate(cards)}: exact under the stated rules, nothing was computed."
+        elif traits.gpu:
+            sentence = f"Times and bytes measured on a GPU ({machine['gpu'] or 'unnamed'})."
+        else:
+            sentence = f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."
+        found.append(DeviceNote(name, traits.simulated, sentence))
+    return sorted(found, key=lambda note: note.simulated)
 
 
 def _enumerate(names: Sequence[str], most: int = 4) -> str:

@@ -17,6 +17,7 @@ from reports.charts.style import Chart, Datum, Table, bytes_datum
 from reports.charts.tradeoff import Strategy, tradeoff_chart
 from reports.data import units
 from reports.data.axes import differing, strategy_label
+from reports.data.devices import simulated
 from reports.data.slug import slug
 from reports.views.limits import Limits, build_limits
 from reports.views.page import Page, Section
@@ -74,7 +75,7 @@ def _first_steps(samples: Sequence[dict[str, Any]]) -> dict[str, Datum]:
     """From the start of the process to the end of step 1: the median over samples, and its range."""
     times: dict[str, list[int]] = {}
     for sample in samples:
-        if sample["status"] == "ok" and sample["step_time_ns"] and sample["cell"]["device_class"] != "meta":
+        if sample["status"] == "ok" and sample["step_time_ns"] and not simulated(sample["cell"]):
             times.setdefault(sample["cell"]["cell_id"], []).append(sample["setup_ns"] + sample["step_time_ns"][0])
     data = {}
     for cell, values in times.items():

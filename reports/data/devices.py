@@ -1,0 +1,35 @@
+"""What the figures of a device are worth. The only place of the report that knows devices by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Traits:
+    simulated: bool  # counted without computing: its bytes are exact, and there are no times of training
+    gpu: bool  # a real one
+
+
+_BY_NAME = {
+    "host": Traits(simulated=False, gpu=False),
+    "cuda": Traits(simulated=False, gpu=True),
+    "meta": Traits(simulated=True, gpu=False),
+}
+
+
+def traits_of(cell: dict[str, Any]) -> Traits:
+    """From what the result file says of the device of `cell`; of a file that says nothing, by name."""
+    known = _BY_NAME.get(cell["device_class"], Traits(simulated=False, gpu=False))
+    recorded = cell.get("device_traits") or {}
+    return Traits(recorded.get("simulated", known.simulated), recorded.get("has_driver", known.gpu))
+
+
+def simulated(cell: dict[str, Any]) -> bool:
+    return traits_of(cell).simulated
+
+
+def simulated_device(spec: str) -> bool:
+    """By the device's spec, as traces and verdicts have it: "meta(card=v100-16gb)"."""
+    return traits_of({"device_class": spec.partition("(")[0]}).simulated
