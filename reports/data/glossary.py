@@ -40,6 +40,28 @@ def verdicts() -> list[Word]:
     return [verdict(entry["word"]) for entry in _content()["verdict"]]
 
 
+def consequence() -> list[str]:
+    """Words of verdicts, those first that change most of what a reader would do."""
+    return list(_content()["first_screen"]["consequence"])
+
+
+def holds(word: str) -> str:
+    """A verdict as an answer to "does it hold?": "Does not hold"."""
+    for answer, words in _content()["first_screen"]["holds"].items():
+        if word in words:
+            return answer
+    return "Not decided"
+
+
+def quantity(name: str) -> str:
+    """ "reserved_bytes.initial" → "reserved memory before step 1": as a sentence has it."""
+    base, _, moment = name.partition(".")
+    words = _content()["quantity"].get(base)
+    if words is None:
+        return metric(name)
+    return f"{words} {_content()['quantity_moment'].get(moment, '')}".strip()
+
+
 def terms() -> list[tuple[str, str]]:
     return [(entry["word"], entry["meaning"]) for entry in _content()["term"]]
 

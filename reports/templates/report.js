@@ -180,11 +180,18 @@
       filterClaims("");
       if (list) { byId("cell-find").value = ""; byId("cell-status").value = ""; showAllCells(); }
     }
+    const fold = target.querySelector(":scope > .fold");
+    if (fold) fold.open = true;
     for (let element = target; element; element = element.parentElement)
       if (element.matches("details")) element.open = true;
     target.scrollIntoView();
   };
   addEventListener("hashchange", follow);
+  document.addEventListener("click", (event) => {  // once more to where one already is
+    const link = event.target.closest?.("a[href^='#']");
+    if (link && link.hash === location.hash) follow();
+  });
+  addEventListener("beforeprint", () => all(".fold").forEach((fold) => { fold.open = true; }));
 
   // Where am I?
   const links = all(".nav a");

@@ -249,4 +249,11 @@ def _of_page(page: Page) -> Cells | None:
     return Cells(views, [item for item in usual.items() if item[1] != "none"], MOST_LISTED) if views else None
 
 
-SECTION = Section("cells", "Cells", 60, _of_page, lambda cells: len(cells.views))
+SECTION = Section(
+    address="cells",
+    title="Cells",
+    about="everything recorded about each configuration",
+    place=60,
+    build=_of_page,
+    count=lambda cells: len(cells.views),
+)

@@ -63,10 +63,7 @@ def build_claims(claims: Sequence[dict[str, Any]], arms: ArmIndex, looks: Alloca
 
 def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> ClaimView:
     anchor = "claim-" + slug(claim["id"])
-    numbers = [part for part in claim["parts"] if part.get("kind") == "number"] or claim["parts"]
-    # An analogue does not decide, where there is anything else.
-    own = [part for part in numbers if any(verdict["relation"] != "analogue" for verdict in part["verdicts"])]
-    deciding = (own or numbers)[:1]
+    deciding = deciding_part(claim)
     return ClaimView(
         id=claim["id"],
         anchor=anchor,
@@ -83,10 +80,18 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
             for entry in claim["verdict_by_device"]
         ],
         parts=[
-            _part(f"{anchor}-p{number}", part, part in deciding, arms, looks)
+            _part(f"{anchor}-p{number}", part, part is deciding, arms, looks)
             for number, part in enumerate(claim["parts"], start=1)
         ],
     )
+
+
+def deciding_part(claim: dict[str, Any]) -> dict[str, Any] | None:
+    """The part that the claim's word rests on first; None where it has no parts."""
+    numbers = [part for part in claim["parts"] if part.get("kind") == "number"] or claim["parts"]
+    # An analogue does not decide, where there is anything else.
+    own = [part for part in numbers if any(verdict["relation"] != "analogue" for verdict in part["verdicts"])]
+    return next(iter(own or numbers), None)
 
 
 def _part(anchor: str, part: dict[str, Any], decides: bool, arms: ArmIndex, looks: AllocatorLooks) -> PartView:
@@ -99,7 +104,7 @@ def _part(anchor: str, part: dict[str, Any], decides: bool, arms: ArmIndex, look
         decides=decides,
         name=part["name"],
         text=part["text"],
-        claimed=_claimed_text(part, all_series),
+        claimed=claimed_text(part, all_series),
         verdicts=[
             VerdictView(
                 word=glossary.verdict(verdict["verdict"]),
@@ -148,7 +153,7 @@ def _charts(
     return charts, drawn
 
 
-def _claimed_text(part: dict[str, Any], all_series: Sequence[Series]) -> str:
+def claimed_text(part: dict[str, Any], all_series: Sequence[Series]) -> str:
     claimed = part["claimed"]
     if claimed is None:
         return ""
@@ -185,4 +190,11 @@ def _cell_links(evidence: Sequence[dict[str, Any]], arms: ArmIndex) -> list[tupl
     return list(links.items())
 
 
-SECTION = Section("claims", "Claims", 10, lambda page: build_claims(page.claims, page.arms, page.looks), len)
+SECTION = Section(
+    address="claims",
+    title="Claims",
+    about="each claim with its evidence and what would change the verdict",
+    place=10,
+    build=lambda page: build_claims(page.claims, page.arms, page.looks),
+    count=len,
+)

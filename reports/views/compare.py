@@ -197,4 +197,4 @@ def _of_page(page: Page) -> CompareView | None:
     return build_compare(page.measured, page.entries, page.verdicts.get("exclusions", []), page.looks)
 
 
-SECTION = Section("compare", "Compare", 30, _of_page)
+SECTION = Section("compare", "Compare", "any two configurations side by side", 30, _of_page)

@@ -91,4 +91,10 @@ def _sentence(mark: dict[str, Any]) -> str:
     return f"{mark['night_id']}: {'; '.join(changes) or 'another machine of the same kind'}."
 
 
-SECTION = Section("history", "History", 80, lambda page: build_history(read_history(page.data.directory)))
+SECTION = Section(
+    address="history",
+    title="History",
+    about="this run against earlier nights",
+    place=80,
+    build=lambda page: build_history(read_history(page.data.directory)),
+)

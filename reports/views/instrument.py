@@ -119,4 +119,10 @@ def _test(comparison: dict[str, Any], metric: str, unit: str, **rest: Any) -> Te
     )
 
 
-SECTION = Section("instrument", "Instrument", 90, lambda page: build_instrument(page.data.verdicts))
+SECTION = Section(
+    address="instrument",
+    title="Instrument",
+    about="how far the times can be trusted",
+    place=90,
+    build=lambda page: build_instrument(page.data.verdicts),
+)

@@ -252,4 +252,4 @@ def _of_page(page: Page) -> Matrix | None:
     return matrix if matrix.tables else None
 
 
-SECTION = Section("matrix", "Matrix", 20, _of_page)
+SECTION = Section("matrix", "Matrix", "every workload beside every allocator", 20, _of_page)

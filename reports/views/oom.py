@@ -225,4 +225,11 @@ def _of_page(page: Page) -> OutOfMemories | None:
     return found if found.count else None
 
 
-SECTION = Section("oom", "Out of memory", 50, _of_page, lambda found: found.count)
+SECTION = Section(
+    address="oom",
+    title="Out of memory",
+    about="what failed, why, and what would have fitted",
+    place=50,
+    build=_of_page,
+    count=lambda found: found.count,
+)

@@ -44,6 +44,7 @@ class Section:
 
     address: str  # on the page
     title: str
+    about: str  # what a reader finds in it, in half a sentence
     place: int  # on the page, from small to large
     build: Callable[[Page], Any]  # nothing, where the run has nothing for this section
     count: Callable[[Any], int] | None = None  # of what was built: stands beside the title

@@ -39,4 +39,4 @@ def _embedded(data: RunData) -> Markup | None:
     return Markup(text.replace("<", "\\u003c"))
 
 
-SECTION = Section("provenance", "Provenance", 100, _of_page)
+SECTION = Section("provenance", "Provenance", "machine, program, what was left out, and the glossary", 100, _of_page)

@@ -102,4 +102,10 @@ def _claims(ours: Sequence[dict[str, Any]], theirs: Iterable[dict[str, Any]]) ->
     return Table(("claim", "what it says", "verdict there", "verdict here"), rows) if rows else None
 
 
-SECTION = Section("reference", "Reference", 70, lambda page: build_references(page.entries, page.claims))
+SECTION = Section(
+    address="reference",
+    title="Reference",
+    about="the same figures from other machines",
+    place=70,
+    build=lambda page: build_references(page.entries, page.claims),
+)

@@ -9,9 +9,10 @@ from typing import Any, Sequence
 
 from reports.charts.palette import split_spec
 from reports.data import glossary
-from reports.data.devices import Traits, traits_of
+from reports.data.devices import Traits, simulated, traits_of
 from reports.data.glossary import Word
 from reports.data.read import RunData
+from reports.views.findings import Finding, build_findings
 from reports.views.page import Page
 
 
@@ -24,9 +25,11 @@ class DeviceNote:
 
 @dataclass(frozen=True)
 class Summary:
-    headline: str
+    question: str  # what was asked, and the answer where it is one
     counts: Sequence[tuple[Word, int]]
+    findings: Sequence[Finding]
     surprises: Sequence[str]
+    trust: str  # whether times can be relied on
     devices: Sequence[DeviceNote]
     warnings: Sequence[str]
     command: str
@@ -40,15 +43,40 @@ def build_summary(page: Page) -> Summary:
     known = [word for word in glossary.verdicts() if word.word in counts]
     others = [glossary.verdict(word) for word in counts if word not in {entry.word for entry in known}]
     return Summary(
-        headline=verdicts.get("headline") or "This run has not been judged yet.",
+        question=_question(page),
         counts=[(word, counts[word.word]) for word in (*known, *others) if counts[word.word]],
+        findings=build_findings(page),
         surprises=verdicts.get("surprises", [])[:3],
+        trust=_trust(page),
         devices=_devices(data),
         warnings=_warnings(data, page["cells"].alerts if page["cells"] else 0),
         command=_command(data.run["argv"]),
         commit=_commit(data.run["headroom"]),
         status_counts=sorted(Counter(sample["status"] for sample in data.samples).items()),
     )
+
+
+def _question(page: Page) -> str:
+    if len(page.claims) == 1:
+        return f"Does it hold? “{page.claims[0]['title']}”"
+    if page.claims:
+        return f"Do {len(page.claims)} published claims about training memory hold?"
+    return page.verdicts.get("headline") or "This run has not been judged yet."
+
+
+def _trust(page: Page) -> str:
+    """Whether the times of this run can be relied on; its bytes do not depend on that."""
+    instrument = page["instrument"]
+    if instrument is None:
+        return ""
+    if not any(sample["step_time_ns"] and not simulated(sample["cell"]) for sample in page.measured):
+        return "No training step was timed in this run: there are no times to trust. Bytes are exact."
+    words = {instrument.sensitivity.tone, instrument.calibration.tone}
+    if words == {"good"}:
+        return "Yes: known slowdowns were detected, and identical runs seldom looked different."
+    if "bad" in words:
+        return "No: a check of the time measurement failed. Bytes are exact all the same."
+    return "Not yet proved on this machine. Bytes are exact all the same."
 
 
 def _command(argv: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ def test_a_section_stands_where_it_says_and_only_where_it_has_something_to_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = read_run(write_fixture(tmp_path / "run", batches=(4,), judged=False))
-    some, none = Section("left", "Some", 1000, lambda page: page), Section("oom", "None", 0, lambda page: [])
+    some, none = Section("left", "Some", "", 1000, lambda page: page), Section("oom", "None", "", 0, lambda page: [])
     others = [section for section in sections() if section.address not in ("left", "oom")]
     monkeypatch.setattr(pages, "sections", lambda: [none, *others, some])
     monkeypatch.setattr("reports.render.sections", pages.sections)

@@ -64,8 +64,15 @@ def test_every_section_is_reached_by_keyboard(page: Any) -> None:
     assert reached == SECTIONS
 
 
-def test_a_cell_is_opened_by_keyboard(page: Any) -> None:
+def test_only_the_first_screen_is_open_and_paper_has_everything(page: Any) -> None:
     browser = page()
+    assert visible(browser, "#summary .findings li") and not visible(browser, ".fold > :not(summary)")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert len(visible(browser, ".fold[open]")) == len(SECTIONS) - 1
+
+
+def test_a_cell_is_opened_by_keyboard(page: Any) -> None:
+    browser = page("#cells")
     cell = browser.find_element(By.CSS_SELECTOR, "details.cell")
     summary = cell.find_element(By.TAG_NAME, "summary")
     browser.execute_script("arguments[0].focus()", summary)
@@ -190,7 +197,7 @@ def test_a_cell_is_pinned_from_its_own_place(page: Any) -> None:
 
 def test_a_table_is_sorted_by_its_numbers_both_ways(page: Any) -> None:
     browser = page("#matrix")
-    browser.execute_script("document.querySelector('#matrix details').open = true")
+    browser.execute_script("document.querySelector('#matrix .data').open = true")
     header = browser.find_elements(By.CSS_SELECTOR, "#matrix-data th")[7]
     cells = "return [...document.querySelectorAll('#matrix-data tbody tr')].map((row) => row.cells[7].title.split(' ')[0])"
     for direction, reverse in (("ascending", False), ("descending", True)):
@@ -245,6 +252,9 @@ def test_without_scripts_the_content_is_there_and_the_controls_are_not(page: Any
     opened = page()
     for section in SECTIONS:
         assert opened.find_element(By.ID, section).is_displayed()
+    assert visible(opened, "#summary .findings .found")
+    for fold in opened.find_elements(By.CSS_SELECTOR, ".fold > summary"):
+        fold.click()
     assert visible(opened, "article.claim svg.chart")
     assert visible(opened, "#matrix .m")
     assert not visible(opened, ".js-only")

@@ -42,15 +42,19 @@ def test_a_chart_is_taken_away_as_a_file_that_needs_no_page(page: Any, tmp_path:
     assert words[0].get("font-family") == shown.value_of_css_property("font-family")
 
 
-@pytest.mark.parametrize(("size", "lines"), [(DESKTOP, 1), (PHONE, 2)])
-def test_the_summary_says_of_each_claim_why_in_few_lines(page: Any, size: tuple[int, int], lines: int) -> None:
-    browser = page("#summary", size=size)
-    claims = browser.find_elements(By.CSS_SELECTOR, "#summary .glance li")
-    for claim in claims:
-        (reason,) = visible(claim, ".gist")
-        assert reason.text
-        assert reason.size["height"] < (lines + 0.5) * float(reason.value_of_css_property("line-height").removesuffix("px"))
-    assert claims
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_first_finding_is_read_without_scrolling(page: Any, size: tuple[int, int]) -> None:
+    browser = page(size=size)
+    first = browser.find_element(By.CSS_SELECTOR, "#summary .findings .found")
+    assert first.text and first.rect["y"] + first.rect["height"] < size[1]
+
+
+def test_a_finding_has_an_address_and_leads_to_its_claim(page: Any) -> None:
+    browser = page("#finding-S02")
+    finding = browser.find_element(By.ID, "finding-S02")
+    assert 0 <= finding.rect["y"] - browser.execute_script("return scrollY") < DESKTOP[1]
+    finding.find_element(By.CSS_SELECTOR, ".asked a").click()
+    assert browser.find_element(By.ID, "claim-S02").is_displayed()
 
 
 def test_of_a_claims_evidence_the_part_that_decides_is_open_and_the_rest_on_request(page: Any) -> None:
@@ -111,9 +115,9 @@ def test_what_ran_out_of_memory_is_explained_and_leads_to_its_cell(page: Any) ->
 
 def test_what_is_left_for_a_second_process_is_drawn_over_the_steps(page: Any) -> None:
     browser = page("#left")
-    charts = visible(browser, "#left ~ .figures svg.chart")
+    charts = visible(browser, "#left .figures svg.chart")
     assert charts and "set-up" in charts[0].text
-    assert "growth=on" in browser.find_element(By.CSS_SELECTOR, "#left ~ .figures .legend").text
+    assert "growth=on" in browser.find_element(By.CSS_SELECTOR, "#left .figures .legend").text
 
 
 def test_the_run_before_is_told_where_there_is_one(browser: webdriver.Chrome, tmp_path: Path) -> None:
@@ -140,7 +144,7 @@ def test_on_paper_no_table_is_cut_off(browser: webdriver.Chrome, tmp_path: Path)
     assert main([str(directory)]) == 0
     paper = {"width": 720, "height": 1050, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
-    browser.get((directory / "report.html").as_uri())
+    browser.get((directory / "report.html").as_uri() + "#matrix")
     wide = "return [...document.querySelectorAll('.heat')].some((table) => table.scrollWidth > innerWidth)"
     assert browser.execute_script(wide)  # a screen scrolls
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})

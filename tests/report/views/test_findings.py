@@ -1,0 +1,102 @@
+"""What the first screen says of a claim: one sentence from its evidence, and nothing against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixture import run_of
+from fixture_verdicts import absent, bound_of, claim_of, evidence_of, part_of, verdict_of
+
+from reports.data.read import RunData
+from reports.views.findings import Finding, build_findings
+from reports.views.page import Page
+
+HELD = "reserved_bytes.after_step_1"
+GIB = 2.0**30
+
+
+def findings(*claims: dict[str, Any]) -> list[Finding]:
+    verdicts = {"claims": list(claims), "matrix": []}
+    return build_findings(Page(RunData(Path("nowhere"), run_of(0), [], verdicts)))
+
+
+def claim(word: str, *parts: dict[str, Any], name: str = "S1") -> dict[str, Any]:
+    return claim_of(name, "A claim", "It says so.", word, list(parts))
+
+
+def held(*values: tuple[float, float], word: str = "REFUTED") -> list[dict[str, Any]]:
+    found = [evidence_of(f"S1/batch={place}", HELD, "B", value, 0) for place, value in enumerate(values)]
+    for item in found:
+        item["comparison"]["verdict"] = word
+    return found
+
+
+def ratio(evidence: list[dict[str, Any]], word: str = "REFUTED", **changes: Any) -> dict[str, Any]:
+    return part_of("so much less", "It is so.", (-0.62, -0.65, -0.58, -1), [verdict_of("meta", word, "why", evidence, **changes)])
+
+
+def sentence(part: dict[str, Any], word: str = "REFUTED") -> str:
+    (finding,) = findings(claim(word, part))
+    return finding.sentence.replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([(4 * GIB, 3 * GIB)], "25.0 % lower than with preallocate"),
+        ([(4 * GIB, 3 * GIB), (4 * GIB, 1 * GIB)], "25.0 % to 75.0 % lower than with preallocate"),
+        ([(4 * GIB, 4 * GIB), (4 * GIB, 1 * GIB)], "up to 75.0 % lower than with preallocate"),
+        ([(4 * GIB, 4 * GIB)], "the same as with preallocate"),
+        ([(4 * GIB, 3 * GIB), (4 * GIB, 5 * GIB)], "from 25.0 % lower to 25.0 % higher than with preallocate"),
+    ],
+)
+def test_the_whole_range_that_was_measured_is_told(values: list[tuple[float, float]], words: str) -> None:
+    assert sentence(ratio(held(*values))).startswith(f"With growth, reserved memory after step 1 was {words};")
+
+
+def test_what_was_claimed_and_how_often_it_was_found_stand_behind_it() -> None:
+    evidence = held((4 * GIB, 3 * GIB)) + held((4 * GIB, 1.52 * GIB), word="REPRODUCED")
+    assert sentence(ratio(evidence, "CONDITIONAL")).endswith("claimed: 62.0 % lower (as claimed at 1 of 2 points).")
+
+
+def test_points_without_a_figure_are_counted_apart() -> None:
+    evidence = held((4 * GIB, 3 * GIB)) + [absent(item) for item in held((1, 1), (1, 1))]
+    assert sentence(ratio(evidence)).endswith("; 2 more gave no figure.")
+
+
+def test_a_value_that_is_compared_with_nothing_is_told_as_it_is() -> None:
+    evidence = [bound_of("S1/meta", "steady_device_allocations_per_step", 0.5)]
+    part = part_of("often", "It is often.", (None, 1, None, 1), [verdict_of("meta", "REFUTED", "why", evidence)], "bound")
+    assert sentence(part) == "With growth, device allocations per step after warm-up was 0.5; claimed: at least 1."
+
+
+def test_without_any_figure_the_reason_is_told() -> None:
+    part = ratio([absent(item) for item in held((1, 1))], "NOT-TESTABLE-HERE")
+    (finding,) = findings({**claim("NOT-TESTABLE-HERE", part), "why": "no card is here"})
+    assert finding.sentence == "No card is here." and finding.picture is None
+
+
+def test_of_a_claim_that_holds_in_part_the_parts_are_named() -> None:
+    evidence = held((4 * GIB, 3 * GIB))
+    holds, fails = ratio(evidence, "REPRODUCED"), {**ratio(evidence), "name": "much less"}
+    (finding,) = findings(claim("CONDITIONAL", holds, fails))
+    assert finding.parts == [("Holds", ["so much less"]), ("Does not hold", ["much less"])]
+    (finding,) = findings(claim("REPRODUCED", holds, {**holds, "name": "as well"}))
+    assert finding.parts == []
+
+
+def test_another_engine_that_differs_is_told_beside_it() -> None:
+    own = verdict_of("meta", "REFUTED", "why", held((4 * GIB, 4 * GIB)))
+    other = verdict_of("meta", "REPRODUCED", "why", held((4 * GIB, 1 * GIB)), relation="analogue")
+    part = {**ratio([]), "verdicts": [own, other]}
+    (finding,) = findings(claim("REFUTED", part))
+    assert "75.0" in finding.elsewhere and "the same as" in finding.sentence
+
+
+def test_what_does_not_hold_comes_first() -> None:
+    part = ratio(held((4 * GIB, 3 * GIB)))
+    words = ["NOT-TESTABLE-HERE", "REPRODUCED", "CONDITIONAL", "REFUTED"]
+    found = findings(*(claim(word, part, name=f"S{place}") for place, word in enumerate(words)))
+    assert [finding.word.word for finding in found] == ["REFUTED", "CONDITIONAL", "REPRODUCED", "NOT-TESTABLE-HERE"]
