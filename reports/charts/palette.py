@@ -39,13 +39,13 @@ class AllocatorLooks:
     """Assigns looks over all allocators of one run."""
 
     def __init__(self, specs: set[str]) -> None:
-        names = {_look_name(spec) for spec in specs}
+        names = {plain_name(spec) for spec in specs}
         place = {name: _FIXED[name] for name in names if name in _FIXED}
         free = len(set(_FIXED.values()))
         for name in sorted(names - set(place), key=lambda name: ("(" in name, name)):
             place[name] = free
             free += 1
-        self._place = {spec: place[_look_name(spec)] for spec in specs}
+        self._place = {spec: place[plain_name(spec)] for spec in specs}
 
     def __getitem__(self, spec: str) -> Look:
         place = self._place.get(spec, 0)
@@ -73,8 +73,8 @@ ROLES = (
 )
 
 
-def _look_name(spec: str) -> str:
-    """The spec without what only mirrors the card: the same strategy looks the same on each."""
+def plain_name(spec: str) -> str:
+    """The spec without what only mirrors the card: the same strategy has the same name on each."""
     parts = split_spec(spec)
     kept = [part for part in parts.parameters.split(", ") if part and part.partition("=")[0] not in _OF_THE_CARD]
     return f"{parts.name}({','.join(kept)})" if kept else parts.name

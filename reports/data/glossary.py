@@ -99,5 +99,10 @@ def matrix_metrics() -> list[str]:
     return list(_content()["matrix"]["metrics"])
 
 
+def framework_defaults() -> dict[str, str]:
+    """Allocator → whose default it is, in the order of preference."""
+    return dict(_content()["matrix"]["defaults"])
+
+
 def more_is_better(name: str) -> bool:
     return name.partition(".")[0] in _content()["better"]["more"]

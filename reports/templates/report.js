@@ -69,24 +69,16 @@
     return element;
   };
   const showFigure = (slot, metric, packed) => {
-    const [text, exact, heat, ratio, interval, word, effect] = packed || ["–", "not known"];
+    const [text, exact, heat, ratio, interval] = packed || ["–", "not known"];
     slot.dataset.m = metric;
     slot.className = "m heat-" + (heat ?? "x");
     slot.title = exact + ", " + slot.dataset.n + " samples";
     const value = document.createElement("b");
     value.textContent = text;
-    const kept = all(".base, .reason", slot);
+    const kept = all(".reason", slot);
     const parts = [value];
     if (ratio) parts.push(span("rel", ratio));
     if (interval) parts.push(span("ci", interval));
-    if (word && !slot.querySelector(".base")) {
-      const [tone, icon] = figures.words[word];
-      const mark = span("mini tone-" + tone, effect ? word + " " + effect : word);
-      const drawn = byId("matrix-icon").content.firstElementChild.cloneNode(true);
-      drawn.firstElementChild.setAttribute("href", "#i-" + icon);
-      mark.prepend(drawn);
-      parts.push(mark);
-    }
     slot.replaceChildren(...parts, ...kept);
   };
   const showMatrix = (state) => {

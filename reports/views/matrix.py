@@ -9,7 +9,7 @@ from typing import Any, Sequence
 
 from markupsafe import Markup
 
-from reports.charts.palette import AllocatorLooks, Look, SpecText, split_spec
+from reports.charts.palette import AllocatorLooks, Look, SpecText, plain_name, split_spec
 from reports.charts.style import Datum
 from reports.data import glossary, units
 from reports.data.axes import axes_of, axis_name, choices, differing
@@ -28,9 +28,9 @@ _MAXIMUM_ROWS = 400
 class MatrixCell:
     link: str
     status: str
+    oom: bool
     reason: str
     samples: int
-    baseline: bool
     figures: Sequence[Figure]  # in the order of the metrics
 
     @property
@@ -56,6 +56,8 @@ class DeviceTable:
     columns: Sequence[tuple[SpecText, Look | None]]  # allocators have a look
     rows: Sequence[MatrixRow]
     shared: str  # parameters all its workloads have; the allocator, where it is no column
+    reference: str  # the column that ratios are to; empty where there is none
+    whose: str  # default it is: "PyTorch's default"
 
     @property
     def known_cells(self) -> list[MatrixCell]:
@@ -138,10 +140,11 @@ def _table(
     if across == "allocator":
         present.sort(key=looks.ordered().index)
     shared = _shared_parameters([workload for workload, _ in dict.fromkeys(key[:2] for key in chosen)])
+    reference, whose = _reference(present, across, entries, baselines)
     rows = []
     for workload, extra in dict.fromkeys(key[:2] for key in chosen):
         row = [chosen.get((workload, extra, column)) for column in present]
-        rows.append(_row(row, extra, shared, metrics, baselines, selectors))
+        rows.append(_row(row, extra, shared, metrics, chosen.get((workload, extra, reference)), selectors))
     if across != "allocator":
         shared.append(f"allocator {entries[0]['cell']['allocator']}, {axis_name(across)} side by side")
     table = DeviceTable(
@@ -151,6 +154,8 @@ def _table(
         columns=[(split_spec(column), looks[column] if across == "allocator" else None) for column in present],
         rows=rows,
         shared=", ".join(shared),
+        reference=reference,
+        whose=whose,
     )
     return table, len(chosen)
 
@@ -160,6 +165,27 @@ def _across(entries: Sequence[dict[str, Any]], extra_axes: Sequence[str]) -> str
     if len({entry["cell"]["allocator"] for entry in entries}) > 1 or not extra_axes:
         return "allocator"
     return max(extra_axes, key=lambda axis: len(_values(entries, axis)))
+
+
+def _reference(
+    columns: Sequence[str], across: str, entries: Sequence[dict[str, Any]], baselines: set[tuple[str, str | None]]
+) -> tuple[str, str]:
+    """The column that others are compared with, and whose default it is: a framework's, where there
+    is one; else the baseline of its experiment."""
+    if len(columns) < 2:
+        return "", ""
+    if across == "allocator":
+        for default, whose in glossary.framework_defaults().items():
+            for column in columns:
+                if plain_name(column) == default:
+                    return column, whose
+    of_baseline = {
+        axes_of(entry["cell"]).get(across, "none")
+        for entry in entries
+        if (entry["experiment"], entry["arm"]) in baselines
+    }
+    found = next((column for column in columns if column == "none" or column in of_baseline), "")
+    return found, "the baseline of its experiment" if found in of_baseline else ""
 
 
 def _evidence(entries: Sequence[dict[str, Any]]) -> str:
@@ -202,37 +228,28 @@ def _row(
     extra: str,
     shared: Sequence[str],
     metrics: Sequence[str],
-    baselines: set[tuple[str, str | None]],
+    reference: dict[str, Any] | None,
     selectors: Sequence[str],
 ) -> MatrixRow:
     first = next(entry for entry in row if entry is not None)
-    best: dict[str, float] = {}
-    for metric in metrics:
-        values = [entry["values"].get(metric) for entry in row if entry is not None]
-        known = [value for value in values if value is not None]
-        if len(known) > 1:  # of one there is no best
-            best[metric] = max(known) if glossary.more_is_better(metric) else min(known)
     workload = split_spec(first["cell"]["workload"])
     return MatrixRow(
         workload=workload,
         label=", ".join(part for part in workload.parameters.split(", ") if part not in shared),
         extra=extra,
         axes={axis: axes_of(first["cell"]).get(axis, "none") for axis in selectors},
-        cells=[None if entry is None else _cell(entry, metrics, best, baselines) for entry in row],
+        cells=[None if entry is None else _cell(entry, metrics, {} if entry is reference or not reference else reference["values"]) for entry in row],
     )
 
 
-def _cell(
-    entry: dict[str, Any], metrics: Sequence[str], best: dict[str, float], baselines: set[tuple[str, str | None]]
-) -> MatrixCell:
-    baseline = (entry["experiment"], entry["arm"]) in baselines
+def _cell(entry: dict[str, Any], metrics: Sequence[str], reference: dict[str, float | None]) -> MatrixCell:
     return MatrixCell(
         link="cell-" + slug(entry["cell"]["cell_id"]),
-        status=entry["status"].replace("_", " "),
+        status="out of memory" if entry["status"] == "oom" else entry["status"].replace("_", " "),
+        oom=entry["status"] == "oom",
         reason=entry["reason"] or "",
         samples=entry["samples"],
-        baseline=baseline,
-        figures=[figure_of(entry, metric, best.get(metric)) for metric in metrics],
+        figures=[figure_of(entry, metric, reference.get(metric)) for metric in metrics],
     )
 
 
