@@ -44,7 +44,11 @@ def tick_text(tick: float, limits: tuple[float, float], series: Series) -> str:
     """Zero needs no unit."""
     if told_as_factors(limits, series):
         return f"{units.plain(1 + tick)}×"
-    return effect_text(tick, series) if abs(tick) > 1e-12 else "0"
+    if abs(tick) <= 1e-12:
+        return "0"
+    if series.relative:  # one notation an axis, where a sentence would turn to factors
+        return f"{'+' if tick > 0 else ''}{units.percent(tick)}"
+    return effect_text(tick, series)
 
 
 def told_as_factors(limits: tuple[float, float], series: Series) -> bool:
@@ -60,15 +64,15 @@ def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float
     return inside[zero % step :: step]
 
 
-def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool) -> None:
+def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool, line: bool = True) -> None:
     limits = axes.get_ylim() if horizontal else axes.get_xlim()
     low = limits[0] if claimed.low is None else claimed.low
     high = limits[1] if claimed.high is None else claimed.high
-    span, line = (axes.axhspan, axes.axhline) if horizontal else (axes.axvspan, axes.axvline)
+    span, draw = (axes.axhspan, axes.axhline) if horizontal else (axes.axvspan, axes.axvline)
     if claimed.low is not None or claimed.high is not None:
         span(low, high, color=colour("accepted"), linewidth=0, zorder=0)
-    if claimed.value is not None:
-        line(claimed.value, color=colour("claim"), linewidth=1.6, dashes=(4, 3), zorder=1)
+    if line and claimed.value is not None:
+        draw(claimed.value, color=colour("claim"), linewidth=1.6, dashes=(4, 3), zorder=1)
 
 
 def draw_interval(axes: Axes, point: Point, place: float, token: str, marker: str, *, horizontal: bool) -> None:

@@ -23,9 +23,13 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
     axes.set_ylim(len(rows) - 0.25, -0.75)
     limits = reach([point for _, point in rows], claimed)
     axes.set_xlim(*limits)
+    # Lines stand beside the marks only: they must not cross the words above them.
+    beside = [row - 0.14 for row in range(len(rows))], [row + 0.26 for row in range(len(rows))]
+    axes.vlines([0] * len(rows), *beside, color=colour("faint"), linewidth=1)
     if claimed:
-        claimed_band(axes, claimed, horizontal=False)
-    axes.axvline(0, color=colour("faint"), linewidth=1)
+        claimed_band(axes, claimed, horizontal=False, line=False)
+        if claimed.value is not None:
+            axes.vlines([claimed.value] * len(rows), *beside, color=colour("claim"), linewidth=1.6, linestyle=(0, (4, 3)))
     for row, (series, point) in enumerate(rows):
         look = series.treatment_look
         draw_interval(axes, point, row + 0.02, look.token, look.marker, horizontal=True)

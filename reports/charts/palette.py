@@ -98,10 +98,37 @@ class SpecText:
 
 
 def split_spec(spec: str) -> SpecText:
-    match = re.fullmatch(r"\s*([^()]*)\((.*)\)\s*", spec, re.DOTALL)
-    if not match:
-        return SpecText(spec, spec, "")
-    return SpecText(spec, match[1], match[2].replace(",", ", "))
+    """Of a chain of adaptors, "limit(4GiB)|caching(x=1)", the allocator stands out: the last link."""
+    *before, last = _links(spec)
+    match = re.fullmatch(r"\s*([^()]*)\((.*)\)\s*", last, re.DOTALL)
+    if match and _balanced(match[2]):
+        name, parameters = match[1], match[2].replace(",", ", ")
+    else:
+        name, parameters = last, ""
+    if before:
+        parameters = ", ".join(part for part in (parameters, f"behind {' | '.join(before)}") if part)
+    return SpecText(spec, name, parameters)
+
+
+def _links(spec: str) -> list[str]:
+    """Split at "|", but for those inside parentheses."""
+    links, depth = [""], 0
+    for character in spec:
+        depth += (character == "(") - (character == ")")
+        if character == "|" and depth == 0:
+            links.append("")
+        else:
+            links[-1] += character
+    return links
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def readable(spec: str) -> str:

@@ -141,8 +141,9 @@
   const pairs = (a, b) => {
     if (a.experiment !== b.experiment || a === b) return null;
     const first = new Map(a.blocks.map((block) => [block[0], block]));
-    const found = b.blocks.filter(([block]) => first.has(block))
-      .map(([block, time, out]) => ({ block, theta: Math.log(time / first.get(block)[1]), out }));
+    const taken = b.blocks.filter(([block]) => first.has(block));
+    // A pair that something disturbed is no data: it is counted, and not drawn.
+    const found = taken.filter(([, , out]) => !out).map(([block, time]) => ({ block, theta: Math.log(time / first.get(block)[1]) }));
     if (!found.length) return null;
     const judged = comparison(a, b, data.time);
     const delta = judged?.delta ?? 0.03;
@@ -150,7 +151,6 @@
     const [width, height, left, top, bottom] = [520, 260, 70, 14, 40];
     const y = (theta) => top + (1 - (theta + reach) / (2 * reach)) * (height - top - bottom);
     const x = (place) => left + ((place + 0.5) / found.length) * (width - left - 10);
-    const counted = found.filter((pair) => !pair.out).length;
     const svg = canvas(width, height, "Step time, pair by pair", `B against A in ${found.length} pairs, from ${percent(Math.min(...found.map((p) => p.theta)))} to ${percent(Math.max(...found.map((p) => p.theta)))}.`);
     svg.append(shape("rect", { x: left, y: y(delta), width: width - left - 10, height: y(-delta) - y(delta), fill: "var(--accepted)" }));
     const doublings = Math.ceil(reach / Math.LN2 / 3);
@@ -158,17 +158,18 @@
       : ticks(Math.expm1(-reach), Math.expm1(reach)).map(Math.log1p);
     for (const tick of marks) {
       svg.append(line(left, y(tick), width - 10, y(tick), tick === 0 ? "faint" : "line"));
-      svg.append(words(left - 8, y(tick) + 4, percent(tick), { "text-anchor": "end" }));
+      svg.append(words(left - 8, y(tick) + 4, reach > 0.8 ? figures(Number(Math.exp(tick).toPrecision(3))) + "×" : percent(tick), { "text-anchor": "end" }));
     }
     if (judged) svg.append(line(left, y(judged.theta), width - 10, y(judged.theta), "ink", 1.6, { "stroke-dasharray": "5 4" }));
     const every = Math.ceil(found.length / 12);
     found.forEach((pair, place) => {
-      svg.append(shape("circle", { cx: x(place), cy: y(pair.theta), r: 4.5, fill: pair.out ? "var(--surface)" : `var(--${b.colour})`, stroke: `var(--${b.colour})`, "stroke-width": 1.5 }));
+      svg.append(shape("circle", { cx: x(place), cy: y(pair.theta), r: 4.5, fill: `var(--${b.colour})` }));
       if (place % every === 0) svg.append(words(x(place), height - 22, String(pair.block), { "text-anchor": "middle" }));
     });
     svg.append(words((left + width - 10) / 2, height - 4, "block", { "text-anchor": "middle" }));
-    const rest = counted < found.length ? ` ${found.length - counted} hollow ones were left out of the comparison.` : "";
-    return figure("Step time of B against A, pair by pair", svg, `${found.length} pairs; above zero B is slower. Band: ±δ.${judged ? " Dashed: the run's estimate." : ""}${rest}`);
+    const disturbed = taken.length - found.length;
+    const rest = disturbed ? ` ${disturbed} more ${disturbed > 1 ? "were disturbed and are" : "was disturbed and is"} not drawn.` : "";
+    return figure("Step time of B against A, pair by pair", svg, `${found.length} pairs; ${reach > 0.8 ? "above 1×" : "above zero"} B is slower. Band: ±δ.${judged ? " Dashed: the run's estimate." : ""}${rest}`);
   };
 
   const distributions = (a, b) => {

@@ -199,6 +199,20 @@
   };
   addEventListener("scroll", mark, { passive: true });
 
+  // On a phone a table is read row by row, each figure behind its heading.
+  const phone = matchMedia("(max-width: 40rem)");
+  const stackTables = () => {
+    if (!phone.matches) return;
+    for (const table of all("table:not(.ladder, .stacked)")) {
+      const names = all("thead th", table).map((header) => header.textContent);
+      if (names.length < 3) continue;
+      for (const row of all("tbody tr", table)) Array.from(row.cells, (cell, place) => { cell.dataset.label = names[place] ?? ""; });
+      table.classList.add("stacked");
+    }
+  };
+  stackTables();
+  phone.addEventListener("change", stackTables);
+
   // Tables: sort by a column, take away as CSV.
   const worthOf = (cell) =>
     cell.dataset.sort ?? (cell.classList.contains("n") ? cell.title.split(" ")[0].replaceAll(",", "") : cell.textContent.trim());

@@ -45,6 +45,13 @@ def test_nothing_sticks_out_sideways(page: Any, size: tuple[int, int], theme: st
     assert page_width <= window_width <= size[0]
 
 
+def test_on_a_phone_tables_are_read_row_by_row_without_scrolling_sideways(page: Any) -> None:
+    browser = page("#matrix", size=PHONE)
+    wide = "return [...document.querySelectorAll('#matrix .heat')].filter((table) => table.scrollWidth > innerWidth).length"
+    assert visible(browser, "#matrix .heat .m") and browser.execute_script(wide) == 0
+    assert "bfc" in browser.execute_script("return document.querySelector('#matrix .heat td').dataset.label")
+
+
 def test_every_section_is_reached_by_keyboard(page: Any) -> None:
     browser = page()
     reached = []
@@ -169,7 +176,8 @@ def test_two_cells_are_set_side_by_side_and_the_address_remembers(page: Any) -> 
     Select(browser.find_element(By.ID, "compare-b")).select_by_visible_text("malloc · S03/host")
     assert "step time after warm-up" in browser.find_element(By.CSS_SELECTOR, ".forest-table").text
     assert "+31 %" in [text.replace("\u202f", " ") for text in changes(browser)]
-    assert len(visible(browser, "#compare-out svg.chart circle")) == 10  # pairs
+    assert len(visible(browser, "#compare-out svg.chart circle")) == 9  # pairs; the disturbed one is not drawn
+    assert "1 more was disturbed and is not drawn" in browser.find_element(By.ID, "compare-out").text
     address = browser.current_url
     found = changes(browser)
     assert changes(page(address[address.index("#") :])) == found

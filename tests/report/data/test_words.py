@@ -30,6 +30,18 @@ def test_a_spec_is_split_into_name_and_parameters() -> None:
     assert split_spec("malloc").parameters == ""
 
 
+def test_of_a_chain_of_adaptors_the_allocator_stands_out() -> None:
+    parts = split_spec("limit(4GiB)|guard(backward=3GiB)|caching(split=off,small=1MiB)")
+    assert (parts.name, parts.parameters) == ("caching", "split=off, small=1MiB, behind limit(4GiB) | guard(backward=3GiB)")
+    assert (split_spec("poison|bfc").name, split_spec("poison|bfc").parameters) == ("bfc", "behind poison")
+
+
+def test_two_specs_beside_each_other_are_not_taken_for_one() -> None:
+    text = "bfc(growth=on) · checkpointing every(k=2)"
+    assert (split_spec(text).name, split_spec(text).parameters) == (text, "")
+    assert split_spec("sequential(a|b(c=1))").parameters == "a|b(c=1)"
+
+
 def test_a_verdict_with_an_explanation_is_known_by_its_word() -> None:
     word = glossary.verdict("NOT-TESTABLE-HERE(a CUDA GPU)")
     assert (word.word, word.detail) == ("NOT-TESTABLE-HERE", "a CUDA GPU")
