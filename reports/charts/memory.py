@@ -79,7 +79,7 @@ def timeline_chart(
     ]
     if lower_bound:
         legend.append(LegendItem("lower bound: no allocator can do with less", "muted", "dash"))
-    shown = f"{len(kept):,} of {len(xs):,} events drawn, every peak kept. " if len(kept) < len(xs) else ""
+    shown = f"{len(kept):,} of {len(xs):,} events are drawn; every peak is kept. " if len(kept) < len(xs) else ""
     return Chart(
         chart_id,
         title,
@@ -130,7 +130,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
         name = timeline.phases[phase]
         part = inside[events]
         rows.append((Datum(name), *(bytes_datum(int(timeline.by_role[role][part].max())) for role in roles)))
-    shown = f"{len(kept):,} of {len(inside):,} events of this step drawn, every peak kept. "
+    shown = f"{len(kept):,} of {len(inside):,} events of this step are drawn; every peak is kept. "
     return Chart(
         chart_id,
         title,
@@ -139,7 +139,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
         ([LegendItem("reserved", look.token, "line")] if fits else [])
         + [LegendItem(role_name(role), role_token(role), "block") for role in reversed(roles)],
         note=(shown if len(kept) < len(inside) else "")
-        + ("" if fits else f"Reserved, {units.bytes_(reserved)}, lies above this chart."),
+        + ("" if fits else f"Reserved memory, {units.bytes_(reserved)}, is above the end of this chart."),
         hover=hover,
     )
 
@@ -249,7 +249,7 @@ def _mark_out_of_memory(axes: Axes, timeline: Timeline, xs: numpy.ndarray) -> No
     axes.text(
         xs[event],
         1.03,
-        f"no room for {units.bytes_(requested)}",
+        f"request for {units.bytes_(requested)} fails",
         transform=axes.get_xaxis_transform(),
         ha="right" if xs[event] > sum(axes.get_xlim()) / 2 else "left",
         color=colour("alert"),

@@ -77,14 +77,14 @@ def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) ->
         legend.append(LegendItem(f"median of {len(times)} samples", look.token, "line", look.marker))
         if len(times) > 1:
             legend.append(LegendItem("one sample", look.token, "thin"))
-    cut = f"{MAXIMUM_LINES} of {len(times)} samples drawn." if len(times) > MAXIMUM_LINES else ""
+    cut = f"{MAXIMUM_LINES} of {len(times)} samples are drawn." if len(times) > MAXIMUM_LINES else ""
     return Chart(
         chart_id,
         title,
         to_svg(figure, chart_id, title, _describe(medians if timed else [], allocations)),
         _table(times if timed else [], medians, allocations, warmup, steps),
         legend,
-        note=f"Warm-up shaded: {warmup} of {steps} steps, outside the steady figures. {cut}".strip(),
+        note=f"The warm-up, {warmup} of {steps} steps, is shaded and left out of figures after warm-up. {cut}".strip(),
         hover=hover,
     )
 

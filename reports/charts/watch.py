@@ -98,19 +98,19 @@ def _lines(
         "MiB",
     )
     peaks = ", ".join(f"{name} at most {units.bytes_(carried.max())}" for name, _, _, carried in filled)
-    shown = f"{len(kept):,} of {len(times):,} looks drawn, every peak kept. " if len(kept) < len(times) else ""
+    shown = f"{len(kept):,} of {len(times):,} samples are drawn; every peak is kept. " if len(kept) < len(times) else ""
     rows = [
         (Datum(f"{units.plain(float(times[i]))} s", sort=float(times[i])), *(_cell(v[i]) for _, _, v, _ in filled))
         for i in _spread(len(times))
     ]
-    more = f"The table has {len(rows)} of {len(times)} looks; timeline.jsonl has all." if len(rows) < len(times) else ""
+    more = f"The table has {len(rows)} of {len(times)} samples; timeline.jsonl has all." if len(rows) < len(times) else ""
     return Chart(
         chart_id,
         title,
         to_svg(figure, chart_id, title, f"Over {units.plain(float(times[-1]))} s: {peaks}."),
         Table(("time", *(name for name, *_ in filled)), rows),
         legend,
-        note=f"Polled: a peak between two looks is not in it. {shown}{more}".strip(),
+        note=f"These figures were polled: a peak between two samples is missed. {shown}{more}".strip(),
         hover=hover,
     )
 

@@ -70,7 +70,7 @@ def metric(name: str) -> str:
     """ "reserved_bytes.overall_peak" → "reserved, peak"."""
     base, _, moment = name.partition(".")
     words = _content()["metric"].get(base, base.replace("_", " "))
-    if moment:
+    if moment and moment != base:
         words += ", " + _content()["moment"].get(moment, moment.replace("_", " ").replace(".", " "))
     return words
 

@@ -18,7 +18,7 @@ SCHEMA_MAJOR = 1
 
 
 class InputError(Exception):
-    """The user can mend it: the message names the place and the mend."""
+    """An error of the user: the message says where it is and how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ def read_changes(file: Path, before: Path) -> Changes:
 def read_run(directory: Path) -> RunData:
     """Loads run.json, samples.jsonl and, where present, verdicts.json. Raises InputError."""
     if not directory.is_dir():
-        raise InputError(f"{directory}: no such run directory. `headroom run` prints its path at the end.")
+        raise InputError(f"{directory}: there is no such run directory. `headroom run` prints its path at the end.")
     run_file = directory / "run.json"
     if not run_file.is_file():
-        raise InputError(f"{directory}: not a run directory, run.json is missing.")
+        raise InputError(f"{directory}: this is not a run directory: run.json is missing.")
     notes: list[str] = []
     run = read_record(run_file, "run")
     samples = _read_samples(directory / "samples.jsonl", notes)
@@ -108,7 +108,7 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
             # Records are flushed one by one: only the last can be torn, and it lacks its newline.
             if number < len(lines):
                 raise
-            notes.append(f"The last record of {file.name} (line {number}) was cut off and is left out.")
+            notes.append(f"The last record of {file.name} (line {number}) is incomplete and is left out.")
             break
         sample = check_record(record, "sample", f"{file}, line {number}")
         # A resumed run may repeat the sample that was in flight: the later record counts.
@@ -120,7 +120,7 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not a text file (byte {error.start} is not UTF-8).") from None
+        raise InputError(f"{file}: this is not a text file (byte {error.start} is not UTF-8).") from None
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}.") from None
 
@@ -138,7 +138,7 @@ def parse_json(text: str, file: Path, first_line: int = 1) -> Any:
 
 def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:
     if not isinstance(record, dict) or "kind" not in record or "schema_version" not in record:
-        raise InputError(f"{where}: not a Headroom result file (no kind and schema_version).")
+        raise InputError(f"{where}: this is not a Headroom result file: it has no kind and no schema_version.")
     if record["kind"] != kind:
         raise InputError(f"{where}: expected a record of kind '{kind}', found '{record['kind']}'.")
     major = str(record["schema_version"]).split(".")[0]

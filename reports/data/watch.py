@@ -22,7 +22,7 @@ def read_watch(directory: Path) -> WatchData:
     """Loads watch.json and timeline.jsonl. Raises InputError."""
     file = directory / "watch.json"
     if not file.is_file():
-        raise InputError(f"{directory}: nothing was watched here, watch.json is missing.")
+        raise InputError(f"{directory}: this is not a directory of `headroom watch`: watch.json is missing.")
     watch = check_record(parse_json(read_text(file), file), "watch", str(file))
     timeline = directory / "timeline.jsonl"
     lines = read_text(timeline).split("\n")
@@ -40,5 +40,5 @@ def read_watch(directory: Path) -> WatchData:
             break
         samples.append(check_record(record, "watch_sample", f"{timeline}, line {number}"))
     if not samples:
-        raise InputError(f"{timeline}: nothing was seen; watch again with a shorter --interval.")
+        raise InputError(f"{timeline}: no sample was recorded. Watch again with a shorter --interval.")
     return WatchData(watch, samples, cut_off)

@@ -19,7 +19,7 @@ class Format:
 
 FORMATS = (
     Format("md", "a job summary in Markdown", markdown.write, True),
-    Format("junit", "JUnit XML: claims, cells and the instrument as test cases", junit.write, True),
+    Format("junit", "JUnit XML: claims, configurations and checks of the instrument as test cases", junit.write, True),
     Format("gbench", "Google Benchmark's JSON, for its compare.py", google_benchmark.write, False),
     Format("csv", "every sample as a row", table.write, False),
     Format("perfetto", "recorded traces for ui.perfetto.dev or chrome://tracing", perfetto.write, False),

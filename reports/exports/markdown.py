@@ -81,14 +81,14 @@ def _changes(changes: Changes, rows: int) -> list[str]:
     lines = ["", f"## Since `{_code(changes.before.run['run_id'])}`", ""]
     told = [cell for cell in changes.cells if cell["outcome"] != "same"]
     same = len(changes.cells) - len(told)
-    lines.append(f"{same} of {len(changes.cells)} cells in both are the same to the last bit. Bytes and counts only.")
+    lines.append(f"{same} of {len(changes.cells)} configurations in both runs are the same to the last bit. Only bytes and counts are compared.")
     lines.append("")
     if told:
         cells = [
             (f"**{cell['outcome']}**", _text(cell["experiment"]), _text(cell["arm"]), _text(cell["sentence"]))
             for cell in told
         ]
-        lines += _table(("outcome", "experiment", "arm", "what"), cells, rows)
+        lines += _table(("outcome", "experiment", "variant", "what"), cells, rows)
     for name, items in (("Missing", changes.missing), ("New", changes.added)):
         if items:
             lines += ["", f"{name}: " + "; ".join(_text(item) for item in items[: rows + 1]) + "."]
@@ -105,10 +105,10 @@ def _cells(verdicts: dict[str, Any], controls: set[str], rows: int) -> list[str]
     ]
     if failed:
         lines += ["", "### Without a result", ""]
-        lines += _table(("experiment", "arm", "blocks", "status", "reason"), failed, rows)
+        lines += _table(("experiment", "variant", "blocks", "status", "reason"), failed, rows)
     if shown:
         # GitHub reads Markdown inside only between empty lines.
-        lines += ["", "<details>", f"<summary>Every cell ({len(shown)})</summary>", ""]
+        lines += ["", "<details>", f"<summary>Every configuration ({len(shown)})</summary>", ""]
         lines += [*_table_of_cells(shown, rows), "", "</details>"]
     return lines
 

@@ -124,8 +124,8 @@
     const table = make("table", { class: "forest-table" }, make("caption", { class: "unseen" }, "B against A"), make("thead", {}, head), body);
     const scroll = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "B against A" }, table);
     const note = known.length
-      ? "Band: changes that count as none, ±δ. Thick bars are 90 % intervals, thin ones 95 %; an arrow lies beyond the scale, whose ends are ratios of one size."
-      : "The run did not pair these two: run them as arms of one experiment to have intervals and verdicts.";
+      ? "The band marks changes that count as none (±δ). Thick bars are 90 % intervals and thin bars are 95 % intervals. An arrow points beyond the scale."
+      : "This run did not pair these two. Run them as variants of one experiment to get intervals and verdicts.";
     return [scroll, make("p", { class: "note" }, note)];
   };
 

@@ -140,8 +140,8 @@
     for (const cell of cells) cell.hidden = !shown.has(cell);
     byId("cell-none").hidden = matching.length > 0;
     byId("cell-more").hidden = shown.size === matching.length;
-    byId("cell-more").textContent = "Show all " + matching.length + " cells";
-    byId("cell-shown").textContent = shown.size < cells.length ? shown.size + " of " + cells.length + " cells" : "";
+    byId("cell-more").textContent = "Show all " + matching.length + " configurations";
+    byId("cell-shown").textContent = shown.size < cells.length ? shown.size + " of " + cells.length + " configurations" : "";
   };
   const showAllCells = () => { most = Infinity; arrangeCells(); };
   if (list) {
@@ -179,6 +179,9 @@
     target.scrollIntoView();
   };
   addEventListener("hashchange", follow);
+  const clearOfBar = () => { root.style.scrollPaddingTop = document.querySelector(".bar").offsetHeight + 16 + "px"; };
+  clearOfBar();
+  addEventListener("resize", clearOfBar);
   document.addEventListener("click", (event) => {  // once more to where one already is
     const link = event.target.closest?.("a[href^='#']");
     if (link && link.hash === location.hash) follow();

@@ -77,10 +77,10 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
         facts.append(("process before device memory", bytes_datum(memory["process_baseline_bytes"])))
     if witness:
         facts += [
-            ("library heap, live (witness)", bytes_datum(witness["heap_live_bytes"])),
-            ("library heap, peak (witness)", bytes_datum(witness["heap_peak_bytes"])),
+            ("library heap, live (counted by a second method)", bytes_datum(witness["heap_live_bytes"])),
+            ("library heap, peak (counted by a second method)", bytes_datum(witness["heap_peak_bytes"])),
             (
-                "heap allocations per step (witness)",
+                "heap allocations per step (counted by a second method)",
                 Datum(units.plain(witness["heap_allocations_per_step"]), sort=witness["heap_allocations_per_step"]),
             ),
         ]
@@ -129,7 +129,7 @@ def oom_facts(report: dict[str, Any]) -> list[tuple[str, Datum]]:
 
 
 def samples_table(samples: Sequence[dict[str, Any]]) -> Table:
-    headers = ("experiment", "arm", "block", "order", "status", "first step", "last step", "samples/s")
+    headers = ("experiment", "variant", "block", "order", "status", "first step", "last step", "samples/s")
     headers += ("reserved, peak", "last loss", "probe before / after", "started", "reason")
     rows = []
     for sample in samples:
@@ -163,7 +163,7 @@ def samples_table(samples: Sequence[dict[str, Any]]) -> Table:
 
 def _without_empty(headers: Sequence[str], rows: Sequence[Sequence[Datum]]) -> Table:
     """Without the columns that say nothing: empty ones, and names that are the same in all rows."""
-    names = ("experiment", "arm")
+    names = ("experiment", "variant")
     kept = []
     for place, header in enumerate(headers):
         texts = {row[place].text for row in rows}

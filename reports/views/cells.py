@@ -123,7 +123,7 @@ def _cell(
     if not detailed:
         notes = []
     elif shown is not None and len(samples) > 1:
-        notes.append(f"Ladder and split are those of block {shown['block']}, arm {shown['arm']}.")
+        notes.append(f"The table of memory is that of block {shown['block']}, variant {shown['arm']}.")
     return CellView(
         anchor=anchor,
         cell=cell,
@@ -190,7 +190,7 @@ def _charts(
         try:
             timeline = trace.load(directory, sample["trace_file"])
         except trace.TraceError as error:
-            notes.append(f"No memory timeline: {error}.")
+            notes.append(f"There is no memory timeline: {error}.")
         else:
             bound = sample["memory"]["lower_bound_bytes"] if sample["memory"] else None
             charts.append(
@@ -209,7 +209,7 @@ def _charts(
                 charts.append(segments_chart(f"{anchor}-map", timeline.layout, budget=budget))
                 charts.append(sizes_chart(f"{anchor}-sizes", timeline.layout, look))
             largest = _largest(timeline)
-            notes.append(f"Timeline recorded in block {sample['block']}, arm {sample['arm']}.")
+            notes.append(f"The timeline was recorded in block {sample['block']}, variant {sample['arm']}.")
     charts.append(chart_steps.steps_chart(f"{anchor}-steps", samples, look))
     with_memory = next((sample for sample in samples if sample["memory"]), None)
     if with_memory:
@@ -251,7 +251,7 @@ def _of_page(page: Page) -> Cells | None:
 
 SECTION = Section(
     address="cells",
-    title="Cells",
+    title="Configurations",
     about="everything recorded about each configuration",
     place=60,
     build=_of_page,

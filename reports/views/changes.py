@@ -70,11 +70,11 @@ def build_changes(data: RunData, changes: Changes) -> ChangesView:
 
 def _headline(outcomes: Counter[str], cells: int) -> str:
     if cells == 0:
-        return "The two runs have no cell in common."
+        return "The two runs have no configuration in common."
     if outcomes["same"] == cells:
-        return f"Nothing changed: all {cells} cells in both runs are the same to the last bit."
+        return f"Nothing changed: all {cells} configurations that both runs have are the same to the last bit."
     words = [f"{outcomes[name]} {name}" for name in _WORDS if outcomes[name]]
-    return f"Of {cells} cells in both runs: {', '.join(words)}."
+    return f"Of {cells} configurations in both runs: {', '.join(words)}."
 
 
 def _share(change: dict[str, Any]) -> float:

@@ -82,7 +82,7 @@ def build_compare(
     }
     rows = _timed(usable)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-    headers = ("experiment", "arm", "against", "change of step time", "95 % interval", "pairs", "verdict")
+    headers = ("experiment", "variant", "against", "change of step time", "95 % interval", "pairs", "verdict")
     return CompareView(
         Markup(text.replace("<", "\\u003c")),
         len(chosen),

@@ -34,11 +34,11 @@ def build_cost(run: dict[str, Any]) -> Cost | None:
     rows = [(text, _duration(seconds), units.percent(seconds / wall)) for text, seconds in known]
     recording = cost["recording"]
     if recording is None:
-        return Cost(f"{_duration(wall)} in all; no step was timed, so measuring slowed none down.", rows, [])
+        return Cost(f"{_duration(wall)} in all; no training step was timed.", rows, [])
     outside = _duration(max(0.0, wall - cost["steps_s"]))
     sentence = (
-        f"{outside} of {_duration(wall)} went by outside training steps; recording takes "
-        f"{units.nanoseconds(recording['ns_per_event'])} an event and "
+        f"{outside} of {_duration(wall)} were spent outside training steps; recording costs "
+        f"{units.nanoseconds(recording['ns_per_event'])} per event and "
         f"{_small_percent(recording['share_of_step'])} of a step."
     )
     facts = [
@@ -48,7 +48,7 @@ def build_cost(run: dict[str, Any]) -> Cost | None:
             f"{_small_percent(recording['share_of_step'])}, at most "
             f"{_small_percent(recording['largest_share_of_step'])} (aim: at most 0.5 %)",
         ),
-        ("memory of one event", f"{units.bytes_(recording['bytes_per_event'])}, taken before the first step"),
+        ("memory of one event", f"{units.bytes_(recording['bytes_per_event'])}, reserved before the first step"),
     ]
     return Cost(sentence, rows, facts)
 

@@ -13,9 +13,9 @@ from reports.data.glossary import Word
 from reports.views.page import Section
 
 _OUTCOMES = {
-    "seen": Word("seen", "good", "check", "The effect was put in, and the instrument saw it."),
-    "missed": Word("missed", "bad", "cross", "The effect was put in, and the instrument did not see it."),
-    "not tested": Word("not tested", "none", "ring", "There were no figures to see it in."),
+    "seen": Word("seen", "good", "check", "A known effect was added, and it was detected."),
+    "missed": Word("missed", "bad", "cross", "A known effect was added, and it was not detected."),
+    "not tested": Word("not tested", "none", "ring", "There were no figures in which it could have shown."),
 }
 _STATES = {
     "calibrated": ("good", "check"),

@@ -56,7 +56,7 @@ def build_left(directory: Path, samples: Sequence[dict[str, Any]], looks: Alloca
     # Most strategies first, and real cards before the small devices of tests.
     chosen.sort(key=lambda group: (-len({_course(sample) for sample in group}), -_most(group)))
     groups = [group for samples_ in chosen[:MAXIMUM_GROUPS] if (group := _group(directory, samples_, looks))]
-    note = f"{len(groups)} of {len(unlike)} workloads and devices shown." if len(unlike) > len(groups) else ""
+    note = f"{len(groups)} of {len(unlike)} workloads and devices are shown." if len(unlike) > len(groups) else ""
     return LeftOver(groups, note)
 
 
@@ -113,8 +113,8 @@ def _sentence(curves: Sequence[Left]) -> str:
     if most.before > most.least:
         text += f" ({units.bytes_(most.before)} before step 1)"
     if fewest.least == most.least:
-        return f"All leave {units.bytes_(most.least)} at the least; they differ in when."
-    return f"{text}; {fewest.label} leaves {units.bytes_(fewest.least)} at the least."
+        return f"All leave at least {units.bytes_(most.least)}; they differ in when that is."
+    return f"{text}; {fewest.label} leaves as little as {units.bytes_(fewest.least)}."
 
 
 def _table(curves: Sequence[Left]) -> Table:

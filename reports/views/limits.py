@@ -28,7 +28,7 @@ def build_limits(entries: Sequence[dict[str, Any]]) -> Limits:
             size=lambda cell: cell["batch"],
             text=units.plain,
             more=True,
-            headers=("largest batch that ran", "smallest that found no room"),
+            headers=("largest batch that ran", "smallest that ran out of memory"),
         ),
         _table(
             entries,
@@ -36,7 +36,7 @@ def build_limits(entries: Sequence[dict[str, Any]]) -> Limits:
             size=lambda cell: _capacity(cell["device"]),
             text=units.bytes_,
             more=False,
-            headers=("smallest device that held it", "largest that had no room"),
+            headers=("smallest device that was enough", "largest that ran out of memory"),
         ),
     )
 

@@ -146,7 +146,7 @@ def _failure(directory: Path, sample: dict[str, Any]) -> Failure | None:
 
 
 def _sentence(report: dict[str, Any], failure: Failure | None) -> str:
-    what = f"{units.bytes_(report['requested_bytes'])} found no room"
+    what = f"A request for {units.bytes_(report['requested_bytes'])} failed"
     if failure is None:
         return what + "."
     who = f"{failure.op} ({role_name(failure.role)})" if failure.op else role_name(failure.role)
@@ -160,22 +160,23 @@ def _cause(report: dict[str, Any], failure: Failure | None) -> str:
     if failure and failure.live + report["requested_bytes"] > report["capacity_bytes"]:
         short = failure.live + report["requested_bytes"] - report["capacity_bytes"]
         return (
-            f"Too little memory: live tensors ({units.bytes_(failure.live)}) and this request exceed the capacity by "
-            f"{units.bytes_(short)}. At this moment no allocator could have helped."
+            f"There was too little memory: live tensors ({units.bytes_(failure.live)}) and this request exceed the capacity by "
+            f"{units.bytes_(short)}. No allocator could have served it at this moment."
         )
     if _in_pieces(report):
         return (
-            f"Too scattered: {units.bytes_(free)} of what the allocator held were free, "
-            + (f"the largest hole {units.bytes_(hole)}." if hole else "none of it in a hole that it could use.")
+            f"Free memory was too fragmented: {units.bytes_(free)} of the reserved memory were free, "
+            + (f"but the largest hole was {units.bytes_(hole)}." if hole else "but none of it was in a hole that could be used.")
         )  # fmt: skip
     if failure:
         return (
-            f"Lost beside the tensors: those live ask for {units.bytes_(failure.live)} of "
-            f"{units.bytes_(report['capacity_bytes'])}; blocks round that up by "
-            f"{units.bytes_(max(0, report['allocated_bytes'] - failure.live))}, {units.bytes_(free)} lie in holes and "
-            f"{units.bytes_(max(0, report['capacity_bytes'] - report['reserved_bytes']))} the allocator had not taken."
+            f"The memory beside the tensors was too much: live tensors had requested {units.bytes_(failure.live)} of "
+            f"{units.bytes_(report['capacity_bytes'])}; rounding of blocks added "
+            f"{units.bytes_(max(0, report['allocated_bytes'] - failure.live))}, {units.bytes_(free)} were free but "
+            f"unusable, and {units.bytes_(max(0, report['capacity_bytes'] - report['reserved_bytes']))} were not "
+            f"reserved."
         )
-    return f"{units.bytes_(free)} of what the allocator held were free."
+    return f"{units.bytes_(free)} of the reserved memory were free but unusable."
 
 
 def _in_the_way(report: dict[str, Any], failure: Failure | None) -> str:
@@ -184,9 +185,9 @@ def _in_the_way(report: dict[str, Any], failure: Failure | None) -> str:
     blocks = sorted(failure.in_the_way, key=lambda block: -block.size)
     named = "; ".join(_obstacle(block, failure.step) for block in blocks[:_NAMED])
     if len(blocks) == 1:
-        return f"Least in its way: {named}."
+        return f"The smallest obstacle was {named}."
     total = units.bytes_(sum(block.size for block in blocks))
-    return f"Least in its way, {total} in {len(blocks)} blocks: {named}{'; …' if len(blocks) > _NAMED else '.'}"
+    return f"The smallest obstacle was {total} in {len(blocks)} blocks: {named}{'; …' if len(blocks) > _NAMED else '.'}"
 
 
 def _obstacle(block: Obstacle, now: int) -> str:
@@ -200,8 +201,8 @@ def _obstacle(block: Obstacle, now: int) -> str:
 def _served(sample: dict[str, Any], fates: Sequence[Fate]) -> str:
     ran, out = (_others(sample, fates, status) for status in ("ok", "oom"))
     if not ran and not out:
-        return "This run tried no other strategy on it."
-    words = [f"The same steps ran on this device under {_list(ran)}." if ran else "No strategy of this run held it."]
+        return "This run tried no other strategy for the same steps."
+    words = [f"The same steps ran on this device with {_list(ran)}." if ran else "No strategy in this run could serve these steps."]
     if out:
         words.append(f"Also out of memory: {_list(out)}.")
     return " ".join(words)

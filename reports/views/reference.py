@@ -50,7 +50,7 @@ def _reference(folder: Path, entries: Sequence[dict[str, Any]], claims: Sequence
         f"{run['started']}",
         cells=cells,
         claims=_claims(claims, verdicts["claims"]),
-        note=f"{left_out} more cells are in its verdicts.json." if left_out else "",
+        note=f"{left_out} more configurations are in its verdicts.json." if left_out else "",
     )
 
 

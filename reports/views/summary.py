@@ -126,8 +126,8 @@ def _warnings(data: RunData, alerts: int) -> list[str]:
         warnings.append("The program was built from a working tree with uncommitted changes.")
     if alerts:
         warnings.append(
-            f"Recorded bytes contradict each other in {alerts} cell{'s' if alerts > 1 else ''}: do not rely on "
-            "the charts marked so."
+            f"Recorded bytes contradict each other in {alerts} configuration{'s' if alerts > 1 else ''}: do not rely on "
+            "charts with this mark."
         )
     return warnings
 

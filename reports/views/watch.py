@@ -13,10 +13,10 @@ from reports.data.glossary import Word
 from reports.data.watch import WatchData
 
 _VERDICTS = {
-    "leak": Word("LEAK", "bad", "up", "It grows by more than is harmless, all along"),
-    "no leak": Word("NO LEAK", "good", "check", "Whatever it does is within what is harmless"),
-    "levels off": Word("LEVELS OFF", "good", "equal", "It grew and stopped: a warm-up, a cache, one step up"),
-    "undecided": Word("UNDECIDED", "none", "question", "Noise, slowing growth or a short time leave it open"),
+    "leak": Word("LEAK", "bad", "up", "It grew by more than is harmless over the whole time."),
+    "no leak": Word("NO LEAK", "good", "check", "It stayed within what is harmless."),
+    "levels off": Word("LEVELS OFF", "good", "equal", "It grew and then stopped, as with a warm-up or a cache."),
+    "undecided": Word("UNDECIDED", "none", "question", "Noise, slowing growth or too short a time leave it open."),
 }
 _PHRASES = {
     "leak": "it leaks",
@@ -58,22 +58,22 @@ def build_watch(data: WatchData) -> Watch:
 def _headline(data: WatchData) -> str:
     summary = data.watch["summary"]
     if summary is None:
-        return "Watching was cut short: what had been seen until then."
+        return "Watching was cut short. This is what had been seen until then."
     peak = summary["proportional_peak"] or summary["resident_peak"]
     return f"{units.bytes_(peak['bytes'])} at the peak; {_PHRASES[summary['growth'][0]['verdict']]}."
 
 
 def _growth(entry: dict[str, Any], watch: dict[str, Any]) -> Growth:
     low, high = entry["low_bytes_per_min"], entry["high_bytes_per_min"]
-    sentence = "too few looks for a slope"
+    sentence = "there are too few samples for a slope"
     if low is not None and high is not None:
         sentence = (
             f"{units.bytes_(entry['slope_bytes_per_min'])} per minute, {units.percent(watch['interval_level'])} "
             f"interval {units.bytes_(low)} … {units.bytes_(high)}; "
-            f"{units.bytes_(watch['harmless_bytes_per_min'])} per minute is taken for harmless"
+            f"{units.bytes_(watch['harmless_bytes_per_min'])} per minute counts as harmless"
         )
     if entry["more_needed_min"] is not None:
-        sentence += f"; about {units.plain(entry['more_needed_min'])} min more would decide it"
+        sentence += f"; about {units.plain(entry['more_needed_min'])} more minutes would decide it"
     return Growth(entry["metric"], _VERDICTS[entry["verdict"]], sentence + ".")
 
 
@@ -81,7 +81,7 @@ def _warnings(data: WatchData) -> list[str]:
     watch, summary = data.watch, data.watch["summary"]
     warnings = []
     if data.cut_off:
-        warnings.append("The last line of timeline.jsonl was cut off and is left out.")
+        warnings.append("The last line of timeline.jsonl was incomplete and is left out.")
     if summary is None:
         return warnings
     if breach := summary["breach"]:
@@ -99,13 +99,13 @@ def _warnings(data: WatchData) -> list[str]:
 
 def _facts(data: WatchData) -> list[tuple[str, Datum]]:
     watch, summary = data.watch, data.watch["summary"]
-    facts = [("Started", Datum(watch["started"])), ("Looked every", Datum(f"{watch['interval_ms']} ms"))]
+    facts = [("Started", Datum(watch["started"])), ("Sampled every", Datum(f"{watch['interval_ms']} ms"))]
     if watch["budget_bytes"] is not None:
         facts.append(("Budget", bytes_datum(watch["budget_bytes"])))
     if summary is None:
         return facts
     facts.append(("Ended", Datum(f"{summary['end']['words']}, after {units.plain(summary['duration_s'])} s")))
-    facts.append(("Longest gap between looks", Datum(f"{units.plain(1e3 * summary['longest_gap_s'])} ms")))
+    facts.append(("Longest gap between samples", Datum(f"{units.plain(1e3 * summary['longest_gap_s'])} ms")))
     if peak := summary["proportional_peak"]:
         facts.append(("Peak PSS of the tree, polled", bytes_datum(peak["bytes"])))
     facts.append(("Peak RSS of the tree, polled", bytes_datum(summary["resident_peak"]["bytes"])))
@@ -114,7 +114,7 @@ def _facts(data: WatchData) -> list[tuple[str, Datum]]:
         facts.append((name, bytes_datum(process["high_water_mark_bytes"])))
     facts.append(("Peak swap, polled", bytes_datum(summary["swapped_peak_bytes"])))
     if peak := summary["gpu_peak"]:
-        whose = "of the tree" if summary["gpu_is_of_the_tree"] else "of the devices, by whomever"
+        whose = "of the tree" if summary["gpu_is_of_the_tree"] else "of the devices, by all processes"
         facts.append((f"Peak GPU memory {whose}, polled", bytes_datum(peak["bytes"])))
     else:
         facts.append(("GPU memory", Datum("not watched: " + (summary["no_gpu_reason"] or "unknown"))))

@@ -58,7 +58,7 @@ def test_the_same_input_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_cost_of_measuring_is_told_in_the_summary_and_in_full(page: Page) -> None:
     text = " ".join(" ".join(page.text).replace("\u202f", " ").split())
-    assert text.count("4.0 min of 9.0 min went by outside training steps; recording takes 9.40 ns an event and 0.0052 % of a step.") == 2
+    assert text.count("4.0 min of 9.0 min were spent outside training steps; recording costs 9.40 ns per event and 0.0052 % of a step.") == 2
     assert "machine probes around samples 30 s, 5.6 %" in text
     assert "everything else 24 s, 4.4 %" in text
     assert "at most 0.031 % (aim: at most 0.5 %)" in text
@@ -174,7 +174,7 @@ def test_contradicting_bytes_are_said_on_the_first_screen_and_in_the_cell(tmp_pa
     write_files(directory, run_of(len(samples)), samples, None)
     text = render(read_run(directory))
     summary, cells = text.split('id="cells"')
-    assert "contradict each other in 1 cell" in summary
+    assert "contradict each other in 1 configuration" in summary
     assert "allocated" in cells and "exceeds reserved" in cells
 
 

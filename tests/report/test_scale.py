@@ -30,7 +30,7 @@ def test_measured_cells_keep_their_charts_and_the_page_counts_them(page: str) ->
     cells = page.split('<details class="cell"')[1:]
     charted = [cell for cell in cells if 'class="chart"' in cell]
     assert len(charted) == 2 and all("host" in cell.split("</summary>")[0] for cell in charted)
-    assert f"2 of {len(cells)} cells have charts, 4 have ladder and samples" in page
+    assert f"2 of {len(cells)} configurations have charts and 4 have tables of memory and samples" in page
 
 
 def test_cells_beyond_that_keep_their_name_and_their_peaks_or_why_they_have_none(page: str) -> None:

@@ -90,7 +90,7 @@ def test_of_many_cells_the_first_are_listed_until_all_are_asked_for_or_one_is_li
     opened("#cells")
     every = browser.find_elements(By.CSS_SELECTOR, "details.cell")
     assert len(visible(browser, "details.cell")) == 3 < len(every)
-    assert f"3 of {len(every)} cells" in browser.find_element(By.ID, "cell-shown").text
+    assert f"3 of {len(every)} configurations" in browser.find_element(By.ID, "cell-shown").text
     last = every[-1].get_attribute("id")
     browser.find_element(By.ID, "cell-find").send_keys(name_of(every[-1]))
     assert [cell.get_attribute("id") for cell in visible(browser, "details.cell")][-1] == last
@@ -105,10 +105,10 @@ def test_of_many_cells_the_first_are_listed_until_all_are_asked_for_or_one_is_li
 def test_what_ran_out_of_memory_is_explained_and_leads_to_its_cell(page: Any) -> None:
     browser = page("#oom")
     (told,) = visible(browser, "#oom article")
-    assert "18 MiB found no room: head.linear (activation)" in told.text.replace("\u202f", " ")
+    assert "A request for 18 MiB failed: head.linear (activation)" in told.text.replace("\u202f", " ")
     assert "4 MiB stem.conv" in told.text.replace("\u202f", " ")
     assert told.find_element(By.CSS_SELECTOR, "svg.chart").is_displayed()
-    told.find_element(By.LINK_TEXT, "Everything about this cell").click()
+    told.find_element(By.LINK_TEXT, "Everything about this configuration").click()
     (cell,) = [item for item in visible(browser, "details.cell") if item.get_attribute("open")]
     assert "fraction=0.5" in name_of(cell)
 

@@ -46,7 +46,7 @@ def test_a_record_cut_off_at_the_end_is_left_out_and_named(small_run: Path) -> N
     file.write_text(file.read_text()[:-40])
     data = read_run(small_run)
     assert len(data.samples) == whole - 1
-    assert any("cut off" in note for note in data.notes)
+    assert any("incomplete" in note for note in data.notes)
 
 
 def test_a_broken_record_in_the_middle_is_refused_with_its_line(small_run: Path) -> None:

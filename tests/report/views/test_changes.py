@@ -45,7 +45,7 @@ def page(synthetic_run: Path, tmp_path: Path) -> Any:
 
 
 def test_nothing_changed_is_said_in_one_sentence(page: Any) -> None:
-    assert "all 2 cells in both runs are the same to the last bit" in page(cell("same", "x"), cell("same", "y"))
+    assert "all 2 configurations that both runs have are the same to the last bit" in page(cell("same", "x"), cell("same", "y"))
 
 
 def test_what_got_worse_stands_first_with_its_bytes(page: Any) -> None:

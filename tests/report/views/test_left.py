@@ -69,7 +69,7 @@ def test_a_sweep_over_batches_is_one_chart(tmp_path: Path) -> None:
     samples = [sample(tmp_path, growth, batch) for batch in (1, 4, 16) for growth in (False, True)]
     found = build(tmp_path, *samples)
     (group,) = found.groups
-    assert "batch=4" in group.chart.title and found.note == "1 of 3 workloads and devices shown."
+    assert "batch=4" in group.chart.title and found.note == "1 of 3 workloads and devices are shown."
 
 
 def test_there_is_no_end_of_charts_but_a_limit(tmp_path: Path) -> None:

@@ -40,36 +40,36 @@ def plain(text: str) -> str:
 
 def test_the_request_is_named_by_op_role_phase_and_step(tmp_path: Path) -> None:
     (told,) = build(tmp_path, failed(tmp_path)).told
-    assert plain(told.sentence) == "18 MiB found no room: head.linear (activation), forward of step 1."
+    assert plain(told.sentence) == "A request for 18 MiB failed: head.linear (activation), forward of step 1."
 
 
 def test_enough_room_in_pieces_is_told_with_the_blocks_that_part_it(tmp_path: Path) -> None:
     (told,) = build(tmp_path, failed(tmp_path)).told
-    assert plain(told.cause) == "Too scattered: 20 MiB of what the allocator held were free, the largest hole 12 MiB."
-    assert plain(told.in_the_way) == "Least in its way: 4 MiB stem.conv (activation)."
+    assert plain(told.cause) == "Free memory was too fragmented: 20 MiB of the reserved memory were free, but the largest hole was 12 MiB."
+    assert plain(told.in_the_way) == "The smallest obstacle was 4 MiB stem.conv (activation)."
     assert told.chart is not None and told.chart.title == "Segments when it failed"
 
 
 def test_what_no_allocator_could_have_served_is_told_so(tmp_path: Path) -> None:
     (told,) = build(tmp_path, failed(tmp_path, oom=report_of(capacity=50))).told
-    assert "exceed the capacity by 12 MiB" in plain(told.cause) and "no allocator" in told.cause
+    assert "exceed the capacity by 12 MiB" in plain(told.cause) and "No allocator could have served it" in told.cause
 
 
 def test_what_rounding_and_untaken_room_cost_is_told(tmp_path: Path) -> None:
     (told,) = build(tmp_path, failed(tmp_path, oom=report_of(free=10, hole=6, capacity=80))).told
-    for words in ("44 MiB of 80 MiB", "by 10 MiB", "10 MiB lie in holes", "16 MiB the allocator had not taken"):
+    for words in ("44 MiB of 80 MiB", "added 10 MiB", "10 MiB were free but unusable", "16 MiB were not reserved"):
         assert words in plain(told.cause), words
 
 
 def test_who_held_the_same_steps_is_named_and_who_did_not(tmp_path: Path) -> None:
     samples = [failed(tmp_path), failed(tmp_path, "malloc"), ran("planned"), ran("caching")]
     (told,) = [item for item in build(tmp_path, *samples).told if item.strategy.name == "bfc"]
-    assert told.served == "The same steps ran on this device under planned, caching. Also out of memory: malloc."
+    assert told.served == "The same steps ran on this device with planned, caching. Also out of memory: malloc."
 
 
 def test_without_its_trace_the_figures_of_the_sample_are_shown(tmp_path: Path) -> None:
     (told,) = build(tmp_path, failed(tmp_path, trace_file=None)).told
-    assert plain(told.sentence) == "18 MiB found no room."
+    assert plain(told.sentence) == "A request for 18 MiB failed."
     assert told.chart is None and told.command == ""
     assert dict(told.facts)["largest free hole"].sort == 12 * MIB
 

@@ -77,9 +77,9 @@ TWO = [sample(0.1 * i, process(7, 800 * MIB + i), process(8, 100 * MIB)) for i i
 def test_it_says_the_peak_the_verdict_and_what_is_not_known(tmp_path: Path) -> None:
     text = words(page_of(write(tmp_path / "w", TWO)))
     assert "900 MiB at the peak; it leaks." in text
-    assert "5 MiB per minute" in text and "1 MiB per minute is taken for harmless" in text
+    assert "5 MiB per minute" in text and "1 MiB per minute counts as harmless" in text
     assert "not watched: no NVML" in text
-    assert "Polled" in text
+    assert "polled" in text
 
 
 def test_it_asks_the_network_for_nothing_and_carries_its_own_style_and_script(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_highest_look_is_drawn_however_many_there_are(tmp_path: Path) -> Non
     samples = [sample(0.1 * i, process(7, 10 * MIB if i != spike else 777 * MIB)) for i in range(10_000)]
     directory = write(tmp_path / "w", samples)
     page = page_of(directory)
-    assert f"{len(samples):,} looks drawn, every peak kept" in words(page), seed
+    assert f"{len(samples):,} samples are drawn; every peak is kept" in words(page), seed
     hover = re.search(r'<script type="application/json">(\{"x".*?)</script>', (directory / "report.html").read_text())
     assert hover is not None
     assert max(json.loads(hover[1])["series"][0]["values"]) == 777, seed
@@ -122,7 +122,7 @@ def test_a_torn_last_line_is_left_out_and_told(tmp_path: Path) -> None:
     timeline = directory / "timeline.jsonl"
     timeline.write_text(timeline.read_text()[:-30])
     assert len(read_watch(directory).samples) == len(TWO) - 1
-    assert "cut off" in words(page_of(directory))
+    assert "incomplete" in words(page_of(directory))
 
 
 def test_a_passed_budget_is_the_first_thing_told(tmp_path: Path) -> None:
