@@ -195,7 +195,9 @@
     const line = innerHeight / 3;
     let current = 0;
     sections.forEach((section, place) => { if (section.getBoundingClientRect().top <= line) current = place; });
-    if (innerHeight + scrollY >= document.body.scrollHeight - 4) current = sections.length - 1;
+    // Near the end of the page the address tells better than the scroll position.
+    const named = sections.findIndex((section) => section.id === readAddress().place);
+    if (innerHeight + scrollY >= document.body.scrollHeight - 4) current = named > 0 ? named : sections.length - 1;
     links.forEach((link, place) => {
       if (place === current) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
     });

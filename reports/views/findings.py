@@ -62,18 +62,18 @@ def _finding(claim: dict[str, Any], page: Page) -> Finding:
         word=verdict,
         sentence=sentence,
         parts=_parts(claim),
-        elsewhere=" ".join(_elsewhere(part, other, page) for other in unlike),
+        elsewhere=" ".join(_elsewhere(part, other, bool(told), page) for other in unlike),
         instead=_first_sentence(claim["instead"]),
         simulated=bool(told and told["simulated"]),
         picture=_picture(part, told, page) if told else None,
     )
 
 
-def _elsewhere(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
+def _elsewhere(part: dict[str, Any], verdict: dict[str, Any], differs: bool, page: Page) -> str:
     known = _known(verdict)
     names = _listed(split_spec(page.arms.allocator(item["experiment"], item["treatment_arm"])).name for item in known)
     where = f"{names} on {verdict['device_class']}" if names else verdict["device_class"]
-    return f"It is different with {where}: {_sentence(part, verdict, page)}"
+    return f"{'It is different' if differs else 'Measured elsewhere,'} with {where}: {_sentence(part, verdict, page)}"
 
 
 def _known(verdict: dict[str, Any]) -> list[dict[str, Any]]:
