@@ -3,6 +3,7 @@ numbers come from the evidence and the verdicts of the result file; nothing is j
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Iterable, Sequence
@@ -11,38 +12,90 @@ from markupsafe import Markup
 
 from reports.charts.evidence import Series, claimed_of, series_of
 from reports.charts.evidence_text import effect_text
-from reports.charts.palette import split_spec
+from reports.charts.palette import readable, split_spec
 from reports.charts.strip import strip
 from reports.data import glossary, units
+from reports.data.axes import differing, strategy_label
+from reports.data.devices import simulated
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.claims import claimed_text, deciding_part
 from reports.views.page import Page
 
+MAXIMUM_COMPARISONS = 8  # of a run without claims; Compare has all
+_COMPARED = ("reserved_bytes.overall_peak", "steady_step_time_ns")
+_DECIDED = ("WORSE", "BETTER")
 _FOUND = "REPRODUCED"  # the word of evidence that is as claimed
 _BESIDE = ("control", "interface")  # kinds of parts that are not what the claim says of memory
 
 
 @dataclass(frozen=True)
 class Finding:
-    id: str
+    id: str  # of the claim; empty where no claim was asked about
     anchor: str
-    link: str  # to the claim
+    link: str  # to the claim, or to the configuration
     title: str
     word: Word
     sentence: str
     parts: Sequence[tuple[str, Sequence[str]]]  # "Holds" …, its parts; empty where all have the same answer
     elsewhere: str  # what another engine or device shows, where that is something else
-    instead: str  # the first sentence of what to do
+    instead: str  # the first sentence of what to do; empty without a claim
     simulated: bool
     picture: Markup | None
 
 
 def build_findings(page: Page) -> list[Finding]:
-    """In order of consequence: what does not hold comes first."""
+    """In order of consequence: what does not hold comes first. Without claims, the comparisons of the
+    run, the largest difference first."""
+    if not page.claims:
+        return _comparisons(page)
     order = glossary.consequence()
     findings = [_finding(claim, page) for claim in page.claims]
     return sorted(findings, key=lambda item: order.index(item.word.word) if item.word.word in order else len(order))
+
+
+def _comparisons(page: Page) -> list[Finding]:
+    entries = {(entry["experiment"], entry["arm"]): entry for entry in page.entries}
+    found = []
+    for entry in page.entries:
+        baseline = entries.get((entry["experiment"], entry["baseline_arm"] or ""))
+        if baseline is None or baseline is entry:
+            continue
+        for metric in _COMPARED:
+            comparison = entry["comparisons"].get(metric)
+            if comparison and comparison["scale"] == "log_ratio" and comparison.get("effect") is not None:
+                found.append((comparison, _comparison(entry, baseline, metric, comparison)))
+    found.sort(key=lambda item: (item[0]["verdict"] not in _DECIDED, -abs(item[0]["theta"])))
+    return [finding for _, finding in found[:MAXIMUM_COMPARISONS]]
+
+
+def _comparison(
+    entry: dict[str, Any], baseline: dict[str, Any], metric: str, comparison: dict[str, Any]
+) -> Finding:
+    cell, unit = entry["cell"], units.unit_of(metric)
+    varied = differing([cell, baseline["cell"]])
+    what = glossary.quantity(metric)
+    effect = comparison["effect"]
+    change = _than(_relative(effect)) if effect else "the same as with"
+    sentence = f"With {strategy_label(cell, varied)}, {what} was {change} {strategy_label(baseline['cell'], varied)}"
+    values = [units.value_in(each["values"].get(metric), unit) for each in (entry, baseline)]
+    sentence += f" ({values[0]} against {values[1]})"
+    bounds = comparison["ci95"]
+    if not comparison["exact"] and bounds and None not in bounds:
+        sentence += f"; 95 % interval {' … '.join(units.effect(math.expm1(bound)) for bound in bounds)}"
+    return Finding(
+        id="",
+        anchor="finding-" + slug("|".join((entry["experiment"], entry["arm"], metric))),
+        link="cell-" + slug(cell["cell_id"]),
+        title=f"{readable(cell['workload'])} on {readable(cell['device'])}",
+        word=glossary.verdict(comparison["verdict"]),
+        sentence=sentence + ".",
+        parts=[],
+        elsewhere="",
+        instead="",
+        simulated=simulated(cell),
+        picture=None,
+    )
 
 
 def _finding(claim: dict[str, Any], page: Page) -> Finding:
@@ -128,12 +181,17 @@ def _change(effects: Sequence[float], series: Series) -> str:
     if low == high == 0:
         return "the same as with"
     if low < 0 < high:
-        return f"from {_size_and_word(low, series)} to {_size_and_word(high, series)} than with"
+        return _than(f"from {_size_and_word(low, series)} to {_size_and_word(high, series)}")
     near, far = (low, high) if low >= 0 else (high, low)
     if near == 0:
-        return f"up to {_size_and_word(far, series)} than with"
+        return _than(f"up to {_size_and_word(far, series)}")
     ends = dict.fromkeys((_size(near, series), _size_and_word(far, series)))
-    return f"{' to '.join(ends) if low != high else _size_and_word(far, series)} than with"
+    return _than(" to ".join(ends) if low != high else _size_and_word(far, series))
+
+
+def _than(words: str) -> str:
+    """ "4× as high" → "4× as high as with"; "5 % lower" → "5 % lower than with"."""
+    return words + (" as with" if words.endswith("as high") else " than with")
 
 
 def _size(effect: float, series: Series) -> str:
@@ -142,7 +200,13 @@ def _size(effect: float, series: Series) -> str:
 
 def _size_and_word(effect: float, series: Series) -> str:
     """−0.62 → "62.0 % lower"; from four times as much on, "16× as high"."""
-    size = _size(effect, series)
+    if series.relative:
+        return _relative(effect)
+    return f"{_size(effect, series)} {'higher' if effect > 0 else 'lower'}"
+
+
+def _relative(effect: float) -> str:
+    size = units.effect(abs(effect)).lstrip("+")
     return f"{size} as high" if size.endswith("×") else f"{size} {'higher' if effect > 0 else 'lower'}"
 
 

@@ -61,6 +61,9 @@ def _question(page: Page) -> str:
         return f"Does it hold? “{page.claims[0]['title']}”"
     if page.claims:
         return f"Do {len(page.claims)} published claims about training memory hold?"
+    if any(entry["comparisons"] for entry in page.entries):
+        configurations = len({entry["cell"]["cell_id"] for entry in page.entries})
+        return f"How do {configurations} configurations compare in memory and speed?"
     return page.verdicts.get("headline") or "This run has not been judged yet."
 
 

@@ -33,7 +33,7 @@ def test_two_runs_have_a_page_of_what_changed(headroom: Headroom, run: Path, cou
     outcome = headroom("report", str(run), str(other), "--html", "changes.html")
     assert outcome.code == 0, outcome.errors
     page = (headroom.place / "changes.html").read_text()
-    assert "all 12 cells in both runs are the same to the last bit" in page
+    assert "all 12 configurations that both runs have are the same to the last bit" in page
     assert "the seed" in page
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fixture import run_of
-from fixture_verdicts import absent, bound_of, claim_of, evidence_of, part_of, verdict_of
+from fixture import cell_of, run_of
+from fixture_verdicts import absent, bound_of, claim_of, comparison_of, evidence_of, part_of, verdict_of
 
 from reports.data.read import RunData
 from reports.views.findings import Finding, build_findings
@@ -17,8 +18,8 @@ HELD = "reserved_bytes.after_step_1"
 GIB = 2.0**30
 
 
-def findings(*claims: dict[str, Any]) -> list[Finding]:
-    verdicts = {"claims": list(claims), "matrix": []}
+def findings(*claims: dict[str, Any], matrix: list[dict[str, Any]] | None = None) -> list[Finding]:
+    verdicts = {"claims": list(claims), "matrix": matrix or []}
     return build_findings(Page(RunData(Path("nowhere"), run_of(0), [], verdicts)))
 
 
@@ -48,6 +49,7 @@ def sentence(part: dict[str, Any], word: str = "REFUTED") -> str:
         ([(4 * GIB, 3 * GIB)], "25.0 % lower than with preallocate"),
         ([(4 * GIB, 3 * GIB), (4 * GIB, 1 * GIB)], "25.0 % to 75.0 % lower than with preallocate"),
         ([(4 * GIB, 4 * GIB), (4 * GIB, 1 * GIB)], "up to 75.0 % lower than with preallocate"),
+        ([(1 * GIB, 16 * GIB)], "16× as high as with preallocate"),
         ([(4 * GIB, 4 * GIB)], "the same as with preallocate"),
         ([(4 * GIB, 3 * GIB), (4 * GIB, 5 * GIB)], "from 25.0 % lower to 25.0 % higher than with preallocate"),
     ],
@@ -100,3 +102,33 @@ def test_what_does_not_hold_comes_first() -> None:
     words = ["NOT-TESTABLE-HERE", "REPRODUCED", "CONDITIONAL", "REFUTED"]
     found = findings(*(claim(word, part, name=f"S{place}") for place, word in enumerate(words)))
     assert [finding.word.word for finding in found] == ["REFUTED", "CONDITIONAL", "REPRODUCED", "NOT-TESTABLE-HERE"]
+
+
+def measured(arm: str, allocator: str, value: float, **comparisons: Any) -> dict[str, Any]:
+    return {
+        "experiment": "made/up", "arm": arm, "cell": cell_of("host", 16, allocator), "status": "ok", "reason": None,
+        "samples": 2, "values": {"reserved_bytes.overall_peak": value}, "intervals": {}, "baseline_arm": "base",
+        "comparisons": comparisons,
+    }  # fmt: skip
+
+
+def test_without_claims_the_comparisons_of_the_run_are_told_the_largest_first() -> None:
+    peak = "reserved_bytes.overall_peak"
+    found = findings(
+        matrix=[
+            measured("base", "malloc", 4 * GIB),
+            measured("same", "bfc", 4 * GIB, **{peak: comparison_of(0, 0)}),
+            measured("more", "caching", 5 * GIB, **{peak: comparison_of(math.log(1.25), 0)}),
+            measured("twice", "planned", 8 * GIB, **{peak: comparison_of(math.log(2), 0)}),
+        ]
+    )
+    sentences = [finding.sentence.replace("\u202f", " ") for finding in found]
+    assert [finding.word.word for finding in found] == ["WORSE", "WORSE", "SAME"]
+    assert sentences[1] == "With caching, reserved memory at its peak was 25.0 % higher than with malloc (5 GiB against 4 GiB)."
+    assert "100 % higher" in sentences[0] and "the same as with malloc" in sentences[2]
+
+
+def test_an_estimate_that_is_not_exact_has_its_interval() -> None:
+    peak = "reserved_bytes.overall_peak"
+    (found,) = findings(matrix=[measured("base", "malloc", 1), measured("more", "bfc", 2, **{peak: comparison_of(0.1, 0.01)})])
+    assert "95 % interval" in found.sentence.replace("\u202f", " ")
