@@ -49,7 +49,7 @@ def sentence(part: dict[str, Any], word: str = "REFUTED") -> str:
         ([(4 * GIB, 3 * GIB)], "25.0 % lower than with preallocate"),
         ([(4 * GIB, 3 * GIB), (4 * GIB, 1 * GIB)], "25.0 % to 75.0 % lower than with preallocate"),
         ([(4 * GIB, 4 * GIB), (4 * GIB, 1 * GIB)], "up to 75.0 % lower than with preallocate"),
-        ([(1 * GIB, 16 * GIB)], "16× as high as with preallocate"),
+        ([(1 * GIB, 16 * GIB)], "16.0× as high as with preallocate"),
         ([(4 * GIB, 4 * GIB)], "the same as with preallocate"),
         ([(4 * GIB, 3 * GIB), (4 * GIB, 5 * GIB)], "from 25.0 % lower to 25.0 % higher than with preallocate"),
     ],
