@@ -13,6 +13,8 @@ from reports.data.devices import simulated
 from reports.data.history import read_check
 from reports.data.read import Changes, RunData
 from reports.views.failures import build_failures
+from reports.views.findings import build_findings
+from reports.views.page import Page
 
 MAXIMUM_BYTES = 900 * 1024
 _MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")
@@ -46,11 +48,12 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
         lines += _changes(changes, rows)
     if verdicts:
         lines += ["", "## Claims", ""]
+        found = {finding.id: finding.sentence for finding in build_findings(Page(data))}
         claims = [
-            (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _text(glossary.as_sentence(claim["why"])))
+            (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _text(found[claim["id"]]))
             for claim in verdicts["claims"]
         ]
-        lines += _table(("claim", "", "verdict", "why"), claims, rows)
+        lines += _table(("claim", "", "verdict", "what was found"), claims, rows)
         lines += ["", "## Instrument", ""]
         for state in (verdicts.get("sensitivity"), verdicts["calibration"]):
             if state:

@@ -1,6 +1,6 @@
 """How large the page of a large run is, and how soon a browser shows it. Prints figures, judges none.
 
-By hand: PYTHONPATH=. /usr/bin/python3 tests/report/first_paint.py [CELLS] [DIRECTORY]
+By hand: PYTHONPATH=.:tests/report /usr/bin/python3 tests/report/browser/first_paint.py [CELLS] [DIRECTORY]
 """
 
 from __future__ import annotations
