@@ -11,7 +11,7 @@ from typing import Any, Iterable, Sequence
 from markupsafe import Markup
 
 from reports.charts.evidence import Series, claimed_of, series_of
-from reports.charts.evidence_text import effect_text
+from reports.charts.evidence_text import effect_text, interval_text
 from reports.charts.palette import readable, split_spec
 from reports.charts.strip import strip
 from reports.data import glossary, units
@@ -100,8 +100,10 @@ def _comparison(
 
 def _finding(claim: dict[str, Any], page: Page) -> Finding:
     part = deciding_part(claim)
-    own = [verdict for verdict in part["verdicts"] if verdict["relation"] != "analogue"] if part else []
+    own = _own(part) if part else []
     others = [verdict for verdict in part["verdicts"] if verdict["relation"] == "analogue"] if part else []
+    # Of several devices the one that the claim's word is of, where it has figures.
+    own.sort(key=lambda verdict: verdict["verdict"] != claim["verdict"])
     told = next((verdict for verdict in own if _known(verdict)), None)
     sentence = _sentence(part, told, page) if part and told else glossary.as_sentence(claim["why"])
     verdict = glossary.verdict(claim["verdict"])
@@ -127,6 +129,10 @@ def _elsewhere(part: dict[str, Any], verdict: dict[str, Any], differs: bool, pag
     names = _listed(split_spec(page.arms.allocator(item["experiment"], item["treatment_arm"])).name for item in known)
     where = f"{names} on {verdict['device_class']}" if names else verdict["device_class"]
     return f"{'It is different' if differs else 'Measured elsewhere,'} with {where}: {_sentence(part, verdict, page)}"
+
+
+def _own(part: dict[str, Any]) -> list[dict[str, Any]]:
+    return [verdict for verdict in part["verdicts"] if verdict["relation"] != "analogue"]
 
 
 def _known(verdict: dict[str, Any]) -> list[dict[str, Any]]:
@@ -173,7 +179,11 @@ def _measured(series: Sequence[Series]) -> str:
     if not first.baseline_arm:
         ends = dict.fromkeys(units.value_in(value, first.unit) for value in (min(effects), max(effects)))
         return text + " to ".join(ends)
-    return text + f"{_change(effects, first)} {_listed(one.baseline_arm for one in series)}"
+    text += f"{_change(effects, first)} {_listed(one.baseline_arm for one in series)}"
+    point = first.points[0]
+    if len(effects) == 1 and not point.exact and point.ci95:
+        text += f" (95 % interval {interval_text(point.ci95, first)})"
+    return text
 
 
 def _change(effects: Sequence[float], series: Series) -> str:
@@ -228,8 +238,7 @@ def _parts(claim: dict[str, Any]) -> list[tuple[str, list[str]]]:
         (glossary.verdict(verdict["verdict"]).word, part["name"])
         for part in claim["parts"]
         if part.get("kind") not in _BESIDE
-        for verdict in part["verdicts"][:1]
-        if verdict["relation"] != "analogue"
+        for verdict in _own(part)[:1]
     ]
     groups: dict[str, list[str]] = {}
     for word, name in judged:

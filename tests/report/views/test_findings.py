@@ -63,6 +63,17 @@ def test_what_was_claimed_and_how_often_it_was_found_stand_behind_it() -> None:
     assert sentence(ratio(evidence, "CONDITIONAL")).endswith("claimed: 62.0 % lower (as claimed at 1 of 2 points).")
 
 
+def test_a_single_estimate_that_is_not_exact_has_its_interval() -> None:
+    evidence = [evidence_of("S1/host", HELD, "B", (4 * GIB, 3 * GIB), 0.01)]
+    assert "than with preallocate (95 % interval" in sentence(ratio(evidence))
+
+
+def test_of_several_devices_the_one_that_decided_is_told() -> None:
+    there = verdict_of("meta", "REPRODUCED", "why", held((4 * GIB, 1 * GIB)))
+    here = verdict_of("host", "REFUTED", "why", held((4 * GIB, 4 * GIB)), relation="own")
+    assert "the same as" in sentence({**ratio([]), "verdicts": [there, here]}, "REFUTED")
+
+
 def test_points_without_a_figure_are_counted_apart() -> None:
     evidence = held((4 * GIB, 3 * GIB)) + [absent(item) for item in held((1, 1), (1, 1))]
     assert sentence(ratio(evidence)).endswith("; 2 more gave no figure.")
@@ -128,7 +139,7 @@ def test_without_claims_the_comparisons_of_the_run_are_told_the_largest_first() 
     assert "100 % higher" in sentences[0] and "the same as with malloc" in sentences[2]
 
 
-def test_an_estimate_that_is_not_exact_has_its_interval() -> None:
+def test_a_comparison_that_is_not_exact_has_its_interval() -> None:
     peak = "reserved_bytes.overall_peak"
     (found,) = findings(matrix=[measured("base", "malloc", 1), measured("more", "bfc", 2, **{peak: comparison_of(0.1, 0.01)})])
     assert "95 % interval" in found.sentence.replace("\u202f", " ")
