@@ -78,7 +78,7 @@ def test_shards_and_added_blocks_are_told(tmp_path: Path) -> None:
     write_files(tmp_path, run_of(0) | {"shards": [shard], "additions": [addition]}, [], None)
     page = render(read_run(tmp_path))
     assert "1 of 2" in page and "SYNTHETIC-1of2" in page
-    assert "open/times: 4 blocks, since it was inconclusive (today)" in page
+    assert "open/times: 4 blocks, because it was inconclusive (today)" in page
 
 
 def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
@@ -183,7 +183,7 @@ def test_a_missing_trace_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     for file in (directory / "traces").iterdir():
         file.unlink()
     text = render(read_run(directory))
-    assert "No memory timeline" in text and "is missing" in text
+    assert "There is no memory timeline" in text and "is missing" in text
     assert "What is live at the peak" in text
 
 

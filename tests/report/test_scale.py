@@ -46,7 +46,7 @@ def test_lists_and_selectors_say_how_much_they_show(page: str) -> None:
     assert entries is not None
     assert re.search(rf"5 of {entries[1]} entries and 6 of \d+ figures shown", page)
     assert len(re.findall("<tr>", page[page.index('id="matrix-data"') :].split("</tbody>")[0])) == 6
-    assert re.search(r"3 of \d+ cells can be chosen here", page)
+    assert re.search(r"3 of \d+ configurations can be chosen here", page)
 
 
 def test_however_many_cells_the_matrix_offers_every_figure(page: str) -> None:

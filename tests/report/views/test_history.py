@@ -63,7 +63,7 @@ def test_charts_that_there_is_no_room_for_are_counted(run: Path) -> None:
     write_history(run, timed=40)
     text = section(run)
     assert len(captions(text)) == MAXIMUM_CHARTS
-    assert f"{MAXIMUM_CHARTS} of 41 series shown" in text
+    assert f"{MAXIMUM_CHARTS} of 41 series are shown" in text
 
 
 def test_names_from_files_are_escaped(run: Path) -> None:
