@@ -56,10 +56,10 @@ def test_every_option_of_an_example_is_one_of_its_command(helps: dict[Words, str
     assert tried > 30
 
 
-def test_help_and_readme_name_the_same_exit_codes(helps: dict[Words, str]) -> None:
+def test_help_and_the_documentation_name_the_same_exit_codes(helps: dict[Words, str]) -> None:
     told = re.findall(r"^ +(\d+)  ", helps[()].partition("\nExit status\n")[2], re.MULTILINE)
     assert told[:2] == ["0", "2"]
-    table = (SOURCE / "README.md").read_text().partition("\n## Exit codes of `headroom`\n")[2].partition("\n## ")[0]
+    table = (SOURCE / "docs" / "reference" / "exit-codes.md").read_text()
     assert told == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
 
 

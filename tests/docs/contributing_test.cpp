@@ -1,5 +1,5 @@
-// The workload and the claim that CONTRIBUTING.md shows must do what the text says. EXAMPLE_CLAIM
-// names the claim's file.
+// The workload, the pass and the claim that docs/how-to/add-*.md show must do what the pages say.
+// EXAMPLE_CLAIM names the claim's file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
