@@ -58,7 +58,7 @@ def test_a_removed_package_whose_settings_remain_is_missing(machine):
     assert result.returncode == 2
 
 
-@pytest.mark.parametrize("level, wider", [("run", "test"), ("test", "all"), ("run", "peer")])
+@pytest.mark.parametrize("level, wider", [("run", "test"), ("test", "all"), ("docs", "all"), ("run", "peer")])
 def test_a_wider_level_holds_the_narrower_one(level, wider):
     assert set(listed(level)) < set(listed(wider))
 
