@@ -37,24 +37,22 @@ AXES = [
 
 HEAD = f"""# What each strategy saves, costs and breaks
 
-Written by `scripts/tradeoffs.py`; `scripts/tradeoffs.py --check` (one of the tests) says when it is
-out of date. Nothing here is measured. Everything is counted on the Programs of one training step in fp32
-with `{OPTIMIZER}`, for a simulated {CARD}, as `headroom plan` does, and holds under the rules `dense`
-(plain sizes; no workspaces of a library):
+`scripts/tradeoffs.py` writes this page, and a test (`scripts/tradeoffs.py --check`) fails when it is out
+of date. Nothing here is measured. Everything is counted on the Programs of one training step in fp32
+with `{OPTIMIZER}`, for a simulated {CARD}, as `headroom plan` does. It holds under the rules `dense`
+(plain sizes, without the workspaces of a library).
 
-- **live**: live bytes at their highest, below which no allocator can go, weights and optimizer
-  states included; in brackets, against the first row of the table;
-- **again**: ops of the forward pass that are computed again;
-- **ops**: ops that compute in a step, and how many more than in the first row: so many launches,
-  where each op is a kernel of its own;
-- **FLOP**: floating-point operations of convolutions and matrix products, against the first row;
-- **moved**: bytes of what all ops read and write, each operand once and whole, against the first
-  row. A device moves less where caches help or a table is only looked up in, and more where a
-  kernel passes over its operands twice. Copies to the host and back count on both sides;
-- **host**: bytes of the host's memory at their highest that hold what was taken from the device.
+| column | meaning |
+|---|---|
+| live | The peak of live bytes, below which no allocator can go, including weights and optimizer states. The change against the first row is in brackets |
+| again | Ops of the forward pass that are recomputed |
+| ops | Ops that compute in a step, and how many more than in the first row. Where each op is a kernel of its own, these are kernel launches |
+| FLOP | Floating-point operations of convolutions and matrix products, against the first row |
+| moved | Bytes that all ops read and write, each operand once and whole, against the first row. A device moves fewer bytes where caches help or a table is only looked up, and more where a kernel reads its operands twice. Copies to the host and back count on both sides |
+| host | The peak of host memory that holds what was taken from the device |
 
-What all this costs in **time is not measured** here: `headroom run` measures it. A strategy is
-combined with the defaults of all other axes; "excludes" names what it cannot be combined with.
+The **time** that these choices cost is not counted here; `headroom run` measures it. Each choice is combined
+with the defaults of all other axes. "Excludes" names what a choice cannot be combined with.
 """
 
 
@@ -123,7 +121,7 @@ def choices(entries: list[dict[str, Any]], neutral: str) -> list[str]:
 
 def words(axis: str, entry: dict[str, Any]) -> list[str]:
     # Tests hold these axes to the losses of the plain step; elsewhere silence promises nothing.
-    unsaid = ("nothing: on host, losses are the same bit for bit" if axis in ("checkpointing", "execution")
+    unsaid = ("nothing; on host, losses are the same bit for bit" if axis in ("checkpointing", "execution")
               else "not stated")
     lines = [f"- `{entry['name']}`: {entry['summary']}. Breaks: {entry['breaks'] or unsaid}."]
     excluded: dict[tuple[str, str, str], list[str]] = {}

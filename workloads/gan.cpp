@@ -142,7 +142,7 @@ class Gan final : public Workload {
 
 const bool gan_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "gan",
-     .summary = "Adversarial networks on images, discriminator and generator take turns in each "
+     .summary = "Adversarial networks on images; discriminator and generator take turns in each "
                 "step: model dcgan (64×64) or resnet (32×32, 128×128); preset tiny, small or paper",
      .parameters = {"batch", "data", "evaluate_every", "image", "latent", "model", "preset",
                     "width"},

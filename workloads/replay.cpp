@@ -132,7 +132,7 @@ class Replay final : public Workload {
 const bool replay_is_registered = Registry<WorkloadKind>::instance().add(
     {.name = "replay",
      .summary =
-         "the requests of a recorded trace (file=run.hrtrace), step by step, nothing computed",
+         "The requests of a recorded trace (file=run.hrtrace), step by step; nothing is computed",
      .parameters = {"file"},
      .examples = {},
      .create = [](const Spec& spec) {

@@ -49,8 +49,8 @@ ScenarioFigure bytes(const char* name, const char* text) {
 
 const bool cuda_start_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "cuda_start",
-     .summary = "What a GPU loses to the CUDA context, kernels and handles of cuDNN and cuBLAS "
-                "before the first tensor",
+     .summary = "What the CUDA context, the kernels and the handles of cuDNN and cuBLAS take of a "
+                "GPU before the first tensor",
      .parameters = {},
      .examples = {"cuda_start"},
      .figures = {bytes("context_bytes", "bytes the CUDA context takes"),

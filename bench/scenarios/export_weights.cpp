@@ -161,8 +161,8 @@ ScenarioResult export_weights(const Cell& cell, std::uint64_t seed) {
 
 const bool export_weights_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "export_weights",
-     .summary = "Trains, then packs the weights for inference in fp32, int8 or without their zeros "
-                "(csr, bitmap, two_of_four): bytes, compressed bytes and held-out accuracy",
+     .summary = "Trains, then packs the weights for inference in fp32, in int8 or without their "
+                "zeros (csr, bitmap, two_of_four): bytes, compressed bytes and held-out accuracy",
      .parameters = {"form"},
      .examples = {"export_weights(form=int8)", "export_weights(form=csr)"},
      .figures = {{.name = "artifact_bytes",

@@ -60,7 +60,8 @@ ScenarioResult ask_about_interface(const Cell& cell, std::uint64_t) try {
 
 const bool interface_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "interface",
-     .summary = "Asks a framework whether it has what a claim names (name=, of bench/probes)",
+     .summary = "Asks a framework whether it has the function or setting that a claim names "
+                "(name=, of bench/probes)",
      .parameters = {"engine", "name"},
      .examples = {"interface(engine=tensorflow,name=set_memory_growth)"},
      .figures = {{.name = "works",

@@ -28,7 +28,8 @@ ScenarioResult find(const Cell& cell, std::uint64_t) {
 
 const bool largest_batch_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "largest_batch",
-     .summary = "Looks for the largest batch that trains in the device's capacity; simulated",
+     .summary =
+         "Searches for the largest batch that trains in the capacity of the device; simulated",
      .parameters = {},
      .examples = {"largest_batch"},
      .figures = {{.name = "largest_batch",

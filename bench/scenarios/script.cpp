@@ -85,9 +85,8 @@ ScenarioResult run_script(const Cell& cell, std::uint64_t seed) {
 
 const bool script_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "script",
-     .summary =
-         "Runs a Python program of bench/scenarios (file=), by the system's Python or in the "
-         "environment of a framework (python=tensorflow), with the other parameters",
+     .summary = "Runs a Python program of bench/scenarios (file=) with the other parameters, in "
+                "the system's Python or in the environment of a framework (python=tensorflow)",
      .parameters = {"file", "python", "and what the program takes"},
      .examples = {"script(case=large,file=free_memory)"},
      .figures = kFigures,

@@ -178,8 +178,8 @@ void check_shared(const Spec& scenario) {
 
 const bool shared_devices_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "shared_devices",
-     .summary = "Real processes (processes=) that train at once on simulated cards: all see every "
-                "card (visible=all), or each one of its own (visible=own)",
+     .summary = "Real processes (processes=) train at once on simulated cards; all see every card "
+                "(visible=all), or each sees one of its own (visible=own)",
      .parameters = {"processes", "visible"},
      .examples = {"shared_devices(processes=2,visible=own)"},
      .figures = {{.name = "trained",

@@ -18,24 +18,24 @@ namespace headroom {
 namespace {
 
 constexpr const char* kExamples = R"(Examples
-  headroom selftest                     is this machine quiet enough to compare times on?
+  headroom selftest                     is this machine quiet enough to compare times?
   headroom doctor                       what this machine can run, and what the rest would need
   headroom check cuda                   does this GPU do what the host does?
   headroom list                         workloads, allocators, devices, suites and claims by name
-  headroom run quick                    a few minutes: measure, judge the claims, write the report
-  headroom run quick --dry-run          what that would run, and for about how long
+  headroom run quick                    measure for a few minutes, judge the claims, write the report
+  headroom run quick --dry-run          what that would run, and about how long it takes
   headroom run quick -a 'allocator=malloc' -a 'allocator=bfc(growth=on)'
   headroom run quick --filter 'claim=S02'
-  headroom run --resume runs/RUN        go on after Ctrl-C, a crash or a full disk
-  headroom run --resume runs/RUN --rerun inconclusive     more blocks where the noise won
-  headroom verify S02 runs/RUN          the verdict on a claim: why, on which data, what would change it
+  headroom run --resume runs/RUN        continue after Ctrl-C, a crash or a full disk
+  headroom run --resume runs/RUN --rerun inconclusive     more blocks where noise hides the answer
+  headroom verify S02 runs/RUN          the verdict on a claim, its reason and its data
   headroom compare runs/A runs/B --fail-on worse          bytes and counts, cell by cell
   headroom history check                is last night worse than what was accepted?
   headroom report runs/RUN              write the report again; --md, --junit … for other programs
-  headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a machine like it
-  headroom merge runs/FIRST runs/SECOND          one run of both
+  headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a similar machine
+  headroom merge runs/FIRST runs/SECOND          makes one run of both
   headroom replay snapshot.pickle --capacity 24GiB
-                                        your own out-of-memory under every strategy
+                                        your own out-of-memory error under every strategy
   headroom export runs/RUN/traces/CELL.hrtrace --to pytorch -o snapshot.pickle
                                         a run in PyTorch's viewer
   headroom plan 'bert(size=large,sequence=512)' --device a100-80gb
@@ -45,20 +45,21 @@ constexpr const char* kExamples = R"(Examples
   headroom gpu rtx4090 -- python train.py --batch 16
                                         your own PyTorch script on a GPU that is not there: does it fit?
   headroom leaks snapshot.pickle        which lines hold memory that grows
-  headroom watch -- python train.py     does it leak? Memory of the command and all its workers
+  headroom watch -- python train.py     does it leak? Follows the command and all its workers
 
 Exit status
-   0  fine; a refuted claim is a result
-   2  something to mend in what was asked
+   0  success; a refuted claim is a result
+   2  wrong usage or bad input: the message says how to fix it
    3  plan: the training run fits under no allocator; gpu: the program does not fit on the card
    4  the filters selected nothing
   10  worse than before: compare --fail-on worse, history check, run --against
   11  a verdict differs: history check, from the accepted one; verify, from that of --expect
-  12  times are not to be trusted: identical arms differ too often, or an effect put in on purpose
-      was not seen; check: a device does not do what the host does
+  12  times cannot be trusted: identical arms differ too often, or an effect that was injected on
+      purpose was not detected; check: a device does not do what the host does
   13  watch and gpu: over --budget
-  14  watch and leaks: a leak, with --fail-on leak; watch ends otherwise as the command it watched
-  70  a fault of this program
+  14  watch and leaks: a leak, with --fail-on leak; watch otherwise ends as the command that it
+      watched
+  70  internal error
  130  interrupted; the run can be resumed)";
 
 std::vector<std::string> flags_of(const CLI::App& app) {
@@ -96,10 +97,10 @@ Subcommand add_doctor(CLI::App& app) {
   auto doctor = std::make_shared<DoctorOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
-  command->add_flag("--json", doctor->json, "For programs: doctor of reports/schema.json");
+  command->add_flag("--json", doctor->json, "Print JSON: doctor of reports/schema.json");
   command->footer(
       "Examples\n"
-      "  headroom doctor        each device, library and right, and what it is for\n"
+      "  headroom doctor        each device, library and permission, and what it is for\n"
       "  headroom doctor --json | jq '.devices[] | select(.ready).name'");
   return {.parser = command, .command = [doctor]() -> Command { return *doctor; }};
 }
@@ -109,13 +110,13 @@ Subcommand add_check(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "Does a device do what the host does?");
   command->add_option("device", check->device, "cuda, host or either with parameters")
       ->capture_default_str();
-  command->add_flag("--json", check->json, "For programs: device_check of reports/schema.json");
+  command->add_flag("--json", check->json, "Print JSON: device_check of reports/schema.json");
   command->footer(
       "Examples\n"
       "  headroom check cuda        before the first run on a GPU\n"
       "  headroom check 'host(capacity=1GiB)' --json\n\n"
-      "Bytes, pages, a matrix product and two training steps of each network, in seconds.\n"
-      "Exit status 12 when one is not as it must be; 0 where there is no such device.");
+      "Compares bytes, pages, a matrix product and two training steps of each network in seconds.\n"
+      "Exit status 12 if one differs; 0 where there is no such device.");
   return {.parser = command, .command = [check]() -> Command { return *check; }};
 }
 

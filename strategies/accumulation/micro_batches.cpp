@@ -73,14 +73,14 @@ Program apply_micro_batches(Program program, const Spec& spec, MicroBatch positi
 
 const bool micro_batches_is_registered = Registry<AccumulationStrategy>::instance().add(
     {.name = "micro_batches",
-     .summary = "k parts of the batch one after another, their gradients summed, one update",
+     .summary =
+         "Processes the batch in k parts, one after another, sums their gradients and updates once",
      .parameters = {"k", "weigh"},
      .examples = {"micro_batches(k=2)", "micro_batches(k=4)", "micro_batches(k=4,weigh=labels)"},
      .micro_batches = count_of,
      .apply = apply_micro_batches,
-     .breaks =
-         "batch normalisation sees each part alone; parts with unlike numbers of labels weigh "
-         "the same, but for weigh=labels; sums round in another order"});
+     .breaks = "batch normalisation sees each part alone; parts with different numbers of labels "
+               "have equal weight unless weigh=labels; sums round in another order"});
 
 }  // namespace
 }  // namespace headroom

@@ -145,9 +145,9 @@ class Arena final : public ChunkedAllocator {
 
 const bool arena_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "arena",
-     .summary = "RMM's arena: blocks cut first fit from superblocks of 256 KiB and more, which go "
-                "back to a global arena when they are free; half of the device at once (initial=), "
-                "then all of it",
+     .summary = "RMM's arena: cuts blocks, first fit, from superblocks of 256 KiB and more; free "
+                "superblocks return to a global arena. Takes half of the device at once "
+                "(initial=), then all of it",
      .parameters = {"initial", "superblock"},
      .examples = {"arena", "arena(superblock=1MiB)"},
      .linear_because = "it imitates RMM's first fit, a scan of the free blocks by address",

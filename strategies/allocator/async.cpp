@@ -98,8 +98,8 @@ std::unique_ptr<Allocator> create(const Spec& spec, DeviceMemory& memory) {
 const bool async_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "async",
      .summary =
-         "cudaMallocAsync: the driver's own on cuda, elsewhere a model by its documented rules: "
-         "memory above release_threshold= (default 0) goes back at the end of each step. The "
+         "cudaMallocAsync: the driver's own on cuda, elsewhere a model of its documented rules. "
+         "Memory above release_threshold= (default 0) is given back at the end of each step. The "
          "driver's growth and fit are not documented; 32 MiB and best fit stand in for them",
      .parameters = {"release_threshold", "reuse"},
      .examples = {"async", "async(release_threshold=1TiB)"},

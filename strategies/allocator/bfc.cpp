@@ -123,10 +123,10 @@ class Bfc final : public ChunkedAllocator {
 const bool bfc_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "bfc",
      .summary = "TensorFlow's best fit with coalescing. Takes its whole budget at the first "
-                "allocation (growth=off), or regions that double from 2 MiB (growth=on). Budget: "
-                "fraction of the device, or all but reserve=, at most limit=; TensorFlow's own "
-                "default is a reserve of 225 MiB below 2 GiB, else 500/1050/1536/1800 MiB by "
-                "compute capability ≤6/7/8/9",
+                "allocation (growth=off), or regions that double from 2 MiB (growth=on). The "
+                "budget is a fraction= of the device, or all but reserve=, at most limit=. "
+                "TensorFlow's own default is a reserve of 225 MiB below 2 GiB, else "
+                "500/1050/1536/1800 MiB by compute capability ≤6/7/8/9",
      .parameters = {"fraction", "fragmentation_fraction", "garbage_collection", "growth", "limit",
                     "reserve"},
      .examples = {"bfc", "bfc(growth=on)", "bfc(fraction=0.5,growth=on)",

@@ -60,8 +60,8 @@ class Buddy final : public GrowingRegions {
 const bool buddy_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "buddy",
      .summary =
-         "The binary buddy system: powers of two, merged with their other half only; regions "
-         "of 64 MiB (region=), idle ones given back when memory runs short",
+         "The binary buddy system: blocks are powers of two and merge only with their other half. "
+         "Regions of 64 MiB (region=); idle regions are given back when memory runs short",
      .parameters = {"region"},
      .examples = {"buddy", "buddy(region=8MiB)"},
      .create = create_strategy<Buddy>});

@@ -192,9 +192,10 @@ class Caching final : public StreamedAllocator<Caching> {
 
 const bool caching_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "caching",
-     .summary = "PyTorch's caching allocator: small and large pools, segments of 2 and 20 MiB, "
-                "best fit, freed segments kept until memory runs short. Parameters as in "
-                "PYTORCH_ALLOC_CONF, in bytes; fraction as in set_per_process_memory_fraction",
+     .summary =
+         "PyTorch's caching allocator: small and large pools, segments of 2 and 20 MiB, best fit. "
+         "Freed segments are kept until memory runs short. Parameters are those of "
+         "PYTORCH_ALLOC_CONF, in bytes; fraction= is that of set_per_process_memory_fraction",
      .parameters = {"fraction", "garbage_collection_threshold", "max_non_split_rounding",
                     "max_split_size", "roundup_power2_divisions"},
      .examples = {"caching", "caching(max_split_size=24MiB)", "caching(roundup_power2_divisions=4)",

@@ -330,9 +330,9 @@ class Expandable final : public StreamedAllocator<Expandable> {
 
 const bool expandable_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "expandable",
-     .summary = "PyTorch's expandable segments: one growing range of addresses per pool, pages of "
-                "2 MiB (small pool) and 20 MiB (page=) mapped as needed and unmapped when memory "
-                "runs short",
+     .summary = "PyTorch's expandable segments: each pool is one growing range of addresses. Pages "
+                "of 2 MiB (small pool) and 20 MiB (page=) are mapped as needed and unmapped when "
+                "memory runs short",
      .parameters = {"page"},
      .examples = {"expandable", "expandable(page=2MiB)"},
      .keeps_streams_apart = true,
@@ -343,7 +343,7 @@ const bool expandable_is_registered = Registry<AllocatorStrategy>::instance().ad
 const bool stitching_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "stitching",
      .summary = "Expandable segments that put idle pages together before they take new ones, as "
-                "GMLake does; pages of 2 MiB (page=) are moved, not mapped at several addresses",
+                "GMLake does. Pages of 2 MiB (page=) are moved, not mapped at several addresses",
      .parameters = {"page"},
      .examples = {"stitching"},
      .keeps_streams_apart = true,

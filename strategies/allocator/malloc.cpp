@@ -107,8 +107,8 @@ std::string why_no_malloc(const Spec&, const Trace& trace) {
 
 const bool malloc_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "malloc",
-     .summary = "One device segment per block, nothing kept: the memory floor of eager freeing at "
-                "the price of a system call (and page faults) per tensor",
+     .summary = "One device segment per block, which is given back as soon as the block is freed. "
+                "Costs a system call and page faults for each tensor",
      .parameters = {},
      .examples = {"malloc"},
      .keeps_streams_apart = true,

@@ -165,9 +165,9 @@ class Partition final : public Allocator {
 
 const bool partition_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "partition",
-     .summary = "Fixed shares of the device for modules (shares=generator:0.4/rest:0.6, or bytes), "
-                "each with an allocator and a limit of its own, as TensorFlow's logical devices; "
-                "other shares (then=0.5/0.5) after so many steps (after=)",
+     .summary = "Gives modules fixed shares of the device (shares=generator:0.4/rest:0.6, or "
+                "bytes), each with an allocator and a limit of its own, as TensorFlow's logical "
+                "devices have. Other shares (then=0.5/0.5) apply after so many steps (after=)",
      .parameters = {"after", "shares", "then"},
      .examples = {"partition(shares=generator:0.5/rest:0.5)|bfc(growth=on)",
                   "partition(after=1,shares=generator:0.4/discriminator+rest:0.6,then=0.5/0.5)|"

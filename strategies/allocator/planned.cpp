@@ -347,10 +347,9 @@ class Planned final : public Allocator {
 
 const bool planned_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "planned",
-     .summary =
-         "Profiles a step, plans its offsets offline, serves repetitions from one segment at "
-         "constant cost; other steps by fallback= (expandable, or caching where there is no "
-         "virtual memory)",
+     .summary = "Profiles a step, plans its offsets offline and serves repetitions from one "
+                "segment at constant cost. Other steps are served by fallback= (expandable, or "
+                "caching where there is no virtual memory)",
      .parameters = {"fallback"},
      .examples = {"planned", "planned(fallback=caching)"},
      .create = create_strategy<Planned>});

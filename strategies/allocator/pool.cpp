@@ -69,8 +69,9 @@ class Pool final : public ChunkedAllocator {
 
 const bool pool_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "pool",
-     .summary = "RMM's pool: half of the device at once (initial=), then half of the rest up to "
-                "maximum=, or as much again without one; best fit, exact splits, never shrinks",
+     .summary =
+         "RMM's pool: takes half of the device at once (initial=), then half of the rest up to "
+         "maximum=, or as much again without a maximum. Best fit, exact splits; never shrinks",
      .parameters = {"initial", "maximum"},
      .examples = {"pool", "pool(initial=2MiB,maximum=48MiB)"},
      .create = create_strategy<Pool>});

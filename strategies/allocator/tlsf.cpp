@@ -110,8 +110,8 @@ class Tlsf final : public GrowingRegions {
 
 const bool tlsf_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "tlsf",
-     .summary = "Two-level segregated fit: constant time, good fit; regions of 64 MiB (region=), "
-                "idle ones given back when memory runs short",
+     .summary = "Two-level segregated fit: constant time and a good fit. Regions of 64 MiB "
+                "(region=); idle regions are given back when memory runs short",
      .parameters = {"region"},
      .examples = {"tlsf", "tlsf(region=8MiB)"},
      .create = create_strategy<Tlsf>});

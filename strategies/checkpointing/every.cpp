@@ -21,10 +21,10 @@ Program apply_every(Program program, const Spec& spec) {
 
 const bool every_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "every",
-     .summary =
-         "keeps what passes between segments of n modules, recomputes the rest; saves "
-         "activations inside segments, costs up to one more forward pass; keep=host keeps it "
-         "in memory of the host, prefetch= ops ahead back, for two copies of it",
+     .summary = "Keeps the values between segments of n modules and recomputes the rest. Saves the "
+                "activations inside segments; costs up to one more forward pass. keep=host keeps "
+                "these values in host memory and copies them back prefetch= ops ahead, at the cost "
+                "of two copies",
      .parameters = {"keep", "n", "prefetch"},
      .examples = {"every(n=1)", "every(n=2)", "every(keep=host,n=1)", "every(keep=host,n=2)"},
      .apply = apply_every,

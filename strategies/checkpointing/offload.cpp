@@ -65,9 +65,9 @@ std::string why_not_offloaded(const Spec& spec, const Program& before, const Pro
 
 const bool offload_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "offload",
-     .summary =
-         "copies what the backward pass will read to memory of the host and back, prefetch= "
-         "ops ahead; share= of the bytes; saves them on the device, takes as many of the host",
+     .summary = "Copies what the backward pass will read to host memory and back, prefetch= ops "
+                "ahead; share= selects a part of the bytes. Saves them on the device and takes as "
+                "many on the host",
      .parameters = {"prefetch", "share"},
      .examples = {"offload", "offload(prefetch=20)", "offload(share=0.5)"},
      .apply = apply_offload,

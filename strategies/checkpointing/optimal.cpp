@@ -84,10 +84,10 @@ Program apply_optimal(Program program, const Spec& spec) {
 
 const bool optimal_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "optimal",
-     .summary = "recomputes the modules that cost least to hold no more than budget= (bytes, or a "
-                "share of what the plain step holds) for the backward pass; costs at most one "
-                "more forward pass; keep=host makes them again from what waits in memory of the "
-                "host, prefetch= ops ahead back, for two copies of it",
+     .summary = "Recomputes the modules that are cheapest to recompute, so that no more than "
+                "budget= (bytes, or a share of what the plain step holds) is held for the backward "
+                "pass. Costs at most one more forward pass. keep=host recomputes them from values "
+                "in host memory, copied back prefetch= ops ahead, at the cost of two copies",
      .parameters = {"budget", "keep", "prefetch"},
      .examples = {"optimal(budget=0.6)", "optimal(budget=0.8)", "optimal(budget=0.6,keep=host)"},
      .apply = apply_optimal,

@@ -37,10 +37,10 @@ Program apply_recursive(Program program, const Spec& spec) {
 
 const bool recursive_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "recursive",
-     .summary = "halves of halves of the modules; activations grow as the logarithm of the depth, "
-                "costs a forward pass for every doubling of it; keep=host keeps what passes "
-                "between halves in memory of the host, prefetch= ops ahead back, for two copies "
-                "of it",
+     .summary = "Halves the modules again and again and recomputes what is between. Activations "
+                "grow as the logarithm of the depth; costs a forward pass for every doubling of "
+                "the depth. keep=host keeps the values between halves in host memory and copies "
+                "them back prefetch= ops ahead, at the cost of two copies",
      .parameters = {"keep", "prefetch"},
      .examples = {"recursive", "recursive(keep=host)"},
      .apply = apply_recursive,

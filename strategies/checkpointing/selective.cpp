@@ -41,8 +41,8 @@ Program apply_selective(Program program, const Spec&) {
 
 const bool selective_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "selective",
-     .summary = "recomputes attention's scores, softmax and dropout only; saves what grows with "
-                "the sequence squared, costs one product of each attention",
+     .summary = "Recomputes only the scores, softmax and dropout of attention. Saves what grows "
+                "with the square of the sequence length; costs one product of each attention",
      .parameters = {},
      .examples = {"selective"},
      .apply = apply_selective,

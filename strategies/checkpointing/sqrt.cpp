@@ -18,10 +18,10 @@ Program apply_sqrt(Program program, const Spec& spec) {
 
 const bool sqrt_is_registered = Registry<CheckpointingStrategy>::instance().add(
     {.name = "sqrt",
-     .summary =
-         "segments of about sqrt(modules); activations grow as the root of the depth, costs "
-         "up to one more forward pass; keep=host keeps what is between segments in memory of "
-         "the host, prefetch= ops ahead back, for two copies of it",
+     .summary = "Divides the modules into about sqrt(modules) segments and recomputes what is "
+                "inside. Activations grow as the root of the depth; costs up to one more forward "
+                "pass. keep=host keeps the values between segments in host memory and copies them "
+                "back prefetch= ops ahead, at the cost of two copies",
      .parameters = {"keep", "prefetch"},
      .examples = {"sqrt", "sqrt(keep=host)"},
      .apply = apply_sqrt,

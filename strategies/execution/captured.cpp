@@ -31,10 +31,9 @@ CapturePool pool_of(const Spec& spec) {
 
 const bool captured_is_registered = Registry<ExecutionStrategy>::instance().add(
     {.name = "captured",
-     .summary =
-         "captured at its first run and replayed, a CUDA graph on cuda: all that a step makes "
-         "lies in one block kept for good (pool=shared, or own: one for each Program), and no "
-         "step asks the allocator for anything",
+     .summary = "Captures a step at its first run and replays it, on cuda as a CUDA graph. "
+                "Everything that a step makes lies in one block that is kept (pool=shared, or "
+                "pool=own: one for each Program), and no step asks the allocator for memory",
      .parameters = {"pool"},
      .examples = {"captured", "captured(pool=own)"},
      .apply = [](Program lowered,

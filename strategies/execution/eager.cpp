@@ -45,8 +45,8 @@ Program hold_until_the_end(Program program, const Spec&) {
 
 const bool eager_is_registered = Registry<ExecutionStrategy>::instance().add(
     {.name = "eager",
-     .summary = "the batch, the output, the loss and all gradients live to the end of the step, as "
-                "variables of a training loop do",
+     .summary = "The batch, the output, the loss and all gradients live to the end of the step, as "
+                "the variables of a training loop do",
      .parameters = {},
      .examples = {"eager"},
      .apply = hold_until_the_end});

@@ -74,7 +74,7 @@ std::string why_nothing_changed(const Spec& spec, const Program& before, const P
 
 const bool graph_is_registered = Registry<ExecutionStrategy>::instance().add(
     {.name = "graph",
-     .summary = "results are written over operands that nobody reads again; order=depth_first, "
+     .summary = "Writes results over operands that nobody reads again. order=depth_first, "
                 "breadth_first or memory (greedy) runs the ops in another order",
      .parameters = {"inplace", "order"},
      .examples = {"graph", "graph(order=depth_first)", "graph(order=breadth_first)",

@@ -67,8 +67,8 @@ std::string why_not_factored(const Spec& spec, const Program& before, const Prog
 
 const bool adafactor_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "adafactor",
-     .summary = "squared gradients as means of rows and columns, no momentum: n + m fp32 numbers "
-                "for n x m weights",
+     .summary = "Keeps squared gradients as means of rows and columns, without momentum: n + m "
+                "fp32 numbers for n x m weights",
      .parameters = optimizer::parameters(
          {"clip_threshold", "decay_rate", "epsilon1", "epsilon2", "learning_rate"}),
      .examples = {"adafactor", "adafactor(learning_rate=0.001)"},

@@ -47,16 +47,16 @@ Program apply_adam(Program program, const Spec& spec) {
 
 const bool adam_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "adam",
-     .summary = "Adam with decoupled weight decay; two fp32 states per weight, updated in place; "
-                "loop=foreach or fused saves launches, costs all gradients at once, foreach also "
-                "temporaries of all weights' size",
+     .summary = "Adam with decoupled weight decay: two fp32 states per weight, updated in place. "
+                "loop=foreach or fused saves kernel launches and holds all gradients at once; "
+                "foreach also needs temporaries of the size of all weights",
      .parameters = optimizer::parameters(
          {"beta1", "beta2", "epsilon", "learning_rate", "loop", "weight_decay"}),
      .examples = {"adam", "adam(step=in_backward)", "adam(loop=foreach)", "adam(loop=fused)"},
      .apply = apply_adam,
      .refuses = optimizer::refusals(),
      .why_not_engaged = optimizer::why_not_engaged,
-     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients, step=, loop= "
+     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients; step=, loop= "
                "and gradients= change no number"});
 
 }  // namespace

@@ -61,8 +61,8 @@ std::string why_not_8bit(const Spec& spec, const Program& before, const Program&
 
 const bool adam8bit_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "adam8bit",
-     .summary = "Adam with both states in 8 bits, quantised in blocks of 256; weights below "
-                "min_8bit_size elements keep fp32 states",
+     .summary = "Adam with both states in 8 bits, quantised in blocks of 256. Weights with fewer "
+                "than min_8bit_size elements keep fp32 states",
      .parameters = optimizer::parameters(
          {"beta1", "beta2", "epsilon", "learning_rate", "min_8bit_size", "weight_decay"}),
      .examples = {"adam8bit(min_8bit_size=1000)", "adam8bit(min_8bit_size=0)"},

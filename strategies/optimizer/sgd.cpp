@@ -59,16 +59,16 @@ Program apply_sgd(Program program, const Spec& spec) {
 
 const bool sgd_is_registered = Registry<OptimizerStrategy>::instance().add(
     {.name = "sgd",
-     .summary = "SGD with momentum; one fp32 state per weight, updated in place; loop=foreach or "
-                "fused saves launches, costs all gradients at once, foreach with weight decay also "
-                "temporaries of all weights' size",
+     .summary = "SGD with momentum: one fp32 state per weight, updated in place. loop=foreach or "
+                "fused saves kernel launches and holds all gradients at once; foreach with weight "
+                "decay also needs temporaries of the size of all weights",
      .parameters = optimizer::parameters({"learning_rate", "loop", "momentum", "weight_decay"}),
      .examples = {"sgd(step=in_backward)", "sgd(clip_norm=1)", "sgd(gradients=zeroed)",
                   "sgd(loop=foreach)", "sgd(loop=fused)"},
      .apply = apply_sgd,
      .refuses = optimizer::refusals(),
      .why_not_engaged = optimizer::why_not_engaged,
-     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients, step=, loop= "
+     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients; step=, loop= "
                "and gradients= change no number"});
 
 }  // namespace

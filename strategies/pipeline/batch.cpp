@@ -33,8 +33,8 @@ class Batch final : public BatchStage {
 
 const bool batch_is_registered = Registry<StageKind>::instance().add(
     {.name = "batch",
-     .summary = "Puts samples together; goes without saying between what works on records and what "
-                "works on batches",
+     .summary = "Puts samples together into batches. Added automatically between stages on records "
+                "and stages on batches",
      .parameters = {},
      .examples = {"batch|stream"},
      .to_batches = [](const Spec&, StageKind::Records inner, const StageContext& context)

@@ -29,7 +29,7 @@ class Map final : public RecordStage {
 
 const bool map_is_registered = Registry<StageKind>::instance().add(
     {.name = "map",
-     .summary = "Decodes records to samples, on the thread that asks or on threads=n of its own",
+     .summary = "Decodes records to samples, on the thread that asks or on threads= of its own",
      .parameters = {"ordered", "threads"},
      .examples = {"map|stream", "map(threads=3)|stream", "map(ordered=off,threads=2)|memory"},
      .check =

@@ -56,7 +56,8 @@ class Prefetch final : public BatchesAhead {
 
 const bool prefetch_is_registered = Registry<StageKind>::instance().add(
     {.name = "prefetch",
-     .summary = "A thread makes at most so many batches ahead; auto: as many as it takes, up to 16",
+     .summary =
+         "A thread makes up to so many batches ahead; auto raises the number as needed, up to 16",
      .parameters = {"value"},
      .examples = {"prefetch(2)", "prefetch(1)|stream", "prefetch(auto)|memory"},
      .check =

@@ -50,7 +50,7 @@ class Restart final : public BatchStage {
 
 const bool restart_is_registered = Registry<StageKind>::instance().add(
     {.name = "restart",
-     .summary = "After every so many batches, all behind it is taken down and built again",
+     .summary = "Destroys and rebuilds every stage behind it after so many batches",
      .parameters = {"value"},
      .examples = {"restart(3)|prefetch(2)|stream", "restart(2)|direct"},
      .check =

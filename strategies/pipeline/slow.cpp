@@ -79,7 +79,8 @@ void check(const Spec& spec) {
 
 const bool slow_is_registered = Registry<StageKind>::instance().add(
     {.name = "slow",
-     .summary = "Takes so many ms for each element on purpose, asleep or computing",
+     .summary = "Takes ms= milliseconds for each element on purpose, asleep or, with by=compute, "
+                "computing",
      .parameters = {"by", "ms"},
      .examples = {"slow(ms=0.5)|stream", "prefetch(2)|slow(by=compute,ms=1)|direct"},
      .check = check,

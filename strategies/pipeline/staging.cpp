@@ -88,7 +88,8 @@ class Staging final : public BatchesAhead {
 
 const bool staging_is_registered = Registry<StageKind>::instance().add(
     {.name = "staging",
-     .summary = "At most so many batches wait where the device copies from, while it computes",
+     .summary = "Makes up to so many batches ahead in memory that the device copies from while it "
+                "computes",
      .parameters = {"value"},
      .examples = {"staging(2)", "staging(2)|stream"},
      .check =

@@ -26,7 +26,7 @@ namespace {
 
 const bool bf16_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "bf16",
-     .summary = "products and the activations between them in bfloat16, weights kept in fp32; "
+     .summary = "Products and the activations between them are bfloat16; weights stay fp32. "
                 "cast_cache=off casts weights again in the backward pass",
      .parameters = {"cast_cache"},
      .examples = {"bf16", "bf16(cast_cache=off)"},

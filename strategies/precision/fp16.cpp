@@ -21,8 +21,8 @@ namespace {
 
 const bool fp16_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "fp16",
-     .summary = "products and the activations between them in fp16, weights kept in fp32, losses "
-                "scaled and overflowing steps left out; emulated on host",
+     .summary = "Products and the activations between them are fp16; weights stay fp32. Losses are "
+                "scaled, and steps that overflow are skipped. Emulated on host",
      .parameters = loss_scaling::parameters({"cast_cache"}),
      .examples = {"fp16", "fp16(loss_scale=1024)"},
      .apply =
@@ -42,9 +42,8 @@ const bool fp16_is_registered = Registry<PrecisionStrategy>::instance().add(
            const std::string why = why_not_mixed_precision(lowered, DType::f16);
            return why.empty() ? loss_scaling::why_not_guarded(lowered) : why;
          },
-     .breaks =
-         "products and activations are rounded to 11 bits; a step whose gradients overflow is "
-         "left out"});
+     .breaks = "products and activations are rounded to 11 bits; a step whose gradients overflow "
+               "is skipped"});
 
 }  // namespace
 }  // namespace headroom

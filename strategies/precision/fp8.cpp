@@ -42,9 +42,10 @@ std::string why_no_8_bits(const Spec&, const Program&, const Program& rewritten)
 
 const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "fp8",
-     .summary = "linear layers in 8 bits (E4M3, gradients E5M2), each tensor scaled by its largest "
-                "magnitude; all else as bf16; on cuda from compute capability 8.9; emulated on "
-                "host, where times mean nothing for a GPU",
+     .summary =
+         "Linear layers compute in 8 bits (E4M3, gradients in E5M2), and each tensor is scaled by "
+         "its largest magnitude. Everything else is as in bf16. On cuda it needs compute "
+         "capability 8.9; on host it is emulated, so its times say nothing about a GPU",
      .parameters = {},
      .examples = {"fp8"},
      .apply =
@@ -57,8 +58,9 @@ const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(
          [](const Program& lowered, const Spec&) {
            return why_not_mixed_precision(lowered, DType::bf16, LinearLayers::in_8_bits);
          },
-     .breaks = "what linear layers multiply is rounded to 4 bits, gradients to 3; other products "
-               "and activations to 8. On host emulated: its times say nothing about a GPU's"});
+     .breaks =
+         "the operands of linear layers are rounded to 4 bits and gradients to 3; other products "
+         "and activations to 8. Emulated on host, where times say nothing about a GPU"});
 
 }  // namespace
 }  // namespace headroom

@@ -35,8 +35,8 @@ std::string why_not_tf32(const Program& lowered, const Spec&) {
 
 const bool tf32_is_registered = Registry<PrecisionStrategy>::instance().add(
     {.name = "tf32",
-     .summary = "products may round their fp32 operands to TF32 in a GPU's tensor cores; only on "
-                "cuda",
+     .summary = "Products may round their fp32 operands to TF32 in the tensor cores of a GPU. Only "
+                "on cuda",
      .parameters = {},
      .examples = {"tf32"},
      .apply = allow_tf32,

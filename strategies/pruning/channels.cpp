@@ -124,11 +124,12 @@ Program remove_channels(Program program, const Spec& spec) {
 
 const bool channels_is_registered = Registry<PruningStrategy>::instance().add(
     {.name = "channels",
-     .summary = "removes channels between two layers before the first step: a smaller network",
+     .summary =
+         "Removes channels between two layers before the first step, which makes a smaller network",
      .parameters = {"keep"},
      .examples = {"channels(keep=0.5)"},
      .apply = remove_channels,
-     .breaks = "another network is trained: a smaller one"});
+     .breaks = "a smaller network is trained"});
 
 }  // namespace
 }  // namespace headroom

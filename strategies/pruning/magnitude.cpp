@@ -62,12 +62,13 @@ Program add_masking(Program program, const Spec& spec) {
 
 const bool magnitude_is_registered = Registry<PruningStrategy>::instance().add(
     {.name = "magnitude",
-     .summary = "zeroes the smallest weights along a schedule; a mask of the weight's size each",
+     .summary = "Zeroes the smallest weights along a schedule. Each pruned weight has a mask of "
+                "its own size",
      .parameters = {"begin", "copy", "end", "every", "initial", "sparsity"},
      .examples = {"magnitude(sparsity=0.8)", "magnitude(sparsity=0.5,copy=on)"},
      .apply = apply_copies,
      .finish = add_masking,
-     .breaks = "weights are zero that would not be"});
+     .breaks = "weights are forced to zero"});
 
 }  // namespace
 }  // namespace headroom

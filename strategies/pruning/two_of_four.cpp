@@ -53,13 +53,13 @@ Program mask_two_of_four(Program program, const Spec& spec) {
 
 const bool two_of_four_is_registered = Registry<PruningStrategy>::instance().add(
     {.name = "two_of_four",
-     .summary = "zeroes two of each four neighbouring weights; weights stay dense and get a mask "
-                "each, so it saves no memory",
+     .summary = "Zeroes two of every four neighbouring weights. Weights stay dense and each gets a "
+                "mask, so it saves no memory",
      .parameters = {"begin"},
      .examples = {"two_of_four"},
      .apply = check_groups,
      .finish = mask_two_of_four,
-     .breaks = "half of the weights are zero that would not be"});
+     .breaks = "half of the weights are forced to zero"});
 
 }  // namespace
 }  // namespace headroom

@@ -19,23 +19,23 @@ constexpr const char* kPlanNotes = R"(Examples
     -a optimizer=sgd -a optimizer=adam
   headroom plan 'gpt(size=175b,batch=1)' --device 4TiB -a allocator=caching --json
 
-Bytes are simulated, exactly, by the allocators' own code on a capacity that exists on paper; nothing
-is computed and nothing is timed. Exit status 0 when the batch fits under one of the allocators at
-least, 3 when it fits under none.)";
+Bytes are simulated exactly: the allocators' own code runs on a capacity that exists only on paper.
+Nothing is computed and nothing is timed. Exit status 0 if the batch fits under at least one of the
+allocators, 3 if it fits under none.)";
 
 constexpr const char* kSearchNotes = R"(Examples
   headroom search 'resnet(batch=16)' --device 'host(capacity=256MiB)' -a allocator=caching
   headroom search 'bert(size=base,batch=32,sequence=512)' --device v100-16gb --points 64 --json
 
-On a device that computes, every trial is trained, in a process of its own: about a second each for
-small models, twice the points and a few for each allocator. Elsewhere bytes are simulated, as for
-headroom plan.)";
+On a device that computes, every trial is trained in a process of its own. A trial takes about a
+second for small models; each allocator takes twice --points of them and a few more. On other
+devices bytes are simulated, as by headroom plan.)";
 
 constexpr const char* kLeaksNotes = R"(Examples
   headroom leaks snapshot.pickle        of PyTorch, with its recorded stacks: names the lines
   headroom leaks runs/RUN/traces/CELL.hrtrace --warmup 5 --fail-on leak
 
-Reads what headroom replay reads. Bytes are counted, not estimated: what live blocks asked for.)";
+Reads what headroom replay reads. Bytes are counted, not estimated: those that live blocks requested.)";
 
 constexpr const char* kWatchNotes = R"(Examples
   headroom watch -- python train.py --epochs 3
@@ -43,13 +43,13 @@ constexpr const char* kWatchNotes = R"(Examples
   headroom watch --fail-on leak --limit-leak 10MiB/min -- ./train
   headroom watch --pid 4711 --interval 1s
 
-Follows the command and every process it starts, those included whose parent died. What is polled
-misses shorter peaks; the kernel's high-water mark of each process does not. Growth up to the limit
-counts as no leak; a warm-up, a cache that fills and one step up are told apart from a leak, and what
-the time watched cannot decide is said to be undecided.
+Follows the command and every process that it starts, including those whose parent has died. Polling
+misses peaks that are shorter than the interval; the kernel's high-water mark of each process does
+not. Growth up to the limit counts as no leak. A warm-up, a cache that fills and a single step up are
+told apart from a leak. What the watched time cannot decide is called undecided.
 
-Exit status: that of the command (128 + the signal that ended it), 13 when the tree passed --budget,
-14 when the command ended well but leaks and --fail-on leak was given.)";
+Exit status: that of the command (128 + the signal that ended it), 13 if the processes exceeded
+--budget, 14 if the command ended well but leaks and --fail-on leak was given.)";
 
 // headroom plan and search: as RunArguments.
 class PlanArguments {
@@ -58,7 +58,8 @@ class PlanArguments {
                 const char* notes, const std::string& steps, int fewest_steps)
       : command_(*app.add_subcommand(name, summary)) {
     command_.footer(notes);
-    command_.add_option("workload", plan_.workload, "As in 'resnet(depth=50,batch=64)'")
+    command_
+        .add_option("workload", plan_.workload, "A workload, such as 'resnet(depth=50,batch=64)'")
         ->required();
     command_
         .add_option("--device", plan_.device,
@@ -66,16 +67,17 @@ class PlanArguments {
                     "24GiB, meta(card=v100-16gb)")
         ->required();
     command_
-        .add_option("-a,--axis", axes_,
-                    "axis=value, as in allocator=caching or optimizer=adam; may be repeated, also "
-                    "for one axis (default: every allocator as it comes)")
+        .add_option(
+            "-a,--axis", axes_,
+            "axis=value, such as allocator=caching or optimizer=adam; may be repeated, also "
+            "for one axis (default: every allocator with its defaults)")
         ->take_all()
         ->expected(1);
     command_.add_option("--steps", plan_.steps, steps)
         ->capture_default_str()
         ->check(CLI::Range(fewest_steps, kMostSteps));
     command_.add_flag("--json", plan_.json,
-                      fmt::format("For programs: {} of reports/schema.json", name));
+                      fmt::format("Print JSON: {} of reports/schema.json", name));
   }
 
   CLI::App* parser() const { return &command_; }
@@ -99,28 +101,30 @@ class WatchArguments {
  public:
   WatchArguments(CLI::App& app, std::vector<std::string> command)
       : command_(*app.add_subcommand(
-            "watch", "Memory of a command and its processes: timeline, leak verdict, budget")) {
+            "watch",
+            "Follow the memory of a command and its processes: timeline, leak verdict, budget")) {
     watch_.command = std::move(command);
     command_.footer(kWatchNotes);
     command_.add_option("--pid", watch_.pid, "Follow this process instead of starting a command")
         ->check(whole_from(1));
-    command_.add_option("--interval", interval_, "How often to look")->capture_default_str();
+    command_.add_option("--interval", interval_, "Polling interval")->capture_default_str();
     CLI::Option* budget = command_.add_option(
-        "--budget", budget_, "What all processes together may hold at their peak, as in 4GiB");
+        "--budget", budget_,
+        "Most memory that all processes together may hold at their peak, such as 4GiB");
     command_
         .add_flag("--stop", watch_.plan.stop_over_budget,
-                  "End them when they pass the budget: SIGTERM, 5 s later SIGKILL")
+                  "End the processes when they exceed the budget: SIGTERM, 5 s later SIGKILL")
         ->needs(budget);
-    command_.add_option("--limit-leak", limit_, "Growth up to this is harmless")
+    command_.add_option("--limit-leak", limit_, "Treat growth up to this as harmless")
         ->capture_default_str();
     command_
         .add_option_function<std::string>(
             "--fail-on", [this](const std::string&) { watch_.fail_on_leak = true; },
-            "leak: exit status 14 when there is one")
+            "leak: exit status 14 if there is one")
         ->check(CLI::IsMember({"leak"}));
     command_.add_option("--out", watch_.out,
                         "A new directory for timeline and page (default: below runs)");
-    command_.add_flag("!--no-page", watch_.page, "Write the figures, make no HTML of them");
+    command_.add_flag("!--no-page", watch_.page, "Write the figures without an HTML page");
   }
   CLI::App* parser() const { return &command_; }
   WatchOptions options() const {
@@ -147,7 +151,7 @@ class WatchArguments {
 
 Subcommand add_plan(CLI::App& app) {
   auto arguments = std::make_shared<PlanArguments>(
-      app, "plan", "Will it fit, and in how large a batch? Simulated", kPlanNotes,
+      app, "plan", "Will it fit, and in how large a batch? (simulated)", kPlanNotes,
       "Training steps to simulate", 1);
   return {.parser = arguments->parser(),
           .command = [arguments]() -> Command { return arguments->options(); }};
@@ -155,12 +159,14 @@ Subcommand add_plan(CLI::App& app) {
 
 Subcommand add_search(CLI::App& app) {
   auto arguments = std::make_shared<PlanArguments>(
-      app, "search", "The largest batch and the least memory, found by training", kSearchNotes,
+      app, "search", "Find the largest batch and the least memory by training", kSearchNotes,
       "Training steps of each trial", 2);
   auto points = std::make_shared<int>(SearchOptions{}.points);
   arguments->parser()
-      ->add_option("--points", *points,
-                   "Batches, and capacities from the live bytes to twice those, to try evenly")
+      ->add_option(
+          "--points", *points,
+          "Number of evenly spaced batches to try, and of capacities from the live bytes to "
+          "twice those")
       ->capture_default_str()
       ->check(CLI::Range(2, 100'000));
   return {.parser = arguments->parser(), .command = [arguments, points]() -> Command {
@@ -172,31 +178,33 @@ Subcommand add_replay(CLI::App& app) {
   auto replay = std::make_shared<ReplayOptions>();
   auto plan_time = std::make_shared<std::string>("2s");
   CLI::App* command = app.add_subcommand(
-      "replay", "Your own allocation history under every strategy: which would have served it?");
+      "replay", "Which strategies would have served your own allocation history?");
   command->footer(R"(Examples
   headroom replay snapshot.pickle --capacity 24GiB       a PyTorch memory snapshot
   headroom replay rmm_log.csv --capacity 80GiB --allocator 'bfc(growth=on)' --allocator malloc
   headroom replay runs/RUN/traces/CELL.hrtrace --json     a Headroom trace
 
 Reads Headroom traces, PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), RMM logs,
-MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exactly.)");
-  command->add_option("file", replay->file, "The history")->required();
+MiniMalloc CSV and STAlloc text. Nothing is computed; bytes are simulated exactly.)");
+  command->add_option("file", replay->file, "The allocation history")->required();
   command
       ->add_option("--allocator", replay->allocators,
-                   "A strategy, or all of them (default); may be repeated")
+                   "A strategy (default: all of them); may be repeated")
       ->take_all()
       ->expected(1);
-  command->add_option("--capacity", replay->capacity, "As in 80GiB (default: what the trace says)");
-  command->add_option("--granule", replay->granule,
-                      "What the device maps at once (default: what the trace says, else 2MiB, or 1 "
-                      "on a capacity below)");
+  command->add_option("--capacity", replay->capacity,
+                      "Capacity of the device, such as 80GiB (default: that of the trace)");
+  command->add_option(
+      "--granule", replay->granule,
+      "Smallest piece that the device maps (default: that of the trace, else 2MiB, or "
+      "1 on a smaller capacity)");
   command
       ->add_option(
           "--plan-time", *plan_time,
-          "How long to look for a plan made with all of it known ahead; up to ten times as "
-          "long while none is found that fits into the capacity: 200ms, 2s, 5m")
+          "How long to search for a plan that knows the whole history ahead (200ms, 2s, 5m); "
+          "up to ten times as long while no plan fits into the capacity")
       ->capture_default_str();
-  command->add_flag("--json", replay->json, "For programs: replay of reports/schema.json");
+  command->add_flag("--json", replay->json, "Print JSON: replay of reports/schema.json");
   return {.parser = command, .command = [replay, plan_time]() -> Command {
             replay->plan_time = parse_duration(*plan_time, "--plan-time");
             return *replay;
@@ -206,7 +214,7 @@ MiniMalloc CSV and STAlloc text. Nothing is computed: bytes are simulated, exact
 Subcommand add_export(CLI::App& app) {
   auto exported = std::make_shared<ExportOptions>();
   CLI::App* command =
-      app.add_subcommand("export", "An allocation history as another program reads it");
+      app.add_subcommand("export", "Convert an allocation history for another program");
   command->footer(R"(Examples
   headroom export runs/RUN/traces/CELL.hrtrace --to pytorch -o snapshot.pickle
                                         for PyTorch's viewer, pytorch.org/memory_viz
@@ -215,7 +223,7 @@ Subcommand add_export(CLI::App& app) {
 
 Reads whatever headroom replay reads. harness/trace/formats/README.md says what each format
 carries and what is lost.)");
-  command->add_option("file", exported->file, "The history")->required();
+  command->add_option("file", exported->file, "The allocation history")->required();
   command->add_option("--to", exported->format, "The format")
       ->required()
       ->check(CLI::IsMember(history_formats()));
@@ -226,21 +234,21 @@ carries and what is lost.)");
 Subcommand add_leaks(CLI::App& app) {
   auto leaks = std::make_shared<LeaksOptions>();
   CLI::App* command = app.add_subcommand(
-      "leaks", "An allocation history: which blocks outlive their step, and do they grow?");
-  command->add_option("file", leaks->file, "As headroom replay reads it")->required();
+      "leaks", "Which blocks of an allocation history outlive their step, and do they grow?");
+  command->add_option("file", leaks->file, "An allocation history, as for headroom replay")
+      ->required();
   command->footer(kLeaksNotes);
   command
-      ->add_option(
-          "--warmup", leaks->warmup,
-          "Steps at the beginning to leave out (default: 2, or a quarter of a history that "
-          "tells no steps apart)")
+      ->add_option("--warmup", leaks->warmup,
+                   "Steps to leave out at the beginning (default: 2, or a quarter of a history "
+                   "without steps)")
       ->check(whole_from(0));
   command
       ->add_option_function<std::string>(
           "--fail-on", [leaks](const std::string&) { leaks->fail_on_leak = true; },
-          "Exit status 14 when this is found")
+          "leak: exit status 14 if there is one")
       ->check(CLI::IsMember({"leak"}));
-  command->add_flag("--json", leaks->json, "For programs: leaks of reports/schema.json");
+  command->add_flag("--json", leaks->json, "Print JSON: leaks of reports/schema.json");
   return {.parser = command, .command = [leaks]() -> Command { return *leaks; }};
 }
 

@@ -13,20 +13,20 @@ namespace {
 
 constexpr const char* kVerifyNotes = R"(Examples
   headroom verify runs/RUN                  all claims of the run; writes its verdicts.json again
-  headroom verify S02 S11 runs/RUN          of two claims: why, on which data, what would change it
+  headroom verify S02 S11 runs/RUN          two claims: the reasons, the data, what would change them
   headroom verify S02 runs/RUN --json       the same, point by point
   headroom verify S02 runs/RUN --expect REFUTED     in CI: exit status 11 when that has changed
 
-A verdict is data, not success or failure: exit status 0 whatever it is, 11 where it is another than
---expect names, 12 where identical arms differ too often for a word on times.)";
+A verdict is data, not success or failure. Exit status 0 whatever the verdict, 11 if it is not the one
+that --expect names, 12 if identical arms differ too often for a verdict on times.)";
 
 constexpr const char* kCompareNotes = R"(Examples
   headroom compare runs/A runs/B                       what became better or worse, cell by cell
   headroom compare runs/A runs/B --fail-on worse       in CI: exit status 10 when a cell is worse
   headroom report runs/A runs/B                        the same as a page
 
-Bytes and counts only: times of two runs cannot be compared. To compare the times of two commits,
-let them alternate: scripts/gate OLD NEW.)";
+Compares only bytes and counts; times of two runs cannot be compared. To compare the times of two
+commits, let them alternate with scripts/gate OLD NEW.)";
 
 constexpr const char* kListNotes = R"(Examples
   headroom list                     everything
@@ -53,11 +53,10 @@ class VerifyArguments {
   explicit VerifyArguments(CLI::App& app)
       : command_(*app.add_subcommand("verify", "Judge the claims of a recorded run, and say why")) {
     command_.footer(kVerifyNotes);
-    command_.add_option("arguments", arguments_, "Claims to tell of (default: all), then the run")
-        ->required();
-    command_.add_option("--expect", expect_, "The verdict these claims have, else exit status 11")
+    command_.add_option("arguments", arguments_, "Claims (default: all), then the run")->required();
+    command_.add_option("--expect", expect_, "Exit status 11 if these claims have another verdict")
         ->check(CLI::IsMember(claim_verdicts()));
-    command_.add_flag("--json", json_, "For programs: verdicts.json, of these claims only");
+    command_.add_flag("--json", json_, "Print JSON: verdicts.json, of these claims only");
   }
   CLI::App* parser() const { return &command_; }
   VerifyOptions options() const {
@@ -75,47 +74,47 @@ class VerifyArguments {
 };
 
 constexpr const char* kHistoryNotes = R"(Examples
-  headroom history add runs/RUN                    keep tonight's figures
+  headroom history add runs/RUN                    store tonight's figures
   headroom history check --issue issue.md          is it worse than what was accepted?
   headroom history accept S02 --reason 'the new growth rule'
   headroom history accept 'nightly/bert*' --reason 'weights are tied now'
-  headroom history merge /mnt/other/history        what another machine has kept
+  headroom history merge /mnt/other/history        take over what another machine stored
 
-Exact figures are held to equality, times to the levels of the last 50 nights of the same machine
-and environment. The first value seen is accepted, and so is every better one. Exit status of
-check: 10 worse than accepted, 11 a verdict differs from the accepted one, 12 times are not to be
-trusted tonight.)";
+Exact figures must be equal; times are compared with the levels of the last 50 nights of the same
+machine and environment. The first value of a figure is accepted, and so is every better one. Exit
+status of check: 10 if something is worse than accepted, 11 if a verdict differs from the accepted
+one, 12 if times cannot be trusted tonight.)";
 
 // headroom history ACTION: as RunArguments.
 class HistoryArguments {
  public:
   explicit HistoryArguments(CLI::App& app)
-      : command_(*app.add_subcommand("history",
-                                     "Night after night: what became worse, and since when")) {
+      : command_(
+            *app.add_subcommand("history", "Compare nights: what became worse, and since when")) {
     command_.footer(kHistoryNotes);
     command_.require_subcommand(1);
     CLI::App& add =
-        action(HistoryAction::add, "add", "Keep the figures and verdicts of a run", "run",
+        action(HistoryAction::add, "add", "Store the figures and verdicts of a run", "run",
                "  headroom history add runs/RUN\n"
                "  headroom history add runs/RUN --store /data/history --machine ci");
     add.add_option("--machine", history_.machine,
-                   "What the history calls this machine, where host names change from night to "
+                   "Name of this machine in the history, for host names that change from night to "
                    "night (default: a hash of the host name)");
-    CLI::App& check =
-        action(HistoryAction::check, "check", "Hold a night to what was accepted", "run",
-               "  headroom history check                     the last night\n"
-               "  headroom history check --issue issue.md    what is worse, ready to be posted\n"
-               "  headroom history check runs/RUN --json");
+    CLI::App& check = action(
+        HistoryAction::check, "check", "Compare a night with what was accepted", "run",
+        "  headroom history check                     the last night\n"
+        "  headroom history check --issue issue.md    what is worse, as the body of an issue\n"
+        "  headroom history check runs/RUN --json");
     check.get_option("run")->required(false)->description(
         "The run of the night (default: the last)");
     check.add_option("--issue", history_.issue, "Write the body of an issue, in Markdown");
-    check.add_flag("--json", history_.json, "For programs: check of reports/schema.json");
-    action(HistoryAction::accept, "accept", "What the last night shows is intended", "name",
+    check.add_flag("--json", history_.json, "Print JSON: check of reports/schema.json");
+    action(HistoryAction::accept, "accept", "Accept what the last night shows as intended", "name",
            "  headroom history accept S02 --reason 'the new growth rule'\n"
            "  headroom history accept 'nightly/bert*' --reason 'weights are tied now'")
         .add_option("--reason", history_.reason, "Why")
         ->required();
-    action(HistoryAction::merge, "merge", "Take over what another store has", "other",
+    action(HistoryAction::merge, "merge", "Take over what another store holds", "other",
            "  headroom history merge /mnt/other/history");
   }
 
@@ -134,7 +133,8 @@ class HistoryArguments {
     CLI::App& command = *command_.add_subcommand(name, summary);
     command.footer("Examples\n" + examples);
     command.add_option(what, history_.operand)->required();
-    command.add_option("--store", history_.store, "Where the history is")->capture_default_str();
+    command.add_option("--store", history_.store, "Directory of the history")
+        ->capture_default_str();
     actions_[action] = &command;
     return command;
   }
@@ -148,11 +148,12 @@ class HistoryArguments {
 
 Subcommand add_list(CLI::App& app) {
   auto list = std::make_shared<ListOptions>();
-  CLI::App* command = app.add_subcommand("list", "What there is, by name");
+  CLI::App* command =
+      app.add_subcommand("list", "List workloads, strategies, devices, suites and claims by name");
   command->footer(kListNotes);
   command->add_option("what", list->what,
                       fmt::format("One of {} (default: all)", fmt::join(listed_kinds(), ", ")));
-  command->add_flag("--json", list->json, "For programs");
+  command->add_flag("--json", list->json, "Print JSON");
   return {.parser = command, .command = [list]() -> Command { return *list; }};
 }
 
@@ -174,8 +175,8 @@ Subcommand add_report(CLI::App& app) {
   headroom report runs/WATCHED                   the page of what headroom watch saw
 
 Without a file, the page is written beside the results. In JUnit, a verdict that changed and a cell
-that got worse since run A are failures, crashes are errors, and what is inconclusive or cannot be
-tested here is skipped. For a single trace in PyTorch's viewer there is headroom export.)");
+that is worse than in run A are failures, crashes are errors, and results that are inconclusive or
+cannot be tested here are skipped. For a single trace in PyTorch's viewer there is headroom export.)");
   command
       ->add_option("run", report->run,
                    "A run directory, or one of headroom watch; with a second one, the earlier")
@@ -189,25 +190,25 @@ tested here is skipped. For a single trace in PyTorch's viewer there is headroom
 Subcommand add_compare(CLI::App& app) {
   auto compare = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
-      "compare", "What became of bytes and counts between two stored runs, cell by cell");
+      "compare", "Compare the bytes and counts of two stored runs, cell by cell");
   command->footer(kCompareNotes);
   command->add_option("run_a", compare->first, "The earlier run directory")->required();
   command->add_option("run_b", compare->second, "The later one")->required();
   command
       ->add_option_function<std::string>(
           "--fail-on", [compare](const std::string&) { compare->fail_on_worse = true; },
-          "worse: exit status 10 when a cell is worse by over 1 %")
+          "worse: exit status 10 if a cell is worse by more than 1 %")
       ->check(CLI::IsMember({"worse"}));
-  command->add_flag("--json", compare->json, "For programs: changes of reports/schema.json");
+  command->add_flag("--json", compare->json, "Print JSON: changes of reports/schema.json");
   return {.parser = command, .command = [compare]() -> Command { return *compare; }};
 }
 
 Subcommand add_merge(CLI::App& app) {
   auto merge = std::make_shared<MergeOptions>();
-  CLI::App* command = app.add_subcommand("merge", "Make one run of the shards of a run");
+  CLI::App* command = app.add_subcommand("merge", "Merge the shards of a run into one run");
   command->footer(kMergeNotes);
-  command->add_option("shards", merge->shards, "Run directories that --shard made")->required();
-  command->add_option("--out", merge->out, "Where run directories go")->capture_default_str();
+  command->add_option("shards", merge->shards, "Run directories made with --shard")->required();
+  command->add_option("--out", merge->out, "Directory for run directories")->capture_default_str();
   command->add_flag("--samples-only", merge->samples_only, "Stop before verdicts and report");
   return {.parser = command, .command = [merge]() -> Command { return *merge; }};
 }

@@ -20,18 +20,19 @@ constexpr const char* kRunExamples = R"(Examples
 The last line on standard output is the path of the report.)";
 
 constexpr const char* kSelftestNotes = R"(Examples
-  headroom selftest                 is this machine quiet enough to compare times on?
+  headroom selftest                 is this machine quiet enough to compare times?
   headroom selftest --json
 
-About a minute. Identical arms must not look different, and a slowdown, a leak and a fragmentation
-put in on purpose must be seen; what identical arms say counts towards this machine's calibration.
-Exit status 12 when something that is there was not seen, or identical arms differ too often.)";
+Takes about a minute. Identical arms must not look different, and a slowdown, a leak and a
+fragmentation that are injected on purpose must be detected. The results of identical arms add to the
+calibration of this machine. Exit status 12 if an effect was not detected or identical arms differ
+too often.)";
 
 constexpr const char* kExportStateNotes = R"(Examples
   headroom export-state 'resnet(depth=18,batch=8)' --out state
   headroom export-state 'bert(preset=tiny)' --out state --steps 3 --optimizer adam
 
-scripts/peer trains the same model from it in PyTorch.)";
+scripts/peer trains the same model in PyTorch from these files.)";
 
 // headroom run: what the library fills in, and what becomes of it.
 class RunArguments {
@@ -42,46 +43,50 @@ class RunArguments {
     command_.add_option("suite", run_.suite, "A suite by name or file (default: quick)");
     command_
         .add_option("-a,--axis", axes_,
-                    "axis=value instead of the suite's own values on that axis; may be repeated")
+                    "axis=value replaces the suite's own values on that axis; may be repeated")
         ->take_all()
         ->expected(1);
     command_
         .add_option("--filter", run_.filters,
-                    "Only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
+                    "Run only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
         ->take_all()
         ->expected(1);
-    command_.add_option("--seed", run_.seed, "Of every random order (default: drawn and logged)")
+    command_
+        .add_option("--seed", run_.seed, "Seed of every random order (default: drawn and recorded)")
         ->check(whole_from(0));
     command_
-        .add_option("--max-pairs", run_.max_pairs,
-                    "At most so many pairs (blocks) per experiment: fewer than the suite asks for, "
-                    "or as many as the noise of a pilot of ten makes it want")
+        .add_option(
+            "--max-pairs", run_.max_pairs,
+            "Most pairs (blocks) per experiment. A smaller number than the suite's cuts it; a "
+            "larger one allows as many as the noise of a pilot of ten calls for")
         ->check(whole_from(1));
     command_
         .add_option("--shard", shard_,
-                    "2/4: the second of four parts of the run, for machines of one kind that share "
-                    "it; headroom merge puts them together")
+                    "Run one part only: 2/4 is the second of four, for machines of one kind that "
+                    "share a run; headroom merge puts the parts together")
         ->needs(command_.get_option("--seed"));
     command_.add_option("--against", run_.against,
-                        "Another build of headroom: each cell runs by both, back to back; exit "
-                        "status 10 where this one is worse (scripts/gate builds two commits)");
-    command_.add_option("--out", run_.out, "Where run directories go")->capture_default_str();
+                        "Another build of headroom. Each cell runs with both builds, one after the "
+                        "other; exit status 10 where this build is worse (scripts/gate builds two "
+                        "commits)");
+    command_.add_option("--out", run_.out, "Directory for run directories")->capture_default_str();
     CLI::Option* dry_run = command_.add_flag("--dry-run", run_.dry_run,
                                              "Print what would run and how long it may take");
-    command_.add_flag("--json", run_.json, "That for programs: dry_run of reports/schema.json")
+    command_.add_flag("--json", run_.json, "Print JSON: dry_run of reports/schema.json")
         ->needs(dry_run);
     // Everything so far was settled when a run began.
     const std::vector<CLI::Option*> settled = command_.get_options(
         [this](const CLI::Option* option) { return option != command_.get_help_ptr(); });
     CLI::Option* resume =
-        command_.add_option("--resume", run_.resume, "Go on with this run directory");
+        command_.add_option("--resume", run_.resume, "Continue this run directory");
     for (CLI::Option* option : settled) resume->excludes(option);
     command_
-        .add_option("--rerun", rerun_,
-                    "inconclusive or failed: fresh blocks for those experiments of the run that "
-                    "--resume names; earlier samples stay and count")
+        .add_option(
+            "--rerun", rerun_,
+            "inconclusive or failed: run fresh blocks for those experiments of the run that "
+            "--resume names; earlier samples stay and count")
         ->needs(resume);
-    command_.add_option("--budget", budget_, "Begin no new block after this time, as in 45m");
+    command_.add_option("--budget", budget_, "Begin no new block after this time, such as 45m");
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
     command_.add_flag("--samples-only", run_.samples_only, "Stop before verdicts and report");
   }
@@ -114,13 +119,14 @@ class RunArguments {
 class SelftestArguments {
  public:
   explicit SelftestArguments(CLI::App& app)
-      : command_(*app.add_subcommand("selftest", "Does the instrument see what is known?")) {
+      : command_(
+            *app.add_subcommand("selftest", "Test the instrument: does it detect known effects?")) {
     command_.footer(kSelftestNotes);
-    command_.add_option("--seed", selftest_.seed, "Of every random order (default: drawn)")
+    command_.add_option("--seed", selftest_.seed, "Seed of every random order (default: drawn)")
         ->check(whole_from(0));
-    command_.add_option("--out", selftest_.out, "Where its run goes")->capture_default_str();
+    command_.add_option("--out", selftest_.out, "Directory for its run")->capture_default_str();
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
-    command_.add_flag("--json", selftest_.json, "For programs: selftest of reports/schema.json");
+    command_.add_flag("--json", selftest_.json, "Print JSON: selftest of reports/schema.json");
   }
 
   CLI::App* parser() const { return &command_; }
@@ -154,18 +160,22 @@ Subcommand add_selftest(CLI::App& app) {
 Subcommand add_export_state(CLI::App& app) {
   auto state = std::make_shared<ExportStateOptions>();
   CLI::App* command = app.add_subcommand(
-      "export-state", "Train a few steps; write weights, batches and losses for other frameworks");
+      "export-state",
+      "Train a few steps and write weights, batches and losses for other frameworks");
   command->footer(kExportStateNotes);
-  command->add_option("workload", state->workload, "As in 'resnet(depth=18,batch=8)'")->required();
+  command->add_option("workload", state->workload, "A workload, such as 'resnet(depth=18,batch=8)'")
+      ->required();
   command->add_option("--out", state->out, "Directory to write")->required();
-  command->add_option("--steps", state->steps, "To train")
+  command->add_option("--steps", state->steps, "Training steps")
       ->capture_default_str()
       ->check(whole_from(1));
-  command->add_option("--seed", state->seed, "Of weights and batches")
+  command->add_option("--seed", state->seed, "Seed of weights and batches")
       ->capture_default_str()
       ->check(whole_from(0));
-  command->add_option("--device", state->device, "What trains")->capture_default_str();
-  command->add_option("--optimizer", state->optimizer, "As headroom list optimizers names them")
+  command->add_option("--device", state->device, "Device that trains")->capture_default_str();
+  command
+      ->add_option("--optimizer", state->optimizer,
+                   "An optimizer, as headroom list optimizers names it")
       ->capture_default_str();
   return {.parser = command, .command = [state]() -> Command { return *state; }};
 }

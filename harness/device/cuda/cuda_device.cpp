@@ -62,8 +62,8 @@ std::string identity(const Spec& spec) {
 
 const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .name = "cuda",
-    .summary = "the first GPU CUDA_VISIBLE_DEVICES names; cuda(capacity=…) limits it, else it "
-               "takes what is free less 1800 MiB",
+    .summary = "The first GPU that CUDA_VISIBLE_DEVICES names. cuda(capacity=…) limits its memory; "
+               "otherwise it takes all free memory except 1800 MiB",
     .default_rules = "cudnn",
     .traits = {.has_driver = true},
     .unavailable = unavailable,
@@ -72,8 +72,8 @@ const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
 
 const bool kRulesRegistered = Registry<LoweringRules>::instance().add({
     .name = "cudnn",
-    .summary = "row-major layouts, workspaces as cuDNN, cuBLAS and CUB ask for them on this GPU; "
-               "workspace_limit= leaves out convolution algorithms that ask for more",
+    .summary = "Row-major layouts, and the workspaces that cuDNN, cuBLAS and CUB ask for on this "
+               "GPU. workspace_limit= excludes convolution algorithms that ask for more",
     .parameters = {"workspace_limit"},
     .identity = identity,
     .lower = lower_for_cudnn,

@@ -74,8 +74,8 @@ std::unique_ptr<Device> create(const Spec& spec) {
 
 const bool registered = Registry<DeviceKind>::instance().add(
     {.name = "meta",
-     .summary = "Computes nothing: memory figures of a named card (card=) or of a capacity "
-                "(capacity=, granule=), by the same allocator code as on real devices",
+     .summary = "Computes nothing. Counts the memory of a named card (card=) or of a capacity "
+                "(capacity=, granule=) with the allocator code of real devices",
      .default_rules = "dense",
      .traits = {.computes = false, .timed = false, .exact = true, .simulated = true},
      .unavailable = [] { return std::string(); },

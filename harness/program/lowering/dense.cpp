@@ -27,7 +27,7 @@ Program lower_dense(Program program, PersistentLayouts& persistent, const Spec&)
 
 const bool registered = Registry<LoweringRules>::instance().add(
     {.name = "dense",
-     .summary = "plain sizes: product of the shape, no library, no reorders, no workspaces",
+     .summary = "Plain sizes: the product of the shape, without a library, reorders or workspaces",
      .identity = [](const Spec&) { return std::string("dense"); },
      .lower = lower_dense});
 

@@ -188,8 +188,8 @@ std::string identity(const Spec& spec) {
 
 const bool registered = Registry<LoweringRules>::instance().add(
     {.name = "onednn",
-     .summary = "layouts, reorders and scratchpads of oneDNN on this machine; workspace_limit= "
-                "(16MiB) is the most a convolution may take to compute by Winograd's algorithm",
+     .summary = "Layouts, reorders and scratchpads of oneDNN on this machine. workspace_limit= "
+                "(16MiB) is the most that a convolution may take for Winograd's algorithm",
      .parameters = {"workspace_limit"},
      .identity = identity,
      .lower = [](Program program, PersistentLayouts& persistent, const Spec& spec) {

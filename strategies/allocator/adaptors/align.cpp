@@ -105,7 +105,7 @@ class Align final : public ForwardingAllocator {
 const bool align_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "align",
      .summary = "Starts every block at a multiple of to= bytes, a power of two up to 4KiB, by "
-                "asking for that much more (RMM's rules)",
+                "requesting that many bytes more (RMM's rules)",
      .parameters = {"to"},
      .examples = {"align(to=4KiB)|caching"},
      .create = create_adaptor<Align>});

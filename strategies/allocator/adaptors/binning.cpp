@@ -212,7 +212,7 @@ class Binning final : public ForwardingAllocator {
 
 const bool binning_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "binning",
-     .summary = "Serves requests of up to largest= from blocks of fixed sizes, powers of two from "
+     .summary = "Serves requests of up to largest= from blocks of fixed sizes: powers of two from "
                 "smallest= on, taken blocks= at a time and never given back (RMM's rules)",
      .parameters = {"blocks", "largest", "smallest"},
      .examples = {"binning(largest=64KiB,smallest=1KiB)|pool"},

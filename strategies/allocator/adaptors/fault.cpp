@@ -41,7 +41,8 @@ class Fault final : public ForwardingAllocator {
 
 const bool fault_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "fault",
-     .summary = "Refuses the nth= request, or each with probability= (by seed=), on purpose",
+     .summary = "Refuses requests on purpose: the nth= request, or each with probability= (random "
+                "by seed=)",
      .parameters = {"nth", "probability", "seed"},
      .examples = {"fault(probability=0,seed=7)|caching"},
      .create = create_adaptor<Fault>});

@@ -95,9 +95,8 @@ std::vector<std::string> scopes() {
 
 const bool guard_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "guard",
-     .summary =
-         "A budget per scope, a phase or a role: the request that passes it ends the run out "
-         "of memory and names the scope",
+     .summary = "Sets a budget for each phase or role. A request that exceeds it ends the run as "
+                "out of memory; the message names the phase or role",
      .parameters = scopes(),
      .examples = {"guard(activation=1GiB,backward=2GiB)|bfc(growth=on)"},
      .create = create_adaptor<Guard>});

@@ -37,7 +37,7 @@ class Limit final : public ForwardingAllocator {
 
 const bool limit_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "limit",
-     .summary = "Refuses what would put more than so many bytes in use (RMM's rules)",
+     .summary = "Refuses requests that would bring the bytes in use above the limit (RMM's rules)",
      .parameters = {"value"},
      .examples = {"limit(64MiB)|caching"},
      .create = create_adaptor<Limit>});

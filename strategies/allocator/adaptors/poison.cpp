@@ -151,8 +151,8 @@ class Poison final : public ForwardingAllocator {
 
 const bool poison_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "poison",
-     .summary = "Guard bytes around every block, fills, and freed blocks kept back (quarantine=, "
-                "1MiB): finds writes out of bounds and after free on host",
+     .summary = "Detects writes out of bounds and after a free on host: guard bytes around every "
+                "block, filled blocks, and freed blocks that are held back (quarantine=, 1MiB)",
      .parameters = {"quarantine"},
      .examples = {"poison|caching", "poison(quarantine=0)|bfc"},
      .create = create_adaptor<Poison>});

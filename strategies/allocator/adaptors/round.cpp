@@ -61,7 +61,8 @@ class Round final : public ForwardingAllocator {
 
 const bool round_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "round",
-     .summary = "Rounds every request up to a multiple of to= bytes: a minimum block",
+     .summary = "Rounds the size of every request up to a multiple of to= bytes, which sets a "
+                "minimum block size",
      .parameters = {"to"},
      .examples = {"round(to=4KiB)|bfc"},
      .create = create_adaptor<Round>});
