@@ -58,3 +58,9 @@ def links(text: str) -> list[str]:
     """Targets of links and pictures within the repository."""
     prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
     return [target for target in re.findall(r"\]\(([^)\s]+)\)", prose) if not re.match(r"[a-z]+:", target)]
+
+
+def files(text: str) -> list[str]:
+    """Files of the repository that the prose names by their whole path; NAME and the like stand for many."""
+    prose = FENCE.sub("", text)
+    return re.findall(r"`((?:bench|docs|harness|reports|scripts|strategies|tests|workloads)/[a-z0-9_./-]*\.[a-z]+)`", prose)

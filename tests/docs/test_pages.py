@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import GUIDES, PAGES, SOURCE, blocks, anchors, links, script_of
+from pages import GUIDES, PAGES, SOURCE, anchors, blocks, files, links, script_of
 
 PROGRAM = os.environ.get("HEADROOM", "")
 TRAIN = """
@@ -86,6 +86,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
             broken.append(link)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_it_names_are_there(page: Path) -> None:
+    assert [file for file in files(page.read_text()) if not (SOURCE / file).exists()] == []
 
 
 def test_every_guide_is_in_the_navigation_of_the_site() -> None:
