@@ -4,29 +4,32 @@
 
 #include <algorithm>
 #include <charconv>
-#include <regex>
+#include <cmath>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 namespace {
 
-// A spec is a regular language: name, then optionally key=value pairs in parentheses. A lone
-// value, as in limit(4GiB), stands for the parameter "value".
-const std::regex& element_pattern() {
-  static const std::regex pattern(R"(\s*([a-z][a-z0-9_\-]*)\s*(?:\(([^()|]*)\))?\s*)");
-  return pattern;
+constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kInKey = "abcdefghijklmnopqrstuvwxyz0123456789_";
+constexpr std::string_view kInName = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+constexpr std::string_view kInValue =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/+-";
+
+// It must fit into a command line, and a message that quotes it onto a screen.
+void check_length(std::string_view text) {
+  constexpr std::size_t kMost = 10'000;
+  if (text.size() > kMost)
+    throw InputError(
+        fmt::format("'{}…' is longer than {} characters", printable(text.substr(0, 60)), kMost));
 }
 
-const std::regex& pair_pattern() {
-  static const std::regex pattern(R"(\s*(?:([a-z][a-z0-9_]*)\s*=\s*)?([A-Za-z0-9_.:/+\-]+)\s*)");
-  return pattern;
-}
-
-std::vector<std::string> split(const std::string& text, const std::regex& separator) {
-  return {std::sregex_token_iterator(text.begin(), text.end(), separator, -1),
-          std::sregex_token_iterator()};
+bool is_word(std::string_view text, std::string_view first, std::string_view others) {
+  return !text.empty() && first.find(text.front()) != std::string_view::npos &&
+         text.find_first_not_of(others) == std::string_view::npos;
 }
 
 [[noreturn]] void throw_form(const Spec& spec, const std::string& key, const std::string& value,
@@ -50,34 +53,42 @@ Number parse_number(const Spec& spec, const std::string& key, const std::string&
 Spec::Spec(std::string name, std::map<std::string, std::string> parameters)
     : name_(std::move(name)), parameters_(std::move(parameters)) {}
 
+// A name, then possibly pairs key=value in parentheses. A lone value, as in limit(4GiB), stands for
+// the parameter "value".
 Spec Spec::parse(std::string_view text) {
-  const std::string subject(text);
-  std::smatch match;
-  if (!std::regex_match(subject, match, element_pattern()))
+  check_length(text);
+  std::string_view name = trimmed(text);
+  std::string_view inside;
+  bool sound = true;
+  if (const std::size_t open = name.find('('); open != std::string_view::npos) {
+    sound = name.back() == ')';
+    inside = name.substr(open + 1, name.size() - open - (sound ? 2 : 1));
+    sound = sound && inside.find_first_of("()|") == std::string_view::npos;
+    name = trimmed(name.substr(0, open));
+  }
+  if (!sound || !is_word(name, kLower, kInName))
     throw InputError(
-        fmt::format("'{}' is not of the form name or name(key=value,key=value)", subject));
-  Spec spec(match[1]);
-  const std::string inside = match[2];
-  if (inside.find_first_not_of(" \t") == std::string::npos) return spec;
-  static const std::regex comma(",");
-  for (const std::string& pair : split(inside + (inside.back() == ',' ? " " : ""), comma)) {
-    std::smatch parts;
-    if (!std::regex_match(pair, parts, pair_pattern()))
-      throw InputError(fmt::format("'{}': '{}' is not of the form key=value", subject, pair));
-    const std::string key = parts[1].matched ? std::string(parts[1]) : "value";
+        fmt::format("'{}' is not of the form name or name(key=value,key=value)", text));
+  Spec spec{std::string(name)};
+  if (trimmed(inside).empty()) return spec;
+  for (const std::string_view pair : split(inside, ',')) {
+    const std::size_t equals = pair.find('=');
+    const bool lone = equals == std::string_view::npos;
+    const std::string key(lone ? "value" : trimmed(pair.substr(0, equals)));
+    const std::string_view value = trimmed(lone ? pair : pair.substr(equals + 1));
+    if (!is_word(key, kLower, kInKey) || !is_word(value, kInValue, kInValue))
+      throw InputError(fmt::format("'{}': '{}' is not of the form key=value", text, pair));
     if (spec.has(key))
-      throw InputError(fmt::format("'{}': parameter '{}' is given twice", subject, key));
-    spec.set(key, parts[2]);
+      throw InputError(fmt::format("'{}': parameter '{}' is given twice", text, key));
+    spec.set(key, std::string(value));
   }
   return spec;
 }
 
 Spec Spec::parse_composition(std::string_view text) {
-  static const std::regex bar(R"(\|)");
-  const std::string subject(text);
+  check_length(text);
   std::vector<Spec> elements;
-  for (const std::string& element : split(subject + (subject.ends_with('|') ? " " : ""), bar))
-    elements.push_back(parse(element));
+  for (const std::string_view element : split(text, '|')) elements.push_back(parse(element));
   Spec outermost = elements.front();
   outermost.inner_.assign(elements.begin() + 1, elements.end());
   return outermost;
@@ -94,13 +105,18 @@ bool Spec::flag(const std::string& key, bool otherwise) const {
 std::int64_t Spec::integer(const std::string& key, std::int64_t otherwise) const {
   const auto found = parameters_.find(key);
   if (found == parameters_.end()) return otherwise;
-  return parse_number<std::int64_t>(*this, key, found->second, "a whole number");
+  constexpr const char* kWanted = "a whole number from -2147483647 to 2147483647";
+  const auto value = parse_number<std::int64_t>(*this, key, found->second, kWanted);
+  if (value < -kMostWhole || value > kMostWhole) throw_form(*this, key, found->second, kWanted);
+  return value;
 }
 
 double Spec::number(const std::string& key, double otherwise) const {
   const auto found = parameters_.find(key);
   if (found == parameters_.end()) return otherwise;
-  return parse_number<double>(*this, key, found->second, "a number");
+  const auto value = parse_number<double>(*this, key, found->second, "a number");
+  if (!std::isfinite(value)) throw_form(*this, key, found->second, "a number");  // "nan", "inf"
+  return value;
 }
 
 Bytes Spec::bytes(const std::string& key, Bytes otherwise) const {

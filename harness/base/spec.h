@@ -31,8 +31,11 @@ class Spec {
   bool has(const std::string& key) const { return parameters_.contains(key); }
   void set(const std::string& key, std::string value) { parameters_[key] = std::move(value); }
 
+  static constexpr std::int64_t kMostWhole = 2'147'483'647;
+
   // Typed look-ups with a default. A value of the wrong form throws InputError.
   bool flag(const std::string& key, bool otherwise) const;  // on|off|true|false
+  // Within ±kMostWhole, so that it fits an int and the product of two fits 64 bits.
   std::int64_t integer(const std::string& key, std::int64_t otherwise) const;
   double number(const std::string& key, double otherwise) const;
   Bytes bytes(const std::string& key, Bytes otherwise) const;

@@ -3,27 +3,34 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <cmath>
-#include <limits>
 #include <map>
-#include <regex>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 
 Bytes parse_bytes(std::string_view text, std::string_view where) {
-  static const std::regex pattern(R"(\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]i?B|B)?\s*)");
-  static const std::map<std::string, double> units = {
+  static const std::map<std::string_view, double> units = {
       {"", 1},         {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
       {"TiB", 0x1p40}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
-  const std::string subject(text);
-  std::smatch match;
-  if (!std::regex_match(subject, match, pattern))
+  const std::string_view words = trimmed(text);
+  const char* const last = words.data() + words.size();
+  double count = 0;
+  const auto [end, error] = std::from_chars(words.data(), last, count, std::chars_format::fixed);
+  const auto unit = units.find(trimmed({end, static_cast<std::size_t>(last - end)}));
+  // "-1", "inf", ".5" and "5." are numbers to from_chars.
+  const bool begins_and_ends_with_digits =
+      end != words.data() && std::isdigit(static_cast<unsigned char>(words.front())) != 0 &&
+      end[-1] != '.';
+  if (!begins_and_ends_with_digits || unit == units.end())
     throw InputError(
         fmt::format("{}: '{}' is not a number of bytes; write 4GiB, 512MiB or 1024", where, text));
-  const double bytes = std::stod(match[1]) * units.at(match[2]);
-  if (bytes > 0x1p62)
+  const double bytes = count * unit->second;
+  if (error != std::errc() || bytes > 0x1p62)
     throw InputError(fmt::format("{}: '{}' is more than any device has", where, text));
   return static_cast<Bytes>(std::llround(bytes));
 }

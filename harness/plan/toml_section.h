@@ -15,13 +15,17 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/base/file.h"
 #include "harness/base/registry.h"
 #include "harness/base/spec.h"
+#include "harness/plan/toml_keys.h"
 
 namespace headroom {
 
 inline toml::table parse_toml_file(const std::string& path) try {
-  return toml::parse_file(path);
+  const std::string text = read_file(path);
+  check_dotted_keys(text, path);
+  return toml::parse(text, path);
 } catch (const toml::parse_error& error) {
   throw InputError(
       fmt::format("{}:{}: {}", path, error.source().begin.line, std::string(error.description())));

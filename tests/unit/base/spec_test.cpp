@@ -54,6 +54,20 @@ TEST(Spec, refuses_what_is_not_a_spec_and_quotes_it) {
   }
 }
 
+// Patterns that are matched by recursion end the program here.
+TEST(Spec, of_any_length_is_read_or_refused) {
+  const std::string digits(9'000, '1');
+  EXPECT_EQ(Spec::parse("gpt(vocabulary=" + digits + ")").text("vocabulary", ""), digits);
+  EXPECT_THROW(Spec::parse("gpt(vocabulary=" + digits), InputError);
+  EXPECT_THROW(Spec::parse(digits), InputError);
+  EXPECT_THROW(Spec::parse("gpt(vocabulary=" + digits + ")").bytes("vocabulary", 0), InputError);
+  EXPECT_THROW(parse_bytes(std::string(1'000'000, '1'), "here"), InputError);
+  const std::string many(1'000'000, '1');
+  for (const std::string& text : {many, "gpt(vocabulary=" + many + ")", "log|" + many})
+    EXPECT_THAT([&] { Spec::parse_composition(text); },
+                ThrowsMessage<InputError>(HasSubstr("is longer than 10000 characters")));
+}
+
 TEST(Spec, names_parameter_and_wanted_form_when_a_value_is_wrong) {
   const Spec spec = Spec::parse("bfc(growth=maybe,n=3x)");
   EXPECT_THAT([&] { spec.flag("growth", false); },
@@ -90,6 +104,10 @@ TEST(Bytes, are_read_in_binary_and_decimal_units) {
   EXPECT_EQ(parse_bytes("512 MiB", "here"), 512 * kMiB);
   EXPECT_EQ(parse_bytes("1.5GB", "here"), 1'500'000'000u);
   EXPECT_EQ(parse_bytes("4096", "here"), 4096u);
+  EXPECT_EQ(parse_bytes(" 1.50\tKiB\n", "here"), 1536u);
+  for (const char* none : {"", " ", ".5", "5.", "-1", "+1", "inf", "nan", "1e3", "0x10", "1 2",
+                           "GiB", "1.5.2", "4 gib", "4KIB"})
+    EXPECT_THROW(parse_bytes(none, "here"), InputError) << none;
   EXPECT_THAT([] { parse_bytes("lots", "--capacity"); },
               ThrowsMessage<InputError>(HasSubstr("--capacity: 'lots'")));
 }
