@@ -73,6 +73,7 @@ const bool interface_is_registered = Registry<ScenarioKind>::instance().add(
      .check =
          [](const Spec& scenario) {
            scenario.require_known({"engine", "name"});
+           has_python(scenario.text("engine", "tensorflow"));
            recorded(scenario.text("engine", "tensorflow"), scenario.text("name", ""));
          },
      .run = ask_about_interface,

@@ -7,6 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/base/home.h"
 #include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 namespace {
@@ -17,6 +18,7 @@ constexpr std::chrono::minutes kLongest{9};
 constexpr const char* kSystemPython = "/usr/bin/python3";
 
 fs::path python_of(const std::string& name) {
+  if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of an environment", name));
   return name == "system" ? fs::path(kSystemPython) : environment_python(name);
 }
 

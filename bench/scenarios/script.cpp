@@ -14,6 +14,7 @@
 #include "bench/scenarios/python_program.h"
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
+#include "harness/base/text.h"
 #include "harness/plan/scenario.h"
 
 namespace headroom {
@@ -61,7 +62,8 @@ ScenarioResult read_result(const std::string& line, const std::string& what) try
 std::filesystem::path file_of(const Spec& scenario) {
   const std::string name = scenario.text("file", "");
   const auto file = headroom_home() / "bench" / "scenarios" / (name + ".py");
-  if (name.empty() || !std::filesystem::is_regular_file(file))
+  // A suite may come from a stranger: it names programs of this folder, no path to others.
+  if (!is_file_name(name) || !std::filesystem::is_regular_file(file))
     throw InputError(
         fmt::format("{}: there is no {}; file= names a program of bench/scenarios "
                     "without its .py",
@@ -90,7 +92,11 @@ const bool script_is_registered = Registry<ScenarioKind>::instance().add(
      .parameters = {"file", "python", "and what the program takes"},
      .examples = {"script(case=large,file=free_memory)"},
      .figures = kFigures,
-     .check = [](const Spec& scenario) { file_of(scenario); },
+     .check =
+         [](const Spec& scenario) {
+           file_of(scenario);
+           has_python(scenario.text("python", "system"));
+         },
      .run = run_script,
      .engine = [](const Spec& scenario) -> std::string {
        return scenario.text("python", "system") == "system" ? "Python" : "TensorFlow";

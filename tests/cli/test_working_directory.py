@@ -112,3 +112,22 @@ def test_the_page_of_what_was_watched_can_be_made_later(headroom: Headroom) -> N
     outcome = headroom("report", "watched")
     assert outcome.code == 0, outcome.errors
     assert outcome.last_line == str(headroom.place / "watched" / "report.html")
+
+
+@pytest.mark.parametrize("parameters", ["file={place}/evil", "file=../../../../../../..{place}/evil",
+                                        "file=free_memory,python=../../../../../../..{place}/environment"])
+def test_a_suite_cannot_name_a_program_elsewhere(headroom: Headroom, parameters: str) -> None:
+    marker = headroom.place / "executed"
+    headroom.write("evil.py", f"open({str(marker)!r}, 'w').close()\n")
+    interpreter = headroom.place / "environment" / "bin" / "python"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_text(f"#!/bin/sh\ntouch '{marker}'\n")
+    interpreter.chmod(0o755)
+    suite = headroom.write("script.toml", (
+        'name = "script"\ndescription = "for tests"\n[[experiment]]\nid = "script"\n'
+        'workload = "resnet(batch=2,depth=18,width=8)"\nallocator = "malloc"\ndevice = "host(capacity=64MiB)"\n'
+        f'scenario = "script({parameters.format(place=headroom.place)})"\n'))
+    (headroom.place / "cache" / "headroom" / "environments").mkdir(parents=True)
+    outcome = headroom("run", suite, "--samples-only", XDG_CACHE_HOME=str(headroom.place / "cache"))
+    assert not marker.exists()
+    assert outcome.code == 2, outcome.errors
