@@ -32,6 +32,14 @@ struct LeastValue {
   std::int64_t least;
 };
 
+// Throws InputError for more layers than any network has; each takes time and memory to plan.
+inline void require_buildable(const Spec& spec, std::int64_t layers) {
+  constexpr std::int64_t kMostLayers = 10'000;
+  if (layers > kMostLayers)
+    throw InputError(fmt::format("{}: layers is {}, but must be at most {}", spec.to_string(),
+                                 layers, kMostLayers));
+}
+
 // Throws InputError for the first that is below its least value.
 inline void require_at_least(const Spec& spec, std::initializer_list<LeastValue> values) {
   for (const auto& [key, value, least] : values)

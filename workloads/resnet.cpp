@@ -210,6 +210,10 @@ class ResNet : public Workload {
                             {"classes", options_.classes, 1},
                             {"evaluate_every", evaluate_every_, 0},
                             {"epoch", epoch_, spec.has("epoch") ? options_.batch : 0}});
+    constexpr std::int64_t kMostBatches = 10'000'000;  // the cycle of an epoch's batches is kept
+    if (last_batch_ == LastBatch::keep && epoch_ / options_.batch > kMostBatches)
+      throw InputError(fmt::format("{}: an epoch of more than {} batches; make it shorter",
+                                   spec.to_string(), kMostBatches));
     if (last_batch_ == LastBatch::keep && epoch_ == 0)
       throw InputError(fmt::format(
           "{}: where an epoch ends tells only epoch=, the number of its images; add epoch=50000",

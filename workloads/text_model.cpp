@@ -27,6 +27,7 @@ TextModelOptions read_options(const Spec& spec, const TextModelSizes& sizes,
                           {"hidden", options.hidden, 2},
                           {"heads", options.heads, 1},
                           {"vocabulary", options.vocabulary, kFirstTextToken + 1}});
+  require_buildable(spec, options.layers);
   if (options.hidden % options.heads != 0)
     throw InputError(fmt::format("{}: hidden {} is not a multiple of heads {}", spec.to_string(),
                                  options.hidden, options.heads));

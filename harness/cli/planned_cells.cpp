@@ -55,6 +55,10 @@ std::vector<Cell> combinations(const Cell& cell, const AxisOverrides& axes) {
       throw InputError(fmt::format("-a {0}=…: this is about one {0}, {1}", axis,
                                    axis == "device" ? "named by --device" : "the first argument"));
     if (axis == "allocator") continue;
+    constexpr std::size_t kMostCells = 10'000;
+    if (values.size() * cells.size() > kMostCells)
+      throw InputError(fmt::format("-a {}=…: more than {} combinations; ask for fewer at a time",
+                                   axis, kMostCells));
     std::vector<Cell> combined;
     for (const Cell& one : cells) {
       for (const std::string& value : values) {

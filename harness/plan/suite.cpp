@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 #include "harness/control/injection.h"
 #include "harness/device/traits.h"
 #include "harness/plan/axes.h"
@@ -111,6 +112,19 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   return matrix;
 }
 
+// Each cell is a process, and each block has all of them: no machine comes to an end with more.
+void check_size(const TomlSection& section, const Matrix& matrix) {
+  constexpr double kMostCells = 100'000;
+  constexpr double kMostSamples = 100'000'000;
+  double cells = 1;
+  for (const auto& [axis, values] : matrix.values) cells *= static_cast<double>(values.size());
+  if (cells > kMostCells || cells * matrix.pattern.blocks > kMostSamples)
+    section.fail(section.table(),
+                 fmt::format("experiment '{}' has {:.0f} cells in {} blocks; at most {:.0f} cells "
+                             "and {:.0f} samples are run",
+                             matrix.id, cells, matrix.pattern.blocks, kMostCells, kMostSamples));
+}
+
 // Every combination of the axes from `axis` on, but for the one whose values are the arms.
 // `point` names the values of the axes that have several.
 void expand(const Matrix& matrix, std::size_t axis, Cell cell,
@@ -152,8 +166,12 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
   const toml::table table = parse_toml_file(file.string());
   const TomlSection section(table, file.string(), "the suite");
   section.allow({"name", "description", "claims", "max_pairs", "experiment"});
+  const std::string name = section.text("name");
+  // It becomes part of the name of a folder.
+  if (!is_file_name(name))
+    section.fail("name", "must be at most 200 bytes without slashes and control characters");
   Suite suite{
-      .name = section.text("name"),
+      .name = name,
       .description = section.text("description"),
       .claims = section.has("claims") ? section.texts("claims") : std::vector<std::string>{},
       .max_pairs = section.whole("max_pairs", 0, 1),
@@ -162,6 +180,7 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
   std::set<std::string> ids;
   for (const TomlSection& entry : section.sections("experiment")) {
     const Matrix matrix = read_matrix(entry, overrides);
+    check_size(entry, matrix);
     if (!ids.insert(matrix.id).second) entry.fail("id", "stands there twice");
     expand(matrix, 0, matrix.cell, {}, suite.name, suite.experiments);
   }

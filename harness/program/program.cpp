@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -14,6 +15,17 @@ std::vector<Value> operands(const Program& program, const std::vector<ValueId>& 
   std::vector<Value> values;
   for (const ValueId id : ids) values.push_back(id == kNoValue ? Value{} : program.value(id));
   return values;
+}
+
+// Adds it to the Program, whose sizes are then within what can be counted.
+ValueId add_value(Program& program, Value value) {
+  try {
+    element_count(value.shape);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("'{}' of '{}': {}", value.name, program.name, error.what()));
+  }
+  program.values.push_back(std::move(value));
+  return static_cast<ValueId>(program.values.size() - 1);
 }
 
 }  // namespace
@@ -37,8 +49,8 @@ double total_flops(const Program& program) {
 ProgramBuilder::ProgramBuilder(Program& program, Phase phase) : program_(program), phase_(phase) {}
 
 ValueId ProgramBuilder::input(std::string name, Shape shape, DType dtype) {
-  const auto id = static_cast<ValueId>(program_.values.size());
-  program_.values.push_back(
+  const ValueId id = add_value(
+      program_,
       {.name = std::move(name), .shape = std::move(shape), .dtype = dtype, .role = Role::input});
   program_.inputs.push_back(id);
   return id;
@@ -46,13 +58,11 @@ ValueId ProgramBuilder::input(std::string name, Shape shape, DType dtype) {
 
 ValueId ProgramBuilder::persistent(std::string name, Shape shape, Role role,
                                    Initializer initializer) {
-  const auto id = static_cast<ValueId>(program_.values.size());
-  program_.values.push_back({.name = std::move(name),
-                             .shape = std::move(shape),
-                             .role = role,
-                             .persistent = true,
-                             .initializer = initializer});
-  return id;
+  return add_value(program_, {.name = std::move(name),
+                              .shape = std::move(shape),
+                              .role = role,
+                              .persistent = true,
+                              .initializer = initializer});
 }
 
 std::vector<ValueId> ProgramBuilder::emit(std::string kind, std::string name,
@@ -68,13 +78,14 @@ std::vector<ValueId> ProgramBuilder::emit(std::string kind, std::string name,
   try {
     outputs =
         Registry<OpDefinition>::instance().find(op.kind).infer(op, operands(program_, op.inputs));
+  } catch (const InputError&) {
+    throw;
   } catch (const Error& error) {
     throw Error(fmt::format("{} ({}): {}", op.name, op.kind, error.what()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].name = i == 0 ? op.name : fmt::format("{}:{}", op.name, i);
-    op.outputs.push_back(static_cast<ValueId>(program_.values.size()));
-    program_.values.push_back(std::move(outputs[i]));
+    op.outputs.push_back(add_value(program_, std::move(outputs[i])));
   }
   program_.ops.push_back(op);
   return op.outputs;

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <functional>
-#include <numeric>
-
 #include "harness/base/error.h"
 
 namespace headroom {
@@ -71,7 +68,14 @@ std::string_view to_string(Role role) {
 }
 
 std::int64_t element_count(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t count = 1;
+  for (const std::int64_t dimension : shape)
+    if (dimension < 0 || __builtin_mul_overflow(count, dimension, &count) || count > kMostElements)
+      throw InputError(
+          fmt::format("a tensor of shape {} is larger than any device's memory; make "
+                      "batch, lengths or widths smaller",
+                      to_string(shape)));
+  return count;
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }

@@ -33,7 +33,11 @@ inline constexpr int kRoleCount = 9;
 std::string_view to_string(Role role);
 
 using Shape = std::vector<std::int64_t>;
+// Throws InputError for more elements than any device holds (kMostElements), and where a dimension
+// is negative.
 std::int64_t element_count(const Shape& shape);
+// So many values of 8 bytes can be added up in 64 bits without a check, and any one rounded up.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 std::string to_string(const Shape& shape);  // "[8,64,56,56]"
 
 // How a persistent value is filled before the first step.

@@ -4,12 +4,18 @@
 
 #include <algorithm>
 #include <bitset>
-#include <limits>
 #include <unordered_map>
 
 #include "harness/base/error.h"
 
 namespace headroom {
+
+namespace {
+
+// Rounded up, block by block, such sums still fit 64 bits with a sign.
+constexpr Bytes kMostLiveBytes = Bytes{1} << 60;
+
+}  // namespace
 
 RequestList requests_of(const Trace& trace) {
   struct Live {
@@ -34,8 +40,8 @@ RequestList requests_of(const Trace& trace) {
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i];
     if (event.kind == EventKind::alloc || event.kind == EventKind::oom) {
-      if (event.requested > std::numeric_limits<Bytes>::max() - live_bytes)
-        throw InputError(fmt::format("event {}: more bytes are live than can be counted", i));
+      if (event.requested > kMostLiveBytes - live_bytes)
+        throw InputError(fmt::format("event {}: more bytes are live than any device has", i));
       const std::uint32_t block = list.blocks++;
       streams.set(event.stream);
       ask(Request::Kind::alloc, event, block);

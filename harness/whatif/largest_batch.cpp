@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/base/spec.h"
+
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
+constexpr std::int64_t kMostBatch = Spec::kMostWhole;  // more is refused as a parameter
 
 // `fitting` fits or is 0, `failing` does not.
 std::int64_t bisect(std::int64_t fitting, std::int64_t failing, const BatchFits& fits) {
@@ -24,7 +26,7 @@ std::int64_t find_last_batch(std::int64_t start, const BatchFits& fits) {
   std::int64_t failing = start;
   while (failing <= kMostBatch && fits(failing)) {
     fitting = failing;
-    failing *= 2;
+    failing = std::min(2 * failing, kMostBatch + 1);
   }
   return bisect(fitting, failing, fits);
 }

@@ -89,8 +89,12 @@ const bool registered = Registry<OpDefinition>::instance().add(
      .differentiate = differentiate_product,
      .flops = [](const Op& op, std::span<const Value> inputs, std::span<const Value>) {
        const Product p = product(op, inputs);
-       return 2.0 * static_cast<double>(op.list("batch")[0] * op.list("batch")[1]) *
-              static_cast<double>(p.rows * p.inner * p.columns);
+       const auto product = [](std::initializer_list<std::int64_t> numbers) {
+         double result = 1;  // more than 64 bits may hold
+         for (const std::int64_t number : numbers) result *= static_cast<double>(number);
+         return result;
+       };
+       return 2.0 * product({op.list("batch")[0], op.list("batch")[1], p.rows, p.inner, p.columns});
      }});
 
 }  // namespace

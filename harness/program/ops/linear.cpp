@@ -82,7 +82,7 @@ std::vector<ValueId> differentiate_linear(GradientContext& context) {
 }
 
 double count(const Shape& samples, const Shape& w) {
-  return 2.0 * static_cast<double>(samples[0] * w[0] * w[1]);
+  return 2.0 * static_cast<double>(samples[0]) * static_cast<double>(element_count(w));
 }
 
 const bool forward = Registry<OpDefinition>::instance().add(
