@@ -7,6 +7,7 @@
 
 #include "harness/base/build_info.h"
 #include "harness/base/error.h"
+#include "harness/base/scratch_directory.h"
 #include "harness/base/subprocess.h"
 
 namespace headroom {
@@ -43,7 +44,7 @@ std::filesystem::path cache_directory() {
     return std::filesystem::path(cache) / "headroom";
   if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
     return std::filesystem::path(home) / ".cache" / "headroom";
-  return std::filesystem::temp_directory_path() / "headroom";
+  return temporary_directory() / "headroom";
 }
 
 std::filesystem::path environment_python(const std::string& name) {

@@ -5,6 +5,9 @@
 
 namespace headroom {
 
+// The system's place for temporary files. Throws InputError when there is none.
+std::filesystem::path temporary_directory();
+
 class ScratchDirectory {
  public:
   ScratchDirectory();  // throws InputError when there is no room for one

@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <vector>
@@ -46,7 +48,8 @@ std::string sha256_of_file(const std::filesystem::path& file) {
   while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) ||
          stream.gcount() > 0)
     digest.add(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-  if (!stream.eof()) throw InputError(fmt::format("{}: cannot be read", file.string()));
+  if (!stream.eof())
+    throw InputError(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
   return digest.hex();
 }
 

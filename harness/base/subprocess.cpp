@@ -26,6 +26,13 @@ namespace {
 constexpr std::size_t kErrorTail = 16 << 10;
 constexpr std::chrono::milliseconds kLookForInterrupts{250};
 
+[[noreturn]] void refuse(const char* verb, int reason) {
+  const std::string text =
+      fmt::format("another program cannot {}: {}", verb, std::strerror(reason));
+  if (reason == EMFILE) throw InputError(text + "; raise the limit with ulimit -n 1024");
+  throw DeviceError(text);
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -50,8 +57,7 @@ struct Pipe {
   Descriptor read_end, write_end;
   Pipe() {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      throw DeviceError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) refuse("be given a pipe", errno);
     read_end = Descriptor(ends[0]);
     write_end = Descriptor(ends[1]);
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -114,15 +120,31 @@ pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
   return child;
 }
 
+// What waitpid tells of the child; whatever else its group left behind is killed.
+int end_group(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::kill(-child, SIGKILL);
+  return status;
+}
+
 }  // namespace
 
 SubprocessResult run_subprocess(const Subprocess& subprocess) {
+  const InterruptsCaught caught;
   std::array<Pipe, 3> pipes;
   SubprocessResult result;
   const std::array<std::string*, 3> texts = {&result.output, &result.errors, &result.results};
   const pid_t child = spawn(subprocess, pipes);
   for (Pipe& pipe : pipes) pipe.write_end.reset();
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (handle.get() < 0) {
+    const int reason = errno;
+    ::kill(-child, SIGKILL);
+    end_group(child);
+    refuse("be waited for", reason);
+  }
   const auto deadline = Clock::now() + subprocess.timeout;
 
   bool ended = false;
@@ -150,10 +172,8 @@ SubprocessResult run_subprocess(const Subprocess& subprocess) {
       ended = true;
     }
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  ::kill(-child, SIGKILL);  // whatever it left behind
+  const int status = end_group(child);
+  if (result.ending == Ending::interrupted) caught.check();
   if (result.ending != Ending::exited) return result;
   if (WIFSIGNALED(status)) result.ending = Ending::signalled;
   result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);

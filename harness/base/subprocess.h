@@ -25,8 +25,9 @@ struct SubprocessResult {
   std::string results;  // descriptor 3: kept apart from what libraries print
 };
 
-// Throws DeviceError when the program cannot be started. Standard input is empty. An interrupt
-// of this process kills the group as a timeout does.
+// Throws DeviceError when the program cannot be started, InputError when this process may not open
+// the files it takes. Standard input is empty. An interrupt of this process kills the group as a
+// timeout does; where nobody else remembers interrupts (interrupt.h), it throws Interrupted then.
 SubprocessResult run_subprocess(const Subprocess& subprocess);
 
 std::string signal_name(int signal);  // "SIGSEGV"

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
+#include <system_error>
+
 #include "harness/base/error.h"
+#include "harness/base/interrupt.h"
 #include "harness/base/scratch_directory.h"
 #include "harness/cli/python.h"
 #include "harness/trace/trace_io.h"
@@ -12,12 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::minutes kLongest{10};
+
 void check_is_file(const fs::path& file) {
   if (!fs::is_regular_file(file))
     throw InputError(
         fmt::format("{}: is no file; name a Headroom trace, a PyTorch memory "
                     "snapshot, an RMM log, a MiniMalloc CSV or an STAlloc text",
                     file.string()));
+}
+
+bool is_same_file(const fs::path& a, const fs::path& b) {
+  std::error_code missing;
+  return fs::equivalent(a, b, missing);
 }
 
 }  // namespace
@@ -30,23 +41,40 @@ const std::vector<std::string>& history_formats() {
 
 void convert_history(const fs::path& file, const fs::path& out, const std::string& format) {
   check_is_file(file);
+  const InterruptsCaught caught;                             // they would leave what is unfinished
+  const fs::path unfinished = out.string() + ".unfinished";  // as the importer names it
+  for (const fs::path& written : {out, unfinished})
+    if (is_same_file(file, written))
+      throw InputError(
+          fmt::format("{}: would be overwritten; name another file with -o", file.string()));
   const std::string python = find_python(trace_modules());
   if (python.empty())
     throw InputError(
         fmt::format("{}: other programs' formats need /usr/bin/python3 with {} (Debian: apt "
                     "install python3-numpy python3-zstandard)",
                     file.string(), fmt::join(trace_modules(), " and ")));
-  const SubprocessResult said =
-      run_own_module(python, "harness.trace.formats",
-                     {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format},
-                     std::chrono::minutes{10});
-  if (said.ending == Ending::interrupted) throw Interrupted("interrupted");
+  const SubprocessResult said = run_own_module(
+      python, "harness.trace.formats",
+      {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format}, kLongest);
+  if (said.ending == Ending::exited && said.code == 0) return;
+  std::error_code ignored;
+  fs::remove(unfinished, ignored);  // what was killed could not
   std::string why = said.errors;
   while (!why.empty() && why.back() == '\n') why.pop_back();
-  if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
-    throw InputError(why);
-  if (said.ending != Ending::exited || said.code != 0)
-    throw Error(fmt::format("{} failed to read the file:\n{}", python, why));
+  caught.check();
+  if (said.ending == Ending::interrupted) throw Interrupted("interrupted");
+  const bool stopped =
+      said.ending == Ending::signalled && (said.code == SIGXCPU || said.code == SIGKILL);
+  if (said.ending == Ending::timed_out || stopped)
+    throw InputError(fmt::format(
+        "{}: takes more time or memory to read than a sound file of its length", file.string()));
+  if (said.ending == Ending::signalled)
+    throw InputError(
+        fmt::format("{}: ended the program that reads it ({}); it is damaged, or "
+                    "deeper than a history is",
+                    file.string(), signal_name(said.code)));
+  if (said.code == static_cast<int>(ExitCode::usage)) throw InputError(why);
+  throw Error(fmt::format("{} failed to read {}:\n{}", python, file.string(), why));
 }
 
 History read_history(const fs::path& file) {
@@ -55,10 +83,22 @@ History read_history(const fs::path& file) {
     return History{.trace = read_trace(trace), .placement = read_placement(trace)};
   };
   if (is_trace(file.string())) return read(file.string());
+  const InterruptsCaught caught;  // they would leave the directory
   const ScratchDirectory directory;
   const fs::path converted = directory.path() / (std::string("converted") + kTraceExtension);
   convert_history(file, converted, "headroom");
-  return read(converted.string());
+  History history;
+  try {
+    history = read(converted.string());
+  } catch (const InputError& error) {
+    // The user knows another name for it.
+    std::string text = error.what();
+    if (text.starts_with(converted.string()))
+      text.replace(0, converted.string().size(), file.string());
+    throw InputError(text);
+  }
+  caught.check();
+  return history;
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_directory.h"
 
 namespace headroom {
 
@@ -56,12 +57,12 @@ void CalibrationStore::add(const std::string& run_id, const Calibration& counted
 }
 
 std::filesystem::path calibration_file() {
-  std::filesystem::path state = std::filesystem::temp_directory_path();
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    state = std::filesystem::path(home) / ".local" / "state";
+  const std::filesystem::path file = std::filesystem::path("headroom") / "calibration.jsonl";
   if (const char* named = std::getenv("XDG_STATE_HOME"); named != nullptr && *named != '\0')
-    state = named;
-  return state / "headroom" / "calibration.jsonl";
+    return named / file;
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return std::filesystem::path(home) / ".local" / "state" / file;
+  return temporary_directory() / file;
 }
 
 }  // namespace headroom

@@ -37,9 +37,9 @@ class Expandable final : public StreamedAllocator<Expandable> {
     small_page_ = align_up(kSmallSegment, memory.page());
     large_page_ =
         spec.bytes("page", stitch_ ? small_page_ : align_up(kLargeSegment, memory.page()));
-    if (large_page_ == 0 || large_page_ % memory.page() != 0)
+    if (large_page_ == 0 || large_page_ > kLargestPage || large_page_ % memory.page() != 0)
       throw InputError(spec.to_string() + ": page must be a multiple of " +
-                       format_bytes(memory.page()));
+                       format_bytes(memory.page()) + ", at most " + format_bytes(kLargestPage));
   }
 
   ~Expandable() override {
@@ -322,6 +322,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
   static constexpr std::size_t kDonorsTried = 16;  // small ones may straddle pages without one
 
   bool stitch_;
+  static constexpr Bytes kLargestPage = kGiB;  // it is mapped in parts, each of which takes time
   Bytes small_page_ = 0;
   Bytes large_page_ = 0;
   std::vector<Pool> pools_;

@@ -7,6 +7,8 @@
 // Weights of two and more dimensions are pruned: kernels, embeddings; no biases, no normalisation.
 // Choosing the threshold takes scratch of the weight's size in every step, also where it is not
 // due.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -18,8 +20,24 @@
 namespace headroom {
 namespace {
 
+void check_schedule(const Spec& spec) {
+  for (const char* share : {"initial", "sparsity"})
+    if (const double value = spec.number(share, 0); value < 0 || value >= 1)
+      throw InputError(
+          fmt::format("{}: {} is the share of weights that become zero, from 0 to "
+                      "below 1",
+                      spec.to_string(), share));
+  const std::int64_t begin = spec.integer("begin", 1);
+  if (begin < 1 || spec.integer("end", begin) < begin || spec.integer("every", 1) < 1)
+    throw InputError(
+        fmt::format("{}: steps count from 1; end must not lie before begin, and every "
+                    "must be at least 1",
+                    spec.to_string()));
+}
+
 // Forward pass over masked copies, made in front of everything else.
 Program apply_copies(Program program, const Spec& spec) {
+  check_schedule(spec);
   if (!spec.flag("copy", false)) return program;
   const std::size_t built = program.ops.size();
   const std::size_t values = program.values.size();

@@ -63,9 +63,9 @@ class Headroom:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [PROGRAM, *arguments], cwd=self.place, env=self._environment(),
+            [PROGRAM, *arguments], cwd=self.place, env=self._environment() | environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
 

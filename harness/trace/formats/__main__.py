@@ -33,6 +33,16 @@ GZIP = b"\x1f\x8b"
 NOT_SOUND = (FormatError, TraceFileError, csv.Error)
 
 
+def bound_time(path: Path):
+    """Seconds of the processor: keys that collide in a table make a small file take hours."""
+    size = path.stat().st_size
+    limit = 60 + size // 2**17
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
+
+
 def bound_memory(path: Path, own: bool):
     """A file may ask for what it likes; it gets at most what files of its length can need. A trace
     of Headroom's own is compressed: a byte of it stands for events."""
@@ -66,6 +76,7 @@ def convert(path: Path, out: Path, target: str):
     if not head:
         raise FormatError("is empty; write it again where it came from")
     own = head.startswith(MAGIC)
+    bound_time(path)
     bound_memory(path, own)
     unfinished = out.with_name(out.name + UNFINISHED)
     try:

@@ -46,21 +46,23 @@ def read(path: Path, builder: TraceBuilder):
     """Takes the device with the longest history. What was live before the history's first event
     is allocated first. Raises FormatError for anything that is not a snapshot."""
     snapshot = _load(path)
+    limit = _RecordLimit(path.stat().st_size)
     traces = snapshot.get("device_traces") or []
     _expect(isinstance(traces, list) and all(isinstance(t, list) for t in traces), "device_traces is no list of lists")
     device = max(range(len(traces)), key=lambda i: len(traces[i]), default=0)
+    limit.take(len(traces[device]) if traces else 0)
     history = [
         event
         for number, record in enumerate(traces[device] if traces else [])
         if (event := _event(record, f"device_traces[{device}][{number}]")) is not None
     ]
     builder.header["workload"] = f"device {device} of a PyTorch memory snapshot"
-    for address, (size, stream) in _alive_before(history, _live_blocks(snapshot, device)):
+    for address, (size, stream) in _alive_before(history, _live_blocks(snapshot, device, limit)):
         builder.alloc(address, size, "segments", address=address, stream=stream)
     places = _Places()
-    numbers: dict[int, int] = {}  # of segments, by address
+    segments = _SegmentNumbers()
     for event in history:
-        _add(builder, event, places, numbers)
+        _add(builder, event, places, segments)
 
 
 def _load(path: Path) -> dict:
@@ -96,7 +98,19 @@ def _event(record: Any, where: str) -> _Event | None:
     )
 
 
-def _live_blocks(snapshot: dict, device: int) -> dict[int, tuple[int, int]]:
+class _RecordLimit:
+    """A reference takes few bytes and may stand for a long list, which a file can hold again and
+    again. A record written out takes more than one byte."""
+
+    def __init__(self, file_bytes: int):
+        self._left = file_bytes
+
+    def take(self, records: int):
+        self._left -= records
+        _expect(self._left >= 0, "refers to the same records again and again: no snapshot of its length has so many")
+
+
+def _live_blocks(snapshot: dict, device: int, limit: _RecordLimit) -> dict[int, tuple[int, int]]:
     """{address: (requested bytes, stream)} of the blocks in use when the snapshot was taken."""
     blocks = {}
     segments = snapshot.get("segments") or []
@@ -110,6 +124,7 @@ def _live_blocks(snapshot: dict, device: int) -> dict[int, tuple[int, int]]:
         stream = _whole(segment, "stream", where, default=0)
         records = segment.get("blocks") or []
         _expect(isinstance(records, list), f"{where}: blocks is no list")
+        limit.take(len(records))
         for block in records:
             _expect(isinstance(block, dict), f"{where}: a block is no dictionary")
             size = _whole(block, "size", where)
@@ -140,7 +155,7 @@ def _alive_before(
     return sorted(before.items())
 
 
-def _add(builder: TraceBuilder, event: _Event, places: _Places, numbers: dict[int, int]):
+def _add(builder: TraceBuilder, event: _Event, places: _Places, segments: _SegmentNumbers):
     context = {**places.of(event.frames), "stream": event.stream, "time_ns": event.time_ns}
     if event.action == "alloc":
         builder.alloc(event.address, event.size, event.where, address=event.address, **context)
@@ -150,12 +165,24 @@ def _add(builder: TraceBuilder, event: _Event, places: _Places, numbers: dict[in
     elif event.action == "oom":
         builder.oom(event.size, event.where, **context)
     else:
+        number = segments.of(event)
+        builder.segment(event.action, number, event.address, event.size, event.where, **context)
+
+
+class _SegmentNumbers:
+    """No two segments have one, those that were freed included."""
+
+    def __init__(self):
+        self._live: dict[int, int] = {}
+        self._last = 0
+
+    def of(self, event: _Event) -> int:
         # Pages are mapped into reservations, of which a snapshot names one per stream.
         key = event.address if event.action in ("segment_alloc", "segment_free") else -1 - event.stream
-        number = numbers.setdefault(key, len(numbers) + 1)
-        if event.action == "segment_free":
-            del numbers[key]
-        builder.segment(event.action, number, event.address, event.size, event.where, **context)
+        if key not in self._live:
+            self._last += 1
+            self._live[key] = self._last
+        return self._live.pop(key) if event.action == "segment_free" else self._live[key]
 
 
 class _Places:

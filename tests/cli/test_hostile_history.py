@@ -1,0 +1,86 @@
+"""Histories from strangers: what they ask for is bounded, what they say is kept apart, and the
+user's own files stay as they are."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import resource
+import sys
+
+from conftest import SOURCE, Headroom
+
+sys.path.insert(0, str(SOURCE))
+
+from harness.memory.trace_file import read_trace  # noqa: E402
+
+MIB = 1 << 20
+
+
+def write_pickle(headroom: Headroom, contents: object) -> str:
+    (headroom.place / "snapshot.pickle").write_bytes(pickle.dumps(contents, protocol=4))
+    return "snapshot.pickle"
+
+
+def test_a_pickle_that_is_too_deep_is_refused_with_a_reason(headroom: Headroom) -> None:
+    depth = 1_000_000
+    # Tuples in each other as the key of a dictionary: whoever hashes it goes down all of them.
+    deep = b"\x80\x04}" + b")" + b"\x85" * depth + b"K\x01s."
+    (headroom.place / "deep.pickle").write_bytes(deep)
+    outcome = headroom("replay", "deep.pickle", "--capacity", "1GiB")
+    assert outcome.code == 2
+    assert re.search(r"deep\.pickle: .{10}", outcome.errors)
+
+
+def test_a_pickle_of_references_to_the_same_blocks_is_refused(headroom: Headroom) -> None:
+    blocks = [{"address": 0, "size": 1, "state": "active_allocated"}] * 20_000
+    segments = [{"device": 0, "address": 0, "total_size": 1, "stream": 0, "blocks": blocks}] * 20_000
+    outcome = headroom("leaks", write_pickle(headroom, {"segments": segments, "device_traces": []}))
+    assert outcome.code == 2
+    assert "again and again" in outcome.errors
+
+
+def test_a_pickle_that_takes_hours_is_given_up(headroom: Headroom) -> None:
+    # Multiples of 2^61 - 1 have one hash. Written by hand: to build the table here takes as long.
+    numbers = (pickle.encode_long(i * (2**61 - 1)) for i in range(1, 120_000))
+    items = b"".join(b"\x8a" + bytes([len(number)]) + number + b"K\x00" for number in numbers)
+    (headroom.place / "colliding.pickle").write_bytes(b"\x80\x04}(" + items + b"u.")
+    outcome = headroom("leaks", "colliding.pickle", before=lambda: resource.setrlimit(resource.RLIMIT_CPU, (3, 3)))
+    assert outcome.code == 2, outcome.errors
+    assert "colliding.pickle: takes more time or memory" in outcome.errors
+
+
+def test_two_live_segments_have_two_numbers(headroom: Headroom) -> None:
+    def segment(action: str, address: int) -> dict:
+        return {"action": action, "addr": address, "size": 2 * MIB, "stream": 0, "time_us": 1, "frames": []}
+
+    a, b, c = 2 * MIB, 4 * MIB, 6 * MIB
+    events = [segment("segment_alloc", a), segment("segment_alloc", b), segment("segment_free", a),
+              segment("segment_alloc", c), segment("alloc", b), segment("segment_free", b), segment("segment_free", c)]
+    name = write_pickle(headroom, {"segments": [], "device_traces": [events]})
+    assert headroom("export", name, "--to", "headroom", "-o", "history.hrtrace").code == 0
+    trace = read_trace(headroom.place / "history.hrtrace", 100)
+    kinds = [trace.header["kinds"][kind] for kind in trace.columns["kind"].tolist()]
+    numbers = [number for kind, number in zip(kinds, trace.columns["id"].tolist()) if kind == "segment_alloc"]
+    assert len(set(numbers)) == len(numbers) == 3
+
+
+def test_an_error_of_a_converted_history_names_the_users_file(headroom: Headroom) -> None:
+    rows = "".join(f"{i},{i},{i + 2},{2**59}\n" for i in range(9))
+    outcome = headroom("replay", headroom.write("mine.csv", "id,lower,upper,size\n" + rows), "--capacity", "1GiB")
+    assert "converted.hrtrace" not in outcome.errors
+
+
+def history(headroom: Headroom) -> str:
+    return headroom.write("history.txt", "".join(f"{on} a{i} 4096 0\n" for i in range(100) for on in (1, 0)))
+
+
+def test_a_history_is_not_exported_over_itself(headroom: Headroom) -> None:
+    name = history(headroom)
+    before = (headroom.place / name).read_bytes()
+    (headroom.place / "link.txt").symlink_to(name)
+    (headroom.place / "other.unfinished").hardlink_to(headroom.place / name)
+    for target in (name, f"./{name}", "link.txt", "other"):
+        outcome = headroom("export", name, "--to", "rmm", "-o", target)
+        assert outcome.code == 2 and f"{name}: would be overwritten" in outcome.errors, target
+        assert (headroom.place / name).read_bytes() == before
