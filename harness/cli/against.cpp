@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/file.h"
+#include "harness/cli/text/print.h"
 #include "harness/runner/provenance.h"
 
 namespace headroom {
@@ -56,7 +57,7 @@ bool tell_what_is_worse(const std::filesystem::path& run) {
     if (entry.at("arm") != kAfter) continue;
     const auto tell = [&](const std::string& what) {
       any = true;
-      fmt::print("worse: {}: {}.\n", entry.at("experiment").get<std::string>(), what);
+      out::print("worse: {}: {}.\n", entry.at("experiment").get<std::string>(), what);
     };
     if (before == "ok" && entry.at("status") != "ok") tell(entry.at("reason"));
     for (const auto& [metric, comparison] : entry.at("comparisons").items())

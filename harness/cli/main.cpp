@@ -1,13 +1,19 @@
 // The headroom program: one command, one exit code, every error printed once.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "harness/cli/commands/commands.h"
+#include "harness/cli/text/print.h"
 #include "harness/machine/contention.h"
 
 namespace headroom {
@@ -38,11 +44,34 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const SampleOptions& options) const { return sample_command(options); }
     ExitCode operator()(const TouchOptions& options) const { return touch_command(options); }
     ExitCode operator()(const PrintText& text) const {
-      fmt::print("{}", text.text);
+      out::print("{}", text.text);
       return ExitCode::ok;
     }
   };
   return std::visit(Visitor{}, command);
+}
+
+[[noreturn]] void fail_to_print(int reason) {
+  throw InputError(fmt::format("standard output cannot be written: {}", std::strerror(reason)));
+}
+
+// What was printed may still wait in a buffer.
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_to_print(errno);
+}
+
+// What the system refuses is no fault of the program.
+ExitCode executed(const std::vector<std::string>& arguments) try {
+  const ExitCode code = execute(parse_command_line(arguments));
+  flush_output();
+  return code;
+} catch (const std::filesystem::filesystem_error& error) {
+  throw InputError(error.what());
+} catch (const std::system_error& error) {
+  if (std::ferror(stdout) != 0) fail_to_print(error.code().value());
+  throw;
+} catch (const std::bad_alloc&) {
+  throw InputError("this machine, or a limit (ulimit -v), has no more memory for the program");
 }
 
 }  // namespace
@@ -50,17 +79,18 @@ ExitCode execute(const Command& command) {
 
 int main(int argc, char** argv) {
   using headroom::ExitCode;
+  namespace out = headroom::out;
   // A file-size limit is an error to report, not a reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
   headroom::bound_spinning();
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
-    return static_cast<int>(headroom::execute(headroom::parse_command_line(arguments)));
+    return static_cast<int>(headroom::executed(arguments));
   } catch (const headroom::Error& error) {
-    fmt::print(stderr, "headroom: {}\n", error.what());
+    out::print(stderr, "headroom: {}\n", error.what());
     return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
-    fmt::print(stderr,
+    out::print(stderr,
                "headroom: this is a fault of the program itself: {}\n"
                "Please report it together with the command line.\n",
                error.what());

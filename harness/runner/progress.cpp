@@ -12,6 +12,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 namespace {
@@ -57,11 +58,12 @@ void Progress::update(int done, std::chrono::seconds left, std::string_view now)
   if (style_ == ProgressStyle::none) return;
   const std::string counters =
       fmt::format("{}/{} samples, about {} left", done, total_, format_duration(left));
-  if (style_ == ProgressStyle::plain) return put(fmt::format("{}: {}\n", counters, now));
+  const std::string shown = printable(now);
+  if (style_ == ProgressStyle::plain) return put(fmt::format("{}: {}\n", counters, shown));
   const int filled = total_ == 0 ? kBarWidth : std::min(kBarWidth, kBarWidth * done / total_);
   const std::string full(static_cast<std::size_t>(filled), '#');
   const std::string empty(static_cast<std::size_t>(kBarWidth - filled), '-');
-  std::string line = fmt::format(" {}  {}", counters, now);
+  std::string line = fmt::format(" {}  {}", counters, shown);
   const int room = terminal_width() - kBarWidth - 3;
   if (static_cast<int>(line.size()) > room)
     line.resize(static_cast<std::size_t>(std::max(0, room)));
@@ -75,7 +77,7 @@ void Progress::update(int done, std::chrono::seconds left, std::string_view now)
 void Progress::note(std::string_view line) {
   if (style_ == ProgressStyle::none) return;
   erase_bar();
-  put(fmt::format("{}\n", line));
+  put(fmt::format("{}\n", printable_lines(line)));
 }
 
 std::string format_duration(std::chrono::seconds duration) {

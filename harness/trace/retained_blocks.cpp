@@ -1,7 +1,10 @@
 #include "harness/trace/retained_blocks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -65,6 +68,12 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
     ++site.blocks;
     site.bytes += life.requested;
   }
+  constexpr std::size_t kMostPoints = 100'000'000;
+  if (sites.size() > kMostPoints / static_cast<std::size_t>(last_step + 1))
+    throw InputError(
+        fmt::format("{} places in the program keep blocks over {} steps, more than "
+                    "can be looked at",
+                    sites.size(), last_step));
   std::map<Site, Series> held;  // after each step from the last of the warm-up on
   for (const auto& [site, retained] : sites) {
     Series& series = held[site];
@@ -76,11 +85,16 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
   for (const Life& life : lives) {
     const auto found = held.find(life.site);
     if (found == held.end()) continue;
-    const std::int32_t end = std::min(life.given_back - 1, last_step);
-    for (std::int32_t step = std::max(life.taken, warmup_steps); step <= end; ++step)
-      found->second.values[static_cast<std::size_t>(step - warmup_steps)] +=
+    const std::int32_t begin = std::max(life.taken, warmup_steps);
+    if (life.given_back <= begin) continue;
+    std::vector<double>& change = found->second.values;
+    change[static_cast<std::size_t>(begin - warmup_steps)] += static_cast<double>(life.requested);
+    if (life.given_back <= last_step)
+      change[static_cast<std::size_t>(life.given_back - warmup_steps)] -=
           static_cast<double>(life.requested);
   }
+  for (auto& [site, series] : held)
+    std::partial_sum(series.values.begin(), series.values.end(), series.values.begin());
   std::vector<RetainedSite> result;
   for (auto& [site, retained] : sites) {
     retained.role = site.first;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 
 namespace headroom {
 namespace {
@@ -29,7 +30,7 @@ void add(Series& series, double time_s, Bytes bytes) {
 }
 
 std::string name_of(const ProcessUsage& process) {
-  return fmt::format("{} ({})", process.pid, process.command);
+  return fmt::format("{} ({})", process.pid, printable(process.command));
 }
 
 std::string minutes_or_seconds(double minutes) {

@@ -12,7 +12,7 @@ from conftest import SOURCE, Headroom
 
 sys.path.insert(0, str(SOURCE))
 
-from harness.memory.trace_file import read_trace  # noqa: E402
+from harness.trace.file import read_trace  # noqa: E402
 
 MIB = 1 << 20
 

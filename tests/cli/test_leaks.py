@@ -82,6 +82,27 @@ def test_a_leak_fails_only_when_asked_to(headroom: Headroom, traces: dict[str, s
         assert headroom("leaks", traces[put_in], "--fail-on", "leak").code == code
 
 
+def test_a_leak_of_one_place_counts_while_another_shrinks(headroom: Headroom) -> None:
+    def frames(file: str) -> list[dict]:
+        return [{"filename": file, "line": 1, "name": "f"}]
+
+    def event(action: str, address: int, size: int, where: list[dict]) -> dict:
+        return {"action": action, "addr": address, "size": size, "stream": 0, "time_us": 1, "frames": where}
+
+    cache, leak = frames("cache.py"), frames("leak.py")
+    steps = 640
+    events = [event("alloc", (1 + i) << 20, MIB, cache) for i in range(steps)]
+    for i in range(steps):
+        events.append(event("free_completed", (1 + i) << 20, MIB, cache))
+        events.append(event("alloc", (10_000 + i) << 20, 4096, leak))
+    (headroom.place / "snapshot.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
+    found = told(headroom, "snapshot.pickle")
+    assert found["live_bytes"]["verdict"] != "leak"
+    assert any(site["growth"]["verdict"] == "leak" for site in found["sites"])
+    assert headroom("leaks", "snapshot.pickle", "--fail-on", "leak").code == 14
+    assert headroom("leaks", "snapshot.pickle").code == 0
+
+
 def test_a_warm_up_as_long_as_the_history_is_refused(headroom: Headroom, traces: dict[str, str]) -> None:
     outcome = headroom("leaks", traces["none"], "--warmup", "99")
     assert outcome.code == 2

@@ -7,6 +7,7 @@
 
 #include "harness/base/registry.h"
 #include "harness/cli/commands/commands.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/device/device.h"
 #include "harness/results/schema_check.h"
@@ -22,7 +23,7 @@ void print(const std::string& device, const DeviceFinding& finding) {
   const char* word = finding.outcome == Outcome::passed    ? "pass"
                      : finding.outcome == Outcome::skipped ? "skip"
                                                            : "FAIL";
-  fmt::print("{}  {} {}{}{}\n", word, device, finding.what, finding.why.empty() ? "" : ": ",
+  out::print("{}  {} {}{}{}\n", word, device, finding.what, finding.why.empty() ? "" : ": ",
              finding.why);
 }
 
@@ -57,7 +58,7 @@ ExitCode check_command(const CheckOptions& options) {
     if (options.json)
       print_json(to_json(device.to_string(), reason, {}));
     else
-      fmt::print("{} is not here, so there is nothing to check: {}\n", device.to_string(), reason);
+      out::print("{} is not here, so there is nothing to check: {}\n", device.to_string(), reason);
     return ExitCode::ok;
   }
   if (!kind.traits.computes)

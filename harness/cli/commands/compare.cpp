@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/text/changes_json.h"
+#include "harness/cli/text/print.h"
 #include "harness/evidence/compare_runs.h"
 
 namespace headroom {
@@ -15,17 +16,17 @@ void print_cells(const RunChanges& changes) {
       ++same;
       continue;
     }
-    fmt::print("{}: {} [{}]: {}.\n", to_string(cell.outcome), cell.experiment, cell.arm,
+    out::print("{}: {} [{}]: {}.\n", to_string(cell.outcome), cell.experiment, cell.arm,
                cell.sentence);
   }
-  for (const std::string& cell : changes.missing) fmt::print("missing: {}.\n", cell);
-  for (const std::string& cell : changes.added) fmt::print("new: {}.\n", cell);
-  fmt::print("{} of {} cells in both are the same to the last bit.\n", same, changes.cells.size());
+  for (const std::string& cell : changes.missing) out::print("missing: {}.\n", cell);
+  for (const std::string& cell : changes.added) out::print("new: {}.\n", cell);
+  out::print("{} of {} cells in both are the same to the last bit.\n", same, changes.cells.size());
 }
 
 void print_environment(const RunChanges& changes) {
   for (const auto& [what, first, second] : changes.environment)
-    fmt::print("{} was '{}' and is '{}'.\n", what, first, second);
+    out::print("{} was '{}' and is '{}'.\n", what, first, second);
 }
 
 }  // namespace
@@ -33,11 +34,11 @@ void print_environment(const RunChanges& changes) {
 ExitCode compare_command(const CompareOptions& options) {
   const RunChanges changes = compare_runs(read_run(options.first), read_run(options.second));
   if (options.json) {
-    fmt::print("{}\n", changes_json(changes));
+    out::print("{}\n", changes_json(changes));
   } else {
     print_cells(changes);
     print_environment(changes);
-    fmt::print("{}\n", kWhyNoTimes);
+    out::print("{}\n", kWhyNoTimes);
   }
   return options.fail_on_worse && changes.has_regression() ? ExitCode::regression : ExitCode::ok;
 }

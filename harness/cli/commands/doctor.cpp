@@ -6,6 +6,7 @@
 
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/doctor_findings.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/results/json/provenance_json.h"
 #include "harness/results/schema_check.h"
@@ -14,12 +15,12 @@ namespace headroom {
 namespace {
 
 void say(std::string_view what, const std::string& text) {
-  fmt::print("  {:<18} {}\n", what, text);
+  out::print("  {:<18} {}\n", what, text);
 }
 
 void describe_machine(const DoctorFindings& found) {
   const MachineInfo& machine = found.machine;
-  fmt::print("Machine\n");
+  out::print("Machine\n");
   say("processor",
       fmt::format("{}, {} cores, {}", machine.cpu, machine.cores, found.instruction_set));
   say("speed now", fmt::format("{:.0f} GFLOP/s fp32 on all cores", found.fp32_gflops));
@@ -38,7 +39,7 @@ void describe_machine(const DoctorFindings& found) {
 
 void describe_program(const DoctorFindings& found) {
   const BuildInfo& build = found.headroom;
-  fmt::print("Program\n");
+  out::print("Program\n");
   say("version", fmt::format("{}, {}{}", build.version,
                              build.commit ? "commit " + build.commit->substr(0, 12)
                                           : std::string("built outside a checkout"),
@@ -49,7 +50,7 @@ void describe_program(const DoctorFindings& found) {
 }
 
 void describe_devices(const DoctorFindings& found) {
-  fmt::print("Devices\n");
+  out::print("Devices\n");
   for (const DeviceFound& device : found.devices)
     say(device.name,
         device.why_not.empty() ? "ready: " + device.summary : "not here: " + device.why_not);
@@ -68,7 +69,7 @@ void describe_devices(const DoctorFindings& found) {
 }
 
 void describe_reports(const DoctorFindings& found) {
-  fmt::print("Reports\n");
+  out::print("Reports\n");
   say("python", found.report_python.empty()
                     ? "missing: apt install python3-jinja2 python3-jsonschema python3-matplotlib "
                       "python3-zstandard; runs work, their reports can be written later"

@@ -3,12 +3,13 @@
 
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/history.h"
+#include "harness/cli/text/print.h"
 
 namespace headroom {
 
 ExitCode export_command(const ExportOptions& options) {
   convert_history(options.file, options.out, options.format);
-  fmt::print("{}\n", options.out.string());
+  out::print("{}\n", options.out.string());
   return ExitCode::ok;
 }
 

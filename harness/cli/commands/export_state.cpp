@@ -1,5 +1,6 @@
 // A run's beginning as files, for the side-by-side benchmarks.
 #include "harness/training/export_state.h"
+#include "harness/cli/text/print.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ ExitCode export_state_command(const ExportStateOptions& options) {
   cell.optimizer = Spec::parse(options.optimizer);
   cell.allocator = Spec("bfc", {{"growth", "on"}});
   export_state(cell, options.seed, options.steps, options.out);
-  fmt::print("{}\n", (options.out / "manifest.json").string());
+  out::print("{}\n", (options.out / "manifest.json").string());
   return ExitCode::ok;
 }
 

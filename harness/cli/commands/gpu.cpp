@@ -12,6 +12,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/text/gpu_text.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/virtual_gpu/launch.h"
 #include "harness/watch/foreign_process.h"
@@ -151,7 +152,7 @@ ExitCode gpu_command(const GpuOptions& options) {
   if (options.json)
     print_json(to_json(answer));
   else
-    fmt::print("\n{}", to_words(answer));
+    out::print("\n{}", to_words(answer));
   return exit_code_of(answer);
 }
 

@@ -7,6 +7,7 @@
 #include "harness/base/file.h"
 #include "harness/base/registry.h"
 #include "harness/cli/commands/commands.h"
+#include "harness/cli/text/print.h"
 #include "harness/nights/check.h"
 #include "harness/nights/levels.h"
 #include "harness/results/schema_check.h"
@@ -24,7 +25,7 @@ ExitCode add_to(HistoryStore store, const HistoryOptions& options) {
   check_record(judged, RecordKind::verdicts, verdicts.string());
   const Night night = night_of(run, judged, options.machine);
   const bool added = store.add(night);
-  fmt::print("{} {}: {} cells, {} verdicts.\n", night.night_id,
+  out::print("{} {}: {} cells, {} verdicts.\n", night.night_id,
              added ? "added" : "was there already", night.cells.size(), night.verdicts.size());
   return ExitCode::ok;
 }
@@ -39,23 +40,23 @@ Night judged_night(const HistoryStore& store, const HistoryOptions& options) {
 
 void print(const std::string& title, const std::vector<NightFinding>& findings) {
   for (const NightFinding& finding : findings)
-    fmt::print("{}: {}: {} (since {}).\n", title, finding.what, finding.sentence, finding.since);
+    out::print("{}: {}: {} (since {}).\n", title, finding.what, finding.sentence, finding.since);
 }
 
 void print(const NightCheck& check) {
   print("worse", check.failures);
   print("note", check.notes);
-  for (const std::string& cell : check.missing) fmt::print("missing: {}.\n", cell);
-  for (const std::string& cell : check.added) fmt::print("new: {}.\n", cell);
+  for (const std::string& cell : check.missing) out::print("missing: {}.\n", cell);
+  for (const std::string& cell : check.added) out::print("new: {}.\n", cell);
   for (const EnvironmentMark& mark : check.marks) {
-    fmt::print("environment: changed with {}; times start afresh.\n", mark.night_id);
+    out::print("environment: changed with {}; times start afresh.\n", mark.night_id);
     for (const auto& [what, first, second] : mark.differences)
-      fmt::print("  {} was '{}' and is '{}'.\n", what, first, second);
+      out::print("  {} was '{}' and is '{}'.\n", what, first, second);
   }
   if (!check.night.distrust.empty())
-    fmt::print(stderr, "headroom: {} {} shifted levels are held back; see: headroom selftest\n",
+    out::print(stderr, "headroom: {} {} shifted levels are held back; see: headroom selftest\n",
                check.night.distrust, check.shifts_held_back);
-  fmt::print("{}\n", check.headline());
+  out::print("{}\n", check.headline());
 }
 
 ExitCode check(const HistoryStore& store, const HistoryOptions& options) {
@@ -65,7 +66,7 @@ ExitCode check(const HistoryStore& store, const HistoryOptions& options) {
   if (options.json) {
     const std::string json = to_json(result, std::filesystem::absolute(store.directory()).string());
     check_record(json, RecordKind::check, "headroom history check --json");
-    fmt::print("{}\n", json);
+    out::print("{}\n", json);
   } else {
     print(result);
   }
@@ -119,7 +120,7 @@ ExitCode accept(HistoryStore store, const HistoryOptions& options) {
     throw_unknown_name("claim or cell of the last night", options.operand, names);
   store.accept(accepted);
   for (const Acceptance& acceptance : accepted)
-    fmt::print("accepted: {}, as of {}.\n",
+    out::print("accepted: {}, as of {}.\n",
                acceptance.verdict
                    ? acceptance.verdict->name() + " is " + acceptance.verdict->verdict
                    : acceptance.cell->name(),
@@ -129,7 +130,7 @@ ExitCode accept(HistoryStore store, const HistoryOptions& options) {
 
 ExitCode merge(HistoryStore store, const HistoryOptions& options) {
   const HistoryStore::Merged merged = store.merge(HistoryStore(options.operand));
-  fmt::print("{} nights and {} acceptances taken over.\n", merged.nights, merged.acceptances);
+  out::print("{} nights and {} acceptances taken over.\n", merged.nights, merged.acceptances);
   return ExitCode::ok;
 }
 

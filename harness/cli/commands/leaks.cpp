@@ -8,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/history.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/results/schema_check.h"
 #include "harness/trace/retained_blocks.h"
@@ -69,27 +70,27 @@ std::string signed_bytes(double bytes) {
 void print_table(const std::string& file, const Steps& steps, const LeakFinding& all,
                  const std::vector<RetainedSite>& sites) {
   const char* unit = steps.own ? "step" : "window";
-  fmt::print("{}: {} events in {} {}s, the first {} left out as warm-up\n", file,
+  out::print("{}: {} events in {} {}s, the first {} left out as warm-up\n", file,
              steps.trace.events.size(), steps.count, unit, steps.warmup);
   if (!steps.own)
-    fmt::print("It does not tell steps apart: a window is one part in {} of its events.\n",
+    out::print("It does not tell steps apart: a window is one part in {} of its events.\n",
                kWindows);
-  fmt::print("Live bytes in all: {} per {}, {}\n", signed_bytes(all.slope), unit, in_words(all));
+  out::print("Live bytes in all: {} per {}, {}\n", signed_bytes(all.slope), unit, in_words(all));
   if (sites.empty()) {
-    fmt::print("No block outlives the {} after the one that took it.\n", unit);
+    out::print("No block outlives the {} after the one that took it.\n", unit);
     return;
   }
-  fmt::print("\nBlocks that outlive the {} after the one that took them, fastest growth first:\n",
+  out::print("\nBlocks that outlive the {} after the one that took them, fastest growth first:\n",
              unit);
-  fmt::print("{:>13} {:>13}  {:<18} where they were taken\n", fmt::format("per {}", unit),
+  out::print("{:>13} {:>13}  {:<18} where they were taken\n", fmt::format("per {}", unit),
              "most held", "verdict");
   for (std::size_t i = 0; i < std::min(kSitesToName, sites.size()); ++i) {
     const RetainedSite& site = sites[i];
-    fmt::print("{:>13} {:>13}  {:<18} {} ({})\n", signed_bytes(site.growth.slope),
+    out::print("{:>13} {:>13}  {:<18} {} ({})\n", signed_bytes(site.growth.slope),
                format_bytes(site.most_held), in_words(site.growth),
-               site.op.empty() ? "not told" : site.op, to_string(site.role));
+               site.op.empty() ? "not told" : printable(site.op), to_string(site.role));
   }
-  if (sites.size() > kSitesToName) fmt::print("and {} more\n", sites.size() - kSitesToName);
+  if (sites.size() > kSitesToName) out::print("and {} more\n", sites.size() - kSitesToName);
 }
 
 Json to_json(const LeakFinding& finding) {
@@ -133,8 +134,12 @@ ExitCode leaks_command(const LeaksOptions& options) {
     print_json(to_json(options.file.string(), steps, all, sites));
   else
     print_table(options.file.string(), steps, all, sites);
-  return options.fail_on_leak && all.verdict == LeakVerdict::leak ? ExitCode::leak_found
-                                                                  : ExitCode::ok;
+  // A site may leak while others shrink: the total does not tell.
+  const bool leaks = all.verdict == LeakVerdict::leak ||
+                     std::any_of(sites.begin(), sites.end(), [](const RetainedSite& site) {
+                       return site.growth.verdict == LeakVerdict::leak;
+                     });
+  return options.fail_on_leak && leaks ? ExitCode::leak_found : ExitCode::ok;
 }
 
 }  // namespace headroom

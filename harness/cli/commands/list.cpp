@@ -10,6 +10,7 @@
 #include "harness/base/registry.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/run_plan.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/control/injection.h"
 #include "harness/device/device.h"
@@ -112,17 +113,17 @@ const std::vector<std::pair<std::string, Section (*)()>>& sections() {
 }
 
 void print(const Section& section) {
-  fmt::print("{}\n", section.name);
+  out::print("{}\n", section.name);
   std::size_t width = 0;
   for (const Entry& entry : section.entries) width = std::max(width, entry.name.size());
   for (const Entry& entry : section.entries) {
-    fmt::print("  {:{}}  {}\n", entry.name, width, entry.summary);
+    out::print("  {:{}}  {}\n", entry.name, width, entry.summary);
     if (!entry.parameters.empty())
-      fmt::print("  {:{}}  parameters: {}\n", "", width, fmt::join(entry.parameters, ", "));
+      out::print("  {:{}}  parameters: {}\n", "", width, fmt::join(entry.parameters, ", "));
     for (const std::string& example : entry.examples)
-      fmt::print("  {:{}}  e.g. {}\n", "", width, example);
+      out::print("  {:{}}  e.g. {}\n", "", width, example);
   }
-  if (section.entries.empty()) fmt::print("  none\n");
+  if (section.entries.empty()) out::print("  none\n");
 }
 
 nlohmann::ordered_json to_json(const Section& section) {

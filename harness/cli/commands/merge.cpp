@@ -5,6 +5,7 @@
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/run_plan.h"
+#include "harness/cli/text/print.h"
 #include "harness/results/merge.h"
 #include "harness/results/run_directory.h"
 
@@ -24,11 +25,11 @@ void tell_what_is_missing(const RunInfo& merged, const fs::path& run) {
   if (merged.status == RunStatus::finished) return;
   const auto missing = missing_shards(merged);
   if (!missing.empty())
-    fmt::print("Not among them: shard {} of {}.\n", fmt::join(missing, ", "),
+    out::print("Not among them: shard {} of {}.\n", fmt::join(missing, ", "),
                merged.shards.front().shard.count);
   for (const MergedShard& shard : merged.shards)
-    if (shard.status != RunStatus::finished) fmt::print("Not finished: {}.\n", shard.run_id);
-  fmt::print("On one of the machines this does the rest: headroom run --resume {}\n", run.string());
+    if (shard.status != RunStatus::finished) out::print("Not finished: {}.\n", shard.run_id);
+  out::print("On one of the machines this does the rest: headroom run --resume {}\n", run.string());
 }
 
 }  // namespace
@@ -50,10 +51,10 @@ ExitCode merge_command(const MergeOptions& options) {
   }
   directory.write(info);
   tell_what_is_missing(info, run);
-  fmt::print("Results: {}\n", run.string());
+  out::print("Results: {}\n", run.string());
   if (options.samples_only) return ExitCode::ok;
   const ExitCode code = tell(write_verdicts(run));
-  fmt::print("Report:\n{}\n", write_report(run).string());
+  out::print("Report:\n{}\n", write_report(run).string());
   return code;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/cli/history.h"
 #include "harness/cli/text/foresight.h"
 #include "harness/cli/text/oom_text.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/memory/allocator.h"
 #include "harness/results/schema_check.h"
@@ -91,11 +92,11 @@ std::string size_or_dash(const std::optional<Bytes>& bytes) {
 void print(const Row& row, std::size_t width) {
   const ReplayOutcome& outcome = row.outcome;
   if (!row.refused.empty()) {
-    fmt::print("{:<{}} not here: {}\n", row.spec.to_string(), width, row.refused);
+    out::print("{:<{}} not here: {}\n", row.spec.to_string(), width, row.refused);
     return;
   }
   const Ledger& ledger = outcome.ledger;
-  fmt::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", row.spec.to_string(),
+  out::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", row.spec.to_string(),
              width, outcome.failure ? "no room" : "served",
              format_bytes(ledger.reserved.overall_peak), percent(ledger.utilisation),
              percent(ledger.internal_fragmentation), percent(ledger.external_fragmentation),
@@ -114,7 +115,7 @@ void print_failures(const std::vector<Row>& rows) {
     if (alike == paragraphs.end()) alike = paragraphs.insert(paragraphs.end(), {text, {}});
     alike->second.push_back(row.spec.to_string());
   }
-  for (const auto& [text, names] : paragraphs) fmt::print("\n{}: {}", fmt::join(names, ", "), text);
+  for (const auto& [text, names] : paragraphs) out::print("\n{}: {}", fmt::join(names, ", "), text);
 }
 
 void print_counterfactual(const std::vector<Row>& rows) {
@@ -124,11 +125,11 @@ void print_counterfactual(const std::vector<Row>& rows) {
     (row.outcome.failure ? refused : served).push_back(row.spec.to_string());
   }
   if (refused.empty()) {
-    fmt::print("\nEvery strategy served all of it.\n");
+    out::print("\nEvery strategy served all of it.\n");
   } else if (served.empty()) {
-    fmt::print("\nNo strategy served all of it.\n");
+    out::print("\nNo strategy served all of it.\n");
   } else {
-    fmt::print("\nServed all of it: {}.\n", fmt::join(served, ", "));
+    out::print("\nServed all of it: {}.\n", fmt::join(served, ", "));
   }
 }
 
@@ -140,7 +141,7 @@ void print_streams(std::uint32_t streams, const std::vector<Row>& rows) {
   std::vector<std::string> apart;
   for (const Row& row : rows)
     if (keeps_streams_apart(row.spec)) apart.push_back(row.spec.to_string());
-  fmt::print(
+  out::print(
       "Blocks of {} streams. Kept apart by: {}. The others serve one stream what another freed, "
       "which somebody must wait for.\n",
       streams, apart.empty() ? "none of these" : fmt::format("{}", fmt::join(apart, ", ")));
@@ -182,35 +183,35 @@ Json fits(Foresight::Fit fit) {
 void print_table(const RequestList& list, const Trace& trace, const fs::path& file,
                  const ReplayDevice& device, const std::vector<Row>& rows,
                  const PlanningProblem& problem, const Foresight& foresight) {
-  fmt::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
-             trace.header.allocator);
+  out::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
+             printable(trace.header.allocator));
   if (list.streams > 1) print_streams(list.streams, rows);
-  fmt::print(
+  out::print(
       "Live bytes at their highest: {}. Replayed (simulated) on a capacity of {} in granules of "
       "{}.\n\n",
       format_bytes(list.peak_live_bytes), format_bytes(device.capacity),
       format_bytes(device.granule));
   std::size_t width = 8;
   for (const Row& row : rows) width = std::max(width, row.spec.to_string().size());
-  fmt::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "", width, "", "peak",
+  out::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "", width, "", "peak",
              "", "internal", "external", "smallest", "device", "ns per");
-  fmt::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "strategy", width,
+  out::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", "strategy", width,
              "outcome", "reserved", "utilised", "fragm.", "fragm.", "capacity", "allocs", "op");
   for (const Row& row : rows) print(row, width);
   const Row* tried = nullptr;
   for (const Row& row : rows) {
     if (row.refused.empty() && tried == nullptr) tried = &row;
     if (!row.viable.holes.empty())
-      fmt::print(
+      out::print(
           "{} has holes below its smallest capacity: {} larger than one that served did "
           "not.\n",
           row.spec.to_string(), row.viable.holes.size());
   }
   if (tried != nullptr)
-    fmt::print("\nSmallest capacity: of {} tried from {} to {}; - where none served.\n",
+    out::print("\nSmallest capacity: of {} tried from {} to {}; - where none served.\n",
                tried->viable.points, format_bytes(tried->viable.first),
                format_bytes(tried->viable.last));
-  fmt::print(
+  out::print(
       "With all of it known ahead, a plan needs {}, {} above its lower bound (found in {:.1f} "
       "s).\n",
       format_bytes(foresight.bytes),
@@ -219,9 +220,9 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
               1),
       foresight.seconds);
   if (foresight.fit == Foresight::Fit::no)
-    fmt::print("No plan fits into {}: that is proven.\n", format_bytes(device.capacity));
+    out::print("No plan fits into {}: that is proven.\n", format_bytes(device.capacity));
   if (foresight.fit == Foresight::Fit::unknown)
-    fmt::print("None was found that fits into {}; one might (--plan-time).\n",
+    out::print("None was found that fits into {}; one might (--plan-time).\n",
                format_bytes(device.capacity));
   print_failures(rows);
   print_counterfactual(rows);

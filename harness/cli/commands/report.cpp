@@ -1,18 +1,21 @@
 // headroom report: hands run directories to the Python that makes pages and exports of them.
 #include <fmt/format.h>
 
-#include <fstream>
-
+#include "harness/base/file.h"
+#include "harness/base/interrupt.h"
 #include "harness/base/scratch_directory.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/python.h"
 #include "harness/cli/text/changes_json.h"
+#include "harness/cli/text/print.h"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes kLongest{10};
 
 // Runs the Python module reports on `run` and returns what it printed: lines, the last ones paths.
 std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
@@ -40,13 +43,18 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
   std::vector<std::string> words = {fs::absolute(run).string()};
   if (watched) words.insert(words.begin(), "watch");
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const SubprocessResult said = run_own_module(python, "reports", words, std::chrono::minutes{10});
+  const SubprocessResult said = run_own_module(python, "reports", words, kLongest);
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);
   if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
     throw InputError(fmt::format("no report: {}{}", said.errors, again));
-  if (said.ending != Ending::exited || said.code != 0)
+  if (said.ending == Ending::signalled)
+    throw Error(fmt::format("{} was ended by {} while it wrote the report; {}", python,
+                            signal_name(said.code), again));
+  if (said.ending == Ending::timed_out)
+    throw Error(fmt::format("the report took more than {} min; {}", kLongest.count(), again));
+  if (said.code != 0)
     throw Error(fmt::format("{} failed to write the report:\n{}{}", python, said.errors, again));
-  if (!said.errors.empty()) fmt::print(stderr, "{}", said.errors);
+  if (!said.errors.empty()) out::print(stderr, "{}", said.errors);
   std::string output = said.output;
   while (!output.empty() && output.back() == '\n') output.pop_back();
   return output;
@@ -57,7 +65,7 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
 fs::path write_report(const fs::path& run) {
   const std::string output = make_reports(run, {});
   const std::size_t last = output.rfind('\n') + 1;
-  fmt::print("{}", output.substr(0, last));
+  out::print("{}", output.substr(0, last));
   return output.substr(last);
 }
 
@@ -66,15 +74,17 @@ ExitCode report_command(const ReportOptions& options) {
   for (const auto& [format, file] : options.files)
     if (!file.empty()) arguments.insert(arguments.end(), {"--" + format, fs::absolute(file)});
   if (options.second.empty()) {
-    fmt::print("{}\n", make_reports(options.run, arguments));
+    out::print("{}\n", make_reports(options.run, arguments));
     return ExitCode::ok;
   }
+  const std::string text =
+      changes_json(compare_runs(read_run(options.run), read_run(options.second)));
+  const InterruptsCaught caught;  // they would leave the directory
   const ScratchDirectory scratch;
   const fs::path changes = scratch.path() / "changes.json";
-  std::ofstream(changes) << changes_json(
-      compare_runs(read_run(options.run), read_run(options.second)));
+  write_file_durably(changes, text);
   arguments.insert(arguments.end(), {"--before", fs::absolute(options.run), "--changes", changes});
-  fmt::print("{}\n", make_reports(options.second, arguments));
+  out::print("{}\n", make_reports(options.second, arguments));
   return ExitCode::ok;
 }
 

@@ -14,6 +14,7 @@
 #include "harness/cli/resume.h"
 #include "harness/cli/run_plan.h"
 #include "harness/cli/text/dry_run.h"
+#include "harness/cli/text/print.h"
 #include "harness/device/cuda/load_module.h"
 #include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
@@ -71,6 +72,7 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
       directory.write(info);
     } catch (const InputError&) {  // a full disk: the first error is the one to tell
     }
+    if (!std::filesystem::exists(directory.path())) throw;  // nothing is kept
     throw InputError(fmt::format("{}. Every sample before this is kept; then go on with: {}",
                                  error.what(), resume_command(directory)));
   }
@@ -87,19 +89,19 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
 
 void tell(const RunOutcome& outcome, const RunDirectory& directory) {
   if (outcome.slow_blocks > 0)
-    fmt::print(
+    out::print(
         "Blocks during which the machine fell below {:.0f} % of its best speed, or something else "
         "had its cores, and which are not compared: {}; run again in their place: {}.\n",
         100 * kSlowMachine, outcome.slow_blocks, outcome.repeat_blocks);
   if (outcome.stage_blocks > 0)
-    fmt::print("Blocks added because the noise of the pilots asked for more pairs: {}.\n",
+    out::print("Blocks added because the noise of the pilots asked for more pairs: {}.\n",
                outcome.stage_blocks);
   if (outcome.out_of_budget)
-    fmt::print("The budget is spent. For the rest: {}\n", resume_command(directory));
+    out::print("The budget is spent. For the rest: {}\n", resume_command(directory));
 }
 
 void tell_interrupted(std::size_t samples, const RunDirectory& directory) {
-  fmt::print(stderr, "Interrupted; {} samples are kept. Go on with: {}\n", samples,
+  out::print(stderr, "Interrupted; {} samples are kept. Go on with: {}\n", samples,
              resume_command(directory));
 }
 
@@ -121,16 +123,16 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
     return ExitCode::interrupted;
   }
   tell(outcome, directory);
-  fmt::print("Results: {}\n", directory.path().string());
+  out::print("Results: {}\n", directory.path().string());
   if (options.samples_only) return ExitCode::ok;
   if (is_on_simulated_gpu(info)) {
-    fmt::print("The GPU is simulated: there are samples, but no verdicts and no report.\n");
+    out::print("The GPU is simulated: there are samples, but no verdicts and no report.\n");
     return ExitCode::ok;
   }
   ExitCode code = tell(write_verdicts(directory.path()));
   if (!options.against.empty() && tell_what_is_worse(directory.path())) code = ExitCode::regression;
   const std::filesystem::path report = write_report(directory.path());
-  fmt::print("Report:\n{}\n", report.string());
+  out::print("Report:\n{}\n", report.string());
   return code;
 }
 
@@ -156,10 +158,10 @@ void add_blocks(RecordedRun& run, AddedFor reason, const std::filesystem::path& 
                            ->arms;
     run.info.planned_samples += addition.blocks * static_cast<int>(arms.size());
     run.info.additions.push_back(addition);
-    fmt::print("{} is {}: {} blocks more\n", addition.experiment, to_string(reason),
+    out::print("{} is {}: {} blocks more\n", addition.experiment, to_string(reason),
                addition.blocks);
   }
-  if (additions.empty()) fmt::print("Nothing of this run is {}.\n", to_string(reason));
+  if (additions.empty()) out::print("Nothing of this run is {}.\n", to_string(reason));
 }
 
 ExitCode resume(const RunOptions& options) {

@@ -1,5 +1,6 @@
 // headroom search: how large a batch really trains, in how little memory, and what stood in the
 // way.
+#include "harness/cli/text/print.h"
 #include "harness/whatif/memory_search.h"
 
 #include <fmt/format.h>
@@ -17,10 +18,10 @@ ExitCode search_command(const SearchOptions& options) {
       read_planned_cells(asked.workload, asked.device, asked.axes, asked.steps);
   const SearchProgress progress{
       .allocator =
-          [](const Spec& allocator) { fmt::print(stderr, "Trying {}\n", allocator.to_string()); },
+          [](const Spec& allocator) { out::print(stderr, "Trying {}\n", allocator.to_string()); },
       .trained_trial =
           [](std::int64_t batch, Bytes capacity) {
-            fmt::print(stderr, "  training batch {} on {}\n", batch, format_bytes(capacity));
+            out::print(stderr, "  training batch {} on {}\n", batch, format_bytes(capacity));
           }};
   std::vector<MemorySearch> searches;
   for (const Cell& cell : planned.cells)

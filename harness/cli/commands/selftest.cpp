@@ -9,6 +9,7 @@
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/results/schema_check.h"
 #include "harness/stats/simulation.h"
@@ -89,8 +90,8 @@ std::string design_sentence(const Json& design) {
 
 void print(const std::vector<Item>& items, const Json& design, const std::string& conclusion) {
   for (const Item& item : items)
-    fmt::print("{:4}  {}\n      {}\n", item.outcome, item.name, item.sentence);
-  fmt::print("      design\n      {}\n{}\n", design_sentence(design), conclusion);
+    out::print("{:4}  {}\n      {}\n", item.outcome, item.name, item.sentence);
+  out::print("      design\n      {}\n{}\n", design_sentence(design), conclusion);
 }
 
 std::string conclusion_of(const std::vector<Item>& items) {

@@ -8,6 +8,7 @@
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/run_plan.h"
+#include "harness/cli/text/print.h"
 #include "harness/results/run_directory.h"
 #include "harness/results/schema_check.h"
 #include "harness/verdicts/calibration_store.h"
@@ -24,7 +25,7 @@ void keep_calibration(const CalibrationStore& store, const std::string& run_id,
   try {
     store.add(run_id, calibration_of(input));
   } catch (const InputError& error) {
-    fmt::print(stderr, "headroom: {}\n", error.what());
+    out::print(stderr, "headroom: {}\n", error.what());
   }
 }
 
@@ -39,7 +40,7 @@ bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
           options.claims.empty() ||
           std::find(options.claims.begin(), options.claims.end(), claim) != options.claims.end();
       if (!asked) continue;
-      fmt::print(stderr, "headroom: {} is {}, expected was {}\n", claim, word, options.expect);
+      out::print(stderr, "headroom: {} is {}, expected was {}\n", claim, word, options.expect);
       all = false;
     }
   }
@@ -51,7 +52,7 @@ bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
 Judged write_verdicts(const std::filesystem::path& run) {
   RecordedRun recorded = read_run(run);
   if (recorded.torn_last_line)
-    fmt::print(stderr,
+    out::print(stderr,
                "{}: the last line of samples.jsonl is torn (the run was killed while it wrote); "
                "that sample is left out. Complete the run with: headroom run --resume {}\n",
                run.string(), run.string());
@@ -74,11 +75,11 @@ Judged write_verdicts(const std::filesystem::path& run) {
 }
 
 ExitCode tell(const Judged& judged) {
-  fmt::print("{}\n", judged.headline);
+  out::print("{}\n", judged.headline);
   for (const auto& [word, claims] : judged.claims_by_word)
-    fmt::print("  {:<18} {}\n", word, fmt::join(claims, " "));
+    out::print("  {:<18} {}\n", word, fmt::join(claims, " "));
   if (judged.distrust.empty()) return ExitCode::ok;
-  fmt::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
+  out::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
              judged.distrust);
   return ExitCode::not_calibrated;
 }
@@ -88,11 +89,11 @@ ExitCode verify_command(const VerifyOptions& options) {
   const std::filesystem::path file = options.run / "verdicts.json";
   ExitCode code = judged.distrust.empty() ? ExitCode::ok : ExitCode::not_calibrated;
   if (options.json) {
-    fmt::print("{}\n", verdicts_of(read_file(file), options.claims));
+    out::print("{}\n", verdicts_of(read_file(file), options.claims));
   } else {
-    fmt::print("{}", explain(read_file(file), options.claims));
+    out::print("{}", explain(read_file(file), options.claims));
     code = tell(judged);
-    fmt::print("All the evidence: {}, or --json\n", file.string());
+    out::print("All the evidence: {}, or --json\n", file.string());
   }
   return all_as_expected(judged, options) ? code : ExitCode::verdict_changed;
 }

@@ -10,6 +10,7 @@
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/python.h"
+#include "harness/cli/text/print.h"
 #include "harness/results/run_info.h"
 #include "harness/watch/watch_json.h"
 
@@ -40,16 +41,16 @@ void write_page(const fs::path& directory) {
   const std::string again = fmt::format("headroom report {}", directory.string());
   const std::string python = find_python(report_modules());
   if (python.empty()) {
-    fmt::print(stderr, "  {:<8}none: no Python with {} was found; later: {}\n", "page",
+    out::print(stderr, "  {:<8}none: no Python with {} was found; later: {}\n", "page",
                fmt::join(report_modules(), ", "), again);
     return;
   }
   const SubprocessResult said = run_own_module(
       python, "reports", {"watch", fs::absolute(directory).string()}, std::chrono::minutes{5});
   if (said.ending == Ending::exited && said.code == 0)
-    fmt::print(stderr, "  {:<8}{}\n", "page", (directory / "report.html").string());
+    out::print(stderr, "  {:<8}{}\n", "page", (directory / "report.html").string());
   else
-    fmt::print(stderr, "  {:<8}none: {}later: {}\n", "page", said.errors, again);
+    out::print(stderr, "  {:<8}none: {}later: {}\n", "page", said.errors, again);
 }
 
 ForeignProcess open_process(const WatchOptions& options) {
@@ -84,18 +85,18 @@ ExitCode watch_command(const WatchOptions& options) {
       process, tree, options.plan,
       [&](const WatchSample& sample) { timeline << to_json(sample) << std::endl; },
       [&](const BudgetBreach& breach) {
-        fmt::print(stderr, "headroom watch: over budget at {:.1f} s: {} held, {} allowed{}\n",
+        out::print(stderr, "headroom watch: over budget at {:.1f} s: {} held, {} allowed{}\n",
                    breach.time_s, format_bytes(breach.held), format_bytes(*options.plan.budget),
                    options.plan.stop_over_budget ? "; stopping it" : "");
       });
   const WatchSummary summary = summarise(record.samples, options.leak);
   write_file_durably(directory / "watch.json", to_json(header, &record, &summary));
-  fmt::print(stderr, "headroom watch: {}", to_words(summary, record, options.plan, options.leak));
+  out::print(stderr, "headroom watch: {}", to_words(summary, record, options.plan, options.leak));
   if (!timeline)
-    fmt::print(stderr, "  {:<8}{} is cut off: it could not be written\n", "files",
+    out::print(stderr, "  {:<8}{} is cut off: it could not be written\n", "files",
                (directory / "timeline.jsonl").string());
   else
-    fmt::print(stderr, "  {:<8}{}\n", "files", directory.string());
+    out::print(stderr, "  {:<8}{}\n", "files", directory.string());
   if (options.page) write_page(directory);
   return exit_code_of(options, record, summary);
 }

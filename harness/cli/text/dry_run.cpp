@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/results/json/experiment_json.h"
 #include "harness/results/schema_check.h"
@@ -37,18 +38,18 @@ Json to_json(const Experiment& experiment) {
 
 void print_dry_run(const RunPlan& plan) {
   for (const Experiment& experiment : plan.experiments) {
-    fmt::print("{}{}\n", experiment.id,
+    out::print("{}{}\n", experiment.id,
                experiment.max_blocks > experiment.blocks
                    ? fmt::format(" (a pilot of {} pairs; up to {} where its noise asks for more)",
                                  experiment.blocks, experiment.max_blocks)
                    : "");
     for (const Arm& arm : experiment.arms) {
       const auto why_not = why_not_here(arm.cell);
-      fmt::print("  {} x {}{}\n", experiment.blocks, arm.cell.id(),
+      out::print("  {} x {}{}\n", experiment.blocks, arm.cell.id(),
                  why_not ? fmt::format(" [not here: {}]", *why_not) : "");
     }
   }
-  fmt::print("{} cells in {} experiments, {} samples; about {} (an estimate)\n", cell_count(plan),
+  out::print("{} cells in {} experiments, {} samples; about {} (an estimate)\n", cell_count(plan),
              plan.experiments.size(), sample_count(plan.experiments),
              format_duration(estimate(plan.experiments)));
 }

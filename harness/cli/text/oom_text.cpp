@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/base/text.h"
+
 namespace headroom {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr std::size_t kPinsToName = 5;
 
 std::string describe(const PinningBlock& pin) {
   return fmt::format("{} ({}{}{})", format_bytes(pin.bytes),
-                     pin.op.empty() ? to_string(pin.role) : pin.op,
+                     pin.op.empty() ? std::string(to_string(pin.role)) : printable(pin.op),
                      pin.op.empty() ? "" : fmt::format(", {}", to_string(pin.role)),
                      pin.step > 0 ? fmt::format(", since step {}", pin.step) : "");
 }
@@ -22,7 +24,8 @@ std::string failure_text(const ReplayFailure& failure) {
   const std::string text = fmt::format(
       "request {} ({}{}) of {} found no room.\n"
       "  {} reserved, {} of it in use; free {}, the largest hole {}.\n",
-      failure.request + 1, failure.op.empty() ? to_string(failure.role) : failure.op,
+      failure.request + 1,
+      failure.op.empty() ? std::string(to_string(failure.role)) : printable(failure.op),
       failure.step > 0 ? fmt::format(", step {}", failure.step) : "",
       format_bytes(why.requested_bytes), format_bytes(why.reserved_bytes),
       format_bytes(why.live_bytes), format_bytes(why.free_bytes),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/planned_cells.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/plan/axes.h"
 #include "harness/results/schema_check.h"
@@ -40,12 +41,12 @@ void print_roles(const Fit& fit) {
   std::vector<std::string> texts;
   for (const auto& [bytes, role] : parts)
     texts.push_back(fmt::format("{} {}", role, format_bytes(bytes)));
-  fmt::print("  of it {}\n", fmt::join(texts, ", "));
+  out::print("  of it {}\n", fmt::join(texts, ", "));
 }
 
 void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
   if (!row.refused.empty()) {
-    fmt::print("{:<{}} not here: {}\n", row.allocator.to_string(), width, row.refused);
+    out::print("{:<{}} not here: {}\n", row.allocator.to_string(), width, row.refused);
     return;
   }
   const Ledger& ledger = row.outcome.ledger;
@@ -53,7 +54,7 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
   const auto peak = [&](const Moments& rung) {
     return served ? format_bytes(rung.overall_peak) : "-";
   };
-  fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>9} {:>9} {:>8}  {}\n", row.allocator.to_string(),
+  out::print("{:<{}} {:>11} {:>11} {:>11} {:>9} {:>9} {:>8}  {}\n", row.allocator.to_string(),
              width, peak(ledger.requested), peak(ledger.allocated), peak(ledger.reserved),
              has_free_batch(fit) ? std::to_string(row.largest.batch) : "-",
              served ? std::to_string(last(ledger.device_allocations)) : "-",
@@ -61,21 +62,21 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
 }
 
 void print(const Fit& fit) {
-  fmt::print("\n{}: {} parameters, {} allocations and frees in {} steps\n",
+  out::print("\n{}: {} parameters, {} allocations and frees in {} steps\n",
              axes_beside_allocator(fit.cell), fit.parameters, fit.requests, fit.steps);
-  fmt::print("Live bytes at their highest, below which no allocator can go: {}\n",
+  out::print("Live bytes at their highest, below which no allocator can go: {}\n",
              format_bytes(fit.peak_live_bytes));
   print_roles(fit);
   if (fit.counts.offloaded > 0)
-    fmt::print("Beside them {} of the host at their highest; {} are copied there and back a step\n",
+    out::print("Beside them {} of the host at their highest; {} are copied there and back a step\n",
                format_bytes(fit.counts.host_peak), format_bytes(fit.counts.offloaded));
   if (has_free_batch(fit))
-    fmt::print("  they alone fit up to batch {}\n", *fit.last_batch_by_live_bytes);
+    out::print("  they alone fit up to batch {}\n", *fit.last_batch_by_live_bytes);
   std::size_t width = 9;
   for (const AllocatorFit& row : fit.allocators)
     width = std::max(width, row.allocator.to_string().size());
-  fmt::print("\n{:<{}} {:>35} {:>9} {:>18}\n", "", width, "peak", "largest", "device calls a step");
-  fmt::print("{:<{}} {:>11} {:>11} {:>11} {:>9} {:>9} {:>8}  at batch {}\n", "allocator", width,
+  out::print("\n{:<{}} {:>35} {:>9} {:>18}\n", "", width, "peak", "largest", "device calls a step");
+  out::print("{:<{}} {:>11} {:>11} {:>11} {:>9} {:>9} {:>8}  at batch {}\n", "allocator", width,
              "requested", "allocated", "reserved", "batch", "taken", "given", fit.batch);
   for (const AllocatorFit& row : fit.allocators) print_row(fit, row, width);
 }
@@ -140,20 +141,20 @@ Json to_json(const Fit& fit) {
 
 void print_fits(const std::vector<Fit>& fits) {
   const Fit& first = fits.front();
-  fmt::print("{} on {}: {} in granules of {}\n", first.cell.workload.to_string(),
+  out::print("{} on {}: {} in granules of {}\n", first.cell.workload.to_string(),
              first.cell.device.to_string(), format_bytes(first.device.capacity),
              format_bytes(first.device.granule));
-  fmt::print(
+  out::print(
       "Simulated: {} training steps counted, none computed. Bytes are exact for the Programs here; "
       "what\na CUDA context and libraries take besides is not in them.\n",
       first.steps);
   for (const Fit& fit : fits) print(fit);
-  fmt::print(
+  out::print(
       "\nDevice calls: allocations and mappings (taken), frees and unmappings (given) of the last "
       "step.\nWhat they and the allocator itself cost in time is not measured here; headroom run "
       "does.\n");
   if (has_free_batch(first))
-    fmt::print(
+    out::print(
         "Largest batch: it fits and the next one does not. Larger ones could fit again, as far as "
         "the\nlive bytes let them; not all were tried.\n");
 }

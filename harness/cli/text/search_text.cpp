@@ -8,6 +8,7 @@
 
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/text/oom_text.h"
+#include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/results/schema_check.h"
 
@@ -27,14 +28,14 @@ std::string in_words(const std::vector<std::int64_t>& batches) {
 
 void print_row(const MemorySearch& search, const SearchRow& row, std::size_t width) {
   if (!row.refused.empty()) {
-    fmt::print("{:<{}} not here: {}\n", row.allocator.to_string(), width, row.refused);
+    out::print("{:<{}} not here: {}\n", row.allocator.to_string(), width, row.refused);
     return;
   }
   const auto& smallest = row.capacity.smallest;
   const double above =
       smallest ? static_cast<double>(*smallest) / static_cast<double>(search.peak_live_bytes) - 1
                : 0;
-  fmt::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", row.allocator.to_string(), width,
+  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", row.allocator.to_string(), width,
              row.batches.largest, in_words(row.batches.holes),
              smallest ? format_bytes(*smallest) : "-",
              smallest ? fmt::format("{:+.1f} %", 100 * above) : "-", row.capacity.holes.size());
@@ -47,29 +48,29 @@ std::vector<std::string> names_of(const std::vector<Spec>& specs) {
 }
 
 void print_refusal(const SearchRow& row) {
-  fmt::print("\nBatch {} under {}: {}", row.refused_batch->batch, row.allocator.to_string(),
+  out::print("\nBatch {} under {}: {}", row.refused_batch->batch, row.allocator.to_string(),
              failure_text(row.refused_batch->failure));
   if (row.refused_batch->served_by.empty())
-    fmt::print("  Simulated: no other strategy would have served it in this capacity.\n");
+    out::print("  Simulated: no other strategy would have served it in this capacity.\n");
   else
-    fmt::print("  Simulated: would have been served by {}.\n",
+    out::print("  Simulated: would have been served by {}.\n",
                fmt::join(names_of(row.refused_batch->served_by), ", "));
 }
 
 void print(const MemorySearch& search) {
-  fmt::print("\n{}\n", axes_beside_allocator(search.cell));
-  fmt::print("Live bytes of batch {}: {}; ", search.batch, format_bytes(search.peak_live_bytes));
+  out::print("\n{}\n", axes_beside_allocator(search.cell));
+  out::print("Live bytes of batch {}: {}; ", search.batch, format_bytes(search.peak_live_bytes));
   if (search.last_batch_by_live_bytes > 0)
-    fmt::print("they alone let batches up to {} fit, larger ones were not tried.\n\n",
+    out::print("they alone let batches up to {} fit, larger ones were not tried.\n\n",
                search.last_batch_by_live_bytes);
   else
-    fmt::print("the smallest batch alone has more than the device holds: none was tried.\n\n");
+    out::print("the smallest batch alone has more than the device holds: none was tried.\n\n");
   std::size_t width = 9;
   for (const SearchRow& row : search.rows)
     width = std::max(width, row.allocator.to_string().size());
-  fmt::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "", width, "largest", "batches below it",
+  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "", width, "largest", "batches below it",
              "least memory", "above", "its");
-  fmt::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "allocator", width, "batch",
+  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "allocator", width, "batch",
              "without room", fmt::format("at batch {}", search.batch), "live", "holes");
   for (const SearchRow& row : search.rows) print_row(search, row, width);
   for (const SearchRow& row : search.rows)
@@ -101,14 +102,14 @@ Json to_json(const SearchRow& row) {
 
 void print_searches(const std::vector<MemorySearch>& searches) {
   const MemorySearch& first = searches.front();
-  fmt::print("{} on {}: which batches train, and in how little memory\n",
+  out::print("{} on {}: which batches train, and in how little memory\n",
              first.cell.workload.to_string(), first.cell.device.to_string());
   if (first.simulated)
-    fmt::print("Simulated: {} training steps counted per trial, none computed.\n", first.steps);
+    out::print("Simulated: {} training steps counted per trial, none computed.\n", first.steps);
   else
-    fmt::print("Measured: each trial trained {} steps in a process of its own.\n", first.steps);
+    out::print("Measured: each trial trained {} steps in a process of its own.\n", first.steps);
   for (const MemorySearch& search : searches) print(search);
-  fmt::print(
+  out::print(
       "\nMore memory or a smaller batch need not help: holes are trials that found no room "
       "although "
       "a\nsmaller capacity, or a larger batch, did. Between the trials there may be others.\n");

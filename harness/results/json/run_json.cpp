@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 #include "harness/results/json/cell_json.h"
 #include "harness/results/json/experiment_json.h"
 #include "harness/results/json/provenance_json.h"
@@ -127,7 +128,11 @@ std::string to_json(const RunInfo& info) {
 }
 
 RunInfo run_info_from_json(const std::string& text) try {
-  return value_of<RunInfo>(Json::parse(text));
+  auto info = value_of<RunInfo>(Json::parse(text));
+  // Both become parts of paths where runs are merged and stored.
+  for (const std::string& name : {info.run_id, info.suite})
+    if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of a run", name));
+  return info;
 } catch (const Json::exception& error) {
   throw InputError(fmt::format("not a run record: {}", error.what()));
 }
