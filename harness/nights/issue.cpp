@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/base/text.h"
 #include "harness/nights/check.h"
 #include "harness/results/json/cell_json.h"
 #include "harness/results/schema_check.h"
@@ -12,19 +13,33 @@ namespace {
 
 constexpr std::size_t kShown = 50;  // an issue holds 65,536 characters
 
-// A cell of a table: what would end it is taken out.
-std::string escaped(const std::string& text) {
+// In one line and as text: names from files become no markup, no link and no picture.
+std::string escaped(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
   std::string safe;
-  for (const char c : text) {
-    if (c == '|' || c == '`' || c == '<') safe += '\\';
-    safe += c == '\n' ? ' ' : c;
+  for (const char c : printable(text)) {
+    const bool begins_target = c == '(' && safe.ends_with(']');  // [text](target)
+    if (begins_target || std::string_view("\\|`<").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
   }
   return safe;
 }
 
+// One word of a command for a shell, inside a span of code.
+std::string quoted(std::string text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::replace(text.begin(), text.end(), '`', ' ');
+  for (const char c : printable(text)) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "'" + word + "'";
+}
+
 std::string commits_of(const NightFinding& finding) {
   const auto brief = [](const std::string& commit) {
-    return commit.empty() ? std::string("unknown") : commit.substr(0, 12);
+    return commit.empty() ? std::string("unknown") : escaped(commit.substr(0, 12));
   };
   if (finding.previous.empty()) return fmt::format("at {} or before", brief(finding.since_commit));
   return fmt::format("{}..{}", brief(finding.previous_commit), brief(finding.since_commit));
@@ -34,7 +49,8 @@ std::string table_of(const std::vector<NightFinding>& findings) {
   std::string text = "| what | change | commits | since |\n|---|---|---|---|\n";
   for (std::size_t i = 0; i < std::min(findings.size(), kShown); ++i)
     text += fmt::format("| {} | {} | {} | {} |\n", escaped(findings[i].what),
-                        escaped(findings[i].sentence), commits_of(findings[i]), findings[i].since);
+                        escaped(findings[i].sentence), commits_of(findings[i]),
+                        escaped(findings[i].since));
   if (findings.size() > kShown) text += fmt::format("\n{} of {} shown.\n", kShown, findings.size());
   return text;
 }
@@ -59,13 +75,13 @@ std::string advice_for(const NightCheck& check, const std::string& store) {
     text += fmt::format(
         "- Is it the program or the machine? Build both commits and let them alternate: "
         "`scripts/gate {} {}`\n",
-        level->previous_commit.substr(0, 12), level->since_commit.substr(0, 12));
+        quoted(level->previous_commit.substr(0, 12)), quoted(level->since_commit.substr(0, 12)));
   const NightFinding& first = check.failures.front();
   const std::string name =
       first.kind == FindingKind::verdict ? first.what.substr(0, first.what.find(' ')) : first.what;
   text += fmt::format(
-      "- If a change is intended: `headroom history accept '{}' --reason 'why' --store {}`\n", name,
-      store);
+      "- If a change is intended: `headroom history accept {} --reason 'why' --store {}`\n",
+      quoted(name), quoted(store));
   return text;
 }
 
@@ -86,14 +102,14 @@ Json to_object(const NightFinding& finding) {
 }  // namespace
 
 std::string issue_of(const NightCheck& check, const std::string& store) {
-  std::string text =
-      fmt::format("## {}\n\nRun {}, commit {}, {} night{} looked at.\n\n", check.headline(),
-                  check.night.run_id, check.night.commit.value_or("unknown"),
-                  check.night_ids.size(), check.night_ids.size() == 1 ? "" : "s");
+  std::string text = fmt::format("## {}\n\nRun {}, commit {}, {} night{} looked at.\n\n",
+                                 escaped(check.headline()), escaped(check.night.run_id),
+                                 escaped(check.night.commit.value_or("unknown")),
+                                 check.night_ids.size(), check.night_ids.size() == 1 ? "" : "s");
   if (!check.failures.empty()) text += table_of(check.failures);
   if (!check.night.distrust.empty())
     text +=
-        fmt::format("\nNo word on times: {}{}\n", check.night.distrust,
+        fmt::format("\nNo word on times: {}{}\n", escaped(check.night.distrust),
                     check.shifts_held_back > 0
                         ? fmt::format(" {} shifted levels are held back.", check.shifts_held_back)
                         : "");
@@ -103,9 +119,10 @@ std::string issue_of(const NightCheck& check, const std::string& store) {
   text += list_of("New cells", check.added);
   if (!check.marks.empty()) text += "\n### Changes of environment\n\n";
   for (const EnvironmentMark& mark : check.marks) {
-    text += fmt::format("- {}: times start afresh", mark.night_id);
+    text += fmt::format("- {}: times start afresh", escaped(mark.night_id));
     for (const auto& [what, first, second] : mark.differences)
-      text += fmt::format("; {} was '{}' and is '{}'", what, escaped(first), escaped(second));
+      text +=
+          fmt::format("; {} was '{}' and is '{}'", escaped(what), escaped(first), escaped(second));
     text += "\n";
   }
   return text;

@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -86,6 +87,10 @@ void RunDirectory::write(const RunInfo& info) const {
 }
 
 void RunDirectory::append(const Sample& sample) {
+  struct stat file {};
+  if (::fstat(samples_, &file) == 0 && file.st_nlink == 0)
+    throw InputError(fmt::format("{}: was deleted while the run was under way",
+                                 (path_ / kSamplesFile).string()));
   const off_t before = ::lseek(samples_, 0, SEEK_END);
   if (write_all(samples_, to_json(sample) + "\n")) return;
   const int reason = errno;
@@ -93,6 +98,19 @@ void RunDirectory::append(const Sample& sample) {
   [[maybe_unused]] const int ignored = ::ftruncate(samples_, before);
   throw InputError(fmt::format("{}: cannot be written: {}; make room",
                                (path_ / kSamplesFile).string(), std::strerror(reason)));
+}
+
+void RunDirectory::drop_last(std::size_t samples) {
+  if (samples == 0) return;
+  const std::string text = read_file(path_ / kSamplesFile);
+  std::size_t end = text.size();
+  for (; samples > 0 && end > 0; --samples) {
+    const std::size_t line = end < 2 ? std::string::npos : text.rfind('\n', end - 2);
+    end = line == std::string::npos ? 0 : line + 1;
+  }
+  if (::ftruncate(samples_, static_cast<off_t>(end)) != 0)
+    throw InputError(fmt::format("{}: cannot be written: {}", (path_ / kSamplesFile).string(),
+                                 std::strerror(errno)));
 }
 
 RecordedRun read_run(const fs::path& path) {

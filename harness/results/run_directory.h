@@ -22,9 +22,11 @@ class RunDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   void write(const RunInfo& info) const;
-  // On disk when this returns. Throws InputError when there is no room; what was recorded before
-  // stays whole.
+  // On disk when this returns. Throws InputError when there is no room, where what was recorded
+  // before stays whole, and when somebody deleted the file.
   void append(const Sample& sample);
+  // Takes the last samples back.
+  void drop_last(std::size_t samples);
 
  private:
   RunDirectory(std::filesystem::path path, int flags);

@@ -59,7 +59,9 @@ class Run {
         table_(info.experiments),
         seconds_(info.experiments.size()) {
     for (const Sample& sample : recorded) table_.remember(sample);
-    if (may_grow()) samples_ = recorded;
+    const std::size_t cut = samples_of_cut_block(recorded);
+    if (may_grow()) samples_.assign(recorded.begin(), recorded.end() - static_cast<long>(cut));
+    directory_.drop_last(cut);
   }
 
   RunOutcome operator()() {
@@ -87,6 +89,24 @@ class Run {
   }
 
  private:
+  // A noisy block that a kill cut in two is run anew as a whole: what was recorded of it last does
+  // not stay beside its repeat.
+  std::size_t samples_of_cut_block(const std::vector<Sample>& recorded) {
+    if (recorded.empty()) return 0;
+    const Sample& last = recorded.back();
+    const auto experiment =
+        std::find_if(info_.experiments.begin(), info_.experiments.end(),
+                     [&](const Experiment& one) { return one.id == last.experiment; });
+    if (experiment == info_.experiments.end() || is_exact(*experiment)) return 0;
+    const auto index = static_cast<std::size_t>(experiment - info_.experiments.begin());
+    if (table_.is_complete(index, last.block)) return 0;
+    table_.forget(index, last.block);
+    const auto end = std::find_if(recorded.rbegin(), recorded.rend(), [&](const Sample& sample) {
+      return sample.experiment != last.experiment || sample.block != last.block;
+    });
+    return static_cast<std::size_t>(end - recorded.rbegin());
+  }
+
   std::vector<int> added_blocks(std::size_t experiment) const {
     std::vector<int> numbers;
     for (const Addition& addition : info_.additions)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,63 @@ def test_a_run_is_gone_on_with_from_any_directory(headroom: Headroom, counting: 
     outcome = elsewhere("run", "--resume", f"../runs/{headroom.only_run().name}", "--samples-only")
     assert outcome.code == 0, outcome.errors
     assert figures(headroom.only_run()) == whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_replay_leaves_nothing_behind(headroom: Headroom, number: signal.Signals) -> None:
+    temporary = headroom.place / "temporary"
+    temporary.mkdir()
+    headroom.write("long.txt", "".join(f"{on} a{i} 4096 0\n" for i in range(400_000) for on in (1, 0)))
+    process = headroom.start("replay", "long.txt", "--capacity", "1GiB", TMPDIR=str(temporary))
+    while not list(temporary.glob("headroom-*/*")):  # the importer is at work
+        assert process.poll() is None
+        time.sleep(0.005)
+    (importer,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(number)
+    assert process.wait(30) == 130
+    assert list(temporary.iterdir()) == []
+    assert not Path(f"/proc/{importer}").exists()
+
+
+def test_a_run_whose_folder_is_deleted_does_not_end_as_complete(headroom: Headroom, counting: str) -> None:
+    process = headroom.start("run", counting, "--samples-only", "--progress", "plain")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("13/"):  # later samples write no traces
+            shutil.rmtree(headroom.place / "runs", ignore_errors=True)
+            break
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 2, errors
+    assert "Results" not in output and "samples.jsonl: was deleted" in errors
+
+
+NOISY = """
+name = "noisy"
+description = "for tests"
+
+[[experiment]]
+id = "pairs"
+workload = "resnet(batch=2,depth=18,width=8)"
+device = "host(capacity=256MiB)"
+allocator = ["malloc", "bfc(growth=on)"]
+warmup_steps = 1
+measured_steps = 1
+blocks = 2
+"""
+
+
+def test_a_pair_that_a_kill_cut_in_two_is_recorded_once(headroom: Headroom) -> None:
+    suite = headroom.write("noisy.toml", NOISY)
+    process = headroom.start("run", suite, "--samples-only", "--progress", "plain", "--max-pairs", "2")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("3/"):
+            process.kill()
+            break
+    process.communicate(timeout=60)
+    run = headroom.only_run()
+    assert len(samples(run)) % 2 == 1  # the kill came between the two arms of a pair
+    outcome = headroom("run", "--resume", str(run), "--samples-only")
+    assert outcome.code == 0, outcome.errors
+    places = [(sample["experiment"], sample["arm"], sample["block"]) for sample in samples(run)]
+    assert len(set(places)) == len(places)
