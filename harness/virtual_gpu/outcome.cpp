@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
-#include "harness/virtual_gpu/record.h"
+#include "harness/virtual_gpu/stand_ins/record.h"
 
 namespace headroom::virtual_gpu {
 namespace {

@@ -1,7 +1,7 @@
 // This process's record (see record.h) and the calls that only end up in it.
 #pragma once
 
-#include "harness/virtual_gpu/record.h"
+#include "harness/virtual_gpu/stand_ins/record.h"
 
 namespace headroom::virtual_gpu {
 
