@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/scenarios/python_program.h"
+#include "harness/base/error.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/base/registry.h"

@@ -7,6 +7,7 @@
 // of the training run per batch tried.
 #include <fmt/format.h>
 
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/plan/scenario.h"
 #include "harness/whatif/fit.h"

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/scenarios/python_program.h"
+#include "harness/base/error.h"
 #include "harness/base/home.h"
 #include "harness/base/registry.h"
 #include "harness/base/text.h"
