@@ -164,6 +164,17 @@ for _ in range(3):
     assert roles(recomputed).get("activations", 0) < roles(kept)["activations"]
 
 
+def test_kernels_of_libraries_find_the_parameters_of_a_card_that_has_no_code_of_its_own(gpu, pytorch):
+    """There is no code for 8.9 in PyTorch's wheels: such a card runs that for 8.6. The gradient of an
+    embedding sorts its indices by a library that looks for the parameters of that code."""
+    answer = gpu("rtx4090", program="""
+import torch
+embedding = torch.nn.Embedding(1000, 64).cuda()
+embedding(torch.randint(0, 1000, (8192,)).cuda()).sum().backward()
+""", python=pytorch)
+    assert answer.status == 0, answer.errors
+
+
 def test_the_snapshot_is_what_replay_reads(gpu, pytorch, tmp_path):
     import subprocess
 

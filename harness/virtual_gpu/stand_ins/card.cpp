@@ -140,4 +140,14 @@ int device_attribute(int attribute) {
   }
 }
 
+int architecture_of_kernels() {
+  // Those that PyTorch's wheels are built for; there is none for 8.9, which runs the code for 8.6.
+  constexpr int kBuilt[] = {50, 60, 70, 75, 80, 86, 90, 100, 120};
+  const int own = card().compute_major * 10 + card().compute_minor;
+  int result = kBuilt[0];
+  for (const int architecture : kBuilt)
+    if (architecture <= own) result = architecture;
+  return result;
+}
+
 }  // namespace headroom::virtual_gpu

@@ -30,4 +30,8 @@ const Card& card();
 // 0 for those that describe nothing the card has.
 int device_attribute(int attribute);
 
+// The architecture (86 for 8.6) whose code a card runs: wheels are built for some architectures,
+// and a card runs those of the largest one up to its own. Libraries choose their parameters by it.
+int architecture_of_kernels();
+
 }  // namespace headroom::virtual_gpu

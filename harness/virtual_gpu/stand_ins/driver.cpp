@@ -327,7 +327,7 @@ HEADROOM_EXPORT int cuModuleGetFunction(void** function, void*, const char*) {
   return kSuccess;
 }
 HEADROOM_EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
-  const int version = card().compute_major * 10 + card().compute_minor;
+  const int version = architecture_of_kernels();
   constexpr int kThreadsPerBlock = 0, kRegisters = 4, kPtxVersion = 5, kBinaryVersion = 6;
   *value = attribute == kThreadsPerBlock                             ? 1024
            : attribute == kRegisters                                 ? 32

@@ -123,8 +123,11 @@ HEADROOM_EXPORT const char* cudaGetErrorString(int error) {
       return "device not ready";
     case kNotSupported:
       return "operation not supported";
-    default:
-      return "unknown error";
+    default: {
+      thread_local char text[40];
+      std::snprintf(text, sizeof text, "CUDA error %d", error);
+      return text;
+    }
   }
 }
 
@@ -375,7 +378,7 @@ struct FunctionAttributes {
   int dynamic_shared_bytes, preferred_carveout;
 };
 HEADROOM_EXPORT int cudaFuncGetAttributes(FunctionAttributes* out, const void*) {
-  const int version = card().compute_major * 10 + card().compute_minor;
+  const int version = architecture_of_kernels();
   *out = {0, 0, 0, 1024, 32, version, version, 0, 49'152, -1};
   return kSuccess;
 }
