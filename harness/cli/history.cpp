@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::minutes kLongest{10};
+constexpr std::chrono::minutes kLongestRead{10};
 
 void check_is_file(const fs::path& file) {
   if (!fs::is_regular_file(file))
@@ -55,7 +55,7 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
                     file.string(), fmt::join(trace_modules(), " and ")));
   const SubprocessResult said = run_own_module(
       python, "harness.trace.formats",
-      {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format}, kLongest);
+      {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format}, kLongestRead);
   if (said.ending == Ending::exited && said.code == 0) return;
   std::error_code ignored;
   fs::remove(unfinished, ignored);  // what was killed could not

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::minutes kLongest{10};
+constexpr std::chrono::minutes kLongestReport{10};
 
 // Runs the Python module reports on `run` and returns what it printed: lines, the last ones paths.
 std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
@@ -43,7 +43,7 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
   std::vector<std::string> words = {fs::absolute(run).string()};
   if (watched) words.insert(words.begin(), "watch");
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const SubprocessResult said = run_own_module(python, "reports", words, kLongest);
+  const SubprocessResult said = run_own_module(python, "reports", words, kLongestReport);
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);
   if (said.ending == Ending::exited && said.code == static_cast<int>(ExitCode::usage))
     throw InputError(fmt::format("no report: {}{}", said.errors, again));
@@ -51,7 +51,7 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
     throw Error(fmt::format("{} was ended by {} while it wrote the report; {}", python,
                             signal_name(said.code), again));
   if (said.ending == Ending::timed_out)
-    throw Error(fmt::format("the report took more than {} min; {}", kLongest.count(), again));
+    throw Error(fmt::format("the report took more than {} min; {}", kLongestReport.count(), again));
   if (said.code != 0)
     throw Error(fmt::format("{} failed to write the report:\n{}{}", python, said.errors, again));
   if (!said.errors.empty()) out::print(stderr, "{}", said.errors);
