@@ -29,9 +29,10 @@ def main():
     images = torch.randn(options.batch, 3, options.image, options.image)
     classes = torch.randint(0, options.classes, (options.batch,))
     for _ in range(options.steps):
+        inputs, labels = images, classes  # the last batch leaves the GPU before the next one comes
         if options.zero_grad == "step_start":
             optimizer.zero_grad()
-        inputs, labels = images.to("cuda"), classes.to("cuda")
+        inputs, labels = inputs.to("cuda"), labels.to("cuda")
         outputs = model(inputs)
         loss = loss_of(outputs, labels)
         if options.zero_grad == "before_backward":
