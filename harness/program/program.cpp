@@ -78,8 +78,8 @@ std::vector<ValueId> ProgramBuilder::emit(std::string kind, std::string name,
   try {
     outputs =
         Registry<OpDefinition>::instance().find(op.kind).infer(op, operands(program_, op.inputs));
-  } catch (const InputError&) {
-    throw;
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} ({}): {}", op.name, op.kind, error.what()));
   } catch (const Error& error) {
     throw Error(fmt::format("{} ({}): {}", op.name, op.kind, error.what()));
   }
