@@ -1,4 +1,4 @@
-// Durations: read as command lines give them, and measured.
+// Durations: parsed from command-line arguments, and measured.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// "200ms", "0.2s", "90" (seconds), "45m", "2h"; from 1ms to 10000h. Throws InputError that names
-// `where` for anything else.
+// Parses "200ms", "0.2s", "90" (seconds), "45m" or "2h", from 1ms to 10000h. Throws InputError
+// naming `where` for anything else.
 std::chrono::milliseconds parse_duration(std::string_view text, std::string_view where);
 
 using Clock = std::chrono::steady_clock;

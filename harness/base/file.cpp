@@ -25,7 +25,7 @@ std::string read_file(const std::filesystem::path& file) {
     throw InputError(fmt::format("{}: is a directory, not a file", file.string()));
   std::ifstream stream(file, std::ios::binary);
   if (!stream) fail(file, "read");
-  // In pieces: files below /proc have no size to go by.
+  // Read in chunks: files in /proc report no size.
   std::string text;
   std::array<char, 65'536> piece;
   while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)

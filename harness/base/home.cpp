@@ -29,8 +29,8 @@ std::filesystem::path headroom_home() {
   }
   const std::filesystem::path installed =
       this_executable().parent_path().parent_path() / "share" / "headroom";
-  // An installed program goes with the files installed beside it; one in its build directory has
-  // none there.
+  // An installed program uses the files installed beside it. A program run from its build directory
+  // has none beside it and uses the source tree.
   for (const std::filesystem::path& candidate : {installed, std::filesystem::path(kSourceRoot)})
     if (is_home(candidate)) return candidate;
   throw InputError(

@@ -1,4 +1,4 @@
-// Where the files live that a program needs beside itself: bench/ and reports/, and what it keeps.
+// Locations of the files the program needs (bench/, reports/) and of the files it caches.
 #pragma once
 
 #include <filesystem>
@@ -6,15 +6,16 @@
 
 namespace headroom {
 
-// $HEADROOM_HOME, else the source tree this program was built from, else share/headroom beside
-// the installed program. Throws InputError that names what was looked at.
+// $HEADROOM_HOME, else the source tree this program was built from, else share/headroom beside the
+// installed program. Throws InputError naming the locations tried.
 std::filesystem::path headroom_home();
 
-// $XDG_CACHE_HOME/headroom, else ~/.cache/headroom, else in the system's place for temporary
-// files: what can be made again.
+// Directory for data that can be regenerated: $XDG_CACHE_HOME/headroom, else ~/.cache/headroom,
+// else a place in the system's temporary directory.
 std::filesystem::path cache_directory();
 
-// The interpreter of the environment that scripts/setup --with NAME makes; it need not be there.
+// Path of the Python interpreter in the environment that scripts/setup --with NAME creates. The
+// file need not exist.
 std::filesystem::path environment_python(const std::string& name);
 
 }  // namespace headroom

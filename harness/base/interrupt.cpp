@@ -15,7 +15,7 @@ void remember(int) { requested = 1; }
 
 void catch_interrupts() {
   struct sigaction action {};
-  action.sa_handler = remember;  // no SA_RESTART: waiting calls return
+  action.sa_handler = remember;  // without SA_RESTART, so that blocking calls return
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
@@ -27,7 +27,7 @@ InterruptsCaught::InterruptsCaught() {
   action.sa_handler = remember;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
-    // What is ignored, as under nohup, stays so.
+    // Signals that are already ignored, as under nohup, stay ignored.
     if (before_[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
   }
 }

@@ -1,4 +1,4 @@
-// Ctrl-C asks, it does not kill: whoever works in a loop looks here and leaves in good order.
+// Ctrl-C is a request, not a kill: loops poll for it and finish in a consistent state.
 #pragma once
 
 #include <array>
@@ -6,19 +6,20 @@
 
 namespace headroom {
 
-// From now on SIGINT and SIGTERM are remembered instead of ending the process.
+// From now on, SIGINT and SIGTERM are recorded instead of ending the process.
 void catch_interrupts();
 bool interrupt_requested();
 
-// While it lives, SIGINT, SIGTERM and SIGHUP are remembered, too, where they would end the process;
-// afterwards they do what they did before.
+// For the lifetime of this object, SIGINT, SIGTERM and SIGHUP are recorded wherever they would end
+// the process. The destructor restores the previous handlers.
 class InterruptsCaught {
  public:
   InterruptsCaught();
   ~InterruptsCaught();
   InterruptsCaught(const InterruptsCaught&) = delete;
   InterruptsCaught& operator=(const InterruptsCaught&) = delete;
-  // Throws Interrupted when one came, unless somebody further out remembers them and will look.
+  // Throws Interrupted when a signal arrived, unless an outer scope records signals and will check
+  // for them itself.
   void check() const;
 
  private:

@@ -1,4 +1,4 @@
-// Random numbers that are the same on every standard library (its distributions are not).
+// Random numbers that are identical on every standard library, whose own distributions are not.
 #pragma once
 
 #include <cmath>
@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// Normal around 0 with deviation 1, after Box and Muller; the same up to the last bit of log and
-// cos.
+// A normal deviate with mean 0 and standard deviation 1, by Box and Muller's method. Results are
+// identical across platforms except for the last bit of log and cos.
 inline double normal(std::mt19937_64& random) {
   const double u = (static_cast<double>(random() >> 11) + 1) * 0x1p-53;
   const double v = static_cast<double>(random() >> 11) * 0x1p-53;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostNamed = 50, kNearestNamed = 5;
 
-// Levenshtein distance by rows.
+// Levenshtein distance, computed row by row.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -41,7 +41,7 @@ void throw_unknown_name(std::string_view kind, std::string_view name,
                         const std::vector<std::string>& known) {
   if (known.empty()) throw InputError(fmt::format("unknown {} '{}'; there are none", kind, name));
   const std::vector<std::string> nearest = nearest_names(name, known);
-  // A history knows hundreds of cells: nobody reads them all.
+  // A history may hold hundreds of cells, too many to list in one message.
   const bool many = known.size() > kMostNamed;
   const std::vector<std::string> shown =
       many ? std::vector<std::string>(nearest.begin(), nearest.begin() + kNearestNamed) : known;

@@ -1,4 +1,4 @@
-// Plug-ins register themselves by name at start-up; unknown names are answered with the nearest
+// Plug-ins register themselves by name at start-up. Errors about unknown names suggest the nearest
 // known ones.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace headroom {
 
-// "unknown allocator 'bcf'; did you mean 'bfc'? Known: bfc, malloc". Throws InputError.
+// Throws InputError, for example "unknown allocator 'bcf'; did you mean 'bfc'? Known: bfc, malloc".
 [[noreturn]] void throw_unknown_name(std::string_view kind, std::string_view name,
                                      const std::vector<std::string>& known);
-// Known names, nearest (by edit distance) first.
+// The known names, sorted by edit distance to `name`, nearest first.
 std::vector<std::string> nearest_names(std::string_view name, std::vector<std::string> known);
 
-// Plugin must provide `std::string name` and `std::string summary`.
+// Plugin must have the members `std::string name` and `std::string summary`.
 template <typename Plugin>
 class Registry {
  public:
@@ -31,7 +31,7 @@ class Registry {
     return plugins_.emplace(std::move(name), std::move(plugin)).second;
   }
 
-  // Throws InputError with the nearest names.
+  // Throws InputError that suggests the nearest names.
   const Plugin& find(std::string_view name) const {
     const auto found = plugins_.find(std::string(name));
     if (found == plugins_.end()) throw_unknown_name(Plugin::kKind, name, names());

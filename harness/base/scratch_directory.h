@@ -1,16 +1,17 @@
-// A directory for what passes between programs: it goes with its contents when its user is done.
+// A temporary directory for files passed between programs. The destructor removes it with its
+// contents.
 #pragma once
 
 #include <filesystem>
 
 namespace headroom {
 
-// The system's place for temporary files. Throws InputError when there is none.
+// The system's temporary directory. Throws InputError when there is none.
 std::filesystem::path temporary_directory();
 
 class ScratchDirectory {
  public:
-  ScratchDirectory();  // throws InputError when there is no room for one
+  ScratchDirectory();  // throws InputError when the directory cannot be created
   ~ScratchDirectory();
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;

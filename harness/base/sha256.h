@@ -1,5 +1,5 @@
-// Fingerprints: of data files in the provenance, of plans a run is resumed against, and the
-// source of every random order (a hash of the seed and a name needs no generator state).
+// SHA-256 hashes. They identify data files in the provenance and the plan that a run resumes, and
+// they seed every random order (a hash of the seed and a name needs no generator state).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace headroom {
 
-// 64 hexadecimal digits.
+// The hash as 64 hexadecimal digits.
 std::string sha256(std::string_view bytes);
 // Throws InputError naming the file when it cannot be read.
 std::string sha256_of_file(const std::filesystem::path& file);
 
-// The first 53 bits: a number that every JSON reader keeps exactly.
+// The first 53 bits of the hash: every JSON reader keeps a number of this size exactly.
 std::uint64_t hashed_number(std::string_view bytes);
 
 }  // namespace headroom

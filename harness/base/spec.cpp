@@ -19,7 +19,7 @@ constexpr std::string_view kInName = "abcdefghijklmnopqrstuvwxyz0123456789_-";
 constexpr std::string_view kInValue =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/+-";
 
-// It must fit into a command line, and a message that quotes it onto a screen.
+// A spec must fit on a command line, and an error message that quotes it must fit on a screen.
 void check_length(std::string_view text) {
   constexpr std::size_t kMost = 10'000;
   if (text.size() > kMost)
@@ -53,8 +53,8 @@ Number parse_number(const Spec& spec, const std::string& key, const std::string&
 Spec::Spec(std::string name, std::map<std::string, std::string> parameters)
     : name_(std::move(name)), parameters_(std::move(parameters)) {}
 
-// A name, then possibly pairs key=value in parentheses. A lone value, as in limit(4GiB), stands for
-// the parameter "value".
+// Parses a name, optionally followed by key=value pairs in parentheses. A lone value, as in
+// limit(4GiB), is the value of the parameter "value".
 Spec Spec::parse(std::string_view text) {
   check_length(text);
   std::string_view name = trimmed(text);

@@ -64,7 +64,7 @@ struct Pipe {
   }
 };
 
-// Everything there is now; closes the descriptor at its end.
+// Reads all data available now; closes the descriptor at end of file.
 void drain(Descriptor& from, std::string& into) {
   std::array<char, 1 << 14> chunk;
   for (;;) {
@@ -79,7 +79,7 @@ void drain(Descriptor& from, std::string& into) {
   }
 }
 
-// posix_spawn rather than fork: this process may have threads.
+// Uses posix_spawn rather than fork because this process may have threads.
 pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -103,7 +103,7 @@ pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   std::vector<char*> environment;
-  // First match wins in getenv, so additions come before what is inherited.
+  // getenv returns the first match, so the additions come before the inherited variables.
   for (const std::string& entry : subprocess.environment)
     environment.push_back(const_cast<char*>(entry.c_str()));
   for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
@@ -120,7 +120,7 @@ pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
   return child;
 }
 
-// What waitpid tells of the child; whatever else its group left behind is killed.
+// Returns the child's status from waitpid and kills the rest of its process group.
 int end_group(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -13,10 +13,11 @@ namespace {
 
 struct Character {
   std::uint32_t code = 0;
-  std::size_t length = 0;  // bytes; 0: not UTF-8
+  std::size_t length = 0;  // in bytes; 0: not UTF-8
 };
 
-// The character that `text` begins with; overlong forms, surrogates and cut-off ones are none.
+// Decodes the first character of `text`. Overlong forms, surrogates and truncated characters are
+// invalid.
 Character first_character(std::string_view text) {
   static constexpr std::array<std::uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
   const auto lead = static_cast<unsigned char>(text.front());
@@ -38,7 +39,7 @@ bool is_shown(std::uint32_t code) {
     return code >= first && code <= last;
   };
   const bool control = code < 0x20 || in(0x7F, 0x9F);
-  // Marks and overrides of direction, line and paragraph separators.
+  // Direction marks and overrides, and line and paragraph separators.
   const bool reorders =
       code == 0x61C || in(0x200E, 0x200F) || in(0x2028, 0x202E) || in(0x2066, 0x2069);
   return !control && !reorders;

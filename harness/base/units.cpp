@@ -22,7 +22,7 @@ Bytes parse_bytes(std::string_view text, std::string_view where) {
   double count = 0;
   const auto [end, error] = std::from_chars(words.data(), last, count, std::chars_format::fixed);
   const auto unit = units.find(trimmed({end, static_cast<std::size_t>(last - end)}));
-  // "-1", "inf", ".5" and "5." are numbers to from_chars.
+  // from_chars also accepts "-1", "inf", ".5" and "5.", which must be rejected.
   const bool begins_and_ends_with_digits =
       end != words.data() && std::isdigit(static_cast<unsigned char>(words.front())) != 0 &&
       end[-1] != '.';

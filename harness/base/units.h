@@ -1,4 +1,4 @@
-// Byte quantities and addresses: one type, one way to read them, one way to print them.
+// Byte quantities and addresses: their type, parsing and formatting.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ constexpr Bytes align_up(Bytes bytes, Bytes alignment) {
 }
 constexpr Bytes align_down(Bytes bytes, Bytes alignment) { return bytes / alignment * alignment; }
 
-// "4GiB", "512 MiB", "1024", "1.5GB". Throws InputError that names `where` for anything else.
+// Parses "4GiB", "512 MiB", "1024" or "1.5GB". Throws InputError naming `where` for anything else.
 Bytes parse_bytes(std::string_view text, std::string_view where);
 
-// "1.50 GiB": for people. Files carry plain integers.
+// Formats bytes for people, as "1.50 GiB". Files hold plain integers.
 std::string format_bytes(Bytes bytes);
 
 }  // namespace headroom

@@ -50,8 +50,8 @@ DistanceSums distance_sums(std::span<const double> left, std::span<const double>
   return sums;
 }
 
-// Of a series of two shortest levels or more. Moving one value over to the left costs one pass, so
-// all splits together are quadratic.
+// Takes a series of at least two shortest levels. Moving one value to the left side takes one pass,
+// so testing all splits is quadratic.
 std::size_t best_split(std::span<const double> values) {
   std::size_t best = kShortestLevel;
   DistanceSums sums = distance_sums(values.first(best), values.subspan(best));
@@ -72,8 +72,9 @@ std::size_t best_split(std::span<const double> values) {
   return best;
 }
 
-// A bump hides its two steps from a test of everything before one against everything after it, so
-// candidates need less, and what becomes of them is decided between neighbouring levels.
+// When a bump is tested as everything before one point against everything after it, its two steps
+// hide each other. Candidates therefore pass at a weaker level, and prune() then tests each one
+// against its neighbouring levels only.
 constexpr double kCandidateFactor = 10;
 
 void collect(std::span<const double> values, std::size_t offset, double level,
@@ -86,7 +87,7 @@ void collect(std::span<const double> values, std::size_t offset, double level,
   collect(values.subspan(split), offset + split, level, found);
 }
 
-// Of the levels on both sides of starts[i].
+// p-value of the test between the levels on both sides of starts[i].
 double p_between(std::span<const double> values, const std::vector<std::size_t>& starts,
                  std::size_t i) {
   const std::size_t begin = i == 0 ? 0 : starts[i - 1];
@@ -95,7 +96,8 @@ double p_between(std::span<const double> values, const std::vector<std::size_t>&
                         values.subspan(starts[i], end - starts[i]));
 }
 
-// Takes the weakest away until every one holds between its neighbours.
+// Removes the weakest change point until every remaining one is significant between its
+// neighbouring levels.
 void prune(std::span<const double> values, double level, std::vector<std::size_t>& starts) {
   while (!starts.empty()) {
     std::size_t weakest = 0;

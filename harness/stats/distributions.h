@@ -1,9 +1,9 @@
-// The textbook distributions the verdicts need; Boost computes them.
+// The standard distributions that the verdicts need, computed by Boost.
 #pragma once
 
 namespace headroom {
 
-// t with P(T ≤ t) = probability, for Student's distribution; probability in (0, 1).
+// The quantile of Student's distribution: t with P(T ≤ t) = probability, for probability in (0, 1).
 double student_t_quantile(double probability, double degrees_of_freedom);
 
 // P(|T| ≥ t), for t ≥ 0.

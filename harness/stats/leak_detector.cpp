@@ -12,19 +12,21 @@
 namespace headroom {
 namespace {
 
-// Blocks are made longer until they look independent of each other, down to the fewest that still
-// carry an interval of 95 % with two discordant pairs to spare.
+// Blocks are lengthened until they look independent of each other. The lower limit still allows a
+// 95 % interval with two discordant pairs to spare.
 constexpr std::size_t kMostBlocks = 16;
 constexpr std::size_t kFewestBlocks = 8;
 constexpr double kIndependent = 0.1;
 constexpr std::size_t kFinePoints = 240;
-// Growth whose second half has less than this share of the speed of its first is slowing down.
+// Growth is slowing down when the slope of its second half is below this share of the first half's.
 constexpr double kSlowing = 0.6;
-// A jump this many times as high as the next is no noise.
+// A jump this many times as high as the next one is not noise.
 constexpr double kStandsOut = 3;
-// Half-width of an interval → slope that is seen in most cases: an estimate, not calibrated.
+// Ratio of the slope that is detected in most cases to the interval's half-width: an estimate, not
+// calibrated.
 constexpr double kDetectable = 2.0;
-constexpr double kEdge = 0.05;  // of the half-width: closer to the limit no length is foretold
+constexpr double kEdge =
+    0.05;  // share of the half-width: no length is predicted closer to the limit than this
 
 Series independent_blocks(const Series& series) {
   std::size_t count = std::min(kMostBlocks, series.size());
@@ -50,8 +52,9 @@ struct Calm {
   double jump = 0;
 };
 
-// The same series had its largest jump been an ordinary rise. The median of a block that a jump
-// falls into may lie half way, which makes two rises of one jump: hence two neighbouring rises.
+// The same series with its largest jump reduced to an ordinary rise. The median of a block that
+// contains a jump may lie half way, which splits one jump into two rises; therefore two
+// neighbouring rises are treated as one.
 Calm without_largest_jump(Series series) {
   const std::size_t count = std::min(kMostBlocks, series.size());
   const Series blocks = block_medians(series, count);
@@ -69,8 +72,8 @@ Calm without_largest_jump(Series series) {
   return {std::move(series), std::max(0.0, rise(before))};
 }
 
-// The first half of a series against its second. The estimates take more points than the
-// intervals do, which need blocks that are independent.
+// The first half of a series against its second. The slopes are estimated from more points than the
+// intervals, which need independent blocks.
 struct Halves {
   double early_slope = 0;
   double late_slope = 0;
@@ -93,7 +96,7 @@ bool has_stopped(const Halves& halves, double harmless) {
 
 double typical(const Series& series) { return block_medians(series, 1).values.front(); }
 
-// Widths shrink as length^-1.5: growth adds up while noise does not.
+// The interval's width shrinks as length^-1.5, because growth accumulates while noise does not.
 std::optional<double> length_to_decide(const LeakFinding& finding, double harmless, double length) {
   const double half_width = (finding.interval.high - finding.interval.low) / 2;
   const double distance = std::abs(finding.slope - harmless);
@@ -153,7 +156,7 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   finding.warmup_growth = typical(steady) - series.values.front();
   finding.slope = theil_sen(blocks);
   finding.interval = theil_sen_interval(blocks, options.level);
-  // One step up is no leak: growth must be seen without its largest rise, too.
+  // A single step up is not a leak: growth must also be significant without the largest rise.
   const Interval of_calm = theil_sen_interval(calm_blocks, options.level);
   const bool stands_out = calm.jump > kStandsOut * without_largest_jump(calm.series).jump;
   const bool one_jump =
@@ -178,7 +181,7 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   } else if (interval.low <= harmless) {
     finding.more_needed = length_to_decide(finding, harmless, length);
   } else if (halves.late_slope < kSlowing * halves.early_slope) {
-    finding.more_needed = length;  // slowing down: the next look sees where to
+    finding.more_needed = length;  // slowing down: a longer series shows where it ends
   } else {
     finding.verdict = LeakVerdict::leak;
   }

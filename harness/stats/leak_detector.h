@@ -1,6 +1,6 @@
-// Does memory leak? A series of bytes over steps (or seconds) in, a verdict with its slope out:
-// of live bytes of a trace, of RSS or PSS of a process tree, of device bytes. What the rates of
-// right and wrong verdicts are stands in bench/statistics/README.md.
+// Decides whether memory leaks. The input is a series of bytes over steps (or seconds): live bytes
+// of a trace, RSS or PSS of a process tree, or device bytes. The output is a verdict with a slope.
+// The measured error rates of the verdicts are in bench/statistics/README.md.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace headroom {
 
 enum class LeakVerdict {
-  leak,        // it grows, by more than is harmless, all along
-  no_leak,     // whatever it does is within what is harmless
+  leak,        // it grows throughout, by more than is harmless
+  no_leak,     // any change is within what is harmless
   levels_off,  // it grew and stopped: a warm-up, a cache, one step up
   undecided,   // noise, slowing growth or a short series leave it open
 };
@@ -22,35 +22,36 @@ std::string_view to_string(LeakVerdict verdict);  // "leak", "no leak", "levels 
 
 struct LeakOptions {
   double level = 0.95;
-  // Growth up to this counts as none, in bytes per unit of `at`. With 0 and noise no series can
-  // ever prove that there is no leak: what is not one stays undecided.
+  // Slopes up to this count as no growth, in bytes per unit of `at`. With 0, a noisy series can
+  // never prove that there is no leak, so a series that does not leak stays undecided.
   double harmless_slope = 0;
-  double warmup_share = 0.25;  // of the series, left out at its beginning; in [0, 0.5]
+  double warmup_share = 0.25;  // share of the series dropped at its beginning; in [0, 0.5]
 };
 
 struct LeakFinding {
   LeakVerdict verdict = LeakVerdict::undecided;
-  // After the warm-up, in bytes per unit of `at`. Where growth is one jump, what there is besides.
+  // Slope after the warm-up, in bytes per unit of `at`. Where growth is a single jump, the slope
+  // without that jump.
   double slope = 0;
-  Interval interval;  // of `level`; infinite when the series is too short
-  // The smallest slope that noise like this would let a series of this length show in most cases;
-  // infinite as the interval is.
+  Interval interval;  // at confidence `level`; infinite when the series is too short
+  // The smallest slope that would be detected in most cases with this noise and series length;
+  // infinite when the interval is.
   double detectable_slope = 0;
   double warmup_growth = 0;  // bytes: from the start to the typical value after the warm-up
   double largest_jump = 0;   // bytes: between two neighbouring blocks after the warm-up
-  std::size_t blocks = 0;    // that the interval rests on
-  // How much longer the series must get until noise like this lets it decide, in units of `at`;
-  // only when undecided, and absent where the slope lies on the edge of what is harmless.
+  std::size_t blocks = 0;    // number of blocks behind the interval
+  // Additional length, in units of `at`, that would decide the series at this noise. Set only when
+  // the verdict is undecided; absent when the slope is too close to the harmless limit.
   std::optional<double> more_needed;
 };
 
-// Fewer points than this are always undecided.
+// A series with fewer points is always undecided.
 inline constexpr std::size_t kFewestLeakPoints = 8;
 
-// Throws Error for a series that check_series refuses, or a level or share out of range.
+// Throws Error for a series that check_series rejects, or a level or share out of range.
 LeakFinding detect_leak(const Series& series, const LeakOptions& options = {});
 
-// "5.0 MiB per step (95 % interval 4.8 MiB … 5.2 MiB)"; `unit` is what `at` counts.
+// For example "5.0 MiB per step (95 % interval 4.8 MiB … 5.2 MiB)"; `unit` is the unit of `at`.
 std::string describe(const LeakFinding& finding, const LeakOptions& options, std::string_view unit);
 
 }  // namespace headroom

@@ -4,8 +4,8 @@
 
 namespace headroom {
 
-// The median; of an even number of values, the mean of the two in the middle. Throws
-// std::out_of_range where there is no value.
+// The median; for an even number of values, the mean of the middle two. Throws std::out_of_range
+// for an empty vector.
 double median_of(std::vector<double> values);
 
 }  // namespace headroom

@@ -77,7 +77,7 @@ double signed_rank_cdf(std::size_t n, long k) {
 Interval signed_rank_interval(const std::vector<double>& differences, double level) {
   const double tail = (1 - level) / 2;
   const auto cumulative = signed_rank_cumulative(differences.size());
-  // How many T⁺ = 0, 1, … lie in the tail: k + 1.
+  // The number of values T⁺ = 0, 1, … in the tail, which is k + 1.
   const auto in_tail = static_cast<std::size_t>(
       std::upper_bound(cumulative.begin(), cumulative.end(), tail) - cumulative.begin());
   if (in_tail == 0 || differences.empty()) return {-kInfinity, kInfinity};

@@ -20,7 +20,7 @@ class Machine {
   Machine(const MachineNoise& noise, std::mt19937_64& generator)
       : noise_(noise), generator_(generator), drift_(noise.drift_sd * normal_(generator)) {}
 
-  // Log of the time of one run.
+  // Returns the logarithm of the time of one run.
   double run() {
     drift_ =
         kMemory * drift_ + noise_.drift_sd * std::sqrt(1 - kMemory * kMemory) * normal_(generator_);

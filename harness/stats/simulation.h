@@ -1,6 +1,6 @@
-// The design of a comparison on simulated machine noise: how often identical arms look different,
-// and how often a slowdown is seen. Behind `headroom selftest`, bench/statistics and the tests;
-// its rates are computed wherever they are told, never quoted.
+// Simulates comparisons under machine noise: how often identical arms look different, and how often
+// a slowdown is detected. Used by `headroom selftest`, bench/statistics and the tests. The rates
+// are always computed where they are reported, never quoted.
 #pragma once
 
 #include <cstddef>
@@ -8,37 +8,37 @@
 
 namespace headroom {
 
-// Of the logarithm of a run's time.
+// Noise of the logarithm of a run's time.
 struct MachineNoise {
-  double drift_sd = 0.05;        // slow drift: first-order autoregressive, memory 0.9 a run
-  double independent_sd = 0.02;  // from run to run
-  double burst_share = 0.03;     // of the runs, made slower by up to 15 %
+  double drift_sd = 0.05;        // slow drift: first-order autoregressive, coefficient 0.9 per run
+  double independent_sd = 0.02;  // independent noise of each run
+  double burst_share = 0.03;     // share of the runs that are up to 15 % slower
 };
-// No drift and no bursts; differences of pairs have this standard deviation.
+// Noise without drift or bursts, where paired differences have this standard deviation.
 MachineNoise independent_noise(double sd_of_differences);
 
 enum class Design {
   one_after_the_other,  // all runs of A, then all of B; Welch's t-test
-  paired,               // A and B back to back, order randomised; this instrument's interval
-  two_stage,            // paired, and as many pairs more as the pilot's dispersion asks for
+  paired,               // A and B back to back in random order; the interval of paired.h
+  two_stage,            // paired, with as many more pairs as the pilot's dispersion requires
 };
 
 struct Simulation {
   Design design = Design::paired;
   MachineNoise noise = {};
-  double effect = 0;       // of B, on the log scale; 0: identical arms
-  double delta = 0;        // the margin that WORSE must pass
-  std::size_t pairs = 10;  // of two_stage: the pilot
+  double effect = 0;       // effect of B on the log scale; 0: identical arms
+  double delta = 0;        // the margin for WORSE
+  std::size_t pairs = 10;  // for two_stage: the size of the pilot
   std::size_t max_pairs = 60;
   int rounds = 2000;
   std::uint64_t seed = 20250917;
 };
 
-// Shares of the rounds.
+// Shares of the simulated rounds.
 struct DesignRates {
-  double alarms = 0;  // the 95 % interval leaves 0 out
-  double worse = 0;   // it lies above delta
-  double pairs = 0;   // mean number taken
+  double alarms = 0;  // the 95 % interval excludes 0
+  double worse = 0;   // the 95 % interval lies above delta
+  double pairs = 0;   // mean number of pairs taken
 };
 DesignRates simulate(const Simulation& simulation);
 

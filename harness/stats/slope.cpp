@@ -28,7 +28,8 @@ std::vector<double> pairwise_slopes(const Series& series) {
   return slopes;
 }
 
-// P(Q = 0), P(Q = 1), …: the i-th value overtakes 0 … i − 1 of those before it, equally likely.
+// P(Q = 0), P(Q = 1), …: the i-th value is discordant with 0 … i − 1 of the earlier ones, each
+// count equally likely.
 std::vector<double> discordance_probabilities(std::size_t n) {
   std::vector<double> probability = {1};
   for (std::size_t i = 2; i <= n; ++i) {
@@ -81,7 +82,7 @@ Interval theil_sen_interval(const Series& series, double level) {
   if (series.size() < 2) return {-kUnbounded, kUnbounded};
   const std::vector<double> probability = discordance_probabilities(series.size());
   double tail = 0;
-  std::size_t in_tail = 0;  // values of Q whose tail is within the level: so many slopes are cut
+  std::size_t in_tail = 0;  // number of values of Q in the tail, and of slopes cut at each end
   while (in_tail < probability.size() && tail + probability[in_tail] <= (1 - level) / 2)
     tail += probability[in_tail++];
   if (in_tail == 0) return {-kUnbounded, kUnbounded};

@@ -1,4 +1,4 @@
-// From a comparison to a word: change verdicts between two arms, claim verdicts against a
+// Turns comparisons into verdicts: change verdicts between two arms, claim verdicts against a
 // published number.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-// Margins fixed in advance: a ratio within 1 ± this counts as no difference.
+// Margins fixed in advance: a ratio within 1 ± margin counts as no difference.
 inline constexpr double kExactMargin = 0.01;
 inline constexpr double kNoisyMargin = 0.03;
 
@@ -30,27 +30,28 @@ enum class ClaimVerdict {
 std::string_view to_string(ChangeVerdict verdict);  // "WORSE", "BETTER", …
 std::string_view to_string(ClaimVerdict verdict);   // "REPRODUCED", …, "DIRECTION-ONLY", …
 
-// Oriented so that a positive theta is worse. First match of: WORSE/BETTER (95 % interval wholly
-// beyond ±δ), SMALL (it excludes 0 and lies inside ±δ), SAME (90 % interval inside ±δ),
-// DIRECTION (excludes 0), INCONCLUSIVE. SMALL goes before SAME: the 90 % interval lies within
-// the 95 % one, so after SAME it could never be reached.
+// A positive theta is worse. The first match is returned: WORSE/BETTER (95 % interval wholly beyond
+// ±δ), SMALL (it excludes 0 and lies inside ±δ), SAME (90 % interval inside ±δ), DIRECTION
+// (excludes 0), INCONCLUSIVE. SMALL precedes SAME because the 90 % interval lies within the 95 %
+// one, so SMALL could never be reached after SAME.
 ChangeVerdict judge_change(const Comparison& comparison, double delta);
 
-// What a claim says about one comparison. On the same scale as theta.
+// The effect that a claim states for one comparison, on the same scale as theta.
 struct ClaimedEffect {
-  std::optional<double> value;  // θ*; absent: only a direction is claimed
+  std::optional<double> value;  // θ*; absent: the claim states only a direction
   int direction = 0;            // −1 or +1
   double tolerance = 0;         // τ ≤ |θ*|/2
   double delta = 0;             // effects inside ±δ count as none
 };
-// First match of: REPRODUCED (90 % interval inside θ* ± τ, or, without a value, 95 % interval
-// beyond δ in the claimed direction); WEAKER/STRONGER (95 % interval beyond δ and outside
-// θ* ± τ); DIRECTION-ONLY (beyond δ); REFUTED (90 % interval inside ±δ, or 95 % interval beyond
-// δ in the other direction); INCONCLUSIVE.
+// The first match is returned: REPRODUCED (90 % interval inside θ* ± τ, or, without a value, 95 %
+// interval beyond δ in the claimed direction); WEAKER/STRONGER (95 % interval beyond δ and outside
+// θ* ± τ); DIRECTION-ONLY (beyond δ); REFUTED (90 % interval inside ±δ, or 95 % interval beyond δ
+// in the other direction); INCONCLUSIVE.
 ClaimVerdict judge_claim(const Comparison& comparison, const ClaimedEffect& claimed);
 
-// "At least x", "at most x", by one-sided 95 % bounds, which are the ends of the 90 % interval:
-// REPRODUCED or REFUTED when it lies wholly on one side, else INCONCLUSIVE.
+// Claims of "at least x" or "at most x", judged by one-sided 95 % bounds, which are the ends of the
+// 90 % interval: REPRODUCED or REFUTED when the interval lies wholly on one side, else
+// INCONCLUSIVE.
 struct ClaimedBound {
   std::optional<double> at_least;
   std::optional<double> at_most;
