@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-// Beginnings and ends of pieces in order of time; at one time ends come first.
+// Starts and ends of pieces in order of time. At equal times, ends come first.
 struct Moment {
   std::int64_t time;
   bool begins;
@@ -102,7 +102,7 @@ std::vector<std::string> plan_violations(const std::vector<PlanBuffer>& buffers,
     std::size_t buffer;
     Bytes end;
   };
-  std::map<Bytes, InUse> in_use;  // by begin; disjoint as long as nothing was found
+  std::map<Bytes, InUse> in_use;  // by begin; disjoint until a violation is found
   for (const auto& [time, begins, i, from, to] : moments_of(buffers)) {
     const Bytes begin = offsets[i] + from;
     const Bytes end = offsets[i] + to;
@@ -123,7 +123,7 @@ std::vector<std::string> plan_violations(const std::vector<PlanBuffer>& buffers,
 }
 
 std::vector<std::string> fixed_violations(const std::vector<PlanBuffer>& buffers) {
-  std::vector<PlanBuffer> fixed = buffers;  // the others take no room
+  std::vector<PlanBuffer> fixed = buffers;  // buffers without a fixed offset get size 0
   Offsets offsets(buffers.size(), 0);
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].offset)

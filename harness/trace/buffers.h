@@ -1,4 +1,4 @@
-// Buffers whose lifetimes are known before any of them is placed, and what makes a plan sound.
+// Buffers with known lifetimes that a planner places, and the checks of a plan.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace headroom {
 
-// A time in a buffer's life when it uses only [begin, end) of its bytes, or none where these meet.
+// A period of a buffer's life in which it uses only the bytes [begin, end), or none when begin =
+// end.
 struct PlanGap {
   std::int64_t lower = 0;
   std::int64_t upper = 0;
@@ -19,20 +20,20 @@ struct PlanGap {
   Bytes end = 0;
 };
 
-// Lives in [lower, upper), in any unit of time.
+// A buffer that is live in [lower, upper), in any unit of time.
 struct PlanBuffer {
   std::int64_t lower = 0;
   std::int64_t upper = 0;
   Bytes size = 0;
   Bytes alignment = 1;
-  std::vector<PlanGap> gaps = {};              // in order of time, disjoint, within the life
-  std::optional<Bytes> offset = std::nullopt;  // where it has to be
-  std::optional<Bytes> hint = std::nullopt;    // where it might go well: advice to planners
+  std::vector<PlanGap> gaps = {};              // in order of time, disjoint, within the lifetime
+  std::optional<Bytes> offset = std::nullopt;  // a required offset
+  std::optional<Bytes> hint = std::nullopt;    // a suggested offset: advice to planners
 
   bool needs_room() const { return size > 0 && lower < upper; }
 };
 
-// A time in which a buffer uses the same of its bytes, [begin, end).
+// A period in which a buffer uses the same range of its bytes, [begin, end).
 struct PlanPiece {
   std::int64_t lower = 0;
   std::int64_t upper = 0;
@@ -40,7 +41,7 @@ struct PlanPiece {
   Bytes end = 0;
 };
 
-// Calls with(piece) for each, in order of time. None is empty.
+// Calls with(piece) for each piece, in order of time. No piece is empty.
 template <typename Do>
 void for_each_piece(const PlanBuffer& buffer, const Do& with) {
   const auto one = [&](std::int64_t lower, std::int64_t upper, Bytes begin, Bytes end) {
@@ -55,30 +56,32 @@ void for_each_piece(const PlanBuffer& buffer, const Do& with) {
   one(from, buffer.upper, 0, buffer.size);
 }
 
-// One offset per buffer, in the buffers' order.
+// One offset per buffer, in the order of the buffers.
 using Offsets = std::vector<Bytes>;
 
-// The blocks of a list, time counted in requests; what is never freed lives to the end. Sizes are
-// rounded up to `alignment`.
+// The blocks of a list, with time counted in requests. Blocks that are never freed live to the end.
+// Sizes are rounded up to `alignment`.
 std::vector<PlanBuffer> buffers_of(const RequestList& list, Bytes alignment);
 
-// Σ bytes in use at once, at their highest.
+// The peak of the bytes in use at the same time.
 Bytes peak_live_bytes(const std::vector<PlanBuffer>& buffers);
 
-// No plan needs less: that, the largest buffer, and the end of the highest that has a fixed place.
+// A lower bound for every plan: the maximum of the peak of live bytes, the largest buffer and the
+// highest end of a buffer with a fixed offset.
 Bytes least_bytes(const std::vector<PlanBuffer>& buffers);
 
-// The end of the highest buffer that needs room; all its bytes count.
+// The highest end of the buffers that need room, counting all their bytes.
 Bytes makespan(const std::vector<PlanBuffer>& buffers, const Offsets& offsets);
 
-// Everything wrong with a plan, in words, at most `limit` of them; empty when bytes in use at once
-// are disjoint, and buffers aligned, where they have to be, and end within `capacity`. Shares no
-// code with any planner.
+// Descriptions of what is wrong with a plan, at most `limit` of them. Empty when bytes in use at
+// the same time are disjoint, and all buffers are aligned, at their required offsets and within
+// `capacity`. Shares no code with any planner.
 std::vector<std::string> plan_violations(const std::vector<PlanBuffer>& buffers,
                                          const Offsets& offsets, Bytes capacity,
                                          std::size_t limit = 10);
 
-// The same of the buffers that have a fixed place: where there are any, no plan is sound.
+// The same check for the buffers with a fixed offset only. If it finds a violation, no plan is
+// valid.
 std::vector<std::string> fixed_violations(const std::vector<PlanBuffer>& buffers);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What of a device's segments is free, as a trace is replayed. For the ledger.
+// The free address ranges of a device's segments during a replay. Used by the ledger.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace headroom {
 
-// Address ranges that are in no block. A block must come out of one hole and go back between holes,
-// which proves that blocks are disjoint and inside a segment: what would break that is refused with
-// false.
+// Free address ranges inside segments. A block must be taken from a single hole and returned
+// between holes, which proves that blocks are disjoint and inside a segment. Operations that would
+// violate this return false.
 class Holes {
  public:
   bool add_segment(Address start, Bytes size) {
@@ -36,7 +36,8 @@ class Holes {
     return true;
   }
 
-  // Pages that join mapped ones of the same reservation make one segment with them.
+  // Newly mapped pages that adjoin mapped pages of the same reservation are merged into one
+  // segment.
   bool map(Address start, Bytes size, std::uint32_t reservation) {
     if (!add_segment(start, size)) return false;
     const auto mapped = segments_.find(start);
@@ -125,7 +126,7 @@ class Holes {
     return found == reservations_.end() ? 0 : found->second;
   }
 
-  // Two neighbouring segments become one, and so do the holes where they meet.
+  // Merges two adjacent segments, and the holes that meet at their boundary.
   void join(Ranges::iterator low, Ranges::iterator high) {
     const Address seam = high->first;
     low->second = high->second;

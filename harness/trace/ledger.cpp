@@ -15,13 +15,13 @@ class Bookkeeper {
  public:
   Bookkeeper(const Trace& trace, int warmup_steps) : trace_(trace), warmup_(warmup_steps) {}
 
-  // To the end of step `steps`, or of the last that has an event.
+  // Runs to the end of step `steps` or of the last step with an event, whichever is later.
   Ledger run(int steps) {
     for (index_ = 0; index_ < trace_.events.size(); ++index_) {
       const TraceEvent& event = trace_.events[index_];
       if (event.step < step_) fail("goes back to an earlier step");
       while (step_ < event.step) finish_step();
-      observe(event);  // the level the event finds belongs to its phase and step, too
+      observe(event);  // the level before the event counts for its phase and step, too
       if (event.kind != EventKind::alloc) measure_fragmentation();
       apply(event);
       check_sum();
@@ -94,7 +94,8 @@ class Bookkeeper {
 
   Bytes allocated() const { return requested_ + internal_; }
 
-  // The last granule of a segment may reach beyond what was asked for: nobody can use these tails.
+  // The last granule of a segment may extend beyond the requested size. This tail is usable by
+  // nobody.
   void check_sum() const {
     if (requested_ + internal_ + holes_.total() + tails_ != reserved_)
       fail(fmt::format(
@@ -115,8 +116,8 @@ class Bookkeeper {
     }
   }
 
-  // Looks at the holes when a run of allocations has ended at a new peak, rather than at each of
-  // them.
+  // Measures the holes once at the end of a run of allocations that reached a new peak, rather than
+  // after each allocation.
   void measure_fragmentation() {
     if (!at_new_peak_) return;
     at_new_peak_ = false;
@@ -155,8 +156,8 @@ class Bookkeeper {
     ledger_.reserved.*moment = reserved_;
   }
 
-  // Ends step_ and begins the next one, which finds what is held now. Of one without an event, that
-  // was its peak, too.
+  // Ends step_ and starts the next one, whose initial level is what is held now. For a step without
+  // events, that level is also its peak.
   void finish_step() {
     raise_step();
     if (step_ == 0) set(&Moments::initial);
@@ -181,7 +182,7 @@ class Bookkeeper {
   Bytes internal_ = 0;
   Bytes tails_ = 0;
   Bytes reserved_ = 0;
-  bool at_new_peak_ = false;  // whose fragmentation has not been measured yet
+  bool at_new_peak_ = false;  // the fragmentation of this peak is not measured yet
   std::array<Bytes, kRoleCount> by_role_{};
   std::uint64_t device_allocations_ = 0;
   std::uint64_t device_frees_ = 0;

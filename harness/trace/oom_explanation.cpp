@@ -20,7 +20,7 @@ struct State {
   std::map<Address, Place> blocks;
 };
 
-// Mapped pages of one reservation that meet are one segment.
+// Adjacent mapped pages of one reservation form one segment.
 void map(std::map<Address, Place>& segments, const TraceEvent& event) {
   const auto belongs = [&](const auto& segment) { return segment.second.event->id == event.id; };
   Place place{event.address, event.address + event.requested, &event};
@@ -79,21 +79,22 @@ State state_at_end(const Trace& trace) {
 }
 
 struct Window {
-  std::size_t first = 0;  // of the segment's blocks
-  std::size_t last = 0;   // one past
+  std::size_t first = 0;  // index of the window's first block
+  std::size_t last = 0;   // one past the last block
   Bytes bytes = 0;
 };
 
-// The cheapest `wanted` bytes in a row inside the segment. A cheapest place can be moved until it
-// begins at the segment's start or where a block ends, or ends likewise at the other side: the
-// blocks in its way stay the same.
+// Finds the `wanted` contiguous bytes of the segment whose overlapping blocks are smallest in
+// total. It is enough to try windows that begin at the segment's start or at the end of a block,
+// and the one that ends with the segment: any other window can be shifted to one of these without
+// covering further blocks.
 bool cheapest(const Place& segment, const std::vector<Place>& blocks, Bytes wanted, Window& best) {
   if (segment.end - segment.start < wanted) return false;
   Window window;
   for (std::size_t first = 0; first <= blocks.size(); ++first) {
     const Address start = first == 0 ? segment.start : blocks[first - 1].end;
     if (start + wanted > segment.end) break;
-    if (window.last < first) {  // the block before was out of reach
+    if (window.last < first) {  // the previous block was outside the window
       window.last = first;
     } else if (first > 0) {
       window.bytes -= blocks[first - 1].end - blocks[first - 1].start;
@@ -103,7 +104,7 @@ bool cheapest(const Place& segment, const std::vector<Place>& blocks, Bytes want
       window.bytes += blocks[window.last].end - blocks[window.last].start;
     if (first == 0 || window.bytes < best.bytes) best = window;
   }
-  // The place that ends with the segment.
+  // The window at the end of the segment.
   Window tail{.first = blocks.size(), .last = blocks.size(), .bytes = 0};
   while (tail.first > 0 && blocks[tail.first - 1].end > segment.end - wanted) {
     --tail.first;

@@ -1,5 +1,5 @@
-// Why a request found no room, read from the trace that ends in it: what lay in the way of the
-// cheapest place it could have had.
+// Explains why a request found no room, from the trace that ends with its failure: it finds the
+// blocks in the way of the cheapest place for the request.
 #pragma once
 
 #include <string>
@@ -24,13 +24,13 @@ struct OomExplanation {
   Bytes live_bytes = 0;      // in blocks in use
   Bytes free_bytes = 0;      // in segments, not in use
   Bytes largest_hole_bytes = 0;
-  // The blocks with the fewest bytes that would have to go for the request to fit into one
-  // segment, largest first. Empty where no segment is as large as the request.
+  // The blocks with the fewest total bytes whose release would let the request fit into one
+  // segment, largest first. Empty when no segment is as large as the request.
   std::vector<PinningBlock> pins;
-  Bytes pinned_bytes = 0;  // their sum
+  Bytes pinned_bytes = 0;  // sum of the bytes of pins
 };
 
-// Throws Error when the last event of `trace` is no oom.
+// Throws Error when the last event of `trace` is not an oom.
 OomExplanation explain_oom(const Trace& trace);
 
 }  // namespace headroom

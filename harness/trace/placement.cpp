@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-// Offsets and their differences are counted in 64 bits with a sign.
+// Offsets and their differences must fit a signed 64-bit integer.
 constexpr Bytes kMostBytes = Bytes{1} << 62;
 
 void check(const Placement& placement, const PlanBuffer& buffer) {
@@ -27,7 +27,7 @@ void check(const Placement& placement, const PlanBuffer& buffer) {
   }
 }
 
-// Whether all could lie in a row above the highest that is fixed without a number overflowing.
+// Whether all buffers could be stacked above the highest fixed one without integer overflow.
 bool can_be_counted(const std::vector<PlanBuffer>& buffers) {
   Bytes total = 0;
   for (const PlanBuffer& buffer : buffers) {

@@ -1,5 +1,5 @@
-// What a planning problem asks of the places of a trace's blocks, which the trace itself cannot
-// say.
+// Constraints of a planning problem on the placement of a trace's blocks, which the trace itself
+// does not hold.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace headroom {
 
 struct Placement {
   std::uint32_t block = 0;  // its id in the trace
-  PlanBuffer asked;         // of which lifetime and size stand in the trace
+  PlanBuffer asked;         // the constraints; lifetime and size are in the trace
 };
 
-// The blocks of a trace in order of allocation, which live from the time_ns of their alloc to that
-// of their free, and what is asked of their places. Throws InputError where what is asked is not
-// sound.
+// The blocks of a trace in order of allocation, with their placement constraints. A block lives
+// from the time_ns of its alloc to that of its free. Throws InputError when a constraint is
+// invalid.
 std::vector<PlanBuffer> buffers_of(const Trace& trace, const std::vector<Placement>& placements);
 
 }  // namespace headroom

@@ -1,12 +1,13 @@
-// The ledger of a run in which steps may pass without an event, as those of captured Programs do: a
-// trace knows of no step but by its events.
+// Ledgers for runs in which a step may have no event, as with captured Programs. A trace records
+// steps only through their events, so the number of steps must be given.
 #pragma once
 
 #include "harness/trace/ledger.h"
 
 namespace headroom {
 
-// As make_ledger, of so many steps. One without an event holds what the one before it left.
+// Like make_ledger, for a given number of steps. A step without events holds what the step before
+// it left.
 Ledger make_ledger_of(const Trace& trace, int warmup_steps, int steps);
 
 }  // namespace headroom

@@ -3,7 +3,7 @@
 namespace headroom {
 
 TraceRecorder::TraceRecorder(std::size_t expected_events) {
-  // Writing the events, not only reserving room for them, brings the pages in now.
+  // Reserving would not fault the pages in; writing the events does.
   trace_.events.resize(expected_events);
   trace_.events.clear();
 }

@@ -1,5 +1,5 @@
-// Appends trace events at a few nanoseconds each: no clock, no formatting, no allocation on the
-// hot path. The executor states once per op where and when it is.
+// Appends trace events at a cost of a few nanoseconds each: no clock, formatting or allocation on
+// the hot path. The executor sets the current op, phase and time once per op.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,12 @@ namespace headroom {
 
 class TraceRecorder {
  public:
-  // Room for `expected_events` is taken and touched at once, so that recording causes no fault.
+  // Memory for `expected_events` is allocated and touched at once, so that recording causes no page
+  // faults.
   explicit TraceRecorder(std::size_t expected_events);
 
   void enter_step(std::int32_t step) { step_ = step; }
-  // Since this recorder began.
+  // Time since this recorder was created.
   std::uint64_t elapsed_ns() const {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                           std::chrono::steady_clock::now() - origin_)

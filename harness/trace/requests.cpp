@@ -12,7 +12,7 @@ namespace headroom {
 
 namespace {
 
-// Rounded up, block by block, such sums still fit 64 bits with a sign.
+// Limit that keeps such sums within a signed 64-bit integer even after each block is rounded up.
 constexpr Bytes kMostLiveBytes = Bytes{1} << 60;
 
 }  // namespace

@@ -18,7 +18,7 @@ using Site = std::pair<Role, std::uint32_t>;
 struct Life {
   Site site;
   std::int32_t taken = 0;
-  std::int32_t given_back = 0;  // the step; beyond the last one: never
+  std::int32_t given_back = 0;  // the step of the free; beyond the last step: never freed
   Bytes requested = 0;
 };
 
@@ -74,7 +74,7 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
         fmt::format("{} places in the program keep blocks over {} steps, more than "
                     "can be looked at",
                     sites.size(), last_step));
-  std::map<Site, Series> held;  // after each step from the last of the warm-up on
+  std::map<Site, Series> held;  // per site, after each step from the last one of the warm-up on
   for (const auto& [site, retained] : sites) {
     Series& series = held[site];
     for (std::int32_t step = warmup_steps; step <= last_step; ++step) {
@@ -100,7 +100,8 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
     retained.role = site.first;
     retained.op = name_of(trace, site.second);
     retained.bytes_per_step = static_cast<double>(retained.bytes) / eligible;
-    // The warm-up is known, and bytes are counted: nothing more is to be left out.
+    // The warm-up is already excluded and byte counts carry no noise, so no further part is
+    // dropped.
     retained.growth = detect_leak(held.at(site), {.warmup_share = 0});
     const std::vector<double>& values = held.at(site).values;
     retained.most_held = static_cast<Bytes>(*std::max_element(values.begin(), values.end()));

@@ -1,5 +1,5 @@
-// Which blocks of a trace outlive the step that took them, by role and op: exact, nothing is
-// estimated. Where a leak comes from, when the leak detector has seen one.
+// Lists the blocks of a trace that outlive the step that allocated them, by role and op. The result
+// is exact and locates a leak that the leak detector found.
 #pragma once
 
 #include <string>
@@ -10,28 +10,31 @@
 
 namespace headroom {
 
-// Blocks of one role that one op asked for.
+// Blocks of one role that were allocated by one op.
 struct RetainedSite {
   Role role = Role::activation;
-  std::string op;  // its name; "" for what no op asked for
-  // Taken in a step after warm-up that has `steps_later` steps after it, and still live then.
+  std::string op;  // its name; "" for blocks allocated outside ops
+  // Number of blocks allocated after warm-up that were still live `steps_later` steps after their
+  // step.
   std::size_t blocks = 0;
   Bytes bytes = 0;
-  double bytes_per_step = 0;  // bytes / steps that could have left some
-  Bytes most_held = 0;        // by the site after a step, whenever taken
-  // What the site holds after each step: a ring of a few steps' blocks retains and does not grow.
+  double bytes_per_step = 0;  // bytes divided by the number of steps considered
+  Bytes most_held = 0;        // peak of what the site holds after a step, whenever allocated
+  // Trend of what the site holds after each step: a ring of a few steps' blocks retains memory but
+  // does not grow.
   LeakFinding growth;
 };
 
-// Sites that retain anything, fastest growth first. `warmup_steps` ≥ 0 are left out, `steps_later`
-// ≥ 1. Throws Error for other values.
+// Sites that retain blocks, fastest growth first. The first `warmup_steps` ≥ 0 steps are left out;
+// `steps_later` ≥ 1. Throws Error for other values.
 std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, int steps_later = 1);
 
-// Bytes that live blocks of all sites asked for, after each step from the last of the warm-up on.
+// Trend of the live requested bytes of all sites, after each step from the last one of the warm-up
+// on.
 LeakFinding growth_of_live_bytes(const Trace& trace, int warmup_steps);
 
-// The same history in `windows` ≥ 1 pieces of as many events each, numbered as steps from 1: for
-// histories that do not tell steps apart.
+// The same history cut into `windows` ≥ 1 parts with equal numbers of events, numbered as steps
+// from 1. For histories without step numbers.
 Trace cut_into_windows(Trace trace, int windows);
 
 }  // namespace headroom

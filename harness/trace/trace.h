@@ -1,5 +1,5 @@
-// The common currency: an ordered list of allocation events. Every run on every device becomes
-// one; replay, planning, validation, timelines and exports are functions over it.
+// The data structure shared by all parts: an ordered list of allocation events. Every run on every
+// device produces one; replay, planning, validation, timelines and exports are functions over it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 namespace headroom {
 
-// Pages that are mapped next to each other in one reservation (their id) are one segment: blocks
-// may lie across them.
+// Adjacent mapped pages of one reservation (their id) form one segment, and blocks may span them.
 enum class EventKind : std::uint8_t {
   alloc,
   free,
@@ -37,7 +36,7 @@ struct TraceEvent {
   Bytes requested = 0;        // bytes asked for; for segments, their size
   Bytes size = 0;             // bytes of the block (≥ requested) or charged for the segment
   Address address = 0;        // logical
-  std::uint64_t time_ns = 0;  // since the recorder began; the start of the op it belongs to
+  std::uint64_t time_ns = 0;  // since the recorder was created; start of the op of the event
 };
 inline constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 
@@ -56,8 +55,8 @@ struct Trace {
   std::vector<std::string> op_names;  // of the training Program, by op index
 };
 
-// Where two event lists part, in words; "" when they are equal. Times are left out: everything
-// else must be the same on every device under the same rules.
+// Describes the first difference of two event lists; "" when they are equal. Times are not
+// compared: everything else must be the same on every device under the same rules.
 std::string first_difference(const Trace& a, const Trace& b);
 
 }  // namespace headroom

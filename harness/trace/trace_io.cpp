@@ -14,7 +14,8 @@
 namespace headroom {
 namespace {
 
-// A few bytes can stand for a chunk of equal events; a file may not ask for all memory with them.
+// A few bytes can encode a chunk of equal events, so the number of events is limited by the file's
+// size to keep a small file from exhausting memory.
 constexpr std::uint64_t kFreeEvents = std::uint64_t{1} << 22;
 constexpr std::uint64_t kEventsPerByte = 64;
 

@@ -1,4 +1,4 @@
-// Whole traces as files. file/README.md describes the format; file/reader.h and
+// Reads and writes whole traces as files. file/README.md describes the format; file/reader.h and
 // writer.h read and write it as a stream.
 #pragma once
 
@@ -13,19 +13,19 @@ namespace headroom {
 
 inline constexpr const char* kTraceExtension = ".hrtrace";
 
-// Complete or not there: the file gets its name when it is finished. Throws InputError when it
-// cannot be made, DeviceError when the disk refuses (full).
+// Writes atomically: the file gets its name only when it is complete. Throws InputError when it
+// cannot be created, DeviceError when writing fails (disk full).
 void write_trace(const Trace& trace, const std::string& path);
 
-// Throws InputError naming the file when it is missing, cut off, damaged, not a trace, or claims
+// Throws InputError naming the file when it is missing, truncated, damaged, not a trace, or claims
 // more events than a file of its length can be expected to hold.
 Trace read_trace(const std::string& path);
 
-// What the file asks of the places of its blocks; none where it is no planning problem. Throws as
-// read_trace.
+// The file's constraints on the placement of its blocks; nullopt when it is not a planning problem.
+// Throws as read_trace does.
 std::optional<std::vector<Placement>> read_placement(const std::string& path);
 
-// By its first bytes.
+// Decides by the file's first bytes.
 bool is_trace(const std::string& path);
 
 }  // namespace headroom

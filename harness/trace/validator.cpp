@@ -26,7 +26,7 @@ Ranges::const_iterator covering(const Ranges& ranges, Address address) {
   return address < after->second.end ? after : ranges.end();
 }
 
-// Some range that shares a byte with [start, end), or end().
+// A range that overlaps [start, end), or end().
 Ranges::const_iterator overlapping(const Ranges& ranges, Address start, Address end) {
   const auto covered = covering(ranges, start);
   if (covered != ranges.end()) return covered;
@@ -126,7 +126,7 @@ class Judge {
       say("{} bytes are reserved of a capacity of {}", reserved_, trace_.header.capacity_bytes);
   }
 
-  // Pages of one reservation that meet are one segment from then on.
+  // Adjacent pages of one reservation become one segment.
   void check_segment_map(const TraceEvent& event) {
     Address start = event.address;
     Address end = event.address + event.requested;

@@ -1,4 +1,4 @@
-// The independent judge of every placement: shares no code with any allocator or planner.
+// An independent check of block placements that shares no code with any allocator or planner.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace headroom {
 
-// Everything wrong with the trace, in words, at most `limit` of them; empty when it is sound:
-// live blocks disjoint, inside one live segment, aligned, freed once, reserved ≤ capacity.
+// Descriptions of what is wrong with the trace, at most `limit` of them. Empty when it is valid:
+// live blocks are disjoint, inside one live segment, aligned and freed once, and reserved ≤
+// capacity.
 std::vector<std::string> violations(const Trace& trace, std::size_t limit = 10);
 
 }  // namespace headroom

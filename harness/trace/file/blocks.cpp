@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the file's numbers are little-endian");
 
 constexpr int kCompressionLevel = 3;
-constexpr std::size_t kPrefixBytes = 1 + sizeof(std::uint32_t);  // kind, bytes of the frame
+constexpr std::size_t kPrefixBytes = 1 + sizeof(std::uint32_t);  // kind and size of the frame
 
 std::size_t checked(std::size_t result) {
   if (ZSTD_isError(result) != 0)
@@ -103,7 +103,7 @@ std::optional<Block> BlockReader::next() {
   in_.read(frame_.data(), size);
   if (static_cast<std::size_t>(in_.gcount()) != size) throw InputError("is cut off");
 
-  // Both of zstd's special values, unknown and error, are larger than any content.
+  // Both of zstd's special values, unknown and error, exceed any valid content size.
   const unsigned long long expected = ZSTD_getFrameContentSize(frame_.data(), size);
   if (expected > kMaximumContent) throw InputError("is damaged: no frame of a known, sound size");
   content_.resize(expected);

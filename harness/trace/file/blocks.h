@@ -1,5 +1,5 @@
-// The outer shell of a trace file: a magic and a sequence of blocks, each a zstd frame of its own
-// with a checksum. README.md beside this file describes all of it.
+// The outer format of a trace file: a magic number and a sequence of blocks, each a separate zstd
+// frame with a checksum. README.md beside this file describes the whole format.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,21 @@ namespace headroom::trace_file {
 
 inline constexpr std::string_view kMagic = "\x89HRTRACE";
 
-// What a damaged file can make a reader hold at once.
+// Upper bound of the content of one block, which limits the memory a damaged file can make a reader
+// allocate at once.
 inline constexpr std::size_t kMaximumContent = std::size_t{16} << 20;
 
 enum class BlockKind : char { header = 'H', names = 'N', chunk = 'C', end = 'E' };
 
 class BlockWriter {
  public:
-  // Writes the magic. Throws DeviceError when the stream refuses.
+  // Writes the magic number. Throws DeviceError when the stream fails.
   explicit BlockWriter(std::ostream& out);
   ~BlockWriter();
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 
-  // Throws InputError beyond kMaximumContent, DeviceError when the stream refuses.
+  // Throws InputError when the content exceeds kMaximumContent, DeviceError when the stream fails.
   void write(BlockKind kind, std::string_view content);
   void flush();
 
@@ -52,7 +53,8 @@ class BlockReader {
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  // Nothing at the end of the stream. Throws InputError for what is cut off, damaged or no trace.
+  // The next block; nullopt at the end of the stream. Throws InputError when the file is truncated,
+  // damaged or not a trace.
   std::optional<Block> next();
   std::uint64_t bytes_read() const { return bytes_read_; }
 

@@ -13,14 +13,14 @@
 namespace headroom::trace_file {
 namespace {
 
-// Strips that stay in the first caches: a chunk is decoded strip by strip, not column by column.
+// A chunk is decoded in strips small enough for the L1 and L2 caches, not column by column.
 constexpr std::size_t kStrip = 512;
 using Strip = std::array<std::uint64_t, kStrip>;
 
 struct Column {
   const char* name;
   void (*get)(std::span<const TraceEvent> events, std::uint64_t* values);
-  // False when a value does not fit.
+  // Returns false when a value is out of range.
   bool (*set)(const std::uint64_t* values, std::span<TraceEvent> events, const Layout& layout);
 };
 
@@ -39,7 +39,8 @@ bool set_number(const std::uint64_t* values, std::span<TraceEvent> events, const
   return fits;
 }
 
-// An index into the file's own table of names, so that the order of an enumeration may change.
+// A column of indices into the file's own table of names, so that the order of an enumeration may
+// change.
 template <auto kField, auto kTable>
 bool set_named(const std::uint64_t* values, std::span<TraceEvent> events, const Layout& layout) {
   const auto& meaning = layout.*kTable;
@@ -50,7 +51,7 @@ bool set_named(const std::uint64_t* values, std::span<TraceEvent> events, const 
   return true;
 }
 
-// −1 outside ops.
+// The column holds −1 for events outside ops.
 void get_op(std::span<const TraceEvent> events, std::uint64_t* values) {
   for (const TraceEvent& event : events)
     *values++ = event.op == kNoOp ? ~std::uint64_t{0} : event.op;
@@ -66,7 +67,8 @@ bool set_op(const std::uint64_t* values, std::span<TraceEvent> events, const Lay
   return fits;
 }
 
-// What a block has beyond what was asked for: small where the size itself is not.
+// The bytes of a block beyond the requested size. They are few even where the size is large, so the
+// column stays narrow.
 void get_slack(std::span<const TraceEvent> events, std::uint64_t* values) {
   for (const TraceEvent& event : events) *values++ = event.size - event.requested;
 }
@@ -86,12 +88,12 @@ constexpr std::array<Column, 11> kColumns = {{
     {"op", get_op, set_op},
     {"step", get_number<&E::step>, set_number<&E::step>},
     {"requested_bytes", get_number<&E::requested>, set_number<&E::requested>},
-    {"slack_bytes", get_slack, set_slack},  // after requested_bytes, which it adds to
+    {"slack_bytes", get_slack, set_slack},  // after requested_bytes, to which it is added
     {"address", get_number<&E::address>, set_number<&E::address>},
     {"time_ns", get_number<&E::time_ns>, set_number<&E::time_ns>},
 }};
 
-// The content's columns, in the order of kColumns.
+// Readers of the content's columns, in the order of kColumns.
 std::vector<ColumnReader> open_columns(std::string_view content, const Layout& layout,
                                        std::size_t count) {
   std::array<std::optional<ColumnReader>, kColumns.size()> found;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 2 + 2 * sizeof(std::uint64_t);
 
-// The signed value next to zero counts as small, so that −1 does not widen a column.
+// Values are compared with −1 next to 0, so that −1 does not widen a column.
 struct Range {
   std::uint64_t low = 0;
   std::uint64_t span = 0;
@@ -70,7 +70,7 @@ void append_narrow(std::string& content, std::size_t count, std::uint8_t width, 
       return append_all<std::uint32_t>(content, count, base, value_at);
     case 8:
       return append_all<std::uint64_t>(content, count, base, value_at);
-    default:  // 0: the base says it all
+    default:  // 0: every value equals the base
       return;
   }
 }
@@ -104,7 +104,7 @@ void append_column(std::span<const std::uint64_t> values, std::string& content) 
   const bool differences = width_of(differing.span) < width_of(as_is.span);
   const Range range = differences ? differing : as_is;
   const std::uint8_t width = width_of(range.span);
-  // The value that, before the first, makes the first difference the smallest one.
+  // The assumed value before the first, chosen so that the first difference is the smallest one.
   const std::uint64_t start = differences ? values[0] - range.low : 0;
 
   append<std::uint8_t>(content, differences ? 1 : 0);

@@ -1,4 +1,5 @@
-// One column of a chunk: up to 2^16 whole numbers modulo 2^64, in as few bytes each as they need.
+// One column of a chunk: up to 2^16 integers modulo 2^64, each stored in as few bytes as the column
+// needs.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +10,23 @@
 
 namespace headroom::trace_file {
 
-// Appends the values as they are, or as differences where those are narrower.
+// Appends the values themselves, or their differences where those are narrower.
 void append_column(std::span<const std::uint64_t> values, std::string& content);
 
-// Takes the values out again, a strip at a time.
+// Decodes the values of a column, a strip at a time.
 class ColumnReader {
  public:
-  // Cuts a column of `count` values off the front of `content`. Throws InputError when it is not
-  // one.
+  // Removes a column of `count` values from the front of `content`. Throws InputError when there is
+  // no valid column.
   ColumnReader(std::string_view& content, std::size_t count);
 
-  // The next values; no more than the column has.
+  // Reads the next values, no more than the column has left.
   void take(std::span<std::uint64_t> values);
 
  private:
   bool differences_ = false;
-  std::uint8_t width_ = 0;      // bytes a value
-  std::uint64_t previous_ = 0;  // value before the next, of differences
+  std::uint8_t width_ = 0;      // bytes per value
+  std::uint64_t previous_ = 0;  // the previous value, when differences are stored
   std::uint64_t base_ = 0;
   const char* next_ = nullptr;
 };

@@ -32,7 +32,8 @@ json names_of(const std::vector<Enum>& values) {
   return names;
 }
 
-// Paths in names need not be UTF-8, JSON must be.
+// Names may contain paths that are not UTF-8; invalid bytes are replaced because JSON must be
+// UTF-8.
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// The texts of a trace file, JSON each: its header, the names of ops, and its end.
+// The JSON texts of a trace file: its header, the names of ops and its end.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct FileEnd {
   std::uint64_t op_names = 0;
 };
 
-// With the layout that encode_chunk writes.
+// Describes the layout that encode_chunk writes.
 std::string header_text(const TraceHeader& header);
 std::string names_text(std::span<const std::string> names);
 std::string end_text(const FileEnd& end);
 
-// Each throws InputError for a text that is not what it should be; the first also for a version
-// that this program does not read.
+// Each function throws InputError for a malformed text; parse_header also for an unsupported
+// version.
 FileHeader parse_header(std::string_view text);
 std::vector<std::string> parse_names(std::string_view text);
 FileEnd parse_end(std::string_view text);

@@ -13,7 +13,7 @@ using trace_file::BlockKind;
 
 namespace {
 
-// All names together: more than this is no list of ops.
+// Limit on the total size of all names: a larger total is not a plausible list of ops.
 constexpr std::size_t kMaximumNameBytes = std::size_t{16} << 20;
 
 }  // namespace
@@ -26,7 +26,7 @@ TraceReader::TraceReader(std::istream& in, std::string name) : name_(std::move(n
   });
 }
 
-// Calls `read` on the next block; what it throws gets the place.
+// Calls `read` on the next block and adds the block's position to any error thrown.
 template <typename Read>
 void TraceReader::in_block(const Read& read) {
   ++block_;

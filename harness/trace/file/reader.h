@@ -1,4 +1,4 @@
-// Reads a trace file a chunk at a time, in memory that does not grow with the file.
+// Reads a trace file one chunk at a time, in memory that does not grow with the file.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace headroom {
 
 class TraceReader {
  public:
-  // Reads the header. `name` stands in errors. Every function throws InputError naming it and the
-  // block for what is cut off, damaged or no trace.
+  // Reads the header. `name` appears in errors. Every function throws InputError naming it and the
+  // block when the file is truncated, damaged or not a trace.
   TraceReader(std::istream& in, std::string name);
 
   const TraceHeader& header() const { return header_.trace; }
-  // None for a trace that was no planning problem.
+  // Absent for a trace that is not a planning problem.
   const std::optional<std::vector<Placement>>& placement() const { return header_.placement; }
-  // Those that the chunks read so far can refer to; all of them at the end.
+  // Names of the ops that the chunks read so far can refer to; complete at the end.
   const std::vector<std::string>& op_names() const { return op_names_; }
 
-  // Appends the next chunk, at most 2^16 events; false, and nothing, at the end.
+  // Appends the next chunk, at most 2^16 events. Returns false at the end and appends nothing.
   bool read_chunk(std::vector<TraceEvent>& events);
 
   std::uint64_t bytes_read() const { return blocks_.bytes_read(); }
@@ -35,7 +35,7 @@ class TraceReader {
   void check_end(std::string_view text);
 
   std::string name_;
-  std::size_t block_ = 0;  // the one being read
+  std::size_t block_ = 0;  // number of the block being read
   trace_file::BlockReader blocks_;
   trace_file::FileHeader header_;
   trace_file::FileEnd seen_;

@@ -1,4 +1,4 @@
-// Writes a trace file as events come, a chunk at a time.
+// Writes a trace file as events arrive, one chunk at a time.
 #pragma once
 
 #include <iosfwd>
@@ -11,15 +11,15 @@
 
 namespace headroom {
 
-// Every function throws DeviceError when the stream refuses.
+// Every function throws DeviceError when the stream fails.
 class TraceWriter {
  public:
   TraceWriter(std::ostream& out, const TraceHeader& header);
 
-  // Further ops, by index, ahead of the events that name them.
+  // Appends op names. An op must be named before the events that refer to it.
   void add_op_names(std::span<const std::string> names);
   void add(std::span<const TraceEvent> events);
-  // A file without its end counts as cut off.
+  // Writes the end of the file, without which readers treat it as truncated.
   void finish();
 
  private:
@@ -31,7 +31,7 @@ class TraceWriter {
   std::string content_;
 };
 
-// All of a trace.
+// Writes a complete trace.
 void write_trace(const Trace& trace, std::ostream& out);
 
 }  // namespace headroom
