@@ -1,5 +1,5 @@
-// What a device may offer for Programs that are captured and replayed: to queue all ops at once.
-// Where a compiled Program is no CapturingProgram, its ops are run one after another each time.
+// Interface of devices that can capture a Program once and replay it by queueing all ops at once. A
+// compiled Program that is not a CapturingProgram runs its ops one after another each time.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-// All ops of a Program with operands that never move.
+// All ops of a Program with operands at fixed addresses.
 class CapturedProgram {
  public:
   virtual ~CapturedProgram() = default;
@@ -18,8 +18,8 @@ class CapturedProgram {
 
 class CapturingProgram : public CompiledProgram {
  public:
-  // `buffers` of every op, which must stay as they are for as long as the result is used; so must
-  // this. Nothing is run.
+  // Takes `buffers` of every op, whose addresses must stay valid for as long as the result is used;
+  // this object must outlive the result, too. Nothing is run.
   virtual std::unique_ptr<CapturedProgram> capture(std::span<const OpBuffers> buffers) = 0;
 };
 

@@ -25,14 +25,14 @@ struct OpBuffers {
   std::byte* workspace = nullptr;
 };
 
-// A lowered Program made executable: primitives built, nothing allocated on the device.
+// A lowered Program made executable: its primitives are built, but no device memory is allocated.
 class CompiledProgram {
  public:
   virtual ~CompiledProgram() = default;
   virtual void run(std::size_t op_index, const OpBuffers& buffers) = 0;
 };
 
-// What the driver says of the whole device, used by any process.
+// Memory of the whole device as the driver reports it, whichever process uses it.
 struct DeviceUsage {
   Bytes free = 0;
   Bytes total = 0;
@@ -42,9 +42,10 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceMemory& memory() = 0;
-  // Where offloaded values and staged batches wait: memory of the machine that the device is in,
-  // which it reads and writes by itself; not counted against its capacity. Each keeps books of its
-  // own and serves one thread. Throws NotSupported on devices that cannot copy there yet.
+  // Creates memory for offloaded values and staged batches: memory of the host machine that the
+  // device accesses directly; it does not count against the device's capacity. Each object keeps
+  // its own accounts and serves one thread. Throws NotSupported on devices that cannot copy there
+  // yet.
   virtual std::unique_ptr<DeviceMemory> make_host_memory() {
     throw NotSupported(
         "this device does not copy to memory of the host yet: offload on host or meta, and stage "
@@ -53,17 +54,17 @@ class Device {
   virtual std::unique_ptr<CompiledProgram> compile(const Program& lowered) = 0;
   // Whether values have contents: false on meta.
   virtual bool computes() const = 0;
-  // Plain row-major `host` ↔ the value's own layout. No-ops on meta.
+  // Convert between plain row-major `host` and the value's own layout. No-ops on meta.
   virtual void write(const Value& value, std::byte* device, std::span<const std::byte> host) = 0;
   virtual void read(const Value& value, const std::byte* device, std::span<std::byte> host) = 0;
-  // As write, out of such memory, and beside what is being computed where the device can: neither
-  // side may be touched before finish_staging() returns.
+  // Like write, from memory made by make_host_memory(), and concurrently with computation where the
+  // device supports it: neither side may be accessed before finish_staging() returns.
   virtual void stage(const Value& value, std::byte* device, std::span<const std::byte> host) {
     write(value, device, host);
   }
   virtual void finish_staging() {}
   virtual void synchronize() = 0;
-  // Absent where there is no driver to ask.
+  // Absent on devices without a driver to ask.
   virtual std::optional<DeviceUsage> usage() const { return std::nullopt; }
 };
 
@@ -74,7 +75,7 @@ struct DeviceKind {
   std::string summary;
   std::string default_rules;  // lowering rules a cell gets when it names none
   DeviceTraits traits = {};
-  // Why this machine cannot run it and what it would need; empty when it can.
+  // Says why this machine cannot run the device and what it would need; empty when it can.
   std::function<std::string()> unavailable;
   std::function<std::unique_ptr<Device>(const Spec&)> create;
 };

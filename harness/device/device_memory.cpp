@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-// Far from zero, so that no segment's address is mistaken for "none".
+// Addresses start far from zero, so that no segment's address is mistaken for "none".
 constexpr Address kFirstAddress = Address{1} << 40;
 
 class Stopwatch {
@@ -72,7 +72,7 @@ void DeviceMemory::disown(const Segment& segment) {
 }
 
 void DeviceMemory::require_available(Bytes bytes) {
-  // The first comparison keeps the rounding from overflowing.
+  // Comparing with the capacity first keeps the rounding from overflowing.
   if (bytes <= capacity_ && align_up(bytes, granule_) <= available()) return;
   ++counters_.failed_allocations;
   throw OutOfMemory({.requested_bytes = bytes,
@@ -82,7 +82,7 @@ void DeviceMemory::require_available(Bytes bytes) {
 }
 
 void DeviceMemory::free(const Segment& segment) {
-  // The next user of these pages must not trip over marks left here.
+  // Clears the poison, so that the next user of these pages does not trigger it.
   unpoison(segment.data, segment.charged);
   {
     const Stopwatch watch(counters_.allocation_ns);
@@ -98,7 +98,7 @@ Reservation DeviceMemory::reserve(Bytes bytes) {
     throw Error("addresses are reserved in whole pages of " + format_bytes(page()));
   Reservation place{.address = next_address_, .size = bytes, .data = reserve_addresses(bytes)};
   place.id = next_segment_++;
-  // One page further, so that two reservations never look like one.
+  // Leaves one unit of alignment free, so that two reservations are never adjacent.
   next_address_ += align_up(bytes, kSegmentAlignment) + kSegmentAlignment;
   mapped_[place.id].resize(bytes / page());
   return place;

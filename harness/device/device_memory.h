@@ -1,6 +1,6 @@
-// Memory of one device, as an allocator strategy sees it: segments taken and given back, on some
-// devices pages mapped into reserved addresses, a hard capacity counted in granules, and logical
-// addresses handed out in allocation order, so that ties broken by address fall the same way on
+// Memory of one device as an allocator strategy sees it: segments to allocate and free, on some
+// devices pages to map into reserved addresses, and a hard capacity counted in granules. Logical
+// addresses are assigned in allocation order, so that ties broken by address are decided alike on
 // every device.
 #pragma once
 
@@ -19,24 +19,24 @@ namespace headroom {
 class TraceRecorder;
 enum class EventKind : std::uint8_t;
 
-// Segments start at multiples of this, in logical address and (where the system has large pages)
-// in data.
+// Segments are aligned to this in their logical addresses and, where the system has large pages, in
+// `data`.
 inline constexpr Bytes kSegmentAlignment = 2 * kMiB;
 
-// Blocks start at multiples of this, in logical address and in data.
+// Blocks are aligned to this in their logical addresses and in `data`.
 inline constexpr Bytes kBlockAlignment = 256;
 
 struct Segment {
   std::uint32_t id = 0;       // 1, 2, … in order of allocation
   Address address = 0;        // logical
-  Bytes size = 0;             // usable: what was asked for
-  Bytes charged = 0;          // taken from the capacity: size in whole granules
+  Bytes size = 0;             // usable: the requested size
+  Bytes charged = 0;          // counted against the capacity: size in whole granules
   std::byte* data = nullptr;  // null on meta
 };
 
-// Addresses without memory behind them, until pages are mapped there.
+// A range of addresses without memory until pages are mapped into it.
 struct Reservation {
-  std::uint32_t id = 0;       // counted together with segments
+  std::uint32_t id = 0;       // numbered together with segments
   Address address = 0;        // logical
   Bytes size = 0;             // whole pages
   std::byte* data = nullptr;  // null on meta
@@ -45,7 +45,7 @@ struct Reservation {
 struct DeviceCounters {
   std::uint64_t segment_allocations = 0;
   std::uint64_t segment_frees = 0;
-  std::uint64_t maps = 0;  // calls, however many pages each
+  std::uint64_t maps = 0;  // number of calls, however many pages each
   std::uint64_t unmaps = 0;
   std::uint64_t moves = 0;
   std::uint64_t failed_allocations = 0;
@@ -54,13 +54,13 @@ struct DeviceCounters {
 
 class DeviceMemory {
  public:
-  // The capacity is counted in whole granules: what is left over is not usable.
+  // The capacity is rounded down to whole granules.
   DeviceMemory(Bytes capacity, Bytes granule);
   virtual ~DeviceMemory() = default;
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Throws OutOfMemory when the capacity would be passed, DeviceError when the system refuses; a
+  // Throws OutOfMemory when the capacity would be exceeded, DeviceError when the system fails; a
   // failed request changes nothing. Bytes between size and charged are poisoned.
   virtual Segment allocate(Bytes bytes);
   virtual void free(const Segment& segment);
@@ -68,10 +68,10 @@ class DeviceMemory {
   // Whether the CPU may read and write at `data`.
   virtual bool is_host_accessible() const { return false; }
 
-  // Virtual memory, on devices that have it (else reserve throws NotSupported). Offsets and bytes
-  // are whole pages. Reserved addresses cost nothing, mapped pages are charged; moving keeps what
-  // is in the pages and what they are charged. Throws Error for pages that are mapped already, or
-  // not mapped, and on unreserve for any that still are.
+  // Virtual memory, on devices that support it (elsewhere reserve throws NotSupported). Offsets and
+  // sizes are whole pages. Reserved addresses are free of charge, mapped pages are charged. Moving
+  // pages keeps their contents and their charge. Throws Error for pages that are already mapped, or
+  // not mapped, and on unreserve when pages are still mapped.
   virtual bool has_virtual_memory() const { return false; }
   Bytes page() const { return align_up(kSegmentAlignment, granule_); }
   virtual Reservation reserve(Bytes bytes);
@@ -81,11 +81,11 @@ class DeviceMemory {
                     Bytes to_offset, Bytes bytes);
   virtual void unreserve(const Reservation& place);
 
-  // A pool of the driver's own, of at most the capacity, on devices whose driver has such; null
-  // elsewhere.
+  // Creates a pool of the driver's own allocator, limited to the capacity; null on devices whose
+  // driver has none.
   virtual std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions&) { return nullptr; }
-  // Memory that such a pool took by itself: charged as it is, numbered and recorded as a segment.
-  // The pool has it already, so nothing is refused.
+  // Registers memory that such a pool allocated by itself: it is charged, numbered and recorded as
+  // a segment. It never fails, because the pool already holds the memory.
   virtual Segment adopt(std::byte* data, Bytes bytes);
   virtual void disown(const Segment& segment);
 
@@ -95,15 +95,15 @@ class DeviceMemory {
   virtual Bytes available() const { return capacity_ - reserved_; }
   const DeviceCounters& counters() const { return counters_; }
 
-  // Segment events go to this recorder from now on (null: nowhere).
+  // Sends later segment events to this recorder (null: nowhere).
   void record_into(TraceRecorder* recorder) { recorder_ = recorder; }
 
  protected:
-  // Pages committed and populated; null on devices without memory of their own.
+  // Returns committed and populated pages; null on devices without memory of their own.
   virtual std::byte* commit(Bytes) { return nullptr; }
   virtual void release(std::byte*, Bytes) {}
 
-  // Behind virtual memory; what is passed has been checked.
+  // Implementations of virtual memory; their arguments have been checked.
   virtual std::byte* reserve_addresses(Bytes bytes);
   virtual void map_pages(std::byte*, Bytes) {}
   virtual void unmap_pages(std::byte*, Bytes) {}
@@ -126,7 +126,7 @@ class DeviceMemory {
   Address next_address_;
   std::uint32_t next_segment_ = 1;
   TraceRecorder* recorder_ = nullptr;
-  std::map<std::uint32_t, std::vector<bool>> mapped_;  // pages of each reservation
+  std::map<std::uint32_t, std::vector<bool>> mapped_;  // which pages of each reservation are mapped
 };
 
 }  // namespace headroom

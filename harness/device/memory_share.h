@@ -1,19 +1,20 @@
-// A part of a device's memory with a capacity of its own: several of them are several logical
-// devices on one physical one, each for an allocator that knows nothing of the others.
+// A part of a device's memory with its own capacity. Several shares act as several logical devices
+// on one physical device, each for an allocator that is unaware of the others.
 #pragma once
 
 #include "harness/device/device_memory.h"
 
 namespace headroom {
 
-// Everything is taken from `whole`, which charges, numbers and records it as its own; addresses are
-// therefore unique among all shares. Shares may promise more than there is: then whole refuses.
+// Every allocation is made from `whole`, which charges, numbers and records it as its own;
+// addresses are therefore unique across shares. The capacities may add up to more than `whole` has;
+// then its allocations fail.
 class MemoryShare final : public DeviceMemory {
  public:
   // `whole` must outlive the share.
   MemoryShare(DeviceMemory& whole, Bytes capacity);
 
-  // From now on nothing is taken beyond `limit`; what is held already stays.
+  // Nothing is allocated beyond `limit` from now on; memory held already stays.
   void limit_to(Bytes limit);
   Bytes limit() const { return limit_; }
 
@@ -29,7 +30,7 @@ class MemoryShare final : public DeviceMemory {
   void move(const Reservation& from, Bytes from_offset, const Reservation& to, Bytes to_offset,
             Bytes bytes) override;
   void unreserve(const Reservation& place) override;
-  // Of the whole: the driver's pools know nothing of shares.
+  // These apply to `whole`: the driver's pools know nothing of shares.
   std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions& options) override;
   Segment adopt(std::byte* data, Bytes bytes) override;
   void disown(const Segment& segment) override;

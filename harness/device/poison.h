@@ -1,4 +1,4 @@
-// Marks bytes an allocator holds back, so that AddressSanitizer catches an access to them.
+// Poisons bytes that an allocator holds back, so that AddressSanitizer catches accesses to them.
 // Costs nothing in builds without it.
 #pragma once
 

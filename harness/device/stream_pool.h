@@ -1,5 +1,5 @@
-// Memory that the device's own driver hands out block by block, in the order of the work on a
-// stream (cudaMallocAsync): the one allocator of Headroom whose decisions are not its own.
+// Memory that the device's driver allocates block by block in stream order (cudaMallocAsync): the
+// only allocator whose decisions Headroom does not make.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@ namespace headroom {
 
 struct StreamPoolOptions {
   Bytes release_threshold = 0;  // idle bytes kept when the stream is synchronised
-  // What was freed on one stream may serve another one, as the driver does unless told otherwise.
+  // Whether memory freed on one stream may be reused on another one, which is the driver's default.
   enum class Reuse { any_stream, same_stream } reuse = Reuse::any_stream;
 };
 
 class StreamPool {
  public:
   virtual ~StreamPool() = default;  // gives everything back
-  // Null when the pool has no room and gets none. Aligned to 256 bytes.
+  // Returns null when the pool has no room and cannot grow. Aligned to 256 bytes.
   virtual std::byte* take(Bytes bytes) = 0;
   virtual void give(std::byte* data) = 0;
-  // Gives idle memory back until no more than `keep` is held.
+  // Returns idle memory to the device until no more than `keep` is held.
   virtual void trim(Bytes keep) = 0;
-  // What it has from the device now, in use or idle, as the driver says.
+  // Bytes that the pool now holds of the device, in use or idle, according to the driver.
   virtual Bytes held() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What is true of every device of a kind, known without making one.
+// Properties of a kind of device, known without creating one.
 #pragma once
 
 #include "harness/base/spec.h"
@@ -7,14 +7,14 @@ namespace headroom {
 
 struct DeviceTraits {
   bool computes = true;     // values have contents
-  bool timed = true;        // a step's time is that of training, not of bookkeeping
-  bool exact = false;       // two processes agree on every figure bit for bit
-  bool simulated = false;   // stands for hardware that need not be here
-  bool has_driver = false;  // which says how much of the GPU's memory is used
+  bool timed = true;        // the time of a step is training time, not bookkeeping
+  bool exact = false;       // any two processes agree on every figure bit for bit
+  bool simulated = false;   // models hardware that need not be present
+  bool has_driver = false;  // a driver reports how much of the GPU's memory is used
 };
 
-// Of the kind that `device` names. A result file may name one that this build does not have; it is
-// taken for one that computes, is timed and has no driver.
+// Traits of the kind that `device` names. A result file may name a kind that this build lacks; it
+// is assumed to compute, to be timed and to have no driver.
 DeviceTraits traits_of(const Spec& device);
 
 }  // namespace headroom

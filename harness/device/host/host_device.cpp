@@ -1,5 +1,5 @@
-// The host as a device: computes with oneDNN in memory of its own, taken from the system in
-// segments, so that every strategy meets a real capacity and real page faults.
+// The host as a device: computes with oneDNN in memory allocated from the system in segments, so
+// that every strategy meets a real capacity and real page faults.
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"

@@ -115,7 +115,8 @@ void check_size(const Value& value, std::size_t plain_bytes) {
                             plain_bytes));
 }
 
-// A copy between layouts; outside training steps, so the library may bring its own scratchpad.
+// Copies between layouts. It runs outside training steps, so the library may allocate its own
+// scratchpad.
 void reorder(const onednn::Layout& from, const std::byte* source, const onednn::Layout& to,
              std::byte* target) {
   dnnl::stream stream(onednn::engine());

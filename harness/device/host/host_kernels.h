@@ -11,10 +11,10 @@
 namespace headroom {
 
 // Throws InputError when the Program was not lowered under the onednn rules of this process.
-// `lowered` may be gone once this returns.
+// `lowered` need not outlive this call.
 std::unique_ptr<CompiledProgram> compile_for_host(const Program& lowered);
 
-// Plain row-major contents ↔ the value's own layout. `device` holds value.bytes.
+// Convert between plain row-major contents and the value's own layout. `device` holds value.bytes.
 void write_value(const Value& value, std::byte* device, std::span<const std::byte> plain);
 void read_value(const Value& value, const std::byte* device, std::span<std::byte> plain);
 

@@ -28,7 +28,7 @@ namespace {
 }
 
 constexpr int kAccess = PROT_READ | PROT_WRITE;
-constexpr int kAddressesOnly = MAP_NORESERVE;  // no swap space is set aside for them
+constexpr int kAddressesOnly = MAP_NORESERVE;  // reserves no swap space
 
 std::byte* map_memory(Bytes bytes, int access = kAccess, int flags = 0) {
   void* data = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | flags, /*fd=*/-1,
@@ -37,7 +37,7 @@ std::byte* map_memory(Bytes bytes, int access = kAccess, int flags = 0) {
   return static_cast<std::byte*>(data);
 }
 
-// Maps more than wanted and gives the ends back.
+// Maps more than requested and unmaps both ends.
 std::byte* map_aligned(Bytes bytes, Bytes alignment, int access = kAccess, int flags = 0) {
   std::byte* data = map_memory(bytes + alignment, access, flags);
   const Bytes head = align_up(reinterpret_cast<std::uintptr_t>(data), alignment) -
@@ -47,24 +47,24 @@ std::byte* map_aligned(Bytes bytes, Bytes alignment, int access = kAccess, int f
   return data + head;
 }
 
-// Drops what is mapped there; the addresses stay reserved.
+// Discards the mapped pages; the addresses stay reserved.
 void make_inaccessible(std::byte* data, Bytes bytes) {
   if (mmap(data, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | kAddressesOnly,
            /*fd=*/-1, /*offset=*/0) == MAP_FAILED)
     throw_refused("take back", bytes, errno);
 }
 
-// 0, or the system's reason.
+// Returns 0 or the system's error number.
 int populate(std::byte* data, Bytes bytes) {
   if (madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return 0;
   if (errno != EINVAL) return errno;
-  // A kernel that does not know the advice: touch every page.
+  // Older kernels do not support this advice: touch every page instead.
   for (Bytes offset = 0; offset < bytes; offset += kHostGranule)
     *const_cast<volatile std::byte*>(data + offset) = std::byte{0};
   return 0;
 }
 
-// For memory that was mapped just now.
+// Populates newly mapped memory.
 void populate_or_unmap(std::byte* data, Bytes bytes) {
   const int error = populate(data, bytes);
   if (error == 0) return;
@@ -81,7 +81,7 @@ std::byte* HostMemory::commit(Bytes bytes) {
     return data;
   }
   std::byte* data = map_aligned(bytes, kSegmentAlignment);
-  // Only advice: where huge pages are switched off, small ones serve.
+  // Huge pages are only advice: where they are disabled, small ones are used.
   madvise(data, bytes, MADV_HUGEPAGE);
   populate_or_unmap(data, bytes);
   return data;
@@ -111,8 +111,8 @@ void HostMemory::map_pages(std::byte* data, Bytes bytes) {
 
 void HostMemory::unmap_pages(std::byte* data, Bytes bytes) { make_inaccessible(data, bytes); }
 
-// Page by page: pages mapped by several calls need not be one mapping to the kernel. The source
-// stays mapped while its page leaves, so that no other thread's mmap can land there.
+// Moves page by page, because pages mapped by several calls need not be one mapping to the kernel.
+// The source stays mapped meanwhile, so that no other thread's mmap can take its addresses.
 void HostMemory::move_pages(std::byte* from, std::byte* to, Bytes bytes) {
   for (Bytes offset = 0; offset < bytes; offset += kSegmentAlignment) {
     if (mremap(from + offset, kSegmentAlignment, kSegmentAlignment,

@@ -1,5 +1,5 @@
-// Device memory of the host: anonymous pages, committed and populated when a segment is taken
-// and given back to the system when it is freed. Used by the host device.
+// Device memory of the host device: anonymous pages, committed and populated when a segment is
+// allocated and returned to the system when it is freed.
 #pragma once
 
 #include "harness/device/device_memory.h"
@@ -7,7 +7,7 @@
 namespace headroom {
 
 // The page size of the machines Headroom runs on, and so the unit in which the kernel charges a
-// process. Larger granules would charge small segments for pages nobody gets.
+// process. Larger granules would charge small segments for pages they do not use.
 inline constexpr Bytes kHostGranule = 4 * kKiB;
 
 class HostMemory final : public DeviceMemory {
@@ -23,7 +23,8 @@ class HostMemory final : public DeviceMemory {
   std::byte* commit(Bytes bytes) override;
   void release(std::byte* data, Bytes bytes) override;
 
-  // Reserved addresses are inaccessible; moving a page changes the kernel's tables, not its bytes.
+  // Reserved addresses are inaccessible. Moving a page changes the kernel's page tables and copies
+  // no bytes.
   std::byte* reserve_addresses(Bytes bytes) override;
   void map_pages(std::byte* data, Bytes bytes) override;
   void unmap_pages(std::byte* data, Bytes bytes) override;
@@ -31,12 +32,12 @@ class HostMemory final : public DeviceMemory {
   void release_addresses(std::byte* data, Bytes bytes) override;
 };
 
-// What a host device gets when its spec names no capacity: half of what the kernel says is
-// available now. The other half is left to libraries, the page cache and the other programs of a
-// shared machine, because a preallocating strategy takes all it is given.
+// The capacity of a host device whose spec names none: half of the memory that the kernel reports
+// as available. The other half is left to libraries, the page cache and other programs, because a
+// preallocating strategy takes its whole capacity.
 Bytes default_host_capacity();
 
-// What the machine has in all.
+// The machine's total memory.
 Bytes physical_memory();
 
 }  // namespace headroom

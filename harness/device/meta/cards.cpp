@@ -24,7 +24,7 @@ Value field(const toml::table& table, std::string_view card, std::string_view ke
   return *value;
 }
 
-// "8.9".
+// Parses a compute capability such as "8.9".
 void parse_capability(const toml::table& table, Card& card) {
   const std::string text = field<std::string>(table, card.id, "compute_capability");
   if (std::sscanf(text.c_str(), "%d.%d", &card.compute_major, &card.compute_minor) != 2)

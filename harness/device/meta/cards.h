@@ -1,5 +1,5 @@
-// The cards that a device can stand for without being there (`meta(card=…)`, `headroom gpu CARD`),
-// from cards.toml (compiled in).
+// The GPU models that a device can simulate (`meta(card=…)`, `headroom gpu CARD`), read from
+// cards.toml, which is compiled in.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace headroom {
 
 struct Card {
   std::string id;          // "v100-16gb"
-  std::string name;        // as the maker calls it
+  std::string name;        // the vendor's name
   Bytes capacity = 0;      // what CUDA reports as the total
   Bytes driver_total = 0;  // what the driver reports
   Bytes granule = 0;
   std::string source;
   // What the programming guide and deviceQuery say of the card.
-  std::vector<std::string> aliases;  // what people type
+  std::vector<std::string> aliases;  // names that people type
   int compute_major = 0, compute_minor = 0;
   int multiprocessors = 0;
   Bytes shared_per_multiprocessor = 0, shared_per_block_optin = 0;
@@ -27,9 +27,9 @@ struct Card {
 };
 
 const std::vector<Card>& cards();
-// By id or alias. Throws InputError with the nearest ids.
+// Finds a card by id or alias. Throws InputError that suggests the nearest ids.
 const Card& find_card(const std::string& name);
-// nullptr where no card has that id or alias.
+// Returns nullptr when no card has that id or alias.
 const Card* card_called(const std::string& name);
 
 }  // namespace headroom

@@ -1,6 +1,5 @@
-// The meta device: runs the same lowered Programs against a capacity that exists on paper only.
-// Memory figures of cards nobody has at hand, in milliseconds; nothing is computed, nothing is
-// timed.
+// The meta device runs the same lowered Programs against a nominal capacity. It gives the memory
+// figures of absent cards within milliseconds; nothing is computed or timed.
 #include <string>
 #include <vector>
 
@@ -13,7 +12,7 @@
 namespace headroom {
 namespace {
 
-// Nobody says how much memory the machine around a card has.
+// The host memory of the machine around a card is unknown, so it is unlimited.
 constexpr Bytes kNoLimit = Bytes{1} << 60;
 
 class MetaMemory final : public DeviceMemory {
@@ -51,8 +50,8 @@ class MetaDevice final : public Device {
   MetaMemory memory_;
 };
 
-// capacity= without a card mirrors the host, granule included, so that traces of the two can be
-// compared event by event; with a card it leaves room for what a real process keeps besides.
+// Without a card, capacity= mirrors the host including its granule, so that traces of the two can
+// be compared event by event. With a card, it leaves room for what a real process keeps besides.
 std::unique_ptr<Device> create(const Spec& spec) {
   spec.require_known({"capacity", "card", "granule"});
   Bytes capacity = 0;

@@ -1,4 +1,4 @@
-// Rows of logits, a few per image or thousands per text.
+// Losses over rows of logits: a few per image, or thousands per text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,12 +40,12 @@ std::size_t counted_labels(const std::int32_t* labels, const Rows& rows) {
   return counted;
 }
 
-// Returns the logarithm of the sum of exponentials less the label's logit. Probabilities may lie
-// where the logits do.
+// Returns the logarithm of the sum of exponentials minus the label's logit. `probabilities` may
+// alias `logits`.
 HEADROOM_VECTORISED double row_loss(const float* logits, float* probabilities, std::int32_t label,
                                     std::size_t classes) {
   const double own = logits[label];
-  // Shifted by the largest, so that no exponential overflows.
+  // Subtracts the largest logit, so that no exponential overflows.
   float largest = logits[0];
 #pragma omp simd reduction(max : largest)
   for (std::size_t k = 0; k < classes; ++k) largest = logits[k] > largest ? logits[k] : largest;
@@ -64,7 +64,7 @@ float share_of(std::size_t counted) {
   return 1.0F / static_cast<float>(std::max<std::size_t>(1, counted));
 }
 
-// The gradient may lie where the probabilities do.
+// `gradient` may alias `probabilities`.
 HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradient,
                                       std::int32_t label, float share, std::size_t classes) {
 #pragma omp simd
@@ -74,7 +74,7 @@ HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradien
 
 }  // namespace
 
-// The sum runs over fixed groups of rows, so that it is the same for any number of threads.
+// The sum runs over fixed groups of rows, so that it does not depend on the number of threads.
 Kernel make_cross_entropy(const Op& op, const Program& program) {
   const Rows rows(program.value(op.inputs[0]));
   const bool goes_on = op.kind == "softmax_cross_entropy_and_gradient";
@@ -127,13 +127,13 @@ Kernel make_cross_entropy_backward(const Op& op, const Program& program) {
   };
 }
 
-// One number per image: a plain loop on the calling thread.
+// One logit per image: a plain loop on the calling thread.
 Kernel make_sigmoid_cross_entropy(const Op& op, const Program& program) {
   const std::int64_t count = element_count(program.value(op.inputs[0]).shape);
   return [count, target = op.number("target")](const OpBuffers& buffers) {
     const float* logits = floats(buffers.inputs[0]);
     double loss = 0;
-    // -log sigmoid(x) = log(1 + e^-x), shifted so that nothing overflows.
+    // -log sigmoid(x) = log(1 + e^-x), rearranged so that nothing overflows.
     for (std::int64_t i = 0; i < count; ++i) {
       const double x = logits[i];
       loss += std::max(x, 0.0) - x * target + std::log1p(std::exp(-std::abs(x)));

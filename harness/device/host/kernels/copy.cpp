@@ -1,5 +1,5 @@
-// Offloading on the host: from its device memory to other memory of the same machine and back, by
-// the thread that computes. Nothing overlaps, and what it costs is what memcpy costs.
+// Offloading on the host: memcpy between its device memory and other memory of the same machine, on
+// the computing thread. Copies overlap with nothing and cost what memcpy costs.
 #include <cstring>
 
 #include "harness/device/host/kernels/kernel.h"

@@ -1,7 +1,7 @@
 // Philox4x32-10 (Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3"): the random
-// word of an element follows from key, stream and the element's number, in any order of computing.
-// Element e takes word (e mod 64) / 16 of counter e / 64 · 16 + e mod 16, so that 16 counters side
-// by side fill 64 neighbours.
+// word of an element depends only on key, stream and the element's index, whatever the order of
+// computation. Element e takes word (e mod 64) / 16 of counter e / 64 · 16 + e mod 16, so that 16
+// counters in parallel produce the words of 64 consecutive elements.
 #include <cmath>
 
 #include "harness/device/host/kernels/element.h"
@@ -16,7 +16,7 @@ constexpr std::size_t kBlock = 4 * kLanes;  // elements
 
 struct Draw {
   std::uint32_t key0, key1, stream;
-  std::uint32_t dropped_below;  // of the 2^32 words
+  std::uint32_t dropped_below;  // out of the 2^32 words
   float scale;
 };
 
@@ -50,7 +50,7 @@ struct Draw {
   }
 }
 
-// `begin` is a multiple of kBlock; y may lie where x does.
+// `begin` is a multiple of kBlock; y may alias x.
 template <typename T>
 HEADROOM_VECTORISED void drop(const T* x, T* y, std::uint8_t* __restrict kept, Draw draw,
                               std::size_t begin, std::size_t end) {

@@ -1,6 +1,6 @@
-// Loops over whole buffers, padding included: padding holds zeros, and all of these map zeros
-// to zeros. An output may lie where an input does: no __restrict, and `simd` to be vectorised.
-// Nothing is read or multiplied under a condition, which few processors can do in vectors.
+// Loops over whole buffers including padding: padding holds zeros, and all these functions map
+// zeros to zeros. An output may alias an input, hence no __restrict but `simd` to vectorise. No
+// load or product is conditional, because few processors can vectorise that.
 #include "harness/device/host/kernels/element.h"
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
@@ -17,7 +17,8 @@ HEADROOM_VECTORISED void add(const T* a, const T* b, T* y, std::size_t begin, st
 template <typename T>
 HEADROOM_VECTORISED void relu(const T* x, T* y, std::size_t begin, std::size_t end) {
 #pragma omp simd
-  for (std::size_t i = begin; i < end; ++i) store(y[i], load(x[i]) < 0 ? 0 : load(x[i]));  // or NaN
+  for (std::size_t i = begin; i < end; ++i)
+    store(y[i], load(x[i]) < 0 ? 0 : load(x[i]));  // NaN passes through
 }
 
 template <typename T>
@@ -51,14 +52,14 @@ HEADROOM_VECTORISED void leaky_relu_backward(const T* y, const T* dy, T* dx, flo
   }
 }
 
-// Elements of the buffer in its layout, padding included.
+// Number of elements in the buffer's layout, including padding.
 template <typename T>
 std::size_t count_of(const Op& op, const Program& program) {
   return program.value(op.outputs[0]).bytes / sizeof(T);
 }
 
-// loop(y, first input, second input, begin, end) over an output y and its inputs; the second is
-// null where the op has one.
+// Calls loop(y, first input, second input, begin, end) for the output y and its inputs; the second
+// is null for ops with one input.
 template <typename T, typename Loop>
 Kernel over_elements(const Op& op, const Program& program, Loop loop) {
   return [loop, count = count_of<T>(op, program)](const OpBuffers& buffers) {

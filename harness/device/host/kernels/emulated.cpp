@@ -20,7 +20,7 @@ HEADROOM_VECTORISED void narrow(const float* __restrict from, T* __restrict to, 
   for (std::size_t i = begin; i < end; ++i) store(to[i], from[i]);
 }
 
-// Calls body(T{}) for the type T in which the operand is kept.
+// Calls body(T{}) for the element type T of the operand.
 template <typename Body>
 void for_type(DType kept, Body body) {
   switch (kept) {
@@ -41,7 +41,7 @@ void for_type(DType kept, Body body) {
 
 Emulated::Emulated(const Op& op, std::size_t operand, DType kept, std::size_t count, Bytes begin)
     : operand_(operand), kept_(kept), count_(count), begin_(begin) {
-  // The scales of both factors stand last, in their order.
+  // The scales of the two factors are the last inputs, in the factors' order.
   if (is_f8(kept)) scale_ = op.inputs.size() - 2 + operand;
 }
 

@@ -1,5 +1,5 @@
-// Operands that the library does not compute with: it is given copies of them in f32, which lie in
-// the op's workspace.
+// Operands in types that the library does not compute with: the library works on f32 copies in the
+// op's workspace.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace headroom::host {
 
 class Emulated {
  public:
-  // Operand or result `operand` of the op, kept in `kept`: f16; in a product of 8 bits, codes with
-  // their scale, and bf16. `begin` is where the copy begins in the workspace; it lies as the
-  // operand does, `count` elements with padding.
+  // Operand or result `operand` of the op, stored as `kept`: f16, or, in a product of 8 bits, codes
+  // with a scale, or bf16. `begin` is the copy's offset in the workspace; the copy has the
+  // operand's layout, with `count` elements including padding.
   Emulated(const Op& op, std::size_t operand, DType kept, std::size_t count, Bytes begin);
 
   std::size_t operand() const { return operand_; }
@@ -28,7 +28,7 @@ class Emulated {
   DType kept_;
   std::size_t count_;
   Bytes begin_;
-  std::size_t scale_ = kNone;  // the input that holds it
+  std::size_t scale_ = kNone;  // index of the input that holds the scale
 };
 
 }  // namespace headroom::host

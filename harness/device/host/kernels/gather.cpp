@@ -13,7 +13,7 @@ struct Table {
   std::size_t rows, columns, picked;
 };
 
-// Before any thread starts: what is wrong with the data must reach the caller.
+// Called before any thread starts, so that an error in the data reaches the caller.
 void check_rows(const std::int32_t* rows, const Table& table, const std::string& name) {
   for (std::size_t i = 0; i < table.picked; ++i)
     if (rows[i] < 0 || static_cast<std::size_t>(rows[i]) >= table.rows)
@@ -54,7 +54,7 @@ Kernel make_gather_rows(const Op& op, const Program& program) {
   };
 }
 
-// Threads share the columns, not the rows: the order of every sum is that of the rows, whatever the
+// Threads divide the columns, not the rows: every sum runs in the order of the rows, whatever the
 // number of threads.
 Kernel make_gather_rows_backward(const Op& op, const Program& program) {
   const Table table = table_of(program.value(op.outputs[0]), program.value(op.inputs[0]));

@@ -12,15 +12,15 @@ namespace headroom::host {
 // Called once per step with the addresses of the op's operands; must not allocate memory.
 using Kernel = std::function<void(const OpBuffers&)>;
 
-// Primitives of oneDNN: whatever onednn::describe() knows.
+// Primitives of oneDNN: all kinds that onednn::describe() supports.
 Kernel make_library(const Op& op, const Program& program);
 
-// Loops of our own over channels that lie side by side, which take fewer passes over memory; the
-// library's elsewhere.
+// Headroom's own loops, with fewer passes over memory, where channels lie in groups; the library's
+// primitives elsewhere.
 Kernel make_batch_norm(const Op& op, const Program& program);
 Kernel make_batch_norm_backward(const Op& op, const Program& program);
 
-// Loops of our own: bound by memory bandwidth, or too small to matter.
+// Headroom's own loops: bound by memory bandwidth, or too small to matter.
 Kernel make_add(const Op& op, const Program& program);
 Kernel make_relu(const Op& op, const Program& program);
 Kernel make_relu_backward(const Op& op, const Program& program);

@@ -32,7 +32,7 @@ HEADROOM_VECTORISED Statistics statistics(const T* x, std::size_t width) {
   return {mean, squares * share};
 }
 
-// y may lie where x does.
+// y may alias x.
 template <typename T>
 HEADROOM_VECTORISED void normalise(const T* x, const float* __restrict scale,
                                    const float* __restrict shift, T* y, float mean, float inverse,
@@ -42,8 +42,8 @@ HEADROOM_VECTORISED void normalise(const T* x, const float* __restrict scale,
     store(y[c], (load(x[c]) - mean) * inverse * scale[c] + shift[c]);
 }
 
-// dx = inverse (g - mean(g) - x^ mean(g x^)) with g = dy scale and x^ = (x - mean) inverse; dx may
-// lie where x or dy does.
+// dx = inverse (g - mean(g) - x^ mean(g x^)) with g = dy scale and x^ = (x - mean) inverse. dx may
+// alias x or dy.
 template <typename T>
 HEADROOM_VECTORISED void row_backward(const T* x, const T* dy, const float* __restrict scale, T* dx,
                                       float mean, float inverse, std::size_t width) {
@@ -63,7 +63,8 @@ HEADROOM_VECTORISED void row_backward(const T* x, const T* dy, const float* __re
     store(dx[c], inverse * (load(dy[c]) * scale[c] - sum - (load(x[c]) - mean) * product));
 }
 
-// Columns [begin, end) of all rows, so that sums have one order whatever the number of threads.
+// Computes columns [begin, end) of all rows, so that the order of sums does not depend on the
+// number of threads.
 template <typename T>
 HEADROOM_VECTORISED void columns_backward(const T* __restrict x, const T* __restrict dy,
                                           const float* __restrict mean,
@@ -106,7 +107,7 @@ Kernel layer_norm_backward(Rows rows) {
     const T* dy = elements<T>(buffers.inputs[1]);
     const float* mean = floats(buffers.inputs[2]);
     const float* inverse = floats(buffers.inputs[3]);
-    // Columns first: rows may write over x or dy.
+    // Columns come first, because the rows may overwrite x or dy.
     constexpr std::size_t kColumns = 64;
     in_parallel(rows.width, kColumns, [&](std::size_t begin, std::size_t end) {
       columns_backward<T>(x, dy, mean, inverse, floats(buffers.outputs[1]),

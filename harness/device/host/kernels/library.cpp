@@ -17,7 +17,7 @@ dnnl::stream& stream() {
   return stream;
 }
 
-// A primitive with its arguments laid out once, so that a step only changes addresses that moved.
+// A primitive whose arguments are set up once, so that a step only updates addresses that changed.
 // The C interface is used because the C++ one builds a map and a vector at each execution.
 class LibraryKernel {
  public:

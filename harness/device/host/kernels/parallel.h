@@ -8,8 +8,8 @@ namespace headroom::host {
 
 inline constexpr std::size_t kPartFloats = 16384;  // 64 KiB of each operand
 
-// Calls body(begin, end) on neighbouring parts of [0, count), `grain` long. One part stays on the
-// calling thread: waking the others costs more. Bodies must not throw.
+// Calls body(begin, end) on consecutive parts of [0, count), each `grain` long. A single part runs
+// on the calling thread, because waking the others costs more. Bodies must not throw.
 template <typename Body>
 void in_parallel(std::size_t count, std::size_t grain, const Body& body) {
   const std::size_t parts = (count + grain - 1) / grain;
@@ -23,24 +23,24 @@ void in_parallel(std::size_t count, const Body& body) {
   in_parallel(count, kPartFloats, body);
 }
 
-// Rows of a matrix, about one part's floats at a time.
+// Number of matrix rows that make up about one part.
 inline std::size_t row_grain(std::size_t row_floats) {
   return std::max<std::size_t>(1, kPartFloats / std::max<std::size_t>(1, row_floats));
 }
 
 }  // namespace headroom::host
 
-// Compiled once per instruction set, chosen when the program starts: users' builds carry no
-// -march. On functions without OpenMP regions, which are outlined before cloning. Clang has no
-// such versions of templates and does with one.
+// Compiles a function once per instruction set and selects a version when the program starts,
+// because users' builds have no -march. For functions without OpenMP regions, which are outlined
+// before cloning. Clang does not support such clones of templates and uses a single version.
 #if defined(__x86_64__) && !defined(__clang__)
 #define HEADROOM_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define HEADROOM_VECTORISED
 #endif
 
-// For loops over square roots: a vector of them cannot set errno. Clang needs a flag of its own and
-// does without the vectors.
+// For loops over square roots, which vectorise only when they need not set errno. Clang would need
+// a compiler flag instead, so there these loops stay scalar.
 #if defined(__GNUC__) && !defined(__clang__)
 #define HEADROOM_NO_ERRNO __attribute__((optimize("no-math-errno")))
 #else

@@ -1,4 +1,4 @@
-// To 8 bits in two passes over the tensor: its largest magnitude, then its codes.
+// Quantisation to 8 bits in two passes over the tensor: its largest magnitude, then its codes.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -10,7 +10,8 @@
 namespace headroom::host {
 namespace {
 
-// As bits without a sign, whose order is that of magnitudes, NaN above all: none is overlooked.
+// Compares the bits without the sign, which order as the magnitudes do with NaN above all, so that
+// no NaN is overlooked.
 template <typename T>
 HEADROOM_VECTORISED std::uint32_t largest_magnitude(const T* x, std::size_t begin,
                                                     std::size_t end) {

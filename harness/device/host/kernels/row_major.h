@@ -1,5 +1,5 @@
-// The elements of a tensor in row-major order, wherever its layout puts them: for loops that work
-// on a few hundred at a time and want them side by side.
+// Gives access to the elements of a tensor in row-major order, whatever its layout, for loops that
+// process a few hundred contiguous elements at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ namespace headroom::host {
 
 class RowMajor {
  public:
-  // Throws NotSupported where the library keeps the places to itself.
+  // Throws NotSupported for a layout that the library does not disclose.
   explicit RowMajor(const Value& value);
 
   std::size_t rows() const { return places_.rows.size(); }
   std::size_t columns() const { return places_.columns.size(); }
   std::size_t size() const { return rows() * columns(); }
 
-  // Elements [begin, begin + count): where they lie if that is side by side, else their copies in
-  // `buffer`. What is changed there counts after close().
+  // Elements [begin, begin + count): in place if they are contiguous, else copied to `buffer`.
+  // Changes take effect after close().
   const float* open(const float* data, std::size_t begin, std::size_t count, float* buffer) const;
   float* open(float* data, std::size_t begin, std::size_t count, float* buffer) const;
   void close(float* data, std::size_t begin, std::size_t count, const float* opened) const;

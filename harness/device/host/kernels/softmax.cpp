@@ -22,11 +22,11 @@ Scores scores_of(const Op& op, const Value& x) {
           static_cast<float>(op.number("scale"))};
 }
 
-// y may lie where x does.
+// y may alias x.
 template <typename T>
 HEADROOM_VECTORISED void row(const T* x, const std::int32_t* __restrict mask, T* y, float scale,
                              std::size_t width) {
-  // Shifted by the largest, so that no exponential overflows.
+  // Subtracts the largest score, so that no exponential overflows.
   float largest = -std::numeric_limits<float>::max();
 #pragma omp simd reduction(max : largest)
   for (std::size_t k = 0; k < width; ++k) {
@@ -38,15 +38,15 @@ HEADROOM_VECTORISED void row(const T* x, const std::int32_t* __restrict mask, T*
   for (std::size_t k = 0; k < width; ++k) {
     const float e = exponential(scale * (load(x[k]) - largest));
     const float kept = mask[k] != 0 ? e : 0.0F;
-    store(y[k], kept);  // in bf16 rounded here and once more below
+    store(y[k], kept);  // bf16 is rounded here and once more below
     sum += kept;
   }
-  const float share = sum > 0 ? 1 / sum : 0.0F;  // a row that is all padding
+  const float share = sum > 0 ? 1 / sum : 0.0F;  // 0 for a row that is all padding
 #pragma omp simd
   for (std::size_t k = 0; k < width; ++k) store(y[k], load(y[k]) * share);
 }
 
-// dx may lie where y or dy does.
+// dx may alias y or dy.
 template <typename T>
 HEADROOM_VECTORISED void row_backward(const T* y, const T* dy, T* dx, float scale,
                                       std::size_t width) {
@@ -79,7 +79,7 @@ Kernel masked_softmax(const Scores& scores) {
 
 template <typename T>
 Kernel causal_softmax(const Scores& scores) {
-  // Ones, then zeros: row q looks at it from where q + 1 ones are left.
+  // Ones, then zeros: row q starts reading where q + 1 ones are left.
   std::vector<std::int32_t> mask(2 * scores.width - 1);
   std::fill_n(mask.begin(), scores.width, 1);
   return [scores, mask = std::move(mask)](const OpBuffers& buffers) {

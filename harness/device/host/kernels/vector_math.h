@@ -12,7 +12,7 @@ namespace headroom::host {
   const bool vanishes = x < -87.0F;
   x = vanishes ? -87.0F : x;
   x = x > 88.0F ? 88.0F : x;
-  constexpr float kRounding = 12582912.0F;  // 1.5 · 2^23: adding it leaves a whole number below
+  constexpr float kRounding = 12582912.0F;  // 1.5 · 2^23: adding it rounds to an integer
   const float shifted = x * 1.44269504088896341F + kRounding;
   const float n = shifted - kRounding;
   const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;

@@ -7,7 +7,7 @@
 namespace headroom::host {
 namespace {
 
-// Sums, in one block of one image, the pixels of each channel; `sums` holds image.block floats.
+// Sums the pixels of each channel in one block of one image; `sums` holds image.block floats.
 template <typename T>
 void sum_block(const ImageLayout& image, const T* block, float* sums) {
   std::fill(sums, sums + image.block, 0.0F);

@@ -1,5 +1,5 @@
-// Batch normalisation, alone or with relu and the sum of a residual block behind it: x is read
-// twice, y written once.
+// Batch normalisation, alone or followed by relu or by a residual sum and relu: x is read twice, y
+// written once.
 #include <cmath>
 
 #include "harness/device/host/kernels/images/channel_groups.h"
@@ -7,7 +7,7 @@
 namespace headroom::host {
 namespace {
 
-// Means and sums of squared deviations; two of them are put together as in Chan, Golub and LeVeque
+// Means and sums of squared deviations. Two of them are combined as in Chan, Golub and LeVeque
 // 1983, "Algorithms for Computing the Sample Variance".
 template <std::size_t kLanes>
 struct Moments {
@@ -61,7 +61,7 @@ HEADROOM_VECTORISED void add_pixels(const float* x, std::size_t step, std::size_
   }
 }
 
-// y may lie where x or `addend` does.
+// y may alias x or `addend`.
 template <std::size_t kLanes, Behind kBehind>
 HEADROOM_VECTORISED void normalise(const float* x, const float* addend, float* y, std::size_t step,
                                    std::size_t pixels, const Normalisation<kLanes>& by) {
@@ -70,7 +70,8 @@ HEADROOM_VECTORISED void normalise(const float* x, const float* addend, float* y
   for (std::size_t p = 0; p < pixels; ++p) {
     Vector<kLanes> result = line.of(read<kLanes>(x + p * step));
     if constexpr (kBehind == Behind::sum_and_relu) result += read<kLanes>(addend + p * step);
-    if constexpr (kBehind != Behind::nothing) result = result < zeros ? zeros : result;  // or NaN
+    if constexpr (kBehind != Behind::nothing)
+      result = result < zeros ? zeros : result;  // NaN passes through
     write<kLanes>(y + p * step, result);
   }
 }

@@ -1,6 +1,6 @@
-// The gradient of a batch normalisation, alone or behind that of relu and the sum of a residual
-// block. Of g, the gradient that relu lets through:
-//   dx = factor (g - mean(g) - (x - mean) inverse² mean(g (x - mean))),
+// The gradient of a batch normalisation, alone or followed by relu or by a residual sum and relu.
+// With g, the gradient that relu passes on:
+// dx = factor (g - mean(g) - (x - mean) inverse² mean(g (x - mean))),
 // dshift = sum(g), dscale = inverse sum(g (x - mean)), over the pixels of a channel.
 #include "harness/device/host/kernels/images/channel_groups.h"
 
@@ -22,8 +22,8 @@ struct Products {
   }
 };
 
-// What relu lets through: behind a sum its output `y` tells, and else x, by the same formula as in
-// the forward pass.
+// The gradient that relu passes on. After a residual sum the sign of the output `y` decides;
+// without one, relu's input is recomputed from x by the formula of the forward pass.
 template <std::size_t kLanes, Behind kBehind>
 [[gnu::always_inline]] inline Vector<kLanes> let_through(Vector<kLanes> dy, Vector<kLanes> x,
                                                          const float* y,
@@ -34,7 +34,7 @@ template <std::size_t kLanes, Behind kBehind>
   return dy;
 }
 
-// Behind a sum g is kept: the other summand's gradient. It may lie where dy does.
+// After a residual sum, g is stored as the gradient of the other summand. It may alias dy.
 template <std::size_t kLanes, Behind kBehind>
 HEADROOM_VECTORISED void add_pixels(const float* x, const float* dy, const float* y, float* kept,
                                     std::size_t step, std::size_t pixels,
@@ -59,13 +59,13 @@ HEADROOM_VECTORISED void add_pixels(const float* x, const float* dy, const float
   }
 }
 
-// What dx takes away from g.
+// What is subtracted from g to obtain dx.
 template <std::size_t kLanes>
 struct Correction {
   float constant[kLanes] = {}, of_distance[kLanes] = {};  // from the mean
 };
 
-// `dy` is g already behind a sum. dx may lie where x or dy does.
+// After a residual sum, `dy` already holds g. dx may alias x or dy.
 template <std::size_t kLanes, Behind kBehind>
 HEADROOM_VECTORISED void correct(const float* x, const float* dy, float* dx, std::size_t step,
                                  std::size_t pixels, const Normalisation<kLanes>& by,

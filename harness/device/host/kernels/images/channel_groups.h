@@ -1,6 +1,6 @@
-// Loops over images whose channels lie in groups of 8 or 16: the channels of a group are computed
-// side by side, group after group, so that what a first sweep read is mostly still in a cache when
-// the second one wants it. For the files of this folder only.
+// Loops over images whose channels are stored in groups of 8 or 16. The channels of a group are
+// computed in parallel lanes, group after group, so that data from the first sweep is mostly still
+// in a cache in the second. For the files of this folder only.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 
-// Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
 
 namespace headroom::host {
@@ -36,11 +36,11 @@ template <std::size_t kLanes>
   std::memcpy(to, &lanes, sizeof lanes);
 }
 
-// Where the pixels lie. Distances in floats.
+// Positions of the pixels. Strides are in floats.
 struct Planes {
   std::size_t images, pixels, channels;
   std::size_t groups, lanes;       // the last group may be padded
-  std::size_t image, group, step;  // from one to the next; step: between pixels
+  std::size_t image, group, step;  // strides; step: between pixels
 
   double count() const { return static_cast<double>(images * pixels); }
   std::size_t channels_of(std::size_t at) const { return std::min(lanes, channels - at * lanes); }
@@ -62,17 +62,17 @@ inline Planes planes_of(const ImageLayout& image) {
 // Images [begin, end) of one group.
 struct Share {
   std::size_t group, begin, end;
-  bool is_first;  // of its group
+  bool is_first;  // the first share of its group
 };
 
-// Where there are fewer groups than threads, their images are shared out too.
+// Where there are fewer groups than threads, the images of a group are divided, too.
 inline std::size_t count_shares(const Planes& planes) {
   const auto threads = static_cast<std::size_t>(omp_get_max_threads());
   return planes.groups * std::clamp<std::size_t>(threads / planes.groups, 1, planes.images);
 }
 
-// Calls part = sum(share), then use(share, sum of the group's parts). `parts` has count_shares()
-// entries.
+// For each share, computes part = sum(share), then calls use(share, sum of the group's parts).
+// `parts` has count_shares() entries.
 template <typename Sums, typename Sum, typename Use>
 void in_two_sweeps(const Planes& planes, std::vector<Sums>& parts, const Sum& sum, const Use& use) {
   const std::size_t shares = parts.size() / planes.groups;
@@ -100,8 +100,8 @@ void in_two_sweeps(const Planes& planes, std::vector<Sums>& parts, const Sum& su
   }
 }
 
-// What a batch normalisation does to each channel of a group: y = (x - mean) factor + shift. Zeros
-// for channels of the padding, which stays zero.
+// The function that a batch normalisation applies to each channel of a group: y = (x - mean) factor
+// + shift. All are 0 for padding channels, which stay zero.
 template <std::size_t kLanes>
 struct Normalisation {
   float mean[kLanes] = {}, factor[kLanes] = {}, shift[kLanes] = {};
@@ -111,20 +111,21 @@ struct Normalisation {
   }
 };
 
-// From the variance in f32 as it is kept, so that forward and backward compute with one factor.
+// Computed from the variance as stored in f32, so that forward and backward pass use the same
+// factor.
 double inverse_deviation(float variance, double epsilon);
 
-// Few enough to be read twice from the nearest cache, and to be added up in f32.
+// Small enough to be read twice from the L1 cache and to be summed in f32.
 inline constexpr std::size_t kNearPixels = 256;
 
-// What stands behind a batch normalisation and is computed with it.
+// What follows a batch normalisation and is computed with it.
 enum class Behind { nothing, relu, sum_and_relu };
 Behind behind(const Op& op);
 
 // Whether loops over groups can run the op, a batch normalisation.
 bool lies_in_groups(const Op& op, const Program& program);
 
-// make<lanes, behind>(planes) for the way in which x lies: in groups.
+// Calls make<lanes, behind>(planes) for the layout of x, whose channels lie in groups.
 template <typename Make>
 Kernel in_groups(const Op& op, const Program& program, const Make& make) {
   const Planes planes = planes_of(image_layout(op, program.value(op.inputs[0])));

@@ -1,4 +1,4 @@
-// Images as loops of our own read them, in whatever blocks of channels they come.
+// Images as Headroom's own loops read them, with any channel blocking.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@ namespace headroom::host {
 
 using onednn::ImageLayout;
 
-// Channels, so that what belongs to one block fits on the stack.
+// Limit on the channels of a block, so that the data of one block fits on the stack.
 inline constexpr std::int64_t kLargestBlock = 64;
 
-// Of an operand of `op`. Throws Error where it lies otherwise, which lowering does not let happen.
+// Layout of an operand of `op`. Throws Error for a layout without channel blocks or strides, which
+// lowering rules out.
 ImageLayout image_layout(const Op& op, const Value& value);
 
 }  // namespace headroom::host

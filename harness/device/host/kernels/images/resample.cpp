@@ -1,5 +1,4 @@
-// Nearest-neighbour upsampling and sums of neighbours, in whatever blocks of channels the operands
-// come.
+// Nearest-neighbour upsampling and sums of neighbours, with any channel blocking of the operands.
 #include <algorithm>
 
 #include "harness/device/host/kernels/element.h"
@@ -20,8 +19,7 @@ std::int64_t plane_of(const ImageLayout& image, std::int64_t n, std::int64_t c) 
   return n * image.image + c / image.block * image.blocks + c % image.block;
 }
 
-// y = pixel(where the channel begins in x, row, column); channels that fill up a block are set to
-// 0.
+// y = pixel(start of the channel in x, row, column); padding channels are set to 0.
 template <typename T, typename Pixel>
 void each_pixel(const Resampling& r, T* y, Pixel pixel) {
   const std::int64_t blocks = r.y.padded_channels / r.y.block;

@@ -1,5 +1,5 @@
-// Adafactor in place, through the places of rows and columns: no update of the weight's size is
-// ever kept; it is computed twice, for its norm and to be applied.
+// Adafactor in place, using the positions of rows and columns. No update of the weight's size is
+// ever stored: it is computed twice, once for its norm and once to be applied.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,7 +16,7 @@ struct Rule {
   bool relative;
 };
 
-// Sums over parts of the rows, so that they are the same whatever the number of threads.
+// Sums over fixed parts of the rows, so that they do not depend on the number of threads.
 struct Part {
   double updates = 0;  // squared
   double weights = 0;
@@ -71,7 +71,7 @@ class Adafactor {
     });
   }
 
-  // A few columns at a time, all rows: the gradient is read along its rows.
+  // Processes a few columns at a time over all rows, so that the gradient is read along its rows.
   void average_columns(const float* gradient, float* column_square) const {
     constexpr std::size_t kColumns = 64;
     in_parallel(columns_.size(), kColumns, [&](std::size_t begin, std::size_t end) {

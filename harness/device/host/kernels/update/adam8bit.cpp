@@ -1,4 +1,4 @@
-// Adam over 8-bit states, a block at a time: widened, updated, used, quantised again.
+// Adam with 8-bit states, one block at a time: dequantise, update, apply, quantise again.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,9 +13,9 @@
 namespace headroom::host {
 namespace {
 
-// The 256 dynamic numbers of Dettmers et al. 2022 in ascending order: each decade down to 1e-7 in
-// half as many equal parts as the one above it, the middle of each part; 0 and 1. Signed ones give
-// half of the parts to each sign.
+// The 256 dynamic numbers of Dettmers et al. 2022 in ascending order: 0, 1 and the midpoints of
+// equal parts of each decade down to 1e-7, where each decade has half as many parts as the one
+// above it. In the signed version each sign has half of the parts.
 class DynamicNumbers {
  public:
   explicit DynamicNumbers(bool is_signed) {
@@ -39,7 +39,7 @@ class DynamicNumbers {
 
   const float* numbers() const { return numbers_.data(); }
 
-  // Codes of the nearest numbers to values / scale, which lie within [-1, 1].
+  // Computes the codes of the numbers nearest to values / scale, which lie within [-1, 1].
   HEADROOM_VECTORISED void quantise(const float* __restrict values, float scale,
                                     std::uint8_t* __restrict codes, std::size_t count) const {
 #pragma omp simd
@@ -51,8 +51,8 @@ class DynamicNumbers {
   }
 
  private:
-  // The upper half of a float says where its code is, up to one: with seven bits of fraction no two
-  // middles share one.
+  // The upper half of a float determines its code up to a difference of one: with seven fraction
+  // bits, no two midpoints share an upper half.
   void find_first_codes() {
     const auto below = [this](float x) {
       return std::lower_bound(middles_.begin(), middles_.end(), x) - middles_.begin();
@@ -60,7 +60,7 @@ class DynamicNumbers {
     for (std::uint32_t upper = 0; upper < first_codes_.size(); ++upper) {
       const auto least = std::bit_cast<float>(upper << 16),
                  most = std::bit_cast<float>(upper << 16 | 0xFFFFU);
-      if (!(std::abs(most) <= 1 || least == 1)) continue;  // never asked for, or no number
+      if (!(std::abs(most) <= 1 || least == 1)) continue;  // never looked up, or not a number
       const auto first = below(std::min(least, most)), last = below(std::max(least, most));
       if (last > first + 1) throw Error("adam8bit: two codes cannot be told apart");
       first_codes_[upper] = static_cast<std::int32_t>(first);
@@ -68,16 +68,16 @@ class DynamicNumbers {
   }
 
   std::array<float, 256> numbers_;
-  std::array<float, 256> middles_;  // between each number and the next; the last has none
+  std::array<float, 256> middles_;  // midpoints of neighbouring numbers; the last number has none
   std::array<std::int32_t, 1 << 16> first_codes_{};
 };
 
-constexpr std::size_t kLongestBlock = 4096;  // that the shape rule lets through
+constexpr std::size_t kLongestBlock = 4096;  // the maximum that the shape rule accepts
 
 struct Rule {
   float learning_rate, beta1, beta2, new_mean, new_square, epsilon, weight_decay;
 };
-// What makes up for states that began at zero.
+// Bias corrections for states that start at zero.
 struct Corrections {
   float mean, square;
 };

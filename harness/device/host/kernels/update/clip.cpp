@@ -1,4 +1,4 @@
-// Over whole buffers, padding included: padding holds zeros, which add nothing to a norm.
+// Loops over whole buffers including padding, whose zeros add nothing to a norm.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -33,7 +33,8 @@ Kernel make_clip_factor(const Op& op, const Program& program) {
   std::vector<std::size_t> counts;
   for (const ValueId id : op.inputs) counts.push_back(float_count(program, id));
   const std::size_t largest = *std::max_element(counts.begin(), counts.end());
-  // Of equal parts, summed in their order: the same norm whatever the number of threads.
+  // Sums over parts of equal size, added in order: the norm does not depend on the number of
+  // threads.
   std::vector<double> parts((largest + kPartFloats - 1) / kPartFloats);
   return [counts, parts, limit = op.number("largest_norm")](const OpBuffers& buffers) mutable {
     double squares = 0;

@@ -1,4 +1,4 @@
-// Loss scaling: what is looked for in gradients, and what follows from it.
+// Loss scaling: checks gradients for infinities and NaN and adjusts the scale.
 #include <atomic>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace headroom::host {
 namespace {
 
-// x - x is 0 for every number, and not for infinities and NaN.
+// x - x is 0 for every finite number, but not for infinities and NaN.
 HEADROOM_VECTORISED bool is_finite(const float* x, std::size_t begin, std::size_t end) {
   int other = 0;
   for (std::size_t i = begin; i < end; ++i) other |= x[i] - x[i] != 0 ? 1 : 0;

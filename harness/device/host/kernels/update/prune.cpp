@@ -1,4 +1,4 @@
-// Masks over weights, in whatever layout the weight has: padding holds zeros and stays so.
+// Masks over weights in any layout of the weight. Padding holds zeros and stays zero.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -79,7 +79,8 @@ Kernel make_two_of_four_mask(const Op& op, const Program& program) {
   const Value& value = program.value(op.inputs[0]);
   const onednn::MatrixPlaces places = onednn::matrix_places(value);
   const auto begin_step = static_cast<double>(op.integer("begin"));
-  // Between neighbours along the second dimension lie all positions of the later ones.
+  // Distance in columns between neighbours along the second dimension: the product of the later
+  // dimensions.
   const std::size_t apart = places.columns.size() / static_cast<std::size_t>(value.shape[1]);
   return [=](const OpBuffers& buffers) {
     if (*floats(buffers.inputs[2]) != begin_step) return;

@@ -1,4 +1,4 @@
-// Optimizer rules, in place over whole buffers, padding included: padding holds zeros and stays so.
+// Optimizer rules, in place over whole buffers including padding, which holds zeros and stays zero.
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 #include "harness/device/host/kernels/update/update_rules.h"
@@ -50,7 +50,7 @@ Kernel make_accumulate(const Op& op, const Program& program) {
 Kernel make_divide(const Op& op, const Program& program) {
   return [count = float_count(program, op.inputs[0])](const OpBuffers& buffers) {
     const float counted = *floats(buffers.inputs[1]);
-    const float divisor = counted == 0 ? 1 : counted;  // a sum over nothing stays 0
+    const float divisor = counted == 0 ? 1 : counted;  // an empty sum stays 0
     in_parallel(count, [&](std::size_t begin, std::size_t end) {
       divide(floats(buffers.inputs[0]), divisor, begin, end);
     });

@@ -1,6 +1,6 @@
-// Optimizer rules over many weights in one go: one team of threads for all of them, where an op for
-// each weight starts one team after the other, and small weights keep a single thread busy. Whole
-// buffers, padding included: padding holds zeros and stays so.
+// Optimizer rules over many weights at once, with one team of threads for all of them. Separate ops
+// would start one team per weight, and small weights would occupy only one thread. Whole buffers
+// are processed including padding, which holds zeros and stays zero.
 #include <algorithm>
 #include <vector>
 
@@ -21,7 +21,7 @@ class Lists {
     }
   }
 
-  // Calls body(group, begin, end) on stretches that make up the buffers of every group.
+  // Calls body(group, begin, end) on ranges that together cover the buffers of every group.
   template <typename Body>
   void in_one_go(const Body& body) const {
     in_parallel(starts_.back(), [&](std::size_t begin, std::size_t end) {
@@ -42,7 +42,7 @@ class Lists {
 
  private:
   OperandGroups groups_;
-  std::vector<std::size_t> starts_ = {0};  // in floats, of all groups one after another
+  std::vector<std::size_t> starts_ = {0};  // cumulative start of each group, in floats
 };
 
 }  // namespace

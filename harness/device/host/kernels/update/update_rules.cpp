@@ -4,8 +4,8 @@
 
 #include "harness/device/host/kernels/parallel.h"
 
-// A rule in parts must round as the whole one does: no product is fused into a sum, which a
-// compiler does in one function in another way than in the next.
+// A rule in parts must round exactly as the whole rule does. Contraction into fused multiply-adds
+// is therefore disabled: a compiler may apply it differently in each function.
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #define HEADROOM_ROUND_EACH

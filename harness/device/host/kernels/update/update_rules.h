@@ -1,5 +1,5 @@
-// Optimizer rules over a stretch of one weight, whole and in parts. A part computes what it
-// computes within the whole rule, so both end with the same bits. For the files of this folder.
+// Optimizer rules over a range of one weight, whole and in parts. A part computes exactly what it
+// computes within the whole rule, so both give the same bits. For the files of this folder.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct AdamRates {
 
   explicit AdamRates(const Op& op);
 };
-// 1 / (1 - beta^steps): what makes up for states that began at zero.
+// The bias correction 1 / (1 - beta^steps) for states that start at zero.
 float correction(double beta, float steps);
 
 struct AdamCorrections {
