@@ -110,7 +110,7 @@ class DeviceMemory {
   virtual void move_pages(std::byte* /*from*/, std::byte* /*to*/, Bytes) {}
   virtual void release_addresses(std::byte*, Bytes) {}
 
-  // Throws OutOfMemory when that much more cannot be charged.
+  // Throws OutOfMemory when that many more bytes cannot be charged.
   void require_available(Bytes bytes);
 
   Bytes reserved_ = 0;

@@ -6,7 +6,7 @@
 namespace headroom {
 
 Program advance(Program program, const std::function<bool(const Op&)>& moves) {
-  // Ops by the number of the unmoved op that they stand behind; -1: in front of all.
+  // The new place of each op: the number of the unmoved op that it follows; -1: before all ops.
   using Place = std::ptrdiff_t;
   std::vector<Place> place(program.ops.size());
   std::vector<Place> written(program.values.size(), -1), touched(program.values.size(), -1);

@@ -1,4 +1,4 @@
-// Ops moved to the front of a Program as far as what they read and change allows.
+// Moves ops towards the front of a Program as far as their data dependencies allow.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// Each op that `moves` selects comes right after the last one before it that makes or changes what
-// it reads, or touches what it changes. All others keep their order.
+// Each op that `moves` selects is placed right after the last op that it depends on: one that makes
+// or changes its operands, or uses a value that it changes. All other ops keep their order.
 Program advance(Program program, const std::function<bool(const Op&)>& moves);
 
 }  // namespace headroom

@@ -1,6 +1,6 @@
-// Programs that are captured once and replayed, as CUDA graphs are: all they make on the way lies
-// at fixed places of memory that is theirs for good. Set by an execution pass, followed by whoever
-// runs a Program. An attribute of its first op.
+// Programs that are captured once and replayed, as CUDA graphs are: all values they make have fixed
+// addresses in memory that is reserved for them permanently. An execution pass sets this as an
+// attribute of the first op; whoever runs a Program obeys it.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace headroom {
 
-// Whose that memory is: of all captured Programs, which never run at the same time, or the
-// Program's own.
+// The owner of that memory: all captured Programs together, which never run at the same time, or
+// this Program alone.
 enum class CapturePool : std::uint8_t { shared, own };
 
-// `lowered` has ops, in their final order.
+// `lowered` must have ops, already in their final order.
 Program capture(Program lowered, CapturePool pool);
-// Absent where the Program is not captured.
+// Absent when the Program is not captured.
 std::optional<CapturePool> captured_into(const Program& program);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Reverse-mode differentiation: walks the forward ops backwards and asks each kind's rule for the
-// gradients that somebody needs.
+// Reverse-mode differentiation: walks the forward ops backwards and applies each kind's rule for
+// the gradients that are needed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace headroom {
 namespace {
 
-// Gradients collected so far. A value used several times is summed as soon as the next share
-// arrives, so that at most one gradient per value is alive.
+// Gradients collected so far. The gradient of a value with several uses is summed as soon as each
+// share arrives, so that at most one gradient per value is live.
 class Gradients {
  public:
   explicit Gradients(ProgramBuilder& builder) : builder_(builder) {}
@@ -40,7 +40,7 @@ class Gradients {
   std::map<ValueId, int> additions_;
 };
 
-// Per value: does it depend on a weight?
+// Whether each value depends on a weight.
 std::vector<bool> depends_on_weight(const Program& program) {
   std::vector<bool> depends(program.values.size());
   for (ValueId id = 0; id < program.values.size(); ++id)
@@ -54,7 +54,7 @@ std::vector<bool> depends_on_weight(const Program& program) {
   return depends;
 }
 
-// The values from which gradient 1 starts: the loss, and where it is a sum, what is summed.
+// Values whose gradient is 1: the loss, and if it is a sum, its summands.
 void collect_roots(const Program& program, ValueId loss, std::set<ValueId>& roots) {
   if (loss == kNoValue)
     throw Error(fmt::format("program '{}' has no loss to differentiate", program.name));
@@ -87,7 +87,7 @@ Program differentiate(Program forward) {
 
   for (std::size_t index = program.ops.size(); index-- > 0;) {
     const Op op = program.ops[index];  // a copy: rules append to program.ops
-    if (op.kind == "add" && roots.contains(op.outputs[0])) continue;  // 1 arrives at both sides
+    if (op.kind == "add" && roots.contains(op.outputs[0])) continue;  // both summands get 1
     GradientContext context{builder, op, {}, {}};
     bool reached = false;
     for (const ValueId id : op.outputs) {

@@ -8,8 +8,8 @@ namespace {
 constexpr const char* kInPlace = "in_place";
 
 // oneDNN's batch normalisation and element-wise primitives allow src = dst and diff_src = diff_dst
-// (API reference, "supports in-place operation"), not diff_src = src. Gradients go over gradients
-// first: an activation may still be read by others.
+// (API reference, "supports in-place operation"), not diff_src = src. Overwriting a gradient is
+// preferred, because an activation may have further readers.
 const std::map<std::string_view, std::vector<InPlace>>& choices() {
   static const std::map<std::string_view, std::vector<InPlace>> choices = {
       {"add", {{0, 0}, {0, 1}}},

@@ -1,6 +1,6 @@
-// Outputs that lie where an input lay: which kernels can write over an operand, and which ops of a
-// lowered Program do. Set by execution passes, kept by validate(), followed by whoever counts or
-// allocates.
+// Outputs that reuse the memory of an input: which kernels support it, and which ops of a lowered
+// Program do it. Execution passes set it, validate() checks it, and whoever counts or allocates
+// memory obeys it.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace headroom {
 
-// Places in an op's `outputs` and `inputs`.
+// Indices into an op's `outputs` and `inputs`.
 struct InPlace {
   std::size_t output;
   std::size_t input;
   bool operator==(const InPlace&) const = default;
 };
 
-// What the kernels of every device can do for a kind, the best choice first: element by element, or
-// with all that is needed read before. Empty: nothing.
+// The choices that the kernels of every device support for a kind, best first: the kernel works
+// element by element, or reads all it needs before it writes. Empty: none.
 const std::vector<InPlace>& in_place_choices(std::string_view kind);
 std::vector<std::string_view> kinds_with_in_place_choices();
 
-// The input's memory becomes the output's; nobody reads the input again. In traces it stays one
-// block, under the role it was taken for.
+// The input's memory becomes the output's, and no later op reads the input. Traces show a single
+// block, with the role it was allocated for.
 void put_in_place(Op& op, const InPlace& places);
 std::optional<InPlace> in_place(const Op& op);
 

@@ -1,6 +1,5 @@
-// Values that a step keeps outside the device's memory for a while: an op of kind copy_out makes
-// one of a value, copy_in makes the value again. For whoever counts bytes or gives values their
-// memory.
+// Values that a step moves out of device memory for a while: an op of kind copy_out makes a host
+// copy of a value, copy_in restores the value. For code that counts bytes or allocates values.
 #pragma once
 
 #include <vector>
@@ -11,10 +10,12 @@ namespace headroom {
 
 bool is_transfer(const Op& op);  // copy_out or copy_in
 
-// By value: what ops of kind copy_out make. No byte of it is on the device.
+// For each value, whether an op of kind copy_out makes it, so that none of its bytes are on the
+// device.
 std::vector<bool> kept_on_host(const Program& program);
 
-// Of a lowered Program: what one execution copies out, and the most of it that is kept at a time.
+// Offloading by one execution of a lowered Program: the bytes copied out, and the peak kept on the
+// host.
 struct Offloaded {
   Bytes moved = 0;
   Bytes peak = 0;

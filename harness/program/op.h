@@ -1,4 +1,4 @@
-// One operation of a Program, and the registry entry that says what its kind means.
+// One operation of a Program, and the registry entry that defines its kind.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// The last two stand for whole Programs, where networks take turns.
+// The last two apply to whole Programs, in workloads whose networks take turns.
 enum class Phase : std::uint8_t {
   load,
   forward,
@@ -48,7 +48,7 @@ struct Op {
 
 class ProgramBuilder;
 
-// What differentiate() hands to a kind's backward rule.
+// The arguments of a kind's backward rule.
 struct GradientContext {
   ProgramBuilder& builder;         // emits into the backward phase
   const Op& op;                    // the forward op
@@ -66,8 +66,8 @@ struct OpDefinition {
   std::function<std::vector<ValueId>(GradientContext&)> differentiate = nullptr;
   // The first output may be Program::loss: the backward rule starts from gradient 1 there.
   bool makes_loss = false;
-  // Floating-point operations of one execution (multiply and add count as two). Empty: counted as
-  // 0.
+  // Floating-point operations of one execution (multiply and add count as two). If empty, the kind
+  // counts as 0.
   std::function<double(const Op&, std::span<const Value> inputs, std::span<const Value> outputs)>
       flops = nullptr;
 };

@@ -1,5 +1,5 @@
-// Strategies that rewrite the Program of a training step: one registry for each axis, and one order
-// in which plan_training() applies them, never the user's: pruning, precision, differentiation,
+// Strategies that rewrite the Program of a training step. Each axis has its own registry, and
+// plan_training() applies the axes in a fixed order: pruning, precision, differentiation,
 // checkpointing, accumulation, optimizer, lowering, execution.
 #pragma once
 
@@ -20,45 +20,45 @@ struct Refusal {
   std::string axis;
   std::string name;
   std::string why;
-  // With which parameters of the pass; absent: with any.
+  // For which parameters of the pass it is refused; absent: for all.
   std::function<bool(const Spec&)> when = {};
 };
 
 template <typename Axis>
 struct ProgramPass {
   static constexpr std::string_view kKind = Axis::kKind;
-  // The name that stands for leaving the Program as it is; no plug-in has it.
+  // The name for leaving the Program unchanged; no plug-in has it.
   static constexpr std::string_view kNeutral = Axis::kNeutral;
   std::string name;
   std::string summary;
   std::vector<std::string> parameters;
   std::vector<std::string> examples = {};
   std::function<Program(Program, const Spec&)> apply;
-  // What else the pass does once the update ops stand.
+  // The part of the pass that runs once the update ops exist.
   std::function<Program(Program, const Spec&)> finish = nullptr;
   std::vector<Refusal> refuses = {};
-  // Why `apply` did not do what its name says ("" = it did), as seen from the Program before and
-  // after it. A pass that does it to no Program of a step makes the sample invalid. May be absent.
+  // Why `apply` did not do what its name says ("" = it did), judged by the Program before and after
+  // it. If it took effect in no Program of a step, the sample is invalid. May be absent.
   std::function<std::string(const Spec&, const Program& before, const Program& after)>
       why_not_engaged = {};
-  // Of passes over the forward pass: what is left to do once it is differentiated. May be empty.
+  // For passes over the forward pass: the part that runs after differentiation. May be empty.
   std::function<Program(Program, const Spec&)> apply_to_gradients = nullptr;
-  // What is missing in the lowered Program of a step for a result under this name to count
-  // ("" = engaged). May be empty: nothing can be.
+  // What the lowered Program of a step lacks for a result under this name to count ("" = nothing).
+  // May be empty: then nothing is checked.
   std::function<std::string(const Program& lowered, const Spec&)> why_not_lowered = nullptr;
-  // What is not as it was without it, but for memory and time. "": nothing, bit for bit, in
-  // checkpointing and execution; not stated elsewhere.
+  // What the pass changes other than memory and time. In checkpointing and execution, "" means that
+  // results stay the same bit for bit; on other axes it means that nothing is stated.
   std::string breaks = {};
 };
 
-// Of the forward pass, before it is differentiated.
+// Applies to the forward pass, before differentiation.
 struct PruningAxis {
   static constexpr std::string_view kKind = "pruning", kNeutral = "none";
 };
 struct PrecisionAxis {
   static constexpr std::string_view kKind = "precision", kNeutral = "fp32";
 };
-// Of forward and backward pass.
+// Applies to the forward and backward pass.
 struct CheckpointingAxis {
   static constexpr std::string_view kKind = "checkpointing", kNeutral = "none";
 };
@@ -66,7 +66,7 @@ struct CheckpointingAxis {
 struct OptimizerAxis {
   static constexpr std::string_view kKind = "optimizer", kNeutral = "";
 };
-// Of the whole lowered step: order, what is done in place, how long values live.
+// Applies to the whole lowered step: order, in-place operation, lifetimes of values.
 struct ExecutionAxis {
   static constexpr std::string_view kKind = "execution", kNeutral = "last_use";
 };
@@ -77,7 +77,7 @@ using CheckpointingStrategy = ProgramPass<CheckpointingAxis>;
 using OptimizerStrategy = ProgramPass<OptimizerAxis>;
 using ExecutionStrategy = ProgramPass<ExecutionAxis>;
 
-// The strategy that a spec names, null for the neutral one. Throws InputError for unknown names.
+// The strategy that a spec names; null for the neutral one. Throws InputError for unknown names.
 template <typename Strategy>
 const Strategy* find_strategy(const Spec& spec) {
   if (spec.name() == Strategy::kNeutral) return nullptr;
@@ -105,7 +105,7 @@ Program apply_to_gradients(Program program, const Spec& spec) {
   return strategy->apply_to_gradients(std::move(program), spec);
 }
 
-// "" when the strategy is neutral, or what it did shows in every Program.
+// Returns "" when the strategy is neutral or its effect is visible in every Program.
 template <typename Strategy>
 std::string why_not_lowered(std::span<const Program> lowered, const Spec& spec) {
   const Strategy* strategy = find_strategy<Strategy>(spec);

@@ -17,7 +17,7 @@ std::vector<Value> operands(const Program& program, const std::vector<ValueId>& 
   return values;
 }
 
-// Adds it to the Program, whose sizes are then within what can be counted.
+// Adds the value to the Program after checking that its size is within the limits.
 ValueId add_value(Program& program, Value value) {
   try {
     element_count(value.shape);

@@ -22,9 +22,9 @@ struct Program {
   std::vector<ValueId> inputs = {};   // fed by the pipeline, in order
   std::vector<ValueId> results = {};  // copied to the host after the step: loss first
   ValueId loss = kNoValue;
-  // Weights that are used and not trained here: no gradient is computed for them.
+  // Weights that are used but not trained here: no gradient is computed for them.
   std::vector<ValueId> frozen = {};
-  // What traces and ledgers call every op of this Program; unset: the op's own phase.
+  // The phase that traces and ledgers show for every op of this Program; unset: the op's own phase.
   std::optional<Phase> phase = std::nullopt;
   // weight → its gradient; filled by differentiate(), read by optimizer passes.
   std::vector<std::pair<ValueId, ValueId>> gradients = {};
@@ -44,7 +44,7 @@ class ProgramBuilder {
   // Appends an op of `kind` and returns its outputs, named `name` (`name:1`, … after the first).
   std::vector<ValueId> emit(std::string kind, std::string name, std::vector<ValueId> inputs,
                             Attributes attributes = {}, std::vector<ValueId> mutates = {});
-  // As emit, for the common case of one output.
+  // Like emit, for an op with one output.
   ValueId emit_one(std::string kind, std::string name, std::vector<ValueId> inputs,
                    Attributes attributes = {});
 
@@ -61,23 +61,22 @@ class ProgramBuilder {
 // Throws Error when program.loss is not set or a kind on the path has no backward rule.
 Program differentiate(Program forward);
 
-// After which op each transient value is last used: result[i] lists the values op i frees.
-// Persistent values, inputs still needed and results are handled: results are freed never,
-// an output nobody reads is freed right after its op, an input nobody reads after the first, a
-// workspace with its op. `passes` may lengthen lifetimes later.
+// For each op i, result[i] lists the transient values that are freed after it, at their last use.
+// Results are never freed, an unread output is freed right after its op, an unread input after the
+// first op, and a workspace with its op. Passes may lengthen lifetimes later.
 std::vector<std::vector<ValueId>> last_uses(const Program& program);
 
-// max over ops of the bytes of live values (persistent included), outputs and workspace of the
-// running op counted: the lower bound no allocator can beat. Needs a lowered Program.
+// The maximum over ops of the bytes of live values (persistent ones included), counting outputs and
+// workspace of the running op: a lower bound for every allocator. Needs a lowered Program.
 Bytes peak_live_bytes(const Program& lowered);
-// Of Programs that run one after another and share their persistent values by name.
+// The same for Programs that run one after another and share their persistent values by name.
 Bytes peak_live_bytes(std::span<const Program* const> sharing);
 
-// Floating-point operations of one execution: convolutions and matrix products, as published
-// counts have it; all other kinds count as 0.
+// Floating-point operations of one execution, counting convolutions and matrix products only, as
+// published counts do.
 double total_flops(const Program& program);
 
-// Checks what every pass must keep: ids in range, each value produced once before its use,
+// Checks the invariants of every pass: ids in range, each value produced once before its use,
 // unique persistent names. Throws Error.
 void validate(const Program& program);
 

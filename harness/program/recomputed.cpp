@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kRecomputed = "recomputed";
 
-// Numbers the values anew without those that no op knows. Persistent values and inputs stay.
+// Removes values that no op uses and renumbers the rest. Persistent values and inputs stay.
 void drop_unknown_values(Program& program) {
   std::vector<bool> known(program.values.size());
   const auto know = [&](ValueId id) {

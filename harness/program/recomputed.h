@@ -1,5 +1,5 @@
-// Ops that repeat a forward op for the backward pass: made by checkpointing passes, counted by
-// whoever reports what they cost.
+// Ops that repeat a forward op for the backward pass. Checkpointing passes make them, and reports
+// count them to show their cost.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace headroom {
 
-// `op` once more, with new outputs, in the backward phase; appended to the Program. Operands are
-// as in `op`.
+// Appends a copy of `op` to the Program, with new outputs and in the backward phase. Its operands
+// are those of `op`.
 Op& repeat(Program& program, const Op& op);
 bool is_recomputed(const Op& op);
 
 std::int64_t recomputed_ops(const Program& program);
-// Makes nothing that any other op or the host reads: such an op is left out, and with it what only
-// it had needed. Other ops stay, needed or not.
+// Removes repeated ops whose outputs neither another op nor the host reads, and then those that
+// only these had needed. Other ops stay, needed or not.
 Program without_unread_repetitions(Program program);
 
 }  // namespace headroom

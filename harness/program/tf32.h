@@ -1,5 +1,5 @@
-// Products of f32 that may round their operands to TF32, 10 bits of fraction and the exponents of
-// f32, on their way into a GPU's tensor cores. An attribute of the op: the values stay f32.
+// An attribute for f32 products that may round their operands to TF32 (10 fraction bits, the
+// exponents of f32) in a GPU's tensor cores. The values stay f32.
 #pragma once
 
 #include "harness/program/op.h"

@@ -1,5 +1,5 @@
-// Ops that change many weights at once: operands come in groups, one for each weight and alike, and
-// what all of them share comes last. For whoever takes such an op apart.
+// Ops that change many weights at once. Their operands come in equal groups, one per weight,
+// followed by the operands that all groups share. For code that takes such an op apart.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 namespace headroom {
 
 struct OperandGroups {
-  std::size_t operands = 0;               // of each group; 0: no such kind
-  std::vector<std::size_t> mutates = {};  // of each group
+  std::size_t operands = 0;               // per group; 0: the kind is not such an op
+  std::vector<std::size_t> mutates = {};  // per group
   std::size_t shared = 0;
 
-  // A condition (conditional.h) may stand behind what is shared: groups that change have several
-  // operands.
+  // A condition (conditional.h) may follow the shared operands. The division discards it, because
+  // groups that change values have several operands.
   std::size_t count(const Op& op) const { return (op.inputs.size() - shared) / operands; }
 };
 OperandGroups operand_groups(std::string_view kind);

@@ -102,7 +102,7 @@ class Validation {
 
   const Program& program_;
   std::vector<bool> defined_;
-  std::vector<bool> overwritten_;  // by a later value in the same place
+  std::vector<bool> overwritten_;  // by a later value in the same memory
 };
 
 }  // namespace

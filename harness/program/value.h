@@ -10,14 +10,14 @@
 
 namespace headroom {
 
-// f8e4m3 and f8e5m2: bits of exponent and fraction (Micikevicius et al. 2022). Their numbers count
-// for something only beside a scale, which is a value of its own.
+// f8e4m3 and f8e5m2 name their exponent and fraction bits (Micikevicius et al. 2022). Their numbers
+// are meaningful only together with a scale, which is a separate value.
 enum class DType : std::uint8_t { f32, bf16, f16, s32, u8, f8e4m3, f8e5m2 };
 Bytes size_of(DType dtype);
 std::string_view to_string(DType dtype);
 inline bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
-// Why a value exists. Memory is split by role at the peak.
+// The purpose of a value. Memory at the peak is split by role.
 enum class Role : std::uint8_t {
   input,            // images, labels: filled by the pipeline, the staging buffer of a step
   weight,           // trained
@@ -33,10 +33,11 @@ inline constexpr int kRoleCount = 9;
 std::string_view to_string(Role role);
 
 using Shape = std::vector<std::int64_t>;
-// Throws InputError for more elements than any device holds (kMostElements), and where a dimension
-// is negative.
+// Throws InputError for more than kMostElements elements, which exceeds any device, and for a
+// negative dimension.
 std::int64_t element_count(const Shape& shape);
-// So many values of 8 bytes can be added up in 64 bits without a check, and any one rounded up.
+// Limit that lets sizes of several values of 8-byte elements be added, or one be rounded up, in 64
+// bits without overflow checks.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 std::string to_string(const Shape& shape);  // "[8,64,56,56]"
 

@@ -1,6 +1,6 @@
-// Rules `dense`: every value takes its elements' bytes and nothing else, so that a trace depends
-// on no library and no machine. No workspace, no padding, no reorder.
-// Assumption: max_pool keeps one byte per output element to find the maximum again.
+// Rules `dense`: every value takes exactly the bytes of its elements, so that a trace depends on no
+// library and no machine. There are no workspaces, padding or reorders. Assumption: max_pool keeps
+// one byte per output element to locate the maximum in the backward pass.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

@@ -38,7 +38,7 @@ class Finder {
  private:
   const Op& op(std::size_t index) const { return program_.ops[index]; }
 
-  // The place of the one op that reads the value, if it is of this kind and phase.
+  // Index of the only op that reads the value, if it is of this kind and phase; else kNone.
   std::size_t only_reader(ValueId id, std::string_view kind, Phase phase) const {
     if (readers_[id].size() != 1 || readers_[id][0] == kNone) return kNone;
     const Op& reader = op(readers_[id][0]);
@@ -52,7 +52,7 @@ class Finder {
     if (const std::size_t sum = only_reader(made, "add", fusion.op.phase); sum != kNone) {
       const Op& add = op(sum);
       const ValueId other = add.inputs[add.inputs[0] == made ? 1 : 0];
-      if (maker_[other] != kNone && maker_[other] > index) return std::nullopt;  // not there yet
+      if (maker_[other] != kNone && maker_[other] > index) return std::nullopt;  // not computed yet
       fusion.op.kind = "batch_norm_add_relu";
       fusion.op.inputs.push_back(other);
       fusion.others.push_back(sum);
@@ -65,8 +65,8 @@ class Finder {
     return fusion;
   }
 
-  // The batch normalisation that the relu of this output was fused with, if it is the one whose
-  // backward pass `norm` is; its operand then tells what relu let through.
+  // The fused batch normalisation that made this relu output, if `norm` is its backward pass. Its
+  // operand then shows where relu passed the gradient on.
   const Op* norm_before(ValueId relu_output, const Op& norm) const {
     const std::size_t place = maker_[norm.inputs[2]];
     const auto fused = place == kNone ? found_.end() : found_.find(place);
@@ -81,7 +81,7 @@ class Finder {
   std::optional<Fusion> backward(std::size_t index) const {
     const Op& relu = op(index);
     const ValueId gradient = relu.outputs[0];
-    const std::size_t next = index + 1;  // else dy and y would have to wait for it
+    const std::size_t next = index + 1;  // otherwise dy and y would have to stay live
     if (next == program_.ops.size() || op(next).kind != "batch_norm_backward" ||
         op(next).inputs[1] != gradient || op(next).phase != relu.phase)
       return std::nullopt;
@@ -97,20 +97,21 @@ class Finder {
     fusion.op.kind = "batch_norm_add_relu_backward";
     fusion.op.inputs.push_back(relu.inputs[0]);
     fusion.op.outputs.push_back(gradient);
-    // Apart, they would never be alive together with dx.
+    // Without fusion, dy and g would not be live at the same time as dx.
     const ValueId dy = relu.inputs[1];
     if (maker_[dy] != kNone && readers_[dy].size() == 1)
       put_in_place(fusion.op, {.output = 3, .input = 1});
     return fusion;
   }
 
-  // A table's rows are few of many: added to the gradient that is there instead of to zeros.
+  // Rows touch only a small part of a table, so they are added to the existing gradient instead of
+  // to zeros.
   std::optional<Fusion> table_gradient(std::size_t index) const {
     const ValueId made = op(index).outputs[0];
     const std::size_t sum = only_reader(made, "add", op(index).phase);
     if (sum == kNone) return std::nullopt;
     const ValueId other = op(sum).inputs[op(sum).inputs[0] == made ? 1 : 0];
-    if (maker_[other] >= index) return std::nullopt;  // kNone too
+    if (maker_[other] >= index) return std::nullopt;  // includes kNone
     Fusion fusion{.op = op(index), .others = {sum}};
     fusion.op.kind = "gather_rows_backward_add";
     fusion.op.inputs.push_back(other);
@@ -119,7 +120,8 @@ class Finder {
     return fusion;
   }
 
-  // Where probabilities only become gradients, they need no memory and no pass of their own.
+  // If the probabilities are only used for the gradient, they need no memory and no pass of their
+  // own.
   std::optional<Fusion> loss(std::size_t index) const {
     const std::size_t back =
         only_reader(op(index).outputs[1], "softmax_cross_entropy_backward", Phase::backward);

@@ -1,4 +1,5 @@
-// Neighbours that one kernel computes in fewer passes over memory. For the rules `onednn`.
+// Fusion of neighbouring ops that one kernel computes with fewer passes over memory. For the rules
+// `onednn`.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +10,17 @@
 
 namespace headroom {
 
-// `op` in the place of several: it stands where the first of them stood, and `others`, by their
-// places in Program::ops, are left out. What they handed to each other nobody makes any more.
+// `op` replaces several ops: it takes the place of the first of them, and `others` (indices into
+// Program::ops) are removed. The values passed between them are no longer made.
 struct Fusion {
   Op op;
   std::vector<std::size_t> others;
 };
 
-// By the place of the first op of each: batch normalisations with the relu behind them, also where
-// the sum of a residual block stands between, and the backward passes of both; the gradient of a
-// table of rows with the sum that takes it up; a loss with its gradient. What a fusion leaves
-// unmade has no other reader. Nothing is asked of layouts.
+// The fusions by the index of their first op: a batch normalisation followed by relu, optionally
+// with a residual sum between them, and the backward passes of both; the gradient of a table of
+// rows with the sum that adds it up; a loss with its gradient. Values that a fusion removes have no
+// other reader. Layouts are not considered.
 std::map<std::size_t, Fusion> fusions(const Program& program);
 
 }  // namespace headroom

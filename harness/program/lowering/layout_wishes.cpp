@@ -14,8 +14,9 @@ namespace {
 using onednn::Layout;
 using onednn::LibraryRole;
 
-// Of kinds whose operands lie as the first one does, element by element: how many do; the others
-// are plain, and all results lie as the first operand. 0 for other kinds.
+// For kinds whose leading operands share the first one's layout, element by element: the number of
+// these operands. The others are plain, and all results have the first operand's layout. 0 for
+// other kinds.
 std::size_t operands_like_first(std::string_view kind) {
   static const std::map<std::string_view, std::size_t> kinds = {{"adafactor", 2},
                                                                 {"adam", 4},
@@ -50,7 +51,7 @@ LayoutWishes::LayoutWishes(const Program& source, const Program& lowered,
   pair_gradients();
 }
 
-// Which weight each gradient, or part of one, will update.
+// Finds the weight that each gradient, or part of one, will update.
 void LayoutWishes::pair_gradients() {
   weight_of_.assign(source_.values.size(), kNoValue);
   for (const auto& [weight, gradient] : source_.gradients) weight_of_[gradient] = weight;
@@ -68,24 +69,24 @@ LayoutWishes::Layout LayoutWishes::plain(ValueId id) const {
 LayoutWishes::Layout LayoutWishes::free(ValueId id) const {
   return onednn::free_layout(source_.value(id).shape, source_.value(id).dtype);
 }
-// The weight that decides where this one's elements lie: itself, or that of which it is a
+// The weight that determines the layout of this value: itself, or the weight of which it is a
 // gradient.
 ValueId LayoutWishes::lies_for(ValueId id) const {
   return source_.value(id).persistent ? id : weight_of_[id];
 }
-// Of an operand of a linear layer. In 8 bits all but these lie plainly, as `quantise` leaves them
-// and as the copies are made that the library computes with. A weight stays as it lies, since it
-// may be large (a table of embeddings that is the last layer too), and so does its gradient. In
-// f32 it lies plainly: the library's products are fast either way, but on an AVX-512 Xeon it
-// takes twice as long to write the gradients of BERT's 3072 × 768 weights into the blocks it
-// would choose.
+// Layout of an operand of a linear layer. In 8 bits all operands but weights and their gradients
+// are plain, as `quantise` writes them and as the library's copies are made. A weight keeps its
+// layout, since it may be large (a table of embeddings that is also the last layer), and so does
+// its gradient. In f32 it is plain: the library's products are fast either way, but on an AVX-512
+// Xeon writing the gradients of BERT's 3072 × 768 weights into the library's preferred blocks takes
+// twice as long.
 LayoutWishes::Layout LayoutWishes::settled(ValueId id, DType computed) const {
   const ValueId lies = lies_for(id);
   if (lies == kNoValue) return free(id);
   if (layouts_[lies]) return *layouts_[lies];
   return computed == DType::f32 ? plain(id) : free(id);
 }
-// Of an undecided value: row-major.
+// Row-major for a value whose layout is undecided.
 LayoutWishes::Layout LayoutWishes::actual(ValueId id) const {
   return layouts_[id].value_or(plain(id));
 }
@@ -110,7 +111,7 @@ OperandLayouts LayoutWishes::of(const Op& op) const {
   return of_own_loops(op);
 }
 
-// The kinds that the host computes with loops of its own.
+// Layouts for the kinds that the host computes with its own loops.
 OperandLayouts LayoutWishes::of_own_loops(const Op& op) const {
   if (const std::size_t operands = operands_like_first(op.kind); operands > 0) {
     OperandLayouts wishes = layouts_of_operands(op, [&](ValueId) { return actual(op.inputs[0]); });
@@ -118,7 +119,7 @@ OperandLayouts LayoutWishes::of_own_loops(const Op& op) const {
       wishes.inputs[i] = plain(op.inputs[i]);
     return wishes;
   }
-  if (op.kind.starts_with("batch_norm_")) {  // those with a relu
+  if (op.kind.starts_with("batch_norm_")) {  // the kinds fused with relu
     const Shape& image = source_.value(op.inputs[0]).shape;
     Layout layout = actual(op.inputs[0]);
     if (!onednn::lies_in_channel_groups(layout)) layout = onednn::grouped_channels(image);
@@ -127,12 +128,12 @@ OperandLayouts LayoutWishes::of_own_loops(const Op& op) const {
   }
   if (op.kind == "masked") {
     const auto known = [&](ValueId id) { return layouts_[id]; };
-    auto layout = known(op.inputs[1]);  // the mask lies as its weight does
+    auto layout = known(op.inputs[1]);  // the mask has its weight's layout
     if (!layout) layout = known(op.inputs[0]);
     if (!layout) layout = wish_of_readers(op.outputs[0]);
     return layouts_of_operands(op, [&](ValueId id) { return layout.value_or(plain(id)); });
   }
-  // As the weight lies that the sum will update; without one, as the gradient does.
+  // The layout of the weight that the sum will update; without a weight, that of the gradient.
   if (op.kind == "accumulate") {
     const ValueId weight = weight_of_[op.inputs[0]];
     OperandLayouts wishes = layouts_of_operands(
@@ -163,7 +164,7 @@ OperandLayouts LayoutWishes::of_own_loops(const Op& op) const {
   return wishes;
 }
 
-// Each group as the weight lies that it is about; a result as its group.
+// Each group has the layout of its weight; a result has that of its group.
 OperandLayouts LayoutWishes::of_lists(const Op& op, const OperandGroups& groups) const {
   OperandLayouts wishes = layouts_of_operands(op, [&](ValueId id) { return plain(id); });
   for (std::size_t group = 0; group < groups.count(op); ++group) {
@@ -177,14 +178,14 @@ OperandLayouts LayoutWishes::of_lists(const Op& op, const OperandGroups& groups)
   return wishes;
 }
 
-// A cast moves every element anyway: into the places where it will be read.
+// A cast moves every element anyway, so it writes the layout in which the result will be read.
 LayoutWishes::Layout LayoutWishes::cast_layout(const Op& op) const {
   const ValueId made = op.outputs[0];
   return wish_of_readers(made).value_or(
       onednn::in_type(actual(op.inputs[0]), source_.value(made).dtype));
 }
 
-// What max_pool read when it made these indices.
+// The layout that max_pool read when it made these indices.
 LayoutWishes::Layout LayoutWishes::pooled_layout(ValueId indices) const {
   for (std::size_t index = lowered_.ops.size(); index-- > 0;) {
     const Op& op = lowered_.ops[index];

@@ -1,5 +1,5 @@
-// In which layout oneDNN and the host's own loops want the operands of an op to lie: convolutions
-// and products choose, everything else follows what has been decided before it.
+// The layouts that oneDNN and the host's own loops want for the operands of an op: convolutions and
+// products choose freely, everything else follows earlier decisions.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-// Of all operands of one op, in its order.
+// Layouts of all operands of one op, in its order.
 struct OperandLayouts {
   std::vector<onednn::Layout> inputs;
   std::vector<onednn::Layout> outputs;
@@ -30,16 +30,16 @@ class LayoutWishes {
  public:
   using Layout = onednn::Layout;
 
-  // Of a Program, what has become of it so far, and what has been decided, by id in `lowered`. All
-  // three are read on every call.
+  // Takes a Program, its lowered form so far, and the layouts decided so far, by id in `lowered`.
+  // All three are read on every call.
   LayoutWishes(const Program& source, const Program& lowered,
                const std::vector<std::optional<Layout>>& layouts);
 
-  // `op` may be two neighbours in one; its operands are values of the source.
+  // `op` may be a fusion of neighbours; its operands are values of the source.
   OperandLayouts of(const Op& op) const;
 
   Layout plain(ValueId id) const;
-  // Of an undecided value: row-major.
+  // Row-major for a value whose layout is undecided.
   Layout actual(ValueId id) const;
 
  private:

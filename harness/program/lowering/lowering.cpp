@@ -8,12 +8,13 @@
 namespace headroom {
 namespace {
 
-// What several Programs take together, rounded up by an allocator, then still fits 64 bits.
+// Limits the total, so that the bytes of several Programs, rounded up by an allocator, still fit 64
+// bits.
 void check_total(const Program& lowered) {
   constexpr Bytes kMost = Bytes{1} << 58;
   Bytes total = 0;
   for (const Value& value : lowered.values) {
-    // No value has more than 8 bytes of each of kMostElements: no sum up to here can wrap.
+    // A value has at most 8 bytes for each of kMostElements, so no sum up to here can wrap around.
     total += value.bytes;
     if (total > kMost)
       throw InputError(

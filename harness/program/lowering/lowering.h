@@ -1,5 +1,6 @@
-// The only place where layouts, padding, reorders and workspaces appear. Traces are comparable
-// only under the same rules, whose full name stands in the lowered Program and in every trace.
+// The only place where layouts, padding, reorders and workspaces are introduced. Traces are
+// comparable only under the same rules, whose full name is recorded in the lowered Program and in
+// every trace.
 #pragma once
 
 #include <functional>
@@ -13,9 +14,9 @@
 
 namespace headroom {
 
-// Layout of persistent values decided by the first Program lowered (name → value); a second
-// Program that shares them (evaluation) must take them as they are and reorder where it wants
-// another layout.
+// Layouts of persistent values (name → value), decided by the first Program lowered. A second
+// Program that shares them (evaluation) must use these layouts and insert reorders where it wants
+// others.
 using PersistentLayouts = std::map<std::string, Value>;
 
 // `dense`: plain sizes, no library. `onednn`: blocked layouts, reorders and scratchpads of the
@@ -31,8 +32,8 @@ struct LoweringRules {
   std::function<Program(Program, PersistentLayouts&, const Spec&)> lower;
 };
 
-// `rules` as a user names them: "cudnn", "cudnn(workspace_limit=1GiB)". Throws InputError for a
-// name or a parameter that is unknown.
+// `rules` is a spec such as "cudnn" or "cudnn(workspace_limit=1GiB)". Throws InputError for an
+// unknown name or parameter.
 Program lower(Program program, std::string_view rules, PersistentLayouts& persistent);
 
 }  // namespace headroom

@@ -1,6 +1,6 @@
-// Rules `onednn`: what oneDNN wants on this machine. Values lie as layout_wishes.h says; a reorder
-// stands wherever two neighbours differ; scratchpads are values of the Program. Asks the library
-// for descriptors only and touches no tensor memory.
+// Rules `onednn`: what oneDNN needs on this machine. Layouts follow layout_wishes.h; a reorder is
+// inserted wherever two neighbours differ; scratchpads are values of the Program. Only asks the
+// library for descriptors and touches no tensor memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Lowering {
   }
 
  private:
-  // Two neighbours as one where one kernel computes both in the layout that has come about.
+  // Fuses neighbours when one kernel computes both in the layout that was decided.
   void lower_ops() {
     const auto fused = fusions(source_);
     std::vector<bool> is_done(source_.ops.size());
@@ -66,7 +66,7 @@ class Lowering {
       return wishes_.actual(fused.inputs[2]) == wishes_.plain(fused.inputs[2]);
     return !fused.kind.starts_with("batch_norm") || lies_in_groups(fused.inputs[0]);
   }
-  // Then a batch normalisation is computed by loops of our own (kernels/channel_groups.h).
+  // If so, Headroom's own loops compute a batch normalisation (kernels/channel_groups.h).
   bool lies_in_groups(ValueId id) const {
     return onednn::lies_in_channel_groups(wishes_.actual(id));
   }
@@ -76,7 +76,7 @@ class Lowering {
            !(can_be_ours && lies_in_groups(op.inputs[0]));
   }
 
-  // Before the library is asked for descriptors it would refuse one by one.
+  // Checked first, because the library would reject each descriptor separately.
   void refuse_types() const {
     constexpr auto kWide = static_cast<unsigned>(dnnl_cpu_isa_avx512_core);
     const bool wide = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kWide) == kWide;
@@ -119,7 +119,7 @@ class Lowering {
   }
 
   // The value itself or a copy of it in the wanted layout. A copy is shared within its phase;
-  // across phases it would stay alive for longer than making it anew is worth.
+  // keeping it live across phases would cost more than making it again.
   ValueId in_layout(ValueId id, const Layout& wanted, const Op& user, std::size_t operand) {
     if (!layouts_[id]) decide(id, wanted);
     if (*layouts_[id] == wanted) return id;
@@ -144,7 +144,8 @@ class Lowering {
     return made;
   }
 
-  // Asked once more with the planned layouts, as the kernel will: the scratchpad is exact.
+  // Asks the library again with the planned layouts, as the kernel will, so that the scratchpad
+  // size is exact.
   void add_workspace(Op& op) {
     const auto planned = [&](ValueId id) { return *layouts_[id]; };
     const OperandLayouts layouts = layouts_of_operands(op, planned);
@@ -179,7 +180,7 @@ class Lowering {
   std::vector<Copy> copies_;
 };
 
-// By default what leaves the peaks of ResNet-18 (64 small images) and ResNet-50 (8) as they are.
+// The default leaves the peaks of ResNet-18 (64 small images) and ResNet-50 (8) unchanged.
 Bytes limit_of(const Spec& spec) { return spec.bytes("workspace_limit", 16 * kMiB); }
 
 std::string identity(const Spec& spec) {

@@ -1,5 +1,5 @@
-// The most that one convolution may take as workspace, as lowering rules say it to the kernels: an
-// attribute of the op, so that the same algorithm is chosen where the Program is compiled.
+// The maximum workspace of one convolution, passed from the lowering rules to the kernels as an
+// attribute of the op, so that the same algorithm is chosen when the Program is compiled.
 #pragma once
 
 #include <optional>

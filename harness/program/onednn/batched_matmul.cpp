@@ -4,7 +4,7 @@
 namespace headroom::onednn {
 namespace {
 
-// The same memory as a stack of matrices.
+// Describes the same memory as a stack of matrices.
 Layout seen(const Op& op, std::size_t operand, const Layout& layout) {
   const MatmulView view = matmul_view(op, operand, layout.dims());
   const auto& batch = op.list("batch");

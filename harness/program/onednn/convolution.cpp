@@ -1,5 +1,6 @@
-// Convolutions, where it pays by Winograd's algorithm: of 3 × 3 windows it makes 4 × 4 results at
-// once from 6 × 6 inputs, with a quarter of the multiplications (Lavin and Gray 2016, F(4×4, 3×3)).
+// Convolutions, by Winograd's algorithm where it is faster: it computes 4 × 4 results of 3 × 3
+// windows together from 6 × 6 inputs, with a quarter of the multiplications (Lavin and Gray 2016,
+// F(4×4, 3×3)).
 #include "harness/program/lowering/workspace_limit.h"
 #include "harness/program/onednn/families.h"
 
@@ -20,11 +21,11 @@ struct Sliding {
   }
 };
 
-// Whether less is to be done than directly, in multiplications and additions. Winograd's does them
-// for whole tiles, and writes and reads each transformed number once, which takes as long as 17
-// operations a byte. Of 54 passes of which this says so, 53 were faster, 1.9 times at the median,
-// and one as fast; of 30 others 15 (2 cores of an AVX-512 Xeon, oneDNN 2.6.3, images of 4 to 112
-// pixels, 16 to 512 channels).
+// Whether Winograd's algorithm costs less than the direct one, in multiplications and additions. It
+// computes whole tiles, and it writes and reads each transformed number once, which takes as long
+// as 17 operations per byte. Of 54 passes that this selects, 53 were faster, 1.9 times at the
+// median, and one as fast; of 30 others 15 (2 cores of an AVX-512 Xeon, oneDNN 2.6.3, images of 4
+// to 112 pixels, 16 to 512 channels).
 bool is_less_by_winograd(const Layout& w, const Layout& y) {
   constexpr double kOperationsPerByte = 17;
   const auto kernel = w.dims(), image = y.dims();
@@ -42,7 +43,8 @@ bool may_take_winograd(const Op& op, const Layout& w, const Layout& y) {
          op.list("strides") == Shape{1, 1} && is_less_by_winograd(w, y);
 }
 
-// `make(algorithm)` describes one of the three passes, emptily where the library has none.
+// `make(algorithm)` describes one of the three passes; the description is empty where the library
+// has no implementation.
 template <typename Make>
 auto described(const Op& op, const Layout& w, const Layout& y, Make make) {
   if (may_take_winograd(op, w, y)) {
@@ -53,8 +55,8 @@ auto described(const Op& op, const Layout& w, const Layout& y, Make make) {
   return make(algorithm::convolution_direct, false);
 }
 
-// The library's backward descriptors want a forward one beside them, whatever its algorithm and
-// layouts; a forward convolution has all operands of one type, also where a gradient of weights is
+// The library's backward descriptors require a forward one as a hint, with any algorithm and
+// layouts. In a forward convolution all operands have one type, even where a gradient of weights is
 // wider.
 convolution_forward::primitive_desc hint(const Op& op, const Layout& x, const Layout& w,
                                          const Layout& y) {

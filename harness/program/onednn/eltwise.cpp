@@ -13,7 +13,7 @@ LibraryOp forward_op(algorithm kind, const Layout& x) {
   return {shared(forward(kind, x)), {{DNNL_ARG_SRC, x}}, {{DNNL_ARG_DST, x}}};
 }
 
-// `kept_argument` says whether the derivative is told from the input or from the output.
+// `kept_argument` says whether the derivative is computed from the input or from the output.
 LibraryOp backward_op(algorithm kind, algorithm forward_kind, int kept_argument, const Layout& x) {
   const dnnl::eltwise_backward::primitive_desc made({kind, x, x, 0, 0}, user_scratchpad(), engine(),
                                                     forward(forward_kind, x));

@@ -18,15 +18,15 @@ Describe batched_matmul;
 Describe gelu, gelu_backward, tanh, tanh_backward;
 Describe reorder;
 
-// Scratchpads come from the allocator, never from the library.
+// Attributes that make scratchpads come from the allocator, never from the library.
 const dnnl::primitive_attr& user_scratchpad();
 
-// The part that descriptors of all kinds share.
+// The base class that descriptors of all kinds share.
 inline dnnl::primitive_desc_base shared(const dnnl::primitive_desc_base& descriptor) {
   return descriptor;
 }
 
-// A layout of the same tensor that the library may choose.
+// A layout of the same tensor in which the library may choose the format.
 inline Layout freed(const Layout& layout, dnnl::memory::data_type type) {
   return {layout.dims(), type, dnnl::memory::format_tag::any};
 }

@@ -112,7 +112,7 @@ bool read_image_layout(const Layout& layout, ImageLayout& image) {
 }
 
 std::size_t channel_lanes(const ImageLayout& image) {
-  const bool one_pixel = image.height * image.width == 1;  // its steps say nothing
+  const bool one_pixel = image.height * image.width == 1;  // strides mean nothing
   if (!one_pixel && image.row != image.width * image.column) return 0;
   if (image.block > 1) {
     const bool known = image.block == 8 || image.block == 16;

@@ -1,5 +1,5 @@
-// The one place that knows what Value::layout holds under onednn rules: the library's memory
-// descriptor. Read by lowering and by the host's kernels.
+// The only code that knows what Value::layout holds under onednn rules: the library's memory
+// descriptor. Used by lowering and by the host's kernels.
 #pragma once
 
 #include <dnnl.hpp>
@@ -13,18 +13,18 @@ using Layout = dnnl::memory::desc;
 // The one CPU engine of the process.
 const dnnl::engine& engine();
 
-// Row-major, as the host sees it.
+// Row-major, as the host stores it.
 Layout plain_layout(const Shape& shape, DType dtype);
 Layout row_major(const Layout& layout);  // the same tensor
-// The library may choose.
+// A layout in which the library may choose the format.
 Layout free_layout(const Shape& shape, DType dtype);
-// The elements of another type in the same places; row-major where the library keeps these places
-// to itself.
+// The same layout for elements of another type; row-major where the library does not disclose the
+// layout.
 Layout in_type(const Layout& layout, DType dtype);
 Layout in_type(const Layout& layout, const Layout& typed);
 
 Layout layout_of(const Value& value);
-// Sets layout, bytes and element type of a value; the shape is checked.
+// Sets layout, bytes and element type of a value after checking the shape.
 void set_layout(Value& value, const Layout& layout);
 
 // A 4-dimensional layout whose channels may come in blocks:
@@ -37,12 +37,12 @@ struct ImageLayout {
 };
 // False for layouts of any other form.
 bool read_image_layout(const Layout& layout, ImageLayout& image);
-// How many neighbouring channels of a pixel lie side by side, 16 or 8, where all of an image's can
-// be taken in such groups, pixel after pixel in even steps; 0 elsewhere.
+// The number of adjacent channels of a pixel, 16 or 8, when all channels of an image can be read in
+// such groups with a constant stride between pixels; else 0.
 std::size_t channel_lanes(const ImageLayout& image);
-// Whether they can, and are f32.
+// Whether the layout has such groups and element type f32.
 bool lies_in_channel_groups(const Layout& layout);
-// A layout in which they can, with channels padded to whole groups.
+// A layout with such groups, in which channels are padded to whole groups.
 Layout grouped_channels(const Shape& shape);
 
 }  // namespace headroom::onednn

@@ -10,7 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/program/onednn/families.h"
 
-// Of the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
 
 namespace headroom::onednn {
@@ -47,12 +47,13 @@ const std::map<std::string_view, Kind>& kinds() {
   return kinds;
 }
 
-// Linear layers are the only kind that multiplies codes; other kinds' whole numbers are indices.
+// Linear layers are the only kind that multiplies 8-bit codes; u8 operands of other kinds are
+// indices.
 bool multiplies_codes(const Op& op, const Layouts& inputs) {
   return op.kind.starts_with("linear") && inputs[0].data_type() == dnnl::memory::data_type::u8;
 }
 
-// What the primitive is asked for.
+// The layouts that the primitive is asked for.
 Layouts widened(Layouts layouts, bool all) {
   for (Layout& layout : layouts) {
     if (!all && layout.data_type() != dnnl::memory::data_type::f16) continue;
@@ -62,7 +63,7 @@ Layouts widened(Layouts layouts, bool all) {
   return layouts;
 }
 
-// Back to what is kept, where that was widened.
+// Restores the stored layouts of operands that were widened.
 void narrow(std::vector<LibraryOperand>& operands, const Layouts& kept, const Layouts& asked) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (kept[i].data_type() == asked[i].data_type()) continue;

@@ -1,6 +1,6 @@
-// What oneDNN says about one op: the implementation it takes, the layout it wants for every
-// operand, the scratchpad it needs. Lowering asks with free layouts, the host's kernels ask with
-// the planned ones, so both see the same implementation. No tensor memory is touched.
+// oneDNN's answers for one op: the implementation, the layout of every operand and the scratchpad.
+// Lowering asks with free layouts, the host's kernels with the planned ones, so both get the same
+// implementation. No tensor memory is touched.
 #pragma once
 
 #include <dnnl.hpp>
@@ -13,18 +13,18 @@
 
 namespace headroom::onednn {
 
-// Version, instructions and threads, for which its layouts and scratchpads are.
+// Version, instruction set and number of threads, which determine layouts and scratchpads.
 std::string library_here();  // "2.6.3,avx512_core_bf16,threads=2"
 
 struct LibraryOperand {
   int argument;  // DNNL_ARG_…; 0: the primitive does not know this one, a scale
   Layout layout;
-  int unread_argument = 0;  // the library insists on this one too and does not read it
-  Layout seen = {};         // how the primitive strides through it, where that is not `layout`
+  int unread_argument = 0;  // required by the library but not read
+  Layout seen = {};         // how the primitive strides through it, when not as `layout`
 
   const Layout& of_primitive() const { return seen.data.ndims == 0 ? layout : seen; }
-  // Computed in f32 on a copy in the workspace, kept in f16 or, of products in 8 bits, in these or
-  // bf16.
+  // Whether the operand is computed in f32 on a copy in the workspace. It is stored as f16 or, in
+  // products in 8 bits, as 8-bit codes or bf16.
   bool is_emulated() const { return of_primitive().data_type() != layout.data_type(); }
 };
 
@@ -33,21 +33,20 @@ struct LibraryOp {
   std::vector<LibraryOperand> inputs;   // in the op's order
   std::vector<LibraryOperand> outputs;  // in the op's order
 
-  // The library's scratchpad, then a copy of each emulated operand, inputs first.
+  // Size of the library's scratchpad, followed by a copy of each emulated operand, inputs first.
   Bytes workspace_bytes() const;
 };
 
-// Whether the library computes this kind, and whether it may choose all of its layouts (otherwise
-// the others follow the first image's).
+// Whether the library computes this kind, and whether it may choose all layouts (otherwise the
+// others follow the layout of the first image).
 enum class LibraryRole { none, follows, chooses };
 LibraryRole library_role(std::string_view kind);
 
-// Where the next copy in a workspace begins.
+// Offset of the next copy in a workspace.
 inline Bytes copy_begin(Bytes end_of_last) { return align_up(end_of_last, 64); }
 
-// `inputs` and `outputs` in the op's order; f16 and 8 bits, which oneDNN 2 does not compute with on
-// CPUs, are emulated. Throws DeviceError naming the op when the library
-// refuses.
+// `inputs` and `outputs` are in the op's order. f16 and 8-bit types are emulated, because oneDNN 2
+// does not compute with them on CPUs. Throws DeviceError naming the op when the library rejects it.
 LibraryOp describe(const Op& op, const std::vector<Layout>& inputs,
                    const std::vector<Layout>& outputs);
 

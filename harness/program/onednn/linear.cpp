@@ -8,8 +8,8 @@ dnnl::inner_product_forward::primitive_desc forward(const Layout& x, const Layou
   return {{dnnl::prop_kind::forward_training, x, w, b, y}, user_scratchpad(), engine()};
 }
 
-// The library's backward descriptors want a forward one beside them, whatever its layouts; a
-// forward product has all operands of one type, also where a gradient of weights is wider.
+// The library's backward descriptors require a forward one as a hint, with any layouts. In a
+// forward product all operands have one type, even where a gradient of weights is wider.
 dnnl::inner_product_forward::primitive_desc hint(const Layout& x, const Layout& w,
                                                  const Layout& y) {
   const Layout b({w.dims()[0]}, x.data_type(), dnnl::memory::format_tag::any);

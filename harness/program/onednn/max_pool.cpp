@@ -34,7 +34,8 @@ LibraryOp max_pool(const Op& op, const Layouts& inputs, const Layouts& outputs) 
           {{DNNL_ARG_DST, made.dst_desc()}, {DNNL_ARG_WORKSPACE, made.workspace_desc()}}};
 }
 
-// In the layout of the given dx: with the forward pass's, neither dy nor the indices need a copy.
+// Uses the layout of the given dx: with that of the forward pass, neither dy nor the indices need a
+// copy.
 LibraryOp max_pool_backward(const Op& op, const Layouts& inputs, const Layouts& outputs) {
   const Layout& dx = outputs[0];
   const auto matching = forward(op, dx, freed(inputs[0]));

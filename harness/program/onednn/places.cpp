@@ -6,8 +6,8 @@
 namespace headroom::onednn {
 namespace {
 
-// What index `i` of a dimension adds to an offset. The last of the inner blocks is the innermost;
-// of several blocks of one dimension each later one takes the lower digits.
+// The contribution of index `i` of a dimension to an offset. The last inner block is the innermost;
+// of several blocks of one dimension, each later one takes the lower digits.
 std::size_t offset_along(const dnnl_memory_desc_t& data, int dimension, std::int64_t i) {
   const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
   std::int64_t offset = 0;

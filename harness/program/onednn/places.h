@@ -1,5 +1,5 @@
-// Where the single elements of a tensor lie in its layout: for loops that must know rows from
-// columns, whatever blocks the library made of them.
+// Offsets of the single elements of a tensor in its layout, for loops that need rows and columns
+// whatever the library's blocking.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace headroom::onednn {
 
-// The tensor as a matrix: its first dimension by all others, a vector as one row. Element (i, j)
-// is at rows[i] + columns[j]; padding is at none of them.
+// The tensor as a matrix: its first dimension by all others; a vector is one row. Element (i, j) is
+// at offset rows[i] + columns[j]. Padding is not included.
 struct MatrixPlaces {
   std::vector<std::size_t> rows, columns;
 };
-// Throws NotSupported where the library keeps these places to itself.
+// Throws NotSupported where the library does not disclose the layout.
 MatrixPlaces matrix_places(const Value& value);
 
 }  // namespace headroom::onednn

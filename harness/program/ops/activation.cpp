@@ -1,5 +1,5 @@
-// Smooth activations. gelu keeps its input; tanh and leaky_relu keep their output, which the next
-// op keeps anyway.
+// Smooth activations. gelu keeps its input for the backward pass; tanh and leaky_relu keep their
+// output, which the next op usually keeps anyway.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

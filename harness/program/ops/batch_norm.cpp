@@ -1,5 +1,5 @@
 // Batch normalisation (Ioffe and Szegedy 2015): by batch statistics in training, by running
-// statistics in inference, and the update that keeps the running ones.
+// statistics in inference, and the update of the running statistics.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

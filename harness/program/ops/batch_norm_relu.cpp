@@ -1,5 +1,5 @@
-// Batch normalisation with the relu behind it, and with the sum of a residual block between them.
-// Not for workloads: lowering puts these in the place of the ops they are made of.
+// Batch normalisation followed by relu, optionally with a residual sum between them. Not for
+// workloads: lowering replaces the separate ops by these kinds.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

@@ -1,6 +1,6 @@
-// One matrix product per sample and attention head. Heads are never split into a tensor of their
-// own: an operand that is `merged` stays as a linear layer leaves it, [batch·rows, heads·columns],
-// and the product strides through it.
+// One matrix product per sample and attention head. Heads are never split into a separate tensor:
+// an operand that is `merged` keeps the shape that a linear layer gives it, [batch·rows,
+// heads·columns], and the product strides through it.
 #include "harness/program/ops/matmul_view.h"
 #include "harness/program/ops/rules.h"
 
@@ -90,7 +90,7 @@ const bool registered = Registry<OpDefinition>::instance().add(
      .flops = [](const Op& op, std::span<const Value> inputs, std::span<const Value>) {
        const Product p = product(op, inputs);
        const auto product = [](std::initializer_list<std::int64_t> numbers) {
-         double result = 1;  // more than 64 bits may hold
+         double result = 1;  // double, because 64-bit integers may overflow
          for (const std::int64_t number : numbers) result *= static_cast<double>(number);
          return result;
        };

@@ -1,8 +1,8 @@
-// The same tensor in another element type, rounded to nearest even. In 8 bits it needs a scale,
-// which is taken from the tensor itself: the largest magnitude becomes the largest number of the
-// type. A scale from the steps before (Micikevicius et al. 2022 and NVIDIA's Transformer Engine
-// know both) saves reading the tensor twice on a GPU; it would be one more state for each tensor,
-// wrong in the first steps, and a forward pass computed again would not give the same numbers.
+// Converts a tensor to another element type, rounding to nearest even. 8-bit types need a scale,
+// which is computed from the tensor itself: its largest magnitude becomes the largest number of the
+// type. A scale from earlier steps (an option in Micikevicius et al. 2022 and NVIDIA's Transformer
+// Engine) saves reading the tensor twice on a GPU, but it adds a state per tensor, is wrong in the
+// first steps, and recomputing a forward pass would not give the same numbers.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {
@@ -10,7 +10,7 @@ namespace {
 
 using namespace rules;
 
-// A copy of something kept between steps is scratch: it is no second weight.
+// A copy of a persistent value is scratch: it does not count as a second weight.
 Role role_of_copy(const Value& x) {
   if (x.persistent) return Role::workspace;
   return x.role == Role::input ? Role::activation : x.role;
@@ -35,8 +35,8 @@ std::vector<Value> infer_quantise(const Op& op, std::span<const Value> inputs) {
   return {made(inputs[0].shape, role, to), made({1}, role)};
 }
 
-// A gradient goes through as if nothing had been rounded. A weight's arrives in f32 where the
-// product that made it could leave it so.
+// A gradient passes through as if nothing had been rounded. A weight's gradient arrives in f32
+// where the product that made it can write f32.
 std::vector<ValueId> differentiate_cast(GradientContext& context) {
   const Program& program = context.builder.program();
   const Value x = program.value(context.op.inputs[0]);

@@ -1,4 +1,4 @@
-// The loss of a classifier and its number of hits.
+// The loss of a classifier and the number of correct predictions.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

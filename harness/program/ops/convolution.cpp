@@ -28,8 +28,8 @@ std::vector<Value> infer_backward_data(const Op& op, std::span<const Value> inpu
   return {made(x, Role::activation_gradient, real)};
 }
 
-// In f32 whatever x and dy are: the weight that the gradient updates is, and a sum over the batch
-// that was rounded to fewer bits would not come back.
+// The result is f32 whatever the types of x and dy: the weight that it updates is f32, and
+// precision lost by rounding a sum over the batch could not be recovered.
 std::vector<Value> infer_backward_weights(const Op& op, std::span<const Value> inputs) {
   const DType real = real_type(inputs);
   require_operands(inputs, {{"x", 4, real}, {"dy", 4, real}});

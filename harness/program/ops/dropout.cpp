@@ -1,5 +1,5 @@
-// Dropout (Srivastava et al. 2014), inverted: what is kept is scaled up. What is kept follows from
-// key, stream and element alone, so a step repeated from the same key drops the same elements.
+// Inverted dropout (Srivastava et al. 2014): kept elements are scaled up. The choice depends only
+// on key, stream and element, so repeating a step with the same key drops the same elements.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

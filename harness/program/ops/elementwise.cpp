@@ -26,7 +26,8 @@ std::vector<ValueId> differentiate_relu(GradientContext& context) {
                                    {context.op.outputs[0], context.d_outputs[0]})};
 }
 
-// The sum of two gradients is one, that of two losses too; any other sum is an activation.
+// The sum of two gradients is a gradient, and that of two losses a loss; any other sum is an
+// activation.
 Role role_of_sum(const Value& a, const Value& b) {
   const bool keeps =
       a.role == Role::gradient || a.role == Role::activation_gradient || a.role == Role::result;

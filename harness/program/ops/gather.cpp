@@ -1,4 +1,4 @@
-// Rows picked by number: embeddings, and the positions a loss looks at.
+// Selects rows by index: embeddings, and the positions that enter a loss.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

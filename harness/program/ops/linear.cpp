@@ -1,7 +1,7 @@
-// Products may multiply numbers of 8 bits: x and w in f8e4m3, dy in f8e5m2, which has the wider
-// range that gradients need. Then the scales of the two factors (see quantise) stand behind the
-// other operands, and what is not a gradient of a weight is bf16. No kinds of their own: whoever
-// asks for linear layers means these, too.
+// Linear layers may multiply 8-bit numbers: x and w in f8e4m3, dy in f8e5m2, whose wider range
+// gradients need. The scales of the two factors (see quantise) then follow the other operands, and
+// all results but gradients of weights are bf16. These are not separate kinds, because code that
+// selects linear layers means these, too.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {
@@ -14,7 +14,7 @@ struct Factors {
   std::span<const Value> operands;  // the scales left out
 };
 
-// `first` and `second` are what factors in 8 bits must be.
+// `first` and `second` are the required types of 8-bit factors.
 Factors factors_of(std::span<const Value> inputs, DType first, DType second) {
   require(!inputs.empty(), "takes operands, not none");
   if (!is_f8(inputs[0].dtype)) {
@@ -45,7 +45,7 @@ std::vector<Value> infer_backward_data(const Op&, std::span<const Value> inputs)
   return {made({inputs[0].shape[0], inputs[1].shape[1]}, Role::activation_gradient, result)};
 }
 
-// In f32 whatever x and dy are, as a convolution's.
+// The result is f32 whatever the types of x and dy, as for a convolution.
 std::vector<Value> infer_backward_weights(const Op&, std::span<const Value> inputs) {
   const auto [first, second, result, operands] = factors_of(inputs, DType::f8e4m3, DType::f8e5m2);
   require_operands(operands, {{"x", 2, first}, {"dy", 2, second}});

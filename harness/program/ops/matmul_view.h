@@ -1,5 +1,5 @@
-// How batched_matmul sees an operand: the one place that turns its attributes into strides. Read by
-// the shape rule and by what computes it.
+// How batched_matmul views an operand: the only code that turns its attributes into strides. Used
+// by the shape rule and by the kernels.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct MatmulView {
   std::int64_t sample_stride, head_stride, row_stride, column_stride;
 };
 
-// Operands 0 and 1 are a and b, 2 is y. Takes attributes and a shape that the shape rule accepted.
+// Operands 0 and 1 are a and b, 2 is y. The attributes and the shape must have passed the shape
+// rule.
 inline MatmulView matmul_view(const Op& op, std::size_t operand, const Shape& shape) {
   const std::int64_t samples = op.list("batch")[0], heads = op.list("batch")[1];
   MatmulView view{};

@@ -1,4 +1,4 @@
-// A value's way out of the device's memory and back: same numbers, same layout, another place.
+// Moves a value out of device memory and back, with the same numbers and layout.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

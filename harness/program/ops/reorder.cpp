@@ -5,7 +5,7 @@ namespace {
 
 std::vector<Value> infer_reorder(const Op&, std::span<const Value> inputs) {
   rules::require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
-  // A copy of something kept between steps is scratch: it is no second weight.
+  // A copy of a persistent value is scratch: it does not count as a second weight.
   const Role role = inputs[0].persistent ? Role::workspace : inputs[0].role;
   return {rules::made(inputs[0].shape, role, inputs[0].dtype)};
 }

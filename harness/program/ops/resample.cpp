@@ -1,5 +1,5 @@
-// Images made larger by repeating pixels and smaller by adding them up. Each of the two kinds is
-// the other's derivative; with scale 1/factor² a sum is the average.
+// Enlarges images by repeating pixels and shrinks them by summing neighbours. Each kind is the
+// derivative of the other; with scale 1/factor² a sum is the average.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {
@@ -8,7 +8,7 @@ namespace {
 using namespace rules;
 
 std::int64_t factor_of(const Op& op) {
-  op.number("scale");  // throws where there is none
+  op.number("scale");  // throws when absent
   const std::int64_t factor = op.integer("factor");
   require(factor > 0, "factor must be positive, not {}", factor);
   return factor;

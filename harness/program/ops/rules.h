@@ -1,4 +1,4 @@
-// What the shape rules of all op kinds share: checks that say which operand does not fit.
+// Shared parts of the shape rules of all op kinds: checks whose errors name the operand at fault.
 // For the files of this folder only.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Operand {
   DType dtype = DType::f32;
 };
 
-// Number, ranks and element types of the operands.
+// Checks number, ranks and element types of the operands.
 inline void require_operands(std::span<const Value> inputs,
                              std::initializer_list<Operand> operands) {
   require(inputs.size() == operands.size(), "takes {} operands, not {}", operands.size(),
@@ -43,9 +43,9 @@ inline void require_operands(std::span<const Value> inputs,
   }
 }
 
-// The element type that the first operand computes in: operands and results of its kind share it
-// where the rule does not name f32, in which parameters of normalisations, statistics and losses
-// stay. Throws for types that are no real numbers.
+// The element type of the first operand, which all operands and results of a kind share unless its
+// rule requires f32: parameters of normalisations, statistics and losses stay in f32. Throws for
+// types that are not real numbers.
 inline DType real_type(std::span<const Value> inputs) {
   require(!inputs.empty(), "takes operands, not none");
   const DType type = inputs[0].dtype;
@@ -59,7 +59,7 @@ inline void require_shape(const Value& value, std::string_view name, const Shape
           value.name, to_string(value.shape));
 }
 
-// A mutating kind must say what it changes: its passes and liveness rely on it.
+// A mutating kind must list the inputs it changes, because passes and liveness rely on the list.
 inline void require_mutates(const Op& op, std::initializer_list<std::size_t> inputs) {
   std::vector<ValueId> wanted;
   for (const std::size_t i : inputs) wanted.push_back(op.inputs.at(i));

@@ -1,4 +1,4 @@
-// The softmax of attention: over scaled scores, padding or later tokens left out.
+// The softmax of attention over scaled scores, which leaves out padding or later tokens.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {
@@ -46,7 +46,7 @@ const bool forward = Registry<OpDefinition>::instance().add(
                kNoValue};
      }});
 
-// What no weight lies on gets none of the gradient, so that the backward kind needs no mask.
+// Positions with weight 0 get no gradient, so the backward kind needs no mask.
 const bool causal = Registry<OpDefinition>::instance().add(
     {.name = "causal_softmax",
      .summary = "x[B,A,S,S] -> y, over row q: exp(scale x) / sum in columns 0 to q, else 0",

@@ -17,8 +17,7 @@ HEADROOM_VECTORISED void add(const T* a, const T* b, T* y, std::size_t begin, st
 template <typename T>
 HEADROOM_VECTORISED void relu(const T* x, T* y, std::size_t begin, std::size_t end) {
 #pragma omp simd
-  for (std::size_t i = begin; i < end; ++i)
-    store(y[i], load(x[i]) < 0 ? 0 : load(x[i]));  // NaN passes through
+  for (std::size_t i = begin; i < end; ++i) store(y[i], load(x[i]) < 0 ? 0 : load(x[i]));  // or NaN
 }
 
 template <typename T>

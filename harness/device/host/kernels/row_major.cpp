@@ -18,7 +18,8 @@ bool lies_side_by_side(const onednn::MatrixPlaces& places) {
 RowMajor::RowMajor(const Value& value)
     : places_(onednn::matrix_places(value)), side_by_side_(lies_side_by_side(places_)) {}
 
-// Calls visit_run(address of the row, first column, count, elements before) for each row.
+// Calls visit_run(offset of the row, its column offsets, count, elements visited before) for each
+// row.
 template <typename Visit>
 void RowMajor::visit(std::size_t begin, std::size_t count, Visit visit_run) const {
   std::size_t row = begin / columns(), column = begin % columns();

@@ -1,4 +1,4 @@
-// Adam over states that are kept in 8 bits (Dettmers et al. 2022).
+// Adam with 8-bit states (Dettmers et al. 2022).
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-// Clipping by the norm of all gradients together (Pascanu, Mikolov and Bengio 2013).
+// Clips gradients by the norm of all gradients together (Pascanu, Mikolov and Bengio 2013).
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

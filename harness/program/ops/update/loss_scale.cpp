@@ -1,5 +1,5 @@
 // Loss scaling (Micikevicius et al. 2018): gradients are checked before they change anything, and
-// the scale follows what is found.
+// the scale is adjusted to the outcome.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

@@ -1,4 +1,4 @@
-// Masks over weights: which are kept, and what is done to the others.
+// Masks over weights: which weights are kept, and how the others are treated.
 #include "harness/program/ops/rules.h"
 
 namespace headroom {

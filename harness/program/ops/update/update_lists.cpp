@@ -7,7 +7,7 @@ namespace {
 
 using namespace rules;
 
-// Operands of a group are alike; a result for each group where the kind changes nothing.
+// The operands of a group have equal shapes; a kind that changes nothing has one result per group.
 std::vector<Value> infer_list(const Op& op, std::span<const Value> inputs) {
   const OperandGroups groups = operand_groups(op.kind);
   const std::size_t count = groups.count(op);

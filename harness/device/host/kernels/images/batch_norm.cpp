@@ -70,8 +70,7 @@ HEADROOM_VECTORISED void normalise(const float* x, const float* addend, float* y
   for (std::size_t p = 0; p < pixels; ++p) {
     Vector<kLanes> result = line.of(read<kLanes>(x + p * step));
     if constexpr (kBehind == Behind::sum_and_relu) result += read<kLanes>(addend + p * step);
-    if constexpr (kBehind != Behind::nothing)
-      result = result < zeros ? zeros : result;  // NaN passes through
+    if constexpr (kBehind != Behind::nothing) result = result < zeros ? zeros : result;  // or NaN
     write<kLanes>(y + p * step, result);
   }
 }

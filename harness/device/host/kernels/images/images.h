@@ -13,8 +13,7 @@ using onednn::ImageLayout;
 // Limit on the channels of a block, so that the data of one block fits on the stack.
 inline constexpr std::int64_t kLargestBlock = 64;
 
-// Layout of an operand of `op`. Throws Error for a layout without channel blocks or strides, which
-// lowering rules out.
+// Layout of an operand of `op`. Throws Error for any other layout, which lowering rules out.
 ImageLayout image_layout(const Op& op, const Value& value);
 
 }  // namespace headroom::host
