@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 2 + 2 * sizeof(std::uint64_t);
 
-// Values are compared with −1 next to 0, so that −1 does not widen a column.
+// The range of values compared as signed integers, so that −1 does not widen a column.
 struct Range {
   std::uint64_t low = 0;
   std::uint64_t span = 0;
