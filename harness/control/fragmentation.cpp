@@ -1,6 +1,6 @@
-// fragmentation: the first step leaves a small block behind after every op, where a careless
-// program keeps a loss or a statistic. When the large blocks between them are given back, their
-// holes cannot join, and later steps find less room in one piece than there is in all.
+// fragmentation: the first step leaves a small block behind after every op, as a careless program
+// does that keeps a loss or a statistic. When the large blocks between them are freed, their holes
+// cannot merge, and later steps find less contiguous room than free memory.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

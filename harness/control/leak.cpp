@@ -1,4 +1,4 @@
-// leak: every step takes one block that nobody gives back before training ends.
+// leak: every step allocates one block that is not freed before training ends.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

@@ -1,6 +1,6 @@
-// slowdown: every step waits, computing, for a share of the time its own work took. By default
-// as long as makes the step slower by twice the margin of noisy figures: what a comparison must
-// see if its "no difference" is to mean anything.
+// slowdown: every step busy-waits for a share of the time its own work took. By default it slows
+// the step by twice the margin of noisy figures, which a comparison must detect if its "no
+// difference" is to mean anything.
 #include <fmt/format.h>
 
 #include "harness/base/duration.h"

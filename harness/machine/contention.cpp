@@ -26,7 +26,7 @@ std::optional<std::uint64_t> thread_waits_ns() {
     std::ifstream file(thread.path() / "schedstat");
     std::uint64_t ran = 0;
     std::uint64_t waited = 0;
-    // A thread that ended meanwhile has no file any more.
+    // The file is gone if the thread has ended meanwhile.
     if (!(file >> ran >> waited)) continue;
     total += waited;
     counted = counted || ran > 0;
@@ -46,7 +46,7 @@ std::uint64_t own_ns() {
   return static_cast<std::uint64_t>(ns(usage.ru_utime) + ns(usage.ru_stime));
 }
 
-// "cpu12"; "cpu" alone is the sum of all.
+// Core number in "cpu12"; none for "cpu" alone, which is the sum of all cores.
 std::optional<std::size_t> core_of(const std::string& name) {
   std::size_t core = 0;
   if (name.rfind("cpu", 0) != 0) return std::nullopt;
@@ -56,7 +56,8 @@ std::optional<std::size_t> core_of(const std::string& name) {
   return core;
 }
 
-// Of the cores this process may use: all that /proc/stat lists but idling and waiting for disks.
+// Returns the busy time of the cores this process may use: everything in /proc/stat except idle
+// time and waiting for disks.
 std::optional<std::uint64_t> busy_ns() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
@@ -89,7 +90,7 @@ std::optional<CoreTimes> core_times() {
 }
 
 std::uint64_t waited_for_others_ns(const CoreTimes& before, const CoreTimes& after) {
-  // Waits of threads that ended in between are gone from the sum.
+  // The sum no longer contains the waits of threads that ended in between.
   const std::uint64_t waited = after.waited_ns - std::min(before.waited_ns, after.waited_ns);
   if (!before.busy_ns || !after.busy_ns) return waited;
   const std::uint64_t busy = *after.busy_ns - *before.busy_ns;

@@ -22,7 +22,7 @@ DriverWatch::DriverWatch(DriverMemory& memory, const Spec& device) : memory_(mem
   if (!traits_of(device).has_driver) return;
   std::string why_not;
   nvml_ = GpuMemory::open(why_not);
-  // Which of several GPUs is the one is known only with a context.
+  // With several GPUs, which one is used is known only once there is a context.
   if (nvml_ != nullptr && nvml_->devices() == 1) free_before_ = nvml_->read({}).free;
 }
 
@@ -35,7 +35,7 @@ DriverWatch::Reading DriverWatch::read(const Device& device) const {
 }
 
 void DriverWatch::before_first_step(const Device& device) {
-  // NVML and CUDA count another total, but agree on what is free.
+  // NVML and CUDA report different totals but agree on free memory.
   if (const auto usage = device.usage(); usage && free_before_ != 0)
     memory_.baseline = usage->total - std::min(usage->total, free_before_);
   const Reading now = read(device);

@@ -1,5 +1,5 @@
-// The device rung of the ladder: what the driver says is gone from the GPU, and what of it is this
-// process's. Asked between steps, never inside one.
+// The device rung of the ladder: how much GPU memory the driver reports as used, in all and by this
+// process. It is read between steps, never inside one.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace headroom {
 
 class DriverWatch {
  public:
-  // Before the process has a context on the GPU.
+  // Must be constructed before the process has a context on the GPU.
   DriverWatch(DriverMemory& memory, const Spec& device);
 
   void before_first_step(const Device& device);
@@ -26,8 +26,8 @@ class DriverWatch {
   Reading read(const Device& device) const;
 
   DriverMemory& memory_;
-  std::unique_ptr<GpuMemory> nvml_;  // null where there is none
-  Bytes free_before_ = 0;            // 0: not known
+  std::unique_ptr<GpuMemory> nvml_;  // null if NVML is not available
+  Bytes free_before_ = 0;            // 0 if unknown
 };
 
 }  // namespace headroom

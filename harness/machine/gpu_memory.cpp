@@ -9,7 +9,8 @@
 namespace headroom {
 namespace nvml {
 
-// The few declarations used here, as the reference guide has them: the toolkit may lack nvml.h.
+// The few NVML declarations used here, copied from the reference guide because the toolkit may lack
+// nvml.h.
 using Device = struct DeviceHandle*;
 using Result = int;
 constexpr Result kSuccess = 0;
@@ -52,7 +53,7 @@ struct GpuMemory::Library {
     return function != nullptr;
   }
 
-  // "" = ready.
+  // Loads NVML. Returns why it failed; "" on success.
   std::string load() {
     handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return "there is no NVML here (libnvidia-ml.so.1 cannot be loaded)";

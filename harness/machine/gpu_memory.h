@@ -1,5 +1,5 @@
-// GPU memory by NVML, loaded when the program runs: neither building nor starting takes a driver.
-// Source: NVIDIA, "NVML API Reference Guide", device queries.
+// GPU memory as reported by NVML. The library is loaded at run time, so neither building nor
+// starting needs a driver. Source: NVIDIA, "NVML API Reference Guide", device queries.
 #pragma once
 
 #include <sys/types.h>
@@ -17,14 +17,14 @@ namespace headroom {
 struct GpuUsage {
   Bytes used = 0;  // of all devices, by all processes
   Bytes free = 0;  // of all devices
-  // By the processes asked for; absent where the driver names none of them while it is in use, as
-  // in a container, whose pids are not the driver's.
+  // Used by the requested processes. Absent if the device is in use but the driver lists none of
+  // them, as in a container, whose pids differ from the driver's.
   std::optional<Bytes> by_processes;
 };
 
 class GpuMemory {
  public:
-  // Null where there is no NVML or no device; `why_not` then says so.
+  // Returns null if there is no NVML or no device, with the reason in `why_not`.
   static std::unique_ptr<GpuMemory> open(std::string& why_not);
   GpuMemory(const GpuMemory&) = delete;
   GpuMemory& operator=(const GpuMemory&) = delete;

@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-// Initialised at compile time: the first allocations come before any constructor has run.
+// These are initialised at compile time because the first allocations precede all constructors.
 constinit std::atomic<Bytes> live{0};
 constinit std::atomic<Bytes> peak{0};
 constinit std::atomic<std::uint64_t> allocations{0};
@@ -68,10 +68,9 @@ void restart_heap_peak() {
 
 #ifdef HEADROOM_HEAP_WITNESS
 
-// Interposition as glibc's manual describes it ("Replacing malloc"): the whole family is defined
-// here, and the library's own entry points do the work. No locks and no state but the counters,
-// so that threads, start-up and fork need no care.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+// Interposition as glibc's manual describes it ("Replacing malloc"): the whole malloc family is
+// defined here and forwards to glibc's own entry points. There are no locks and no state but the
+// counters, so threads, start-up and fork need no special handling.
 extern "C" {
 
 void* __libc_malloc(std::size_t);
@@ -96,7 +95,7 @@ void* calloc(std::size_t count, std::size_t bytes) noexcept {
 void* realloc(void* data, std::size_t bytes) noexcept {
   const headroom::Bytes before = data == nullptr ? 0 : malloc_usable_size(data);
   void* moved = __libc_realloc(data, bytes);
-  // A failed realloc leaves the old block as it was; realloc to nothing frees it.
+  // A failed realloc leaves the old block unchanged; realloc to zero bytes frees it.
   if (moved != nullptr || bytes == 0) headroom::live.fetch_sub(before, std::memory_order_relaxed);
   return headroom::served(moved);
 }

@@ -1,7 +1,7 @@
-// Counts what goes through the C heap of this process, and so what libraries (oneDNN's GEMM
-// driver, OpenMP) allocate for themselves beside the strategy allocator. Stands in front of
-// glibc's malloc family for the whole program: one relaxed atomic update or two per call.
-// Not seen: memory that a library maps itself. A malloc preloaded from outside is bypassed.
+// Counts the C heap allocations of this process, which include what libraries (oneDNN's GEMM
+// driver, OpenMP) allocate outside the strategy allocator. It replaces glibc's malloc family for
+// the whole program, at a cost of one or two relaxed atomic updates per call. It does not see
+// memory that a library maps itself, and a malloc preloaded from outside bypasses it.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct HeapCounters {
   std::uint64_t allocations = 0;  // successful calls since start
 };
 
-// False under AddressSanitizer and ThreadSanitizer, which bring their own malloc, and where the C
-// library is not glibc; all counters are 0 then.
+// False under AddressSanitizer and ThreadSanitizer, which bring their own malloc, and with any C
+// library but glibc. All counters are then 0.
 bool heap_witness_available();
 HeapCounters heap_counters();
-// The peak starts again from what is live now.
+// Resets the peak to the bytes live now.
 void restart_heap_peak();
 
 }  // namespace headroom

@@ -15,8 +15,8 @@
 namespace headroom {
 namespace {
 
-// Ten independent sums keep two FMA units busy through their latency and fit into the registers
-// of every instruction set.
+// Ten independent sums hide the latency of two FMA units and fit into the registers of every
+// instruction set.
 constexpr std::size_t kSums = 10;
 constexpr int kRounds = 4000;
 
@@ -24,8 +24,8 @@ using Vector16 = float __attribute__((vector_size(16)));
 using Vector32 = float __attribute__((vector_size(32)));
 using Vector64 = float __attribute__((vector_size(64)));
 
-// Returns the operations done; `value` is the factor on entry and a sum on return, so that no
-// compiler finds the work to be without effect.
+// Returns the number of operations. `value` is the factor on entry and a sum on return, so that the
+// compiler cannot remove the work.
 template <typename Vector>
 [[gnu::always_inline]] inline double multiply_add(float& value) {
   constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);

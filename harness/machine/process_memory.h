@@ -1,5 +1,5 @@
-// What the kernel charges this process: resident bytes now and their high-water mark, and the
-// page faults so far. Source: proc(5), getrusage(2).
+// Memory that the kernel charges this process: resident bytes, their high-water mark, and page
+// faults so far. Source: proc(5), getrusage(2).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Residency {
 };
 Residency read_residency();
 
-// Starts a new high-water mark at the present size. False where the kernel does not allow it.
+// Resets the high-water mark to the present size. Returns false if the kernel does not allow it.
 bool reset_high_water_mark();
 
 std::uint64_t minor_faults();

@@ -1,4 +1,4 @@
-// The seam every memory strategy implements: serve and take back blocks over DeviceMemory.
+// The interface of every memory strategy: it allocates and frees blocks on top of DeviceMemory.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace headroom {
 
-// Which of the program's queues of work a block is for; numbered from 0 in order of appearance.
+// The stream, or queue of work, that uses a block. Streams are numbered from 0 in order of first
+// use.
 using StreamId = std::uint8_t;
 
 struct Block {
@@ -23,31 +24,31 @@ struct Block {
   Bytes requested = 0;        // bytes asked for
   Bytes size = 0;             // bytes taken (≥ requested)
   std::byte* data = nullptr;  // null on meta and for zero bytes
-  // Private to whoever served the block; handed back unchanged on deallocate.
-  std::uint32_t handle = 0;      // of the strategy: finds its book-keeping without a search
-  std::uint32_t id = 0;          // of the RecordingAllocator: the block's number in the trace
-  Role role = Role::activation;  // of the RecordingAllocator: what the hint said
-  StreamId stream = 0;           // likewise
+  // Private to the layer that set them; the caller passes them back unchanged on deallocate.
+  std::uint32_t handle = 0;      // strategy: index into its own bookkeeping
+  std::uint32_t id = 0;          // RecordingAllocator: the block's number in the trace
+  Role role = Role::activation;  // RecordingAllocator: role from the hint
+  StreamId stream = 0;           // RecordingAllocator: stream from the hint
 };
 
-// What a strategy may use to place a block better. Never needed for correctness by a program that
-// has one stream.
+// Optional information that helps a strategy place a block. A program with one stream is correct
+// without it.
 struct AllocationHint {
   Role role = Role::activation;
   Phase phase = Phase::initialize;
   std::uint32_t op = ~std::uint32_t{0};
   bool persistent = false;
-  // Of the op, or of the value where no op runs: "layer1.0.conv1.backward_data". Its dotted parts
-  // are modules. "" = unknown; valid during the call.
+  // Name of the op, or of the value when no op is running: "layer1.0.conv1.backward_data". The
+  // dotted parts are modules. "" means unknown. Valid only during the call.
   std::string_view name = {};
-  StreamId stream = 0;  // that the block is for, and whose work is done with it when it is freed
+  StreamId stream = 0;  // uses the block; its work is finished when the block is freed
 };
 
 struct AllocatorStatistics {
   Bytes requested = 0;     // Σ requested of live blocks
   Bytes allocated = 0;     // Σ size of live blocks
-  Bytes pending = 0;       // Σ size of freed blocks that wait for a stream
-  Bytes reserved = 0;      // held from the device, as it charges them
+  Bytes pending = 0;       // Σ size of freed blocks still waiting for a stream
+  Bytes reserved = 0;      // obtained from the device, as the device charges it
   Bytes largest_free = 0;  // largest hole inside reserved
   std::uint64_t live_blocks = 0;
   std::uint64_t segments = 0;
@@ -55,27 +56,28 @@ struct AllocatorStatistics {
   std::uint64_t merges = 0;
 };
 
-// One allocating thread. Requests of zero bytes get a null block that costs nothing.
-// Every block is aligned to 256 bytes, in logical address and in data.
+// Used from one thread. A request of zero bytes returns a null block that costs nothing. Every
+// block is aligned to 256 bytes, in its logical address and in data.
 class Allocator {
  public:
-  virtual ~Allocator() = default;  // gives every segment back
-  // Throws OutOfMemory, after which the allocator still serves what fits.
+  virtual ~Allocator() = default;  // returns every segment to the device
+  // Throws OutOfMemory; afterwards the allocator can still serve requests that fit.
   virtual Block allocate(Bytes bytes, const AllocationHint& hint) = 0;
-  // Takes the block as it was returned. Throws Error for one that is not live here.
+  // Frees a block exactly as allocate() returned it. Throws Error if it is not live here.
   virtual void deallocate(const Block& block) = 0;
   virtual AllocatorStatistics statistics() const = 0;
-  // Gives idle memory back to the device, as far as the strategy can (torch.cuda.empty_cache).
+  // Returns idle memory to the device, as far as the strategy can (like torch.cuda.empty_cache).
   virtual void trim() {}
-  // The device has finished everything handed to it so far: the end of a step.
+  // Called at the end of a step, when the device has finished all work submitted so far.
   virtual void synchronized() {}
-  // The live block is used by one more stream: freed, it serves nobody before that stream has
-  // reached the point of the free. Without effect where a strategy does not know streams.
+  // Declares that one more stream uses this live block. After it is freed, it is not reused until
+  // that stream has reached the point of the free. No effect in strategies that ignore streams.
   virtual void record_stream(const Block&, StreamId) {}
-  // That stream has finished everything handed to it so far.
+  // Called when that stream has finished all work submitted so far.
   virtual void stream_synchronized(StreamId) {}
-  // What this strategy must have done for a result under its name to count ("" = engaged).
-  // Asked after the run: growth must have grown, preallocation must hold its one segment.
+  // Why a result under this strategy's name would not count; "" means the strategy engaged. Asked
+  // after the run: for example, a growing strategy must have grown, and preallocation must hold
+  // exactly one segment.
   virtual std::string why_not_engaged() const { return ""; }
 };
 
@@ -87,31 +89,31 @@ struct AllocatorStrategy {
   std::string summary;                  // what it is, source, cost: one or two sentences
   std::vector<std::string> parameters;  // known keys
   std::vector<std::string> examples;    // specs that conformance tests and lists use
-  // Specs that people choose between, for a comparison of all strategies: the name alone where
-  // there are none.
+  // Specs that people choose between, for comparisons of all strategies. When empty, the bare name
+  // is used.
   std::vector<std::string> settings = {};
-  // Why the cost of an allocation grows faster than the logarithm of the blocks; "" = it does not.
+  // Why an allocation costs more than O(log blocks); "" when it does not.
   std::string linear_because = {};
-  // Whether what one stream has freed is kept from all others. Where not, somebody must wait for
-  // that stream first: the strategy, where its source says so, or the program.
+  // Whether memory freed by one stream is kept from all other streams. If not, the strategy (where
+  // its source says so) or the program must wait for that stream before reuse.
   bool keeps_streams_apart = false;
   std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
-  // What the recorded run itself must show for a result under this name to count ("" = engaged):
-  // asked beside the strategy, which speaks for itself in Allocator::why_not_engaged().
+  // Checks the recorded trace: why a result under this name does not count ("" = engaged).
+  // Complements Allocator::why_not_engaged(), which asks the strategy itself.
   std::function<std::string(const Spec&, const Trace&)> why_not_engaged = {};
 };
 
-// `create` of a strategy that is built from its spec and the memory.
+// Default `create` for a strategy that is constructed from its spec and the memory.
 template <typename Strategy>
 std::unique_ptr<Allocator> create_strategy(const Spec& spec, DeviceMemory& memory) {
   return std::make_unique<Strategy>(spec, memory);
 }
 
-// Stands in front of a strategy, as in `limit(4GiB)|caching`: sees every request and every block,
-// and passes them on.
+// An adaptor in front of a strategy, as in `limit(4GiB)|caching`. It sees every request and every
+// block and passes them on.
 struct AllocatorAdaptor {
   static constexpr std::string_view kKind = "allocator adaptor";
-  // Builds what stands behind the adaptor over `memory`, anew with every call.
+  // Builds the allocator behind the adaptor over `memory`; each call builds a new one.
   using MakeInner = std::function<std::unique_ptr<Allocator>(DeviceMemory& memory)>;
   std::string name;
   std::string summary;
@@ -120,7 +122,8 @@ struct AllocatorAdaptor {
   std::function<std::unique_ptr<Allocator>(const Spec&, const MakeInner&, DeviceMemory&)> create;
 };
 
-// `create` of an adaptor that is built from its spec, what stands behind it, and the memory.
+// Default `create` for an adaptor that is constructed from its spec, the inner allocator factory
+// and the memory.
 template <typename Adaptor>
 std::unique_ptr<Allocator> create_adaptor(const Spec& spec,
                                           const AllocatorAdaptor::MakeInner& make_inner,
@@ -128,11 +131,11 @@ std::unique_ptr<Allocator> create_adaptor(const Spec& spec,
   return std::make_unique<Adaptor>(spec, make_inner(memory), memory);
 }
 
-// Whether names and parameters are registered and stand in an order that works: adaptors first, one
-// strategy last. Throws InputError that names the place.
+// Checks that names and parameters are registered and in a valid order: adaptors first, then one
+// strategy. Throws InputError that names the place.
 void check_allocator(const Spec& spec);
 
-// Builds the composition `spec` names over `memory`, after checking it.
+// Checks `spec` and builds the allocator that it names over `memory`.
 std::unique_ptr<Allocator> make_allocator(const Spec& spec, DeviceMemory& memory);
 
 // The examples of every strategy and every adaptor.

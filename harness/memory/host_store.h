@@ -1,6 +1,6 @@
-// Where offloaded values wait: memory of the host beside the device's. A buffer that is given back
-// waits for the next of its size, as pinned buffers are kept, which are slow to take. Its bytes are
-// no bytes of the device and stand in no trace; its own books tell them.
+// Host memory for offloaded values. A freed buffer is kept for the next request of the same size,
+// as is usual for pinned buffers, which are slow to allocate. These bytes are not device memory and
+// appear in no trace; this class counts them itself.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ class HostStore final : public Allocator {
   explicit HostStore(DeviceMemory& memory) : memory_(memory) {}
   ~HostStore() override;
 
-  // On OutOfMemory nothing idle is held any more.
+  // On OutOfMemory all idle buffers have been released.
   Block allocate(Bytes bytes, const AllocationHint& hint) override;
   void deallocate(const Block& block) override;
   AllocatorStatistics statistics() const override { return statistics_; }
   void trim() override;
 
-  Bytes peak() const { return peak_; }  // of live blocks
+  Bytes peak() const { return peak_; }  // bytes of live blocks
   Bytes reserved_peak() const { return reserved_peak_; }
 
  private:

@@ -1,5 +1,5 @@
-// Writes every block a strategy serves into the trace, below the strategy's own caller and above
-// the strategy: what the Executor allocates through.
+// Records every block that a strategy serves in the trace. The Executor allocates through it, and
+// it forwards each call to the strategy.
 #pragma once
 
 #include "harness/base/error.h"
@@ -8,14 +8,14 @@
 
 namespace headroom {
 
-// Numbers blocks 1, 2, … in order of allocation. The number and the role travel in the Block, so
-// that a free needs no search. Blocks of zero bytes are not recorded.
+// Numbers blocks 1, 2, … in order of allocation. The number and the role travel in the Block, so a
+// free needs no lookup. Blocks of zero bytes are not recorded.
 class RecordingAllocator final : public Allocator {
  public:
   RecordingAllocator(Allocator& strategy, TraceRecorder& recorder)
       : strategy_(strategy), recorder_(recorder) {}
 
-  // On OutOfMemory an oom event with the request is recorded before the exception goes on.
+  // On OutOfMemory, records an oom event with the request and rethrows.
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     Block block;
     try {
@@ -33,7 +33,7 @@ class RecordingAllocator final : public Allocator {
     return block;
   }
 
-  // Recorded first: the strategy may give the block's segment back at once.
+  // The free is recorded first, because the strategy may return the block's segment at once.
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
     recorder_.record(EventKind::free, block.id, block.role, block.requested, block.size,

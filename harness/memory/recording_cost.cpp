@@ -12,8 +12,8 @@
 namespace headroom {
 namespace {
 
-// Recording is more than the append: a second call through the interface, and a look at the clock
-// for every op, here one for two events.
+// Recording costs more than appending an event: it adds a virtual call, and a clock read per op.
+// Here each op has two events.
 double time_pairs_ns(Allocator& allocator, TraceRecorder* recorder, std::uint32_t pairs) {
   const auto start = Clock::now();
   for (std::uint32_t i = 0; i < pairs; ++i) {
@@ -23,10 +23,10 @@ double time_pairs_ns(Allocator& allocator, TraceRecorder* recorder, std::uint32_
   return static_cast<double>(ns_since(start));
 }
 
-// The same blocks from the cheapest allocator there can be, with the recorder between and without.
+// Times the same requests on the cheapest possible allocator, with and without the recorder.
 double measure_recording_ns() {
   constexpr std::uint32_t kPairs = 1 << 15;
-  constexpr int kTries = 3;  // the quickest: a hiccup is no cost of recording
+  constexpr int kTries = 3;  // the fastest try counts, so that a hiccup is not taken for cost
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {
     UnlimitedAllocator nothing;

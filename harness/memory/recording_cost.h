@@ -11,11 +11,11 @@ struct RecordingCost {
   double ns_per_event = 0;          // 0: not measured
   std::uint64_t events = 0;         // in all
   std::uint64_t steady_events = 0;  // in the steps after warm-up
-  Bytes bytes = 0;                  // the recorder's own, taken before the first step
+  Bytes bytes = 0;                  // memory of the recorder, allocated before the first step
 };
 
-// Times the recorder now and counts the events of `trace`; steady steps are those after
-// `warmup_steps`, up to `steps`.
+// Times the recorder now and counts the events of `trace`. Steady steps are those after
+// `warmup_steps`, up to and including `steps`.
 RecordingCost recording_cost(const Trace& trace, int warmup_steps, int steps);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Serves every request from nothing and keeps no books: for what a program asks for, whoever
-// serves it, and for the price of what stands in front of a strategy.
+// Serves every request without memory or bookkeeping. Used to see what a program requests
+// regardless of the strategy, and to time the layers in front of a strategy.
 #pragma once
 
 #include "harness/memory/allocator.h"

@@ -1,4 +1,4 @@
-// Where two buffers must not lie towards each other.
+// The relative offsets at which two buffers collide.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace headroom {
 
-// Distances, from `first` to `last`.
+// A range of offset differences, both ends included.
 struct Distances {
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
 
-// Of b's offset minus a's: those at which some byte would be used by both at once. In order,
-// neither overlapping nor next to each other. Two rectangles that live at once have one such range
-// around 0; gaps that keep some bytes can leave several, or one that spares 0.
+// Returns the values of (b's offset − a's offset) at which both buffers would use the same byte at
+// the same time. The ranges are sorted, disjoint and not adjacent. Two rectangular buffers that
+// live at once have one such range around 0. Buffers with gaps that keep some bytes can have
+// several ranges, or one that excludes 0.
 std::vector<Distances> collisions(const PlanBuffer& a, const PlanBuffer& b);
 
-// Joins what overlaps or lies next to each other.
+// Merges ranges that overlap or are adjacent.
 void join(std::vector<Distances>& distances);
 
 }  // namespace headroom

@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-// What is placed, by the stretches of time it lives in.
+// The placed buffers, indexed by the stretches of time they live in.
 class PlacedBuffers {
  public:
   PlacedBuffers(const std::vector<PlanBuffer>& buffers, const std::vector<std::size_t>& order)
@@ -23,7 +23,7 @@ class PlacedBuffers {
     for_each_stretch(buffer, [&](std::vector<std::size_t>& placed) { placed.push_back(buffer); });
   }
 
-  // Calls with(other) once for each that may live at the same time as `buffer`.
+  // Calls with(other) once for each placed buffer that may live at the same time as `buffer`.
   template <typename Do>
   void for_each_near(std::size_t buffer, const Do& with) {
     for_each_stretch(buffer, [&](const std::vector<std::size_t>& placed) {
@@ -48,12 +48,12 @@ class PlacedBuffers {
   }
 
   const std::vector<PlanBuffer>& buffers_;
-  std::vector<std::int64_t> begins_;              // of all stretches but the first
+  std::vector<std::int64_t> begins_;              // begin of every stretch but the first
   std::vector<std::vector<std::size_t>> placed_;  // by stretch
-  std::vector<std::size_t> seen_by_;              // the last that asked
+  std::vector<std::size_t> seen_by_;              // last buffer that visited each
 };
 
-// The lowest offset that is in none of `taken`.
+// Returns the lowest aligned offset outside all ranges of `taken`.
 Bytes lowest_free(const std::vector<Distances>& taken, Bytes alignment) {
   Bytes offset = 0;
   for (const Distances& range : taken) {

@@ -1,5 +1,5 @@
-// Offline planning by one pass over an order for buffers that have gaps or a fixed place, which
-// float in the air for a planner that fills from below (greedy.h).
+// Offline planning by one pass over an order, for buffers with gaps or a fixed place. Such buffers
+// can have free space below them, which the skyline of greedy.h cannot represent.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace headroom {
 
-// Those with a fixed place lie there; of the others each, in the order given, as low as those
-// placed before it allow. Buffers that are not in `order` are at 0. As many comparisons as pairs of
-// buffers whose lives are near.
+// Places buffers in the given order, each as low as the fixed and earlier ones allow. Buffers with
+// a fixed place stay there; the others that `order` omits get offset 0. Compares each pair of
+// buffers whose lifetimes are near each other.
 Offsets plan_by_first_fit(const std::vector<PlanBuffer>& buffers,
                           const std::vector<std::size_t>& order);
 

@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-// Low keys go first.
+// Sort key of a buffer; the lowest key is placed first.
 std::tuple<double, double, double> key_of(const PlanBuffer& buffer, PlanOrder order) {
   const auto size = static_cast<double>(buffer.size);
   const auto start = static_cast<double>(buffer.lower);
@@ -36,7 +36,7 @@ std::tuple<double, double, double> key_of(const PlanBuffer& buffer, PlanOrder or
   return {-size, -life, start};
 }
 
-// Of those that need a place.
+// Returns the indices, in the given order, of the buffers that need room.
 std::vector<std::size_t> ordered(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
   std::vector<std::pair<std::tuple<double, double, double>, std::size_t>> keyed;
   for (std::size_t i = 0; i < buffers.size(); ++i)
@@ -98,7 +98,7 @@ Offsets plan_greedily(const std::vector<PlanBuffer>& buffers) {
   const Bytes bound = least_bytes(buffers);
   Offsets best;
   Bytes lowest = std::numeric_limits<Bytes>::max();
-  // Steps of training nest, which suits the first two: they often reach the bound.
+  // Lifetimes in training steps nest. The first two orders suit that and often reach the bound.
   std::vector<PlanOrder> orders = {PlanOrder::start, PlanOrder::end, PlanOrder::lifetime,
                                    PlanOrder::area, PlanOrder::size};
   if (std::any_of(buffers.begin(), buffers.end(),

@@ -1,11 +1,12 @@
-// Offline planning by one pass over an order: fast at any size, near the optimum on what training
-// asks for, 1.1 to 1.3 times it on hard instances.
+// Offline planning by one pass over an order: fast at any size, near the optimum for training
+// steps, and 1.1 to 1.3 times the optimum on hard instances.
 //
-// Method: best fit as Sekiyama et al. describe it (2018, "Profile-guided memory optimization for
-// deep neural networks"): of what is placed so far, the lowest span of time is filled next, with
-// the first buffer of the order that lives within it; where there is none, it rises to its lower
-// neighbour. No buffer is compared with those it shares time with, of which large steps have
-// thousands. Where some have gaps or a fixed place it is first fit instead (first_fit.h).
+// Method: best fit as described by Sekiyama et al. (2018, "Profile-guided memory optimization for
+// deep neural networks"). Of the skyline of placed buffers, the lowest span is filled next, with
+// the first buffer of the order whose lifetime fits into it. If none fits, the span is raised to
+// its lower neighbour. No buffer is compared with those alive at the same time, of which large
+// steps have thousands. If any buffer has gaps or a fixed place, first fit is used instead
+// (first_fit.h).
 #pragma once
 
 #include "harness/trace/buffers.h"
@@ -18,14 +19,14 @@ enum class PlanOrder {
   lifetime,  // longest first
   area,      // size × lifetime
   size,      // largest first
-  hint,      // lowest hint first, then those without; no higher than a plan given as hints
+  hint,      // lowest hint first, then buffers without; no higher than a plan given as hints
 };
 
-// O(n √n), on what was measured O(n log² n).
+// Plans in one order. Worst case O(n √n); O(n log² n) on the measured inputs.
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order);
 
-// The lowest of all orders; the first that reaches least_bytes ends the search. Sound unless what
-// is fixed is not (fixed_violations).
+// Returns the lowest plan of all orders, and stops at the first that reaches least_bytes. The plan
+// is valid unless the fixed places conflict (fixed_violations).
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers);
 
 }  // namespace headroom

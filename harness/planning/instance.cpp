@@ -53,7 +53,7 @@ PlanInstance make_instance(const std::vector<PlanBuffer>& buffers,
   PlanInstance instance;
   instance.sections_of.resize(chosen.size());
   std::vector<PlanIndex> since(chosen.size());
-  // A section ends at the first end after a beginning.
+  // A section closes at the first buffer end that follows a buffer begin.
   PlanIndex section = 0;
   bool begun = false;
   for (const Moment& moment : moments) {

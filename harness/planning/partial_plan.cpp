@@ -63,7 +63,7 @@ bool PartialPlan::place(PlanIndex buffer) {
     if (placed_[other] || offset_[other] >= top) continue;
     trail_.push_back({Kind::offset, other, offset_[other]});
     offset_[other] = align_up(top, instance_.alignment[other]);
-    if (lifted_[other]) {  // now it may stand on this one
+    if (lifted_[other]) {  // it may now rest on `buffer`
       trail_.push_back({Kind::lift, other, 1});
       lifted_[other] = false;
     }
@@ -105,8 +105,9 @@ void PartialPlan::take_back(std::size_t mark) {
 
 bool PartialPlan::can_be_next(PlanIndex buffer) const {
   if (placed_[buffer] || lifted_[buffer] || bound_[buffer] != offset_[buffer]) return false;
-  if (twin_[buffer] != kNone && !placed_[twin_[buffer]]) return false;  // they could change places
-  // Had another one room below it, that one would come first.
+  // symmetric: place the twin first
+  if (twin_[buffer] != kNone && !placed_[twin_[buffer]]) return false;
+  // If an unplaced buffer still fitted below this one, that one would be placed first.
   for (const PlanIndex s : instance_.sections_of[buffer])
     if (lowest_top_[s] <= offset_[buffer]) return false;
   return true;
@@ -126,7 +127,7 @@ bool PartialPlan::raise(PlanIndex buffer, Bytes bound) {
   return raise_beyond_fixed(buffer);
 }
 
-// Above those of its neighbours that have a fixed place it has no room below.
+// Raises the bound above every fixed neighbour below which the buffer has no room.
 bool PartialPlan::raise_beyond_fixed(PlanIndex buffer) {
   const Bytes size = instance_.size[buffer];
   if (instance_.fixed[buffer])
@@ -149,7 +150,7 @@ void PartialPlan::look_again(PlanIndex buffer) {
   }
 }
 
-// Until nothing more follows.
+// Draws conclusions until none is left.
 bool PartialPlan::conclude() {
   do {
     while (!to_look_at_.empty()) {
@@ -168,7 +169,7 @@ bool PartialPlan::conclude_in(PlanIndex section) {
   lowest_top_[section] = kNowhere;
   ways_[section] = kNone;
   if (unplaced_bytes_[section] == 0) return true;
-  // What begins higher leaves the others too little room to be below them all.
+  // A buffer that starts above this leaves too little room for all others to be above it.
   const Bytes highest_first = capacity_ - unplaced_bytes_[section];
   Bytes lowest = kNowhere;
   Bytes lowest_top = kNowhere;

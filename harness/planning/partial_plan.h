@@ -1,9 +1,9 @@
-// A plan in the making: what is placed, how low each of the others can still go, and what follows
-// from that. Everything can be taken back, latest first.
+// A partial plan: the placed buffers, the lowest offset still possible for each other buffer, and
+// what follows from these. Every change can be undone, in reverse order.
 //
-// Nothing unplaced ever goes below what is placed in its life. Of each section is known: its
-// unplaced buffers must fit above the lowest of them; those too high to be that one therefore stand
-// on another. What is lifted is known to stand on one of its unplaced neighbours.
+// No unplaced buffer goes below a placed one that lives at the same time. All unplaced buffers of a
+// section must fit above the lowest of them, so a buffer too high to be the lowest must rest on
+// another one. A lifted buffer is known to rest on one of its unplaced neighbours.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,12 @@ namespace headroom {
 
 class PartialPlan {
  public:
-  // `failures`: how often each buffer was among those that found no room; counted on.
+  // `failures` counts how often each buffer was among those that found no room; this class adds to
+  // it.
   PartialPlan(const PlanInstance& instance, Bytes capacity, std::vector<std::uint64_t>& failures);
 
-  // Each draws conclusions; false when what is left cannot fit, to be taken back.
+  // Each of these propagates what follows. It returns false when the remaining buffers cannot fit;
+  // the caller then undoes it.
   bool start();
   bool place(PlanIndex buffer);  // at offset(buffer)
   bool lift(PlanIndex buffer);   // decides that it goes above offset(buffer)
@@ -26,14 +28,15 @@ class PartialPlan {
   std::size_t mark() const { return trail_.size(); }
   void take_back(std::size_t mark);
 
-  // Whether a lowest plan may have it at offset(buffer), and nothing unplaced below.
+  // Whether the buffer can be placed next, at offset(buffer), with no unplaced buffer below it.
   bool can_be_next(PlanIndex buffer) const;
 
-  // In how many ways its most constrained section can go on at the least: one for each buffer that
-  // can be the lowest, and one where room may stay empty.
+  // Returns the fewest continuations of any of the buffer's sections: one for each buffer that can
+  // be the lowest there, and one if room may stay empty.
   PlanIndex fewest_ways(PlanIndex buffer) const;
 
-  // Of what is placed; of others how low those placed let them go.
+  // Offset of a placed buffer. For an unplaced one, the lowest offset that the placed buffers
+  // allow.
   Bytes offset(PlanIndex buffer) const { return offset_[buffer]; }
 
  private:
@@ -54,13 +57,13 @@ class PartialPlan {
   const PlanInstance& instance_;
   const Bytes capacity_;
   std::vector<std::uint64_t>& failures_;
-  std::vector<PlanIndex> twin_;  // the one before it of the same life, size and alignment
+  std::vector<PlanIndex> twin_;  // previous buffer with the same life, size and alignment
   std::vector<std::vector<PlanIndex>> fixed_neighbours_;
   std::vector<Bytes> offset_;
-  std::vector<Bytes> bound_;  // of the unplaced: no lower in what follows
+  std::vector<Bytes> bound_;  // lower bound on the offset of each unplaced buffer
   std::vector<bool> placed_, lifted_;
   std::vector<Bytes> unplaced_bytes_;    // by section
-  std::vector<Bytes> lowest_top_;        // by section, of the unplaced
+  std::vector<Bytes> lowest_top_;        // by section: lowest top of an unplaced buffer
   std::vector<PlanIndex> ways_;          // by section
   std::vector<PlanIndex> to_look_at_;    // sections
   std::vector<bool> will_be_looked_at_;  // by section

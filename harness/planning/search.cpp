@@ -20,8 +20,9 @@ using Index = PlanIndex;
 
 constexpr Index kAnyWays = std::numeric_limits<Index>::max();
 
-// How buffers are chosen: those first whose sections leave the fewest ways to go on, counted up to
-// `most_ways`, of them the lowest, of them those most often without room, of them by `rank`.
+// The order in which buffers are chosen: first those whose sections have the fewest continuations
+// (counted up to `most_ways`), then the lowest, then those that most often found no room, then by
+// `rank`.
 struct Preference {
   std::vector<Index> rank;
   Index most_ways;
@@ -57,8 +58,8 @@ class Search {
     return gave_up_;
   }
 
-  // `unplaced` in order of first section. Buffers that share no section, nor do so through others,
-  // are independent: parts.
+  // Takes `unplaced` in order of first section. Splits it into independent parts: groups of buffers
+  // that share no section, directly or through others.
   bool solve_parts(const std::vector<Index>& unplaced) {
     std::size_t begin = 0;
     while (begin < unplaced.size()) {
@@ -74,7 +75,7 @@ class Search {
     return true;
   }
 
-  // What it decided in vain is taken back with what the caller did before.
+  // On failure, the caller undoes these decisions together with its own.
   bool solve(const std::vector<Index>& part) {
     while (true) {
       const std::optional<Index> next = choose(part);
@@ -93,8 +94,8 @@ class Search {
     }
   }
 
-  // None where no plan can go on. In a plan that nothing could be pushed down in, the lowest of
-  // those still unplaced can be next.
+  // Returns the next buffer to place, or none if this plan cannot be continued. In a plan in which
+  // no buffer could be pushed down, the lowest unplaced buffer can always be next.
   std::optional<Index> choose(const std::vector<Index>& part) const {
     std::optional<Index> best;
     std::tuple<Index, Bytes, std::uint64_t, Index> best_key;
@@ -119,7 +120,7 @@ class Search {
   bool gave_up_ = false;
 };
 
-// Of one size throughout, or not there at all.
+// Whether the buffer always uses either all of its bytes or none.
 bool is_rectangular(const PlanBuffer& buffer) {
   return std::all_of(buffer.gaps.begin(), buffer.gaps.end(), [&](const PlanGap& gap) {
     return gap.lower == gap.upper || gap.begin == gap.end ||
@@ -146,7 +147,8 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
     if (is_ever_in_use(buffers[i])) chosen.push_back(i);
   const PlanInstance instance = make_instance(buffers, chosen);
   PlanSearch result;
-  std::vector<std::uint64_t> failures(instance.buffers());  // of all searches: they learn
+  // shared by all searches, so later ones learn from earlier ones
+  std::vector<std::uint64_t> failures(instance.buffers());
   std::uint64_t limit = 500;
   for (std::uint32_t round = 0;; ++round) {
     for (const RankOrder order : kRankOrders) {
@@ -174,9 +176,9 @@ Offsets plan_low(const std::vector<PlanBuffer>& buffers, Clock::time_point deadl
   if (buffers.size() > kMostToSearch) return best;
   const Bytes bound = least_bytes(buffers);
   Bytes high = makespan(buffers, best);
-  Bytes low = bound;  // nothing below it is known to be impossible or was tried in vain
+  Bytes low = bound;  // capacities below this are impossible or were tried without success
   while (low < high && Clock::now() < deadline) {
-    // The bound itself first: it is often reached.
+    // The bound itself is tried first, because it is often reached.
     const Bytes capacity = low == bound ? bound : low + (high - low) / 2;
     const auto share = low == bound ? (deadline - Clock::now()) / 3 : (deadline - Clock::now()) / 2;
     PlanSearch found = search_plan(buffers, capacity, Clock::now() + share);

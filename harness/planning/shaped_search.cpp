@@ -10,8 +10,8 @@ namespace {
 
 using Offset = std::int64_t;
 
-// Two buffers that collide where the offset of `b` minus that of `a` is in `apart`: `a` is low
-// enough, or `b` is.
+// Buffers `a` and `b` collide while the offset of `b` minus that of `a` lies in `apart`. Either `b`
+// must go above `a`, or `a` above `b`.
 struct Conflict {
   std::uint32_t a, b;
   Distances apart;
@@ -20,12 +20,12 @@ struct Conflict {
 struct Placing {
   struct Edge {
     std::uint32_t from;
-    Offset distance;  // above it at the least
+    Offset distance;  // minimum distance above `from`
   };
   std::vector<Offset> lowest, highest;   // by buffer
-  std::vector<std::vector<Edge>> above;  // by buffer: what lies below it
+  std::vector<std::vector<Edge>> above;  // by buffer: the buffers decided to lie below it
   std::vector<bool> decided;             // by conflict
-  std::size_t edges = 0;                 // in `above`
+  std::size_t edges = 0;                 // total number in `above`
 };
 
 class ShapedSearch {
@@ -50,9 +50,9 @@ class ShapedSearch {
 
  private:
   static constexpr std::size_t kMostConflicts = 1'000'000;
-  static constexpr std::size_t kMostHeld = std::size_t{1} << 25;  // of 16 bytes: 512 MiB
+  static constexpr std::size_t kMostHeld = std::size_t{1} << 25;  // units of 16 bytes: 512 MiB
 
-  // None where there are too many conflicts.
+  // Returns none if there are too many conflicts or time is up.
   std::optional<Placing> begin() {
     Placing state;
     for (const PlanBuffer& buffer : buffers_) {
@@ -84,13 +84,13 @@ class ShapedSearch {
     }
     const Conflict& conflict = conflicts_[*next];
     state.decided[*next] = true;
-    // First the way that lifts less.
+    // Tries first the alternative that lifts a buffer less.
     const Offset apart = state.lowest[conflict.b] - state.lowest[conflict.a];
     const bool b_above = conflict.apart.last - apart <= apart - conflict.apart.first;
     Placing other = state;
     put_above(state, conflict, b_above);
     put_above(other, conflict, !b_above);
-    // What there is to come back to.
+    // The memory held by the alternative, for backtracking.
     const std::size_t held = other.edges + buffers_.size() + conflicts_.size() / 128;
     held_ += held;
     if (held_ > kMostHeld) gave_up_ = true;
@@ -107,7 +107,7 @@ class ShapedSearch {
       state.above[conflict.a].push_back({conflict.b, 1 - conflict.apart.first});
   }
 
-  // Until nothing more follows; false where nothing can be in order any more.
+  // Propagates until nothing changes. Returns false if no valid plan is left.
   bool conclude(Placing& state) const {
     bool decided = true;
     while (decided) {
@@ -132,8 +132,8 @@ class ShapedSearch {
     return true;
   }
 
-  // Carries what is decided on to the bounds of all. Where it goes on after as many rounds as there
-  // are buffers, some are to be above themselves.
+  // Propagates the decided edges to all bounds. If the bounds still change after as many rounds as
+  // there are buffers, the edges form a cycle.
   bool move_apart(Placing& state) const {
     bool changed = true;
     for (std::size_t round = 0; changed; ++round) {
@@ -160,7 +160,8 @@ class ShapedSearch {
     return true;
   }
 
-  // Of those that collide where everything is as low as it can be, the two that use most bytes.
+  // Returns, of the conflicts with every buffer at its lowest offset, the one whose two buffers use
+  // the most bytes.
   std::optional<std::size_t> collision(const Placing& state) const {
     std::optional<std::size_t> found;
     Offset widest = 0;

@@ -1,10 +1,10 @@
-// Offline planning by search for buffers with gaps that keep some of their bytes: these may lie
-// under a neighbour at one time and above it at another, or reach into each other, so that no order
-// from below is theirs and search.h does not apply.
+// Offline planning by search for buffers with gaps that keep some of their bytes. Such buffers may
+// lie below a neighbour at one time and above it at another, or interlock, so no bottom-up order
+// produces their plans and search.h does not apply.
 //
-// Method: of any two that collide as low as all can go, one is above the other or below it; both
-// are tried, and what follows for all others from that (longest paths over differences of
-// offsets).
+// Method: with every buffer as low as it can go, pick two that collide. One of them must move above
+// the other; both alternatives are tried, and the consequences for all other buffers are derived as
+// longest paths over differences of offsets.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 
 namespace headroom {
 
-// As search_plan, for any buffers. Where pairs that can collide are more than a million it gives up
-// at once, and where what it would have to come back to takes over 512 MiB.
+// Like search_plan, for any buffers. Gives up at once if more than a million pairs can collide, and
+// later if the backtracking state takes over 512 MiB.
 PlanSearch search_shaped_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
                               std::chrono::steady_clock::time_point deadline);
 

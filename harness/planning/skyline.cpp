@@ -44,7 +44,7 @@ void Skyline::split(std::int64_t at) {
   by_height_.insert({height, at});
 }
 
-// What ends and what begins at `at`, if as high.
+// Merges the spans that end and begin at `at` if they have the same height.
 void Skyline::merge(std::int64_t at) {
   const auto span = spans_.find(at);
   if (span == spans_.end() || span == spans_.begin() || std::prev(span)->second != span->second)

@@ -1,4 +1,4 @@
-// How high what a planner has placed stands at every moment.
+// The skyline of a plan: the height of the placed buffers at every moment.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace headroom {
 
 class Skyline {
  public:
-  // Of equal height, and higher or lower before and after.
+  // A maximal range of time of constant height.
   struct Span {
     std::int64_t begin, end;
     Bytes height;
   };
 
-  // Of no height from `begin` to `end`.
+  // Starts at height 0 over [begin, end).
   Skyline(std::int64_t begin, std::int64_t end);
 
-  // The first of the lowest spans.
+  // Returns the earliest of the lowest spans.
   Span lowest() const;
 
-  // [begin, end) lies within one span.
+  // Sets the height over [begin, end), which must lie within one span.
   void raise(std::int64_t begin, std::int64_t end, Bytes height);
 
-  // To its lower neighbour's height; not for the only one.
+  // Raises a span to the height of its lower neighbour. It must not be the only span.
   void level(const Span& span);
 
  private:

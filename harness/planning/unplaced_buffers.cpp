@@ -57,7 +57,8 @@ void UnplacedBuffers::descend(std::size_t at, std::int64_t begin, std::int64_t e
     found = node.first;
     return;
   }
-  // A leaf never gets here: it lives within or ends above. The better half may spare the other.
+  // A leaf never gets here, since its buffer either lies within the range or was rejected above.
+  // Searching the better half first may make the other half unnecessary.
   const std::size_t left = 2 * at;
   const std::size_t better = nodes_[left + 1].first < nodes_[left].first ? left + 1 : left;
   descend(better, begin, end, found);

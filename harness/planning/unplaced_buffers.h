@@ -1,4 +1,4 @@
-// Buffers that a planner has still to place, found by the span of time they live in.
+// The buffers that a planner has yet to place, searchable by lifetime.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@ class UnplacedBuffers {
  public:
   static constexpr auto kNone = std::numeric_limits<std::uint32_t>::max();
 
-  // The one to place first in front. They must outlive this.
+  // `buffers` are sorted by priority, first to place first, and must outlive this.
   explicit UnplacedBuffers(const std::vector<PlanBuffer>& buffers);
 
-  // The first in front that lives within [begin, end), or kNone. O(√n), mostly O(log n).
+  // Returns the first buffer by priority whose lifetime lies within [begin, end), or kNone. Worst
+  // case O(√n), mostly O(log n).
   std::uint32_t first_within(std::int64_t begin, std::int64_t end) const;
 
   void remove(std::uint32_t buffer);
 
  private:
-  // A k-d tree over beginnings and ends in turn. The children of node i are 2i and 2i + 1, each
+  // A k-d tree that splits by begin and end in turn. Node i has the children 2i and 2i + 1, each
   // with half of its buffers; a leaf has one.
   struct Node {
     std::int64_t latest_lower = std::numeric_limits<std::int64_t>::min();
