@@ -30,8 +30,8 @@ CapturePools::CapturePools(std::span<const Program* const> programs, Allocator& 
 
 CapturePools::~CapturePools() { give_back(); }
 
-// No activation, weight or gradient, but room for all of them: to a strategy, scratch that lives
-// across steps.
+// Allocates the pool with role workspace, because it holds activations and gradients alike: to a
+// strategy it is scratch memory that lives across steps.
 void CapturePools::take(const std::string& name, const std::vector<const Program*>& programs) {
   Bytes device = 0;
   Bytes host = 0;

@@ -1,5 +1,5 @@
-// The memory that captured Programs keep from before the first step on: one block of a strategy for
-// all of them, as large as the one that needs most, or one for each.
+// The memory that captured Programs hold from before the first step: one shared block, as large as
+// the largest need, or one block for each Program.
 #pragma once
 
 #include <map>
@@ -18,20 +18,20 @@ class CapturePools {
     Block device, host;  // at least as large as planned
   };
 
-  // Takes what the captured ones of `programs` need; `host_side` is null where nothing is
-  // offloaded. On OutOfMemory it holds nothing. All of them must outlive this.
+  // Allocates the pools of those `programs` that are captured. `host_side` is null if nothing is
+  // offloaded. On OutOfMemory nothing stays allocated. All arguments must outlive this.
   CapturePools(std::span<const Program* const> programs, Allocator& allocator,
                Allocator* host_side);
   ~CapturePools();
   CapturePools(const CapturePools&) = delete;
   CapturePools& operator=(const CapturePools&) = delete;
 
-  // Null for one that is not captured.
+  // Null for a Program that is not captured.
   const Place* of(const Program& program) const;
-  Bytes bytes() const;  // on the device, as asked for
+  Bytes bytes() const;  // requested on the device
 
  private:
-  // Of both sides, for a pool known by `name`.
+  // Allocates the device and host blocks of a pool called `name`.
   void take(const std::string& name, const std::vector<const Program*>& programs);
   void give_back();
 

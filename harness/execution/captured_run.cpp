@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-// For devices that cannot capture.
+// Runs op by op on devices that cannot capture.
 class OpByOp final : public CapturedProgram {
  public:
   OpByOp(CompiledProgram& compute, std::span<const OpBuffers> buffers)
@@ -31,7 +31,7 @@ std::unique_ptr<CapturedProgram> captured(CompiledProgram& compute,
   return std::make_unique<OpByOp>(compute, buffers);
 }
 
-// By value; null where a value has no bytes, and on meta.
+// Addresses by value; null for values without bytes, and on meta.
 std::vector<std::byte*> data_of(const Program& program, const CapturePools::Place& place,
                                 const PersistentBlocks& persistent) {
   const std::vector<bool> on_host = kept_on_host(program);

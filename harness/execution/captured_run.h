@@ -1,7 +1,7 @@
-// Runs a captured Program (harness/program/captured.h): every operand has its place before the
-// first run, so that a run asks no strategy for anything and keeps no books. On the host the ops
-// are called with operands found once; a device that can capture (harness/device/capture.h) replays
-// them whole.
+// Runs a captured Program (harness/program/captured.h). Every operand has its place before the
+// first run, so a run makes no allocations and keeps no books. On the host, ops are called with
+// operands looked up once; a device that can capture (harness/device/capture.h) replays the whole
+// Program.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace headroom {
 
 class CapturedRun final : public ProgramRun {
  public:
-  // As of the Executor; `place` must outlive this, too.
+  // Arguments as for the Executor; `place` must outlive this, too.
   CapturedRun(const Program& lowered, CompiledProgram* compute, const CapturePools::Place& place,
               const PersistentBlocks& persistent);
 
@@ -28,7 +28,7 @@ class CapturedRun final : public ProgramRun {
  private:
   const Program& program_;
   std::vector<std::byte*> data_;                // by value; null on meta
-  std::vector<std::vector<std::byte*>> lists_;  // that buffers_ look into
+  std::vector<std::vector<std::byte*>> lists_;  // storage that buffers_ points into
   std::vector<OpBuffers> buffers_;              // of every op
   std::unique_ptr<CapturedProgram> captured_;   // null on devices that compute nothing
   int runs_ = 0;

@@ -1,5 +1,5 @@
-// Runs a lowered Program op by op: takes each op's outputs and workspace from the allocator,
-// computes, and gives back what was used for the last time.
+// Runs a lowered Program op by op: allocates each op's outputs and workspace, computes, and frees
+// values after their last use.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ namespace headroom {
 
 class Injection;
 
-// Blocks of the values that live across steps, by name; shared by the Programs of a Trainer.
+// Blocks of the values that live across steps, by name. The Programs of a Trainer share them.
 using PersistentBlocks = std::map<std::string, Block>;
 
 class Executor final : public ProgramRun {
  public:
-  // `lowered` and `persistent` must outlive the Executor; every persistent value of the Program
+  // `lowered` and `persistent` must outlive the Executor, and every persistent value of the Program
   // must have its block. `compute` is null on devices that compute nothing. `first_op` is the
-  // number under which traces know the first op. `host_side` serves what is offloaded; null where
-  // nothing is.
+  // number of the first op in traces. `host_side` allocates offloaded values; it is null if nothing
+  // is offloaded.
   Executor(const Program& lowered, CompiledProgram* compute, Allocator& allocator,
            TraceRecorder& recorder, const PersistentBlocks& persistent,
            Injection* injection = nullptr, std::uint32_t first_op = 0,
@@ -40,7 +40,7 @@ class Executor final : public ProgramRun {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // On OutOfMemory every transient block is given back before it propagates.
+  // On OutOfMemory every transient block is freed before the exception propagates.
   void run(const Transfer& feed, const Transfer& read,
            const std::function<void()>& fed = nullptr) override;
   void feed_ahead(const Transfer& feed) override;
@@ -60,16 +60,17 @@ class Executor final : public ProgramRun {
   Allocator& allocator_;
   TraceRecorder& recorder_;
   std::uint32_t first_op_;
-  std::vector<std::vector<ValueId>> frees_;       // after each op
+  std::vector<std::vector<ValueId>> frees_;       // values freed after each op
   std::vector<std::optional<InPlace>> in_place_;  // of each op
   std::vector<Block> blocks_;                     // by value id
-  std::vector<Block> ahead_;                      // inputs of the next execution; none: not fed
-  std::vector<bool> held_;                        // transient values that have a block now
-  std::vector<bool> on_host_;                     // by value id: offloaded
-  AllocationHint hint_;                           // of the op that runs
-  std::vector<std::byte*> inputs_, outputs_;      // of the op that runs
-  Injection* injection_;                          // null in all cells but controls
-  Allocator* host_side_;                          // null where nothing is offloaded
+  // inputs fed for the next execution; empty if none
+  std::vector<Block> ahead_;
+  std::vector<bool> held_;                    // whether a transient value has a block now
+  std::vector<bool> on_host_;                 // by value id: offloaded
+  AllocationHint hint_;                       // of the op that runs
+  std::vector<std::byte*> inputs_, outputs_;  // of the op that runs
+  Injection* injection_;                      // null in all cells but controls
+  Allocator* host_side_;                      // null where nothing is offloaded
 };
 
 }  // namespace headroom

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-// Follows a Program as the Executor does, and remembers when which block was taken and given back.
+// Walks through a Program as the Executor does and records when each block is allocated and freed.
 class Lifetimes {
  public:
   explicit Lifetimes(const Program& program)
@@ -41,7 +41,7 @@ class Lifetimes {
     return on_host_[id] ? found_.host : found_.device;
   }
 
-  // Until end() says otherwise, to be read as a result.
+  // The life lasts to the end of the Program, to be read as a result, unless end() is called.
   void begin(ValueId id, std::int64_t now) {
     std::vector<PlanBuffer>& buffers = buffers_with(id);
     found_.places[id] = {.on_host = on_host_[id], .buffer = buffers.size()};

@@ -1,5 +1,5 @@
-// Where everything that a Program makes on the way lies in one block: fixed before it first runs,
-// by who lives at the same time as whom. Needs a lowered Program in its final order.
+// Plans all transient values of a Program in one block: offsets are fixed before the first run,
+// from which values are live at the same time. Needs a lowered Program in its final order.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,17 @@ namespace headroom {
 
 struct PoolPlan {
   Bytes device = 0;      // bytes of the block
-  Bytes host = 0;        // of another, for what is offloaded
-  Offsets offsets = {};  // by value, into the block it lies in; 0 of what lives across steps
+  Bytes host = 0;        // bytes of a second block, for offloaded values
+  Offsets offsets = {};  // by value, within its block; 0 for persistent values
 };
 
-// By plan_greedily, so that it is the same on every device; aligned as blocks are.
+// Plans with plan_greedily, which gives the same plan on every device, and aligns as blocks are
+// aligned.
 PoolPlan plan_pool(const Program& lowered);
 
-// What is planned, for whoever checks a plan: a buffer for each block an Executor would take, on
-// the device or of what is offloaded, in ops as units of time. Values that lie in one buffer
-// (in_place.h) name the same.
+// The input of the planner, for code that checks plans: one buffer per block that an Executor would
+// allocate, on the device or for offloaded values, with ops as units of time. Values that share a
+// buffer (in_place.h) have the same index.
 struct PoolBuffers {
   std::vector<PlanBuffer> device, host;
   struct Place {

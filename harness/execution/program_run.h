@@ -1,4 +1,4 @@
-// Runs one lowered Program, again and again: op by op with memory from the strategy (Executor), or
+// Runs one lowered Program repeatedly: op by op with memory from the strategy (Executor), or
 // captured, with memory of its own (CapturedRun).
 #pragma once
 
@@ -13,15 +13,16 @@ namespace headroom {
 class ProgramRun {
  public:
   virtual ~ProgramRun() = default;
-  // One execution. `feed` is called once the inputs have memory; `read` while results still have;
-  // `fed` in between, before the first op, when the inputs are there.
+  // Runs the Program once. `feed` is called when the inputs have memory, `fed` when they are filled
+  // and before the first op, and `read` while the results still have memory.
   using Transfer = std::function<void(ValueId, std::byte* data)>;
   virtual void run(const Transfer& feed, const Transfer& read,
                    const std::function<void()>& fed = nullptr) = 0;
-  // Gives the inputs of the next execution, which will not feed them, their memory now. They hold
-  // it until then or until this is gone. Not where they have one place for all executions.
+  // Allocates and feeds the inputs of the next execution now; that execution does not feed them
+  // again. They keep their memory until it ends or this is destroyed. Throws Error if the Program
+  // is captured, because its inputs have one place for all executions.
   virtual void feed_ahead(const Transfer& feed) = 0;
-  // What a result under its name needs to have been done and was not ("" = nothing).
+  // Why a result under its name does not count ("" = it counts).
   virtual std::string why_not_engaged() const { return ""; }
 };
 

@@ -1,5 +1,5 @@
-// Gradient accumulation as the Trainer knows it: a step's batch comes in several micro-batches,
-// each with a forward and a backward pass of its own, and the weights change after the last.
+// Gradient accumulation as the Trainer sees it: a step's batch is split into micro-batches, each
+// with its own forward and backward pass, and the weights are updated after the last one.
 #pragma once
 
 #include <functional>
@@ -26,16 +26,17 @@ struct AccumulationStrategy {
   std::vector<std::string> examples = {};
   // How many micro-batches a step has, at least 2.
   std::function<int(const Spec&)> micro_batches;
-  // Makes a differentiated Program that of one micro-batch: gradients are summed up across them.
+  // Turns a differentiated Program into that of one micro-batch, which adds to the gradients of the
+  // earlier ones.
   std::function<Program(Program, const Spec&, MicroBatch)> apply;
-  std::string breaks = {};  // as ProgramPass::breaks
+  std::string breaks = {};  // like ProgramPass::breaks
 };
 
-// 1 without accumulation.
+// Number of micro-batches in a step; 1 without accumulation.
 int micro_batches_of(const Spec& accumulation);
 
-// The cell's workload at the size of one micro-batch. Throws InputError where its batch cannot be
-// divided, or is no parameter.
+// Makes the cell's workload with the batch size of one micro-batch. Throws InputError if the batch
+// is not a parameter or cannot be divided.
 std::unique_ptr<Workload> make_micro_batch_workload(const Cell& cell);
 
 }  // namespace headroom

@@ -23,7 +23,7 @@ void check_plugin(const Spec& spec) {
   spec.require_known(Registry<Plugin>::instance().find(spec.name()).parameters);
 }
 
-// The neutral choice is no plug-in, and a choice all the same.
+// The neutral choice is valid but not a registered plug-in.
 template <typename Strategy>
 void check_pass(const Spec& spec) {
   std::vector<std::string> known = Registry<Strategy>::instance().names();

@@ -1,4 +1,5 @@
-// The axes of a Cell by name: what suites list, filters match and `-a axis=value` replaces.
+// The axes of a Cell by name, as suites list them, filters match them and `-a axis=value` replaces
+// them.
 #pragma once
 
 #include <string>
@@ -14,13 +15,14 @@ namespace headroom {
 // pruning, optimizer, inject, scenario.
 const std::vector<std::string>& axis_names();
 
-// Canonical text of one axis. Throws InputError with the nearest names for an unknown axis.
+// Canonical text of one axis. Throws InputError that suggests the nearest names for an unknown
+// axis.
 std::string axis_value(const Cell& cell, std::string_view axis);
-// Checks names and parameters against what is registered and throws InputError with the nearest
-// ones. Whether this machine has the device is another question.
+// Sets one axis. Throws InputError that suggests the nearest names if a name or parameter is not
+// registered. Does not check whether this machine has the device.
 void set_axis(Cell& cell, std::string_view axis, const std::string& value);
 
-// Fills Cell::rules where it is empty with the default of the cell's device.
+// Sets an empty Cell::rules to the default of the cell's device.
 void resolve_rules(Cell& cell);
 
 }  // namespace headroom

@@ -6,7 +6,8 @@ namespace headroom {
 
 std::string Cell::id() const {
   const Cell usual;
-  // Axes that came later are named where they are not as usual, so that ids of older runs stand.
+  // Axes that were added later appear in the id only when they differ from the default, so that ids
+  // of older runs stay valid.
   std::string others;
   const auto add = [&](std::string_view axis, const Spec& value, const Spec& otherwise) {
     if (value != otherwise) others += fmt::format(" {}={}", axis, value.to_string());

@@ -1,4 +1,4 @@
-// One point of the matrix: what to run, on what, under which strategies.
+// One point of the matrix: the workload, the device and the strategies.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct Cell {
   Spec precision = Spec("fp32");
   Spec pruning = Spec("none");
   Spec optimizer = Spec("sgd");
-  Spec inject = Spec("none");     // an effect put in on purpose: for controls, see harness/control
-  Spec scenario = Spec("train");  // what is done with all this, see harness/plan/scenario.h
+  Spec inject = Spec("none");     // an injected effect, for controls; see harness/control
+  Spec scenario = Spec("train");  // what is run with all this, see harness/plan/scenario.h
   int warmup_steps = 2;
   int measured_steps = 5;
 
-  // Stable text of all of the above: what resuming, comparing and history go by.
+  // Stable text of all axes. Resuming, comparing and history identify cells by it.
   std::string id() const;
 };
 

@@ -2,8 +2,8 @@
 
 namespace headroom {
 
-// What a figure depends on: the device it was taken on, the rules of the allocator alone, or the
-// software of an engine, which is the same on every device.
+// What a figure depends on: the device it was measured on, the rules of the allocator alone, or an
+// engine's software, which behaves the same on every device.
 enum class DependsOn { device, allocator, software };
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// Arms that are measured against each other in blocks: what suites and claims ask for.
+// Experiments: arms that are measured against each other in blocks, as suites and claims define
+// them.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace headroom {
 struct Arm {
   std::string name;
   Cell cell;
-  std::string program = {};  // path of the headroom that runs it; "" = this one
+  std::string program = {};  // path of the headroom binary that runs it; "" = this one
 };
 
 enum class ExperimentKind {
@@ -25,9 +26,9 @@ struct Experiment {
   std::string point;      // value of the sweep parameter, "" without a sweep
   std::vector<Arm> arms;  // the first is the baseline unless a claim part says otherwise
   int blocks = 1;         // each block runs every arm once, in random order, in fresh processes
-  int max_blocks = 0;     // to which the noise of the first ones may raise that; 0: it may not
+  int max_blocks = 0;     // limit to which noisy pilots may raise `blocks`; 0 = they may not
   int timeout_s = 300;    // per sample
-  // Of one sample, for the time still to go; an estimate, 0 where nobody has one.
+  // Estimated time of one sample, for showing the time left; 0 if unknown.
   double estimated_seconds = 0;
   ExperimentKind kind = ExperimentKind::comparison;
 };

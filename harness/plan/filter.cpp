@@ -29,7 +29,8 @@ bool starts_with_key(std::string_view text) {
          std::find(known_keys().begin(), known_keys().end(), key) != known_keys().end();
 }
 
-// At commas outside parentheses; also before a known key, since a glob may leave one open.
+// Splits at commas outside parentheses, and also at a comma before a known key, because a glob may
+// leave a parenthesis open.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> clauses(1);
   int depth = 0;

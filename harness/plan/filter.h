@@ -1,4 +1,4 @@
-// `--filter 'workload=resnet*,allocator=bfc*'`: which part of a suite to run.
+// `--filter 'workload=resnet*,allocator=bfc*'` selects a part of a suite.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace headroom {
 
 class Filter {
  public:
-  // Clauses key=glob, joined by commas; all must hold. Keys: the axes of a cell, `claim`,
-  // `experiment` and `arm`. A glob without parentheses matches the name alone.
-  // Throws InputError for unknown keys and clauses of another form.
+  // Parses clauses key=glob, joined by commas, all of which must match. Keys are the axes of a
+  // cell, `claim`, `experiment` and `arm`. A glob without parentheses matches the name alone.
+  // Throws InputError for unknown keys and malformed clauses.
   static Filter parse(const std::string& text);
-  // Adds the clauses of another one.
+  // Adds the clauses of `other`.
   void add(Filter other);
 
-  // The arms that match, in experiments that still have one.
+  // Returns the matching arms; experiments without one are left out.
   std::vector<Experiment> select(const std::vector<Experiment>& experiments) const;
 
  private:

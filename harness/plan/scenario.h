@@ -1,6 +1,6 @@
-// What a claim is tried with where training steps are not enough: a search for the largest batch, a
-// program that leaks, an interface that may not exist. Each is a plug-in that claims and suites
-// name on the axis `scenario`, run in a fresh process like every sample.
+// Scenarios test claims that training steps cannot: a search for the largest batch, a program that
+// leaks, an interface that may not exist. Each is a plug-in that claims and suites name on the axis
+// `scenario`, and it runs in a fresh process like every sample.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@
 namespace headroom {
 
 struct ScenarioResult {
-  std::map<std::string, double> figures;  // "largest_batch" → 48, by their metrics' names
-  std::string note;                       // what a reader should know of them, in words
+  std::map<std::string, double> figures;  // metric name to value: "largest_batch" → 48
+  std::string note;                       // what a reader should know about the figures
   std::string why_not_engaged;            // "" = it did what its name says
 };
 
-// One figure, as harness/results/metric.h lists it among the metrics: <scenario>.<name>.
+// One figure of a scenario. harness/results/metric.h lists it among the metrics as
+// <scenario>.<name>.
 struct ScenarioFigure {
   std::string name;
   std::string unit;    // "B", "ns", "1"
@@ -38,30 +39,30 @@ struct ScenarioKind {
   std::vector<std::string> parameters;
   std::vector<std::string> examples;
   std::vector<ScenarioFigure> figures;
-  // Checks parameters beyond their names when a claim or suite is read, or null. Without one, only
-  // `parameters` may be given.
+  // Checks the values of parameters when a claim or suite is read. If null, only the names are
+  // checked against `parameters`.
   std::function<void(const Spec&)> check;
-  // Throws NotSupported where the machine lacks what it takes, with what would help.
+  // Throws NotSupported, with a remedy, if the machine lacks what the scenario needs.
   std::function<ScenarioResult(const Cell&, std::uint64_t seed)> run;
-  // Whose behaviour the figures are, where that is not Headroom's own: "TensorFlow". May be null.
+  // Names the software that the figures describe if it is not Headroom: "TensorFlow". May be null.
   std::function<std::string(const Spec&)> engine;
   bool takes_workload = false;
 };
 
 // Whether the cell is plain training steps.
 bool trains(const Cell& cell);
-// "" for Headroom.
+// The engine that a scenario's figures describe; "" for Headroom.
 std::string engine_of(const Spec& scenario);
 bool takes_workload(const Spec& scenario);
-// Nothing in the cell's result depends on the speed of the machine or on what else runs there.
+// Whether the cell's result is independent of the machine's speed and of other load.
 bool is_exact_cell(const Cell& cell);
 
 // Throws InputError for an unknown name or parameter.
 void check_scenario(const Spec& scenario);
-// In this process. Throws NotSupported, OutOfMemory, InputError.
+// Runs the cell's scenario in this process. Throws NotSupported, OutOfMemory, InputError.
 ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed);
 
-// The axis value of cells that train; and the workload and allocator of cells that need none.
+// The scenario of cells that train, and the workload and allocator of cells that need none.
 inline constexpr const char* kTraining = "train";
 inline constexpr const char* kNothing = "none";
 

@@ -34,8 +34,8 @@ std::vector<SampleBlock> schedule(const std::vector<Experiment>& experiments, st
       if (round < experiments[i].blocks)
         blocks.push_back(make_block(experiments[i], i, round, seed));
   if (shard.count == 1) return blocks;
-  // Dealt out in the order of their seeds, which are hashes: by their own order, one shard could
-  // get all blocks of one experiment.
+  // Blocks are dealt to shards in order of their seeds, which are hashes. In schedule order, one
+  // shard could get all blocks of one experiment.
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

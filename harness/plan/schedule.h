@@ -1,6 +1,6 @@
-// The order of a run: blocks in rounds over the experiments, arms within a block in random order
-// from the logged seed. What a block looks like depends on the seed and its name alone, so a
-// resumed or filtered run keeps the order of the whole one.
+// The order of a run: rounds over the experiments, one block of each per round, with the arms of a
+// block in a random order drawn from the logged seed. A block depends only on the seed and its
+// name, so a resumed or filtered run keeps the order of the whole run.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace headroom {
 struct SampleBlock {
   std::size_t experiment = 0;     // index into the list of experiments
   int number = 0;                 // within the experiment
-  std::uint64_t seed = 0;         // of every arm's sample: arms differ in nothing but the arm
+  std::uint64_t seed = 0;         // seed of every arm's sample, so that arms differ in nothing else
   std::vector<std::size_t> arms;  // in order of execution
 };
 
 SampleBlock make_block(const Experiment& experiment, std::size_t index, int number,
                        std::uint64_t seed);
 
-// Round r holds block r of every experiment that has so many. Of several shards each block is in
-// exactly one, decided by the seed; they differ by one block at most.
+// Round r holds block r of every experiment that has one. With several shards, the seed assigns
+// each block to exactly one of them; shards differ by at most one block.
 std::vector<SampleBlock> schedule(const std::vector<Experiment>& experiments, std::uint64_t seed,
                                   const Shard& shard = {});
 

@@ -1,10 +1,10 @@
-// A part of a run, so that several machines of one kind can share the work. Whole blocks: the arms
-// of a pair stay together.
+// A part of a run, so that several machines of one kind can share the work. Shards consist of whole
+// blocks, which keeps the arms of a pair together.
 #pragma once
 
 namespace headroom {
 
-// The second of four: {2, 4}. {1, 1} is the whole run.
+// {2, 4} is the second of four shards; {1, 1} is the whole run.
 struct Shard {
   int number = 1;
   int count = 1;

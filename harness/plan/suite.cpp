@@ -16,7 +16,7 @@ namespace headroom {
 namespace {
 
 constexpr int kNoisyBlocks = 10;
-constexpr int kExactBlocks = 2;  // enough to see that two processes agree
+constexpr int kExactBlocks = 2;  // enough to check that two processes agree
 
 // One [[experiment]] table: a cell to start from and the values of each axis.
 struct Matrix {
@@ -36,7 +36,7 @@ std::string canonical(const TomlSection& section, const std::string& key, const 
   });
 }
 
-// Canonical values of one axis: a text or a list of them.
+// Reads the canonical values of one axis from a text or a list of texts.
 std::vector<std::string> read_axis(const TomlSection& section, const std::string& axis) {
   if (!section.has(axis)) return {};
   std::vector<std::string> values;
@@ -58,7 +58,7 @@ void put_baseline_first(const TomlSection& section, const std::string& axis,
   std::rotate(arms.begin(), found, found + 1);
 }
 
-// The clean arm, then what is compared with it: the same again, or an injection.
+// Checks a control: a clean arm, compared with itself or with injections.
 void check_control(const TomlSection& section, const Matrix& matrix) {
   const auto found = matrix.values.find("inject");
   const bool clean_first = found != matrix.values.end() && found->second.front() == kNoInjection;
@@ -98,7 +98,7 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
     std::vector<std::string> values = read_axis(section, axis);
     if (axis == matrix.arms && section.has("baseline")) put_baseline_first(section, axis, values);
     const auto found = overrides.find(axis);
-    // What tests the instrument stays the same whatever is measured with it.
+    // Overrides do not apply to controls, which test the instrument.
     const bool replaced =
         found != overrides.end() && matrix.pattern.kind != ExperimentKind::control;
     if (replaced) values = found->second;
@@ -112,7 +112,7 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   return matrix;
 }
 
-// Each cell is a process, and each block has all of them: no machine comes to an end with more.
+// Refuses matrices too large to finish: each cell is a process in every block.
 void check_size(const TomlSection& section, const Matrix& matrix) {
   constexpr double kMostCells = 100'000;
   constexpr double kMostSamples = 100'000'000;
@@ -125,7 +125,7 @@ void check_size(const TomlSection& section, const Matrix& matrix) {
                              matrix.id, cells, matrix.pattern.blocks, kMostCells, kMostSamples));
 }
 
-// Every combination of the axes from `axis` on, but for the one whose values are the arms.
+// Expands every combination of the axes from `axis` on, except the axis whose values are the arms.
 // `point` names the values of the axes that have several.
 void expand(const Matrix& matrix, std::size_t axis, Cell cell,
             const std::vector<std::string>& point, const std::string& suite,
@@ -152,7 +152,7 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
   if (traits_of(cell.device).exact) experiment.blocks = kExactBlocks;
   for (const std::string& value : matrix.values.at(matrix.arms)) {
     set_axis(cell, matrix.arms, value);
-    // The same arm twice is an A/A comparison: the instrument testing itself.
+    // The same arm twice makes an A/A comparison, which tests the instrument.
     const auto again = std::count_if(experiment.arms.begin(), experiment.arms.end(),
                                      [&](const Arm& arm) { return arm.cell.id() == cell.id(); });
     experiment.arms.push_back({again == 0 ? value : fmt::format("{}#{}", value, again + 1), cell});
@@ -167,7 +167,7 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
   const TomlSection section(table, file.string(), "the suite");
   section.allow({"name", "description", "claims", "max_pairs", "experiment"});
   const std::string name = section.text("name");
-  // It becomes part of the name of a folder.
+  // The name becomes part of a directory name.
   if (!is_file_name(name))
     section.fail("name", "must be at most 200 bytes without slashes and control characters");
   Suite suite{

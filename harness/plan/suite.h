@@ -11,19 +11,21 @@
 
 namespace headroom {
 
-// `-a axis=value`: values that replace a suite's own on that axis, in the order given.
+// Values from `-a axis=value` that replace a suite's own on that axis, in the given order.
 using AxisOverrides = std::map<std::string, std::vector<std::string>>;
 
 struct Suite {
   std::string name;
   std::string description;
   std::vector<std::string> claims;  // ids
-  int max_pairs = 0;                // to which the noise of a pilot may raise it; 0: no further
-  // One per combination of workload, device and the other axes; the allocators are its arms.
+  // limit to which noisy pilots may raise the pairs; 0: no further
+  int max_pairs = 0;
+  // One per combination of all other axes; the values of one axis, by default the allocators, are
+  // its arms.
   std::vector<Experiment> experiments;
 };
 
-// Throws InputError with file and line for anything malformed or unknown.
+// Throws InputError with file and line for malformed or unknown entries.
 Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrides = {});
 
 // Names of the suites in a directory, sorted.

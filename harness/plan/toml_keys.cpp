@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view::size_type kMostParts = 100;
 
-// The length of the string that `text` begins with, quotes included, whether it ends or not.
+// Length of the string at the start of `text`, including quotes, terminated or not.
 std::size_t string_length(std::string_view text) {
   const char quote = text.front();
   const std::string three(3, quote);

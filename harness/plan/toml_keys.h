@@ -1,4 +1,4 @@
-// What a TOML file must not hold because the parser answers it with an overflow of the stack.
+// Rejects TOML that would overflow the parser's stack.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// Throws InputError that names `path` and the line of the first dotted key of more than 100 parts:
-// the parser makes a table of each part and takes them down by recursion.
+// Throws InputError that names `path` and the line of the first dotted key of more than 100 parts.
+// The parser makes a nested table of each part and destroys them recursively.
 void check_dotted_keys(std::string_view text, const std::string& path);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// A table of a TOML file that is read key by key, every complaint with file and line. For the few
-// source files that read such files: it brings the whole parser with it.
+// Reads a TOML table key by key; every error names file and line. Include it in few source files,
+// because it includes the whole parser.
 #pragma once
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ class TomlSection {
     const toml::node* node = table_.get(key);
     fail(node != nullptr ? *node : table_, fmt::format("'{}' of {} {}", key, name_, what));
   }
-  // Runs `read`, whose InputErrors know the value and not the place.
+  // Runs `read` and adds the place to its InputErrors, which know only the value.
   template <typename Read>
   auto placed(std::string_view key, Read read) const {
     try {
@@ -78,7 +78,7 @@ class TomlSection {
   std::string text(std::string_view key, std::string otherwise) const {
     return has(key) ? text(key) : std::move(otherwise);
   }
-  // One of a closed set of names.
+  // Reads one of a closed set of names.
   template <typename Values>
   auto choice(std::string_view key, std::string_view kind, const Values& values) const {
     const std::string name = text(key);
@@ -131,7 +131,7 @@ class TomlSection {
     }
     return result;
   }
-  // Texts or whole numbers, as text.
+  // Reads strings or whole numbers, as text.
   std::vector<std::string> values(std::string_view key) const {
     std::vector<std::string> result;
     for (const toml::node& node : array(key)) {

@@ -34,7 +34,7 @@ Json write_tensor(const std::filesystem::path& directory, const std::string& fil
           {"file", file}};
 }
 
-// The attributes of the first update op: what the other framework's optimizer must be given.
+// The attributes of the first update op, from which the other framework's optimizer is configured.
 Json optimizer_of(const Program& train, const Cell& cell) {
   Json optimizer = {{"name", cell.optimizer.name()}};
   for (const Op& op : train.ops) {

@@ -1,4 +1,4 @@
-// What loss scaling did in a run: figures of a sample, by name.
+// Effects of loss scaling in a run, as named figures of a sample.
 #pragma once
 
 #include <map>
@@ -8,12 +8,13 @@
 
 namespace headroom {
 
-// skipped_steps: updates left out because a gradient was infinite or no number; loss_scale: the
-// scale after the last step. Of several Programs the sum and the smallest; empty where no loss was
-// scaled.
+// skipped_steps: updates skipped because a gradient was infinite or NaN; loss_scale: the scale
+// after the last step. With several Programs these are the sum and the minimum. Empty if no loss
+// was scaled.
 std::map<std::string, double> loss_scale_figures(const Trainer& trainer, const TrainingPlan& plan);
 
-// Why a run of so many steps that gave these figures trained nothing ("" = it trained).
+// Why a run with these figures trained nothing: all of its `updates` were skipped. "" if it
+// trained.
 std::string why_nothing_trained(const std::map<std::string, double>& figures, int updates);
 
 }  // namespace headroom

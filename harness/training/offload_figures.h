@@ -1,4 +1,4 @@
-// What offloading did in a run: figures of a sample, by name.
+// Effects of offloading in a run, as named figures of a sample.
 #pragma once
 
 #include <map>
@@ -8,9 +8,8 @@
 
 namespace headroom {
 
-// offloaded_bytes_per_step: copied to memory of the host (and back); offload_peak_bytes: most that
-// was there at a time; offload_reserved_bytes: what the host gave for it. Empty where nothing was
-// offloaded.
+// offloaded_bytes_per_step: bytes copied to host memory (and back); offload_peak_bytes: their peak;
+// offload_reserved_bytes: host memory reserved for them. Empty if nothing was offloaded.
 std::map<std::string, double> offload_figures(const Trainer& trainer, int steps);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What one training step does, counted on its Programs: nothing is executed or timed.
+// Counts what one training step does from its Programs; nothing is executed or timed.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 namespace headroom {
 
 struct StepCounts {
-  std::int64_t ops = 0;         // that compute
-  std::int64_t recomputed = 0;  // of them, forward ops repeated for the backward pass
+  std::int64_t ops = 0;         // ops that compute
+  std::int64_t recomputed = 0;  // of these, forward ops repeated for the backward pass
   double flops = 0;             // total_flops
-  // Operands and results of all ops, each once, whole and as the rules lay them out: what passes
-  // the memory at least where no cache holds it. Of a table that is looked up, more than is read.
+  // Operands and results of all ops, each counted once per op, in the layout of the lowering rules:
+  // the least memory traffic without caches. Overestimates lookups, which read only a part of their
+  // table.
   Bytes touched = 0;
-  Bytes offloaded = 0;  // copied to memory of the host, and back
-  Bytes host_peak = 0;  // most of that which is kept there at a time
+  Bytes offloaded = 0;  // copied to host memory, and back
+  Bytes host_peak = 0;  // peak of the offloaded bytes kept on the host
 };
 
-// Of a step of the usual shape.
+// Counts a step of the usual shape.
 StepCounts count_step(const TrainingPlan& plan);
 
 }  // namespace headroom

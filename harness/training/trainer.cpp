@@ -19,8 +19,8 @@ Bytes plain_bytes(const Value& value) {
   return static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
 }
 
-// The value's name picks its own stream of the seed, so that adding a layer leaves the
-// others' initial weights alone.
+// The value's name selects its own stream of the seed, so that adding a layer does not change the
+// initial weights of the others.
 std::mt19937_64 stream_of(std::uint64_t seed, const std::string& name) {
   std::vector<std::uint32_t> words = {static_cast<std::uint32_t>(seed),
                                       static_cast<std::uint32_t>(seed >> 32)};
@@ -70,7 +70,8 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
     inputs_.push_back(plan.inputs(shape));
     if (data_ && !plan.staged)
-      for (HostBatch& batch : batches_) slots_of(inputs_.back(), batch);  // takes the memory now
+      // allocates the memory now
+      for (HostBatch& batch : batches_) slots_of(inputs_.back(), batch);
   }
   if (plan.evaluate)
     for (const ValueId id : plan.evaluate->inputs)
@@ -93,7 +94,7 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   }
 }
 
-// An error of the device here is one of an earlier kernel, and has been reported.
+// A device error here comes from an earlier kernel and has been reported.
 Trainer::~Trainer() {
   try {
     device_.finish_staging();
@@ -123,7 +124,7 @@ void Trainer::initialise(const Program& program, std::uint64_t seed) {
   }
 }
 
-// Cut to these inputs' sizes; the memory stays with the buffers.
+// Resizes the buffers to these inputs; their capacity is kept.
 std::vector<std::span<std::byte>> Trainer::slots_of(std::span<const Value* const> inputs,
                                                     HostBatch& batch) {
   for (std::size_t i = 0; i < inputs.size(); ++i) batch[i].resize(plain_bytes(*inputs[i]));
@@ -225,7 +226,7 @@ StepResult Trainer::step() {
   return result;
 }
 
-// For what it does to memory: the score of one batch tells nothing, and is not kept.
+// Evaluates for the effect on memory. The score of one batch says nothing and is discarded.
 void Trainer::evaluate_between_steps() {
   if (data_) {
     data_->restart_held_out();

@@ -35,7 +35,7 @@ void refuse_pairs(const Cell& cell) {
   refuse_pairs_of<ExecutionStrategy>(cell.execution, cell);
 }
 
-// Applies the passes of a cell and remembers which did what its name says.
+// Applies the passes of a cell and records which of them engaged.
 class Passes {
  public:
   explicit Passes(const Cell& cell) : cell_(cell) {}
@@ -76,10 +76,11 @@ class Passes {
   }
 
   const Cell& cell_;
-  std::map<std::string_view, std::string> reasons_;  // by axis; "" from the first that engaged on
+  std::map<std::string_view, std::string> reasons_;  // by axis; "" once a pass has engaged
 };
 
-// One forward pass of a step: as it is, or once per micro-batch with the update after the last.
+// Adds one forward pass of a step: unchanged, or once per micro-batch with the update after the
+// last.
 template <typename Lower>
 void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t first_input,
                        const Cell& cell, Passes& passes, Lower lower) {
@@ -109,7 +110,7 @@ void add_whole(TrainingPlan::Step& step, Program program) {
   step.programs.push_back(std::move(program));
 }
 
-// What is not trained has nothing to prune, to checkpoint or to update.
+// A workload that is not trained has nothing to prune, checkpoint or update.
 void refuse_passes(const Cell& cell) {
   const Cell usual;
   for (const char* axis : {"accumulation", "checkpointing", "precision", "pruning", "execution"})
@@ -118,7 +119,8 @@ void refuse_passes(const Cell& cell) {
                                      cell.workload.name(), axis, axis_value(cell, axis)));
 }
 
-// How many micro-batches of a step are in use at a time, each from its first reader to its last.
+// Returns the most micro-batches of a step in use at a time, each from its first reader to its
+// last.
 std::size_t batches_at_a_time(const TrainingPlan::Step& step) {
   std::map<std::size_t, std::size_t> last_run;  // by micro-batch
   for (std::size_t run = 0; run < step.runs.size(); ++run)

@@ -1,4 +1,4 @@
-// Which compositions of stages mean something, and what goes without saying in them.
+// Checks which compositions of stages are valid and adds the stages that a spec leaves implicit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void add_source(const Spec& spec, std::vector<Spec>& stages) {
                                                                                     : "direct");
 }
 
-// Where batches are made: behind everything that works on batches only.
+// Adds an implicit `batch` stage behind all stages that work on batches only.
 void add_batch(std::vector<Spec>& stages) {
   if (std::any_of(stages.begin(), stages.end(), collects)) return;
   stages.insert(std::find_if_not(stages.begin(), stages.end(), is_of_batches_only), Spec("batch"));
@@ -85,7 +85,7 @@ void check_places(const Spec& spec, const std::vector<Spec>& stages) {
   }
 }
 
-// A cache can save only the loading that is left to it.
+// Refuses a cache in front of a stage that loads records anyway: it could save nothing.
 void check_savings(const Spec& spec, const std::vector<Spec>& stages) {
   for (auto saver = stages.begin(); saver != stages.end(); ++saver) {
     if (!kind_of(*saver).saves_loading) continue;

@@ -9,7 +9,7 @@ namespace headroom {
 
 namespace {
 
-// Of one stage that was taken down and built again.
+// Combines the reports of a stage before and after it was rebuilt.
 StageReport with_past(const StageReport& past, StageReport now) {
   now.elements += past.elements;
   now.wait_ns += past.wait_ns;

@@ -1,4 +1,4 @@
-// Which record comes next, epoch after epoch. For the sources of records.
+// The order of records, epoch after epoch, for sources of records.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class RecordSequence {
     return result;
   }
 
-  // Of the list of an epoch's records.
+  // Bytes of the list of an epoch's records.
   Bytes host_bytes() const {
     return order_ == RecordOrder::files
                ? 0

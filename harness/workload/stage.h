@@ -1,5 +1,5 @@
-// A stage of an input pipeline. Stages hand on records or whole batches; each pulls from the one
-// behind it. What several stages of a pipeline share (counters, stopping, errors) is here.
+// A stage of an input pipeline. Stages deliver records or whole batches; each pulls from the one
+// behind it. This file has what stages share: counters, stopping and errors.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace headroom {
 
-// Thrown in a pipeline that is being taken down, to whoever waits in it.
+// Thrown to any thread that waits in a pipeline that is being stopped.
 struct PipelineStopped {};
 
 class Stage {
@@ -32,11 +32,11 @@ class Stage {
   const std::string& name() const { return name_; }
   StageReport report() const;
   Bytes host_bytes() const { return held_; }
-  // Why the run was not what the stage's name promises; "" = it was. Asked after the run.
+  // Why the run was not what the stage's name promises; "" if it was. Asked after the run.
   virtual std::string why_not_engaged() const { return ""; }
 
  protected:
-  // Runs `work` and adds its time to what the stage before waited.
+  // Runs `work` and adds its time to the time that the stage in front waited.
   void timed(const std::function<void()>& work);
   void count_element() { ++elements_; }
   void hold(Bytes bytes);
@@ -58,12 +58,12 @@ struct Element {
   std::vector<std::byte> bytes;
 };
 
-// A stream of records without an end. Which comes next is cheap to say and must be said in order;
-// loading it may take long and may be done by several threads at once.
+// An endless stream of records. Choosing the next record is cheap and happens in order; loading it
+// may be slow and may run on several threads at once.
 class RecordStage : public Stage {
  public:
   using Stage::Stage;
-  Element next();               // one thread at a time; its bytes are there after load()
+  Element next();               // one thread at a time; the bytes are valid after load()
   void load(Element& element);  // any thread
 
  private:
@@ -71,12 +71,12 @@ class RecordStage : public Stage {
   virtual void do_load(Element& element) = 0;
 };
 
-// A stream of batches without an end.
+// An endless stream of batches.
 class BatchStage : public Stage {
  public:
   using Stage::Stage;
   void next(BatchBuffers inputs);
-  // As BatchSource::lend_training_batch().
+  // Like BatchSource::lend_training_batch().
   LentBatch lend();
 
  private:
@@ -84,11 +84,11 @@ class BatchStage : public Stage {
   virtual LentBatch do_lend();
 };
 
-// Runs `work` on an element; what it throws names the stage and the element's place.
+// Runs `work` on an element; errors it throws name the stage and the element's place.
 void at_element(const std::string& stage, const Element& element,
                 const std::function<void()>& work);
 
-// Waits that long, or until the pipeline is taken down: then throws PipelineStopped.
+// Sleeps for `ns`; throws PipelineStopped if the pipeline is stopped meanwhile.
 void sleep_unless_stopped(std::uint64_t ns, const std::stop_token& stop);
 
 }  // namespace headroom
