@@ -1,4 +1,4 @@
-// A published claim as data: where it was read, what to run, and how to judge it. Read from
+// A published claim as data: its source, what to run, and how to judge it. Read from
 // bench/claims/*.toml, whose README describes every key.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-// How a part turns samples into a number and the number into a word.
+// How a part turns samples into a number and the number into a verdict.
 enum class Judge {
   ratio,       // treatment / baseline, on the log scale
   difference,  // treatment − baseline, in the metric's own unit
@@ -20,7 +20,7 @@ enum class Judge {
   predicate,   // one arm's own value is a yes or a no
 };
 
-// One parameter of what all arms have on one axis, run through a list of values.
+// A parameter on an axis that all arms share, varied over a list of values.
 struct Sweep {
   std::string parameter;
   std::vector<std::string> values;
@@ -33,28 +33,29 @@ struct ClaimExperiment {
   std::optional<Sweep> sweep;
   int blocks = 2;
   int timeout_s = 300;
-  double estimated_seconds = 0;  // of one sample; 0 where nobody has an estimate
+  double estimated_seconds = 0;  // of one sample; 0 if unknown
   std::vector<Arm> arms;         // in the order of the file, before the sweep
 };
 
-// What a part must show. Effects of the judge `ratio` are ratios − 1; the others speak the
-// metric's own unit.
+// The claimed figure of a part. Effects of the judge `ratio` are ratios − 1; the other judges use
+// the metric's own unit.
 struct ClaimedFigure {
   std::optional<double> value;  // with `tolerance`, a share of the value (of its logarithm)
   int direction = 0;            // −1 or +1; the sign of `value` where there is one
   std::optional<double> at_least;
   std::optional<double> at_most;
-  std::optional<bool> holds;  // of a predicate, which is 1 where it holds and 0 where not
+  // expected value of a predicate, whose metric is 1 if true and 0 if false
+  std::optional<bool> holds;
   double tolerance = 0;
   std::optional<double> delta;  // differences within ±delta count as none
 };
 
 enum class PartKind {
-  direction,  // is it more or less at all
-  number,     // by as much as claimed
-  cause,      // for the stated reason
-  interface,  // what the claim tells to use is there at all
-  control,    // not claimed: shows that the instrument would see it
+  direction,  // whether it is more or less at all
+  number,     // whether the size is as claimed
+  cause,      // whether the stated reason is the cause
+  interface,  // whether what the claim says to use exists
+  control,    // not claimed; shows that the instrument would detect the effect
 };
 
 struct ClaimPart {
@@ -64,7 +65,7 @@ struct ClaimPart {
   Judge judge = Judge::ratio;
   std::vector<std::string> metrics;
   std::vector<std::string> experiments;
-  std::string baseline;  // arm; empty for the judges that look at one arm
+  std::string baseline;  // arm name; empty for judges that look at one arm
   std::string treatment;
   ClaimedFigure claimed;
 };
@@ -72,15 +73,15 @@ struct ClaimPart {
 struct ClaimSource {
   std::string title;
   std::string section;
-  std::string date;  // "" where the source has none
+  std::string date;  // "" if the source has none
 };
 
 struct ClaimSubject {
   std::string engine;
-  std::string device_class;  // the only class REPRODUCED and REFUTED are said of
+  std::string device_class;  // the only class that can be REPRODUCED or REFUTED
   std::string text;
-  // Allocator strategies that follow the engine's own rules: reserved and allocated bytes found
-  // under them on meta are evidence on the subject itself, marked simulated.
+  // Allocator strategies that follow the engine's own rules. Reserved and allocated bytes measured
+  // under them on meta count as evidence on the subject itself, marked simulated.
   std::vector<std::string> allocators;
 };
 
@@ -98,19 +99,20 @@ struct Claim {
 };
 
 std::string_view to_string(Judge judge);
-// Whether it looks at the treatment alone.
+// Whether the judge looks at the treatment alone.
 bool needs_no_baseline(Judge judge);
 std::string_view to_string(PartKind kind);
 
 // Throws InputError with file and line for anything that is malformed, unknown or inconsistent.
 Claim read_claim(const std::string& path);
-// Every *.toml of the directory, by file name. Throws InputError too when two share an id.
+// Reads every *.toml of the directory, sorted by file name. Also throws InputError if two claims
+// share an id.
 std::vector<Claim> read_claims(const std::string& directory);
 
-// Throws InputError where the axis has no such parameter.
+// Throws InputError if the axis has no such parameter.
 void set_swept(Cell& cell, const Sweep& sweep, const std::string& value);
 
-// One Experiment per sweep value, with id "S02/v100/batch=32" and point "32".
+// Makes one Experiment per sweep value, with an id such as "S02/v100/batch=32" and point "32".
 std::vector<Experiment> experiments_of(const Claim& claim);
 std::vector<Experiment> experiments_of(const Claim& claim, const ClaimExperiment& experiment);
 

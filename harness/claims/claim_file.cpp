@@ -1,4 +1,4 @@
-// bench/claims/*.toml → Claim. Every complaint carries file and line.
+// Reads bench/claims/*.toml into Claims. Every error names file and line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<std::string> names_in(const std::vector<Named>& items) {
 
 std::vector<std::string> device_classes() { return Registry<DeviceKind>::instance().names(); }
 
-// Every axis but the device, which all arms share.
+// Returns every axis but the device, which all arms share.
 std::vector<std::string> axes_of_arms() {
   std::vector<std::string> axes = axis_names();
   std::erase(axes, "device");
@@ -59,7 +59,7 @@ std::vector<Arm> read_arms(const TomlSection& arms, const Cell& common) {
       arms.fail(key.str(), "trains, and names no allocator");
     placed.emplace_back(key.source().begin, std::move(arm));
   }
-  // The library sorts by name; the file's order says which arm comes first.
+  // The TOML library sorts by name, but arms must keep the order of the file.
   std::sort(placed.begin(), placed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Arm> result;

@@ -1,4 +1,4 @@
-// Which blocks of a run are done, and which fell into a time when the machine was slow.
+// Tracks which blocks of a run are done and which ran while the machine was slow.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace headroom {
 
-// A block during which a machine probe fell below this share of the best, or something else had
-// the cores, is not compared.
+// A block is not compared if a machine probe during it fell below this share of the best, or if
+// something else used the cores.
 inline constexpr double kSlowMachine = 0.8;
-// Slow blocks are replaced by fresh ones, at most one for every so many planned.
+// Slow blocks are replaced by fresh ones, at most one per this many planned blocks.
 inline constexpr int kBlocksPerRepeat = 2;
 
 class BlockTable {
@@ -29,16 +29,16 @@ class BlockTable {
   bool is_complete(std::size_t experiment, int block) const;
   int slow_blocks() const;
   double best_probe_gflops() const { return best_probe_; }
-  int next_number(std::size_t experiment) const;  // above all planned and recorded
-  // Numbers of the blocks to run in place of slow ones; none where metrics are exact. `max_blocks`
-  // bounds an experiment's blocks, these included; 0 = no bound of its own. `added` blocks were
-  // asked for beyond those planned.
+  int next_number(std::size_t experiment) const;  // one above all planned and recorded
+  // Returns the numbers of the blocks to run in place of slow ones; none if metrics are exact.
+  // `max_blocks` limits an experiment's blocks including these; 0 = no limit of its own. `added` is
+  // the number of blocks requested beyond those planned.
   std::vector<int> repeats_due(std::size_t experiment, int max_blocks, int added = 0) const;
 
  private:
   struct State {
     std::set<std::string> arms;  // recorded
-    double slowest_probe = 0;    // 0: none was taken
+    double slowest_probe = 0;    // 0 if none was taken
     bool comparable = true;      // every arm is ok
     bool was_crowded = false;    // see evidence.h
   };
@@ -50,7 +50,7 @@ class BlockTable {
   double best_probe_ = 0;
 };
 
-// Every arm's metrics are exact.
+// Whether the metrics of every arm are exact.
 bool is_exact(const Experiment& experiment);
 
 }  // namespace headroom

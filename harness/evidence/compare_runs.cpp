@@ -22,7 +22,7 @@ struct ArmOfRun {
   const Experiment* experiment;
   const Arm* arm;
 };
-// A cell that is defined otherwise is another cell.
+// Identifies a cell by its definition too: a cell defined differently is another cell.
 using CellKey = std::tuple<std::string, std::string, std::string>;
 
 std::vector<std::pair<CellKey, ArmOfRun>> cells_of(const RunInfo& info) {
@@ -72,7 +72,7 @@ void compare_metrics(CellChange& cell, const Spec& device, const SampleTable::By
     if (!before || !after || *before == *after) continue;
     cell.changes.push_back({&metric, *before, *after, judge(metric, *before, *after)});
   }
-  // Bytes first: they are what a step costs; then by size.
+  // Bytes come first, because they are the memory cost of a step; then larger changes.
   std::stable_sort(cell.changes.begin(), cell.changes.end(),
                    [](const MetricChange& a, const MetricChange& b) {
                      const auto rank = [](const MetricChange& change) {
@@ -83,7 +83,7 @@ void compare_metrics(CellChange& cell, const Spec& device, const SampleTable::By
                    });
 }
 
-// The worst word of the changes: a cell that trades one rung for another is worse.
+// Returns the worst outcome: a cell that trades one rung for another is worse.
 CellOutcome combine(const std::vector<MetricChange>& changes) {
   CellOutcome outcome = CellOutcome::same;
   for (const MetricChange& change : changes) {
@@ -105,7 +105,7 @@ CellChange compare_cell(const ArmOfRun& first, const SampleTable& first_table,
   const auto& second_samples = second_table.of(second.experiment->id, second.arm->name);
   if (before.absence != after.absence) {
     const bool lost = before.absence == Absence::none;
-    // What this machine lacks, or what was not run, is no fault of the program.
+    // The program is not to blame if this machine lacks something or the cell was not run.
     const bool elsewhere =
         after.absence == Absence::unavailable || after.absence == Absence::not_run ||
         before.absence == Absence::unavailable || before.absence == Absence::not_run;
@@ -150,7 +150,7 @@ std::vector<RunDifference> all_differences(const RunInfo& first, const RunInfo& 
     differences.insert(differences.begin(), {"the program", program(first), program(second)});
   add("the machine", first.machine.hostname_hash, second.machine.hostname_hash);
   add("the suite", first.suite, second.suite);
-  // Orders and data are drawn from it; bytes do not depend on it, accuracy does.
+  // The seed determines orders and data. Bytes do not depend on it, but accuracy does.
   add("the seed", std::to_string(first.seed), std::to_string(second.seed));
   return differences;
 }

@@ -1,5 +1,5 @@
-// Two stored runs, one after the other: what became of their exact metrics. Noisy ones are left
-// out: between two runs the machine drifts.
+// Compares the exact metrics of two stored runs made one after the other. Noisy metrics are left
+// out, because the machine drifts between runs.
 #pragma once
 
 #include <string>
@@ -18,23 +18,23 @@ struct MetricChange {
   const Metric* metric = nullptr;
   double before = 0;
   double after = 0;
-  CellOutcome outcome = CellOutcome::same;  // better and worse beyond the margin, else changed
+  CellOutcome outcome = CellOutcome::same;  // better or worse if beyond the margin, else changed
 };
 
-// One arm of one experiment, in both runs.
+// The changes in one arm of one experiment that both runs have.
 struct CellChange {
   std::string experiment;
   std::string arm;
-  CellOutcome outcome = CellOutcome::same;  // worse where any metric is
-  std::vector<MetricChange> changes;        // the largest first
-  std::string sentence;                     // without its full stop
+  CellOutcome outcome = CellOutcome::same;  // worse if any metric is
+  std::vector<MetricChange> changes;        // largest first
+  std::string sentence;                     // without full stop
 };
 
 struct RunChanges {
-  std::vector<std::string> missing;  // cells of the first run alone: "experiment [arm]"
-  std::vector<std::string> added;    // of the second alone
+  std::vector<std::string> missing;  // cells that only the first run has: "experiment [arm]"
+  std::vector<std::string> added;    // cells that only the second run has
   std::vector<RunDifference> environment;
-  std::vector<CellChange> cells;  // of both, in the order of the second
+  std::vector<CellChange> cells;  // cells of both runs, in the order of the second
   bool has_regression() const;
 };
 

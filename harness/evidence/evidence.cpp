@@ -84,7 +84,7 @@ Code code_of(Absence absence) {
 
 struct Values {
   std::map<int, double> by_block;
-  bool agree = true;  // all blocks bit for bit
+  bool agree = true;  // all blocks agree bit for bit
 };
 
 Values values_of(const SampleTable::ByBlock& samples, const Metric& metric) {
@@ -105,20 +105,20 @@ double median_by_block(const Values& values) {
   return median_of(std::move(all));
 }
 
-// NaN where the scale does not have the value.
+// Converts a value to the scale; NaN if the scale cannot represent it.
 double on_scale(double value, Scale scale) {
   if (scale == Scale::difference) return value;
   return value > 0 ? std::log(value) : std::nan("");
 }
 
-// What happened to both arms of a comparison, said once where it is the same.
+// Says what happened to both arms of a comparison, once if it is the same.
 std::string what_happened_to_both(const ArmState& first, const Arm& first_arm,
                                   const ArmState& second, const Arm& second_arm) {
   const auto fate = [](const ArmState& state, const Arm& arm) {
     const std::string_view why = state.why;
     return why.starts_with(arm.name + " ") ? why.substr(arm.name.size()) : why;
   };
-  const bool fits_two =  // the words for it
+  const bool fits_two =  // the wording covers this case
       first.absence != Absence::not_engaged && first.absence != Absence::not_run;
   if (!fits_two || fate(first, first_arm) != fate(second, second_arm))
     return fmt::format("{}; {}", first.why, second.why);
@@ -131,7 +131,7 @@ void give_up(Finding& finding, Code code, std::string why) {
   finding.why_not = std::move(why);
 }
 
-// Two figures known exactly. Equal ones have ratio 1 even where both are 0.
+// Compares two exact figures. Equal figures have ratio 1 even if both are 0.
 void compare_exactly(Finding& finding, double baseline, double treatment, bool alone) {
   const double difference = alone ? treatment
                                   : (baseline == treatment ? 0
@@ -146,10 +146,11 @@ void compare_exactly(Finding& finding, double baseline, double treatment, bool a
   finding.reason_code = "exact";
 }
 
-// A slow machine takes longer; it holds no other bytes and finds no other leaks.
+// Only times and rates are affected by a slow machine; bytes and leaks are not.
 bool is_of_time(const Metric& metric) { return metric.unit == "ns" || metric.unit == "1/s"; }
 
-// Of times, both arms of a pair are left out when the machine was slow beside either.
+// Collects the differences by block. For times, a pair is left out if the machine was slow during
+// either arm.
 void collect_differences(Finding& finding, const SampleTable& table, const Metric& metric,
                          const SampleTable::ByBlock& baseline, const Values& baseline_values,
                          const SampleTable::ByBlock& treatment, const Values& treatment_values,
@@ -188,8 +189,8 @@ ArmState arm_state(const SampleTable& table, const Experiment& experiment, const
     state.why = unavailable.empty() ? fmt::format("{} has not been run", arm.name) : unavailable;
     return state;
   }
-  // A strategy that did not engage once is not a result; other failures beside results are noted
-  // elsewhere and leave the results standing.
+  // If a strategy failed to engage even once, the arm has no result. Other failures are reported
+  // elsewhere and do not affect the samples that succeeded.
   if (state.ok > 0 && state.absence != Absence::not_engaged) state.absence = Absence::none;
   if (state.absence != Absence::none) state.why = what_happened(arm, *worst);
   return state;

@@ -62,7 +62,7 @@ void add_parts(const Claim& claim, const Experiment& experiment,
   }
 }
 
-// Controls are to see twice the margin (harness/control/slowdown.cpp).
+// Controls must detect twice the margin (harness/control/slowdown.cpp).
 void add_arms(const Experiment& experiment, std::vector<PlannedComparison>& comparisons) {
   const double margin = std::log1p(kNoisyMargin);
   const double delta = experiment.kind == ExperimentKind::control ? 2 * margin : margin;
@@ -75,18 +75,20 @@ void add_arms(const Experiment& experiment, std::vector<PlannedComparison>& comp
                            .delta = delta});
 }
 
-// Who asks for fewer pairs wants to see that it runs, not what it says.
+// Fewer pairs than a pilot only show that an experiment runs; they cannot decide anything.
 bool is_to_decide(const Experiment& experiment) {
   return !is_exact(experiment) && experiment.blocks >= static_cast<int>(pilot_pairs(kAlpha));
 }
 
-// What the first `pairs` pairs that count ask for; 0 where there are not so many yet.
+// Returns how many pairs the comparison needs, estimated from the dispersion of the pilot's pairs;
+// 0 if there are too few of them.
 int pairs_wanted(const PlannedComparison& planned, const Experiment& experiment,
                  const SampleTable& table) {
   const Finding finding =
       find(table, experiment, planned.baseline, planned.treatment, *planned.metric, planned.scale);
   const auto pilot = static_cast<std::size_t>(experiment.blocks);
-  // Slow pairs that could not be replaced leave a pilot short: half of it still has a dispersion.
+  // A pilot is short if slow pairs could not be replaced. Half of it is still enough to estimate
+  // the dispersion.
   if (!finding.compared || finding.comparison.exact || 2 * finding.differences.size() < pilot)
     return 0;
   const auto end = finding.differences.begin() +
@@ -111,7 +113,7 @@ std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>
 
 std::size_t count_verdicts(const std::vector<Experiment>& experiments,
                            const std::vector<Claim>& claims) {
-  // Several parts may look at one comparison.
+  // Several parts may use the same comparison, which counts once.
   std::set<std::tuple<std::string, std::string, std::string, std::string>> of_parts;
   std::size_t of_arms = 0;
   for (const Experiment& experiment : experiments) {

@@ -1,6 +1,6 @@
-// How many pairs a run takes: a pilot that is able to decide at all, then once as many more as its
-// dispersion asks for. The estimate is never looked at, so that nobody goes on until something is
-// significant.
+// How many pairs a run takes: a pilot large enough to decide at all, then one second stage whose
+// size depends on the pilot's dispersion. The estimate is never looked at, so nobody can continue
+// until something is significant.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-// A noisy verdict that a run is to give.
+// A noisy comparison that a run is to decide.
 struct PlannedComparison {
   std::string experiment;
   std::string baseline;
@@ -24,27 +24,29 @@ struct PlannedComparison {
   double delta = 0;
 };
 
-// Of the parts of these claims, and of the step times in the matrix and of controls.
+// Lists the comparisons of the parts of these claims, of step times in the matrix, and of controls.
 std::vector<PlannedComparison> planned_comparisons(const std::vector<Experiment>& experiments,
                                                    const std::vector<Claim>& claims);
 
-// How many noisy comparisons will be held against each other: those of the parts of these claims,
-// the step times of the matrix where an experiment is of none. Nothing of experiments that only
-// run.
+// Counts the noisy comparisons that are corrected for each other: those of the parts of these
+// claims, and the step times of the matrix for experiments of no claim. Experiments with too few
+// pairs to decide anything do not count.
 std::size_t count_verdicts(const std::vector<Experiment>& experiments,
                            const std::vector<Claim>& claims);
 
-// Raises the pilots of noisy experiments to what so many verdicts need: with fewer pairs no
-// interval has an end. With a `cap`, which bounds that too, they take a second stage (max_blocks).
+// Raises the pilots of noisy experiments to the pairs that `verdicts` comparisons need; with fewer,
+// no confidence interval is finite. With a `cap`, which also limits the pilots, experiments may
+// take a second stage (max_blocks).
 void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts,
                  std::optional<int> cap);
 
 struct SecondStage {
   std::size_t experiment = 0;
-  int wanted = 0;  // pairs, pilot included, before the cap
+  int wanted = 0;  // pairs including the pilot, before the cap
   int blocks = 0;  // to add
 };
-// For experiments whose pilot is whole. The same for the same pilot, whatever came after it.
+// Plans second stages for experiments whose pilot is complete. The result depends only on the
+// pilot, not on later samples.
 std::vector<SecondStage> second_stages(const std::vector<Experiment>& experiments,
                                        const std::vector<PlannedComparison>& comparisons,
                                        const std::vector<Sample>& samples);

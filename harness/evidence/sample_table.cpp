@@ -14,7 +14,8 @@ bool crowded(const Sample& sample) {
 
 SampleTable::SampleTable(const std::vector<Sample>& samples,
                          const std::vector<Addition>& additions) {
-  // Which blocks failed says nothing of how the others compare.
+  // Only these additions count as looks, because which blocks failed says nothing about how the
+  // others compare.
   for (const Addition& addition : additions)
     if (addition.reason == AddedFor::inconclusive) ++looks_[addition.experiment];
   for (const Sample& sample : samples) {

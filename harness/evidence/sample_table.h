@@ -1,4 +1,4 @@
-// Samples arranged by experiment, arm and block, and which of them something disturbed.
+// Samples arranged by experiment, arm and block, and which of them were disturbed.
 #pragma once
 
 #include <map>
@@ -11,12 +11,13 @@
 
 namespace headroom {
 
-// A machine probe below this share of the run's best marks the samples beside it as disturbed.
+// A machine probe below this share of the run's best marks the neighbouring samples as disturbed.
 inline constexpr double kDisturbedBelow = 0.8;
 
-// Something else had the cores for more than this share of a sample's steps, its threads' waits
-// added up. The probes around a sample miss that: with one of two cores busy throughout, steps took
-// three to four times as long, threads waited for 73 to 81 % of them, and probes varied by 12 %.
+// A sample is crowded if its threads' waits for cores that other processes used, summed, exceed
+// this share of its steps. The probes around a sample miss that: with one of two cores busy
+// throughout, steps took three to four times as long, threads waited for 73 to 81 % of them, and
+// probes varied by 12 %.
 inline constexpr double kCrowdedAbove = 0.1;
 bool crowded(const Sample& sample);
 
@@ -24,14 +25,15 @@ class SampleTable {
  public:
   using ByBlock = std::map<int, const Sample*>;
 
-  // Keeps pointers into `samples`. Of several samples for one place the last counts.
+  // Keeps pointers into `samples`. If several samples have the same experiment, arm and block, the
+  // last one counts.
   explicit SampleTable(const std::vector<Sample>& samples,
                        const std::vector<Addition>& additions = {});
 
   const ByBlock& of(const std::string& experiment, const std::string& arm) const;
   double best_probe_gflops() const { return best_probe_; }
   bool disturbed(const Sample& sample) const;
-  // How often blocks were added to an experiment because what it said was inconclusive.
+  // How often blocks were added to an experiment because its result was inconclusive.
   int looks(const std::string& experiment) const;
 
  private:

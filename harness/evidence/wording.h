@@ -12,10 +12,10 @@ namespace headroom {
 
 // 6442450944 B → "6.00 GiB", 70100000 ns → "70.1 ms".
 std::string value_text(double value, std::string_view unit);
-// ln ratios as changes ("−61.5 %", "16×"), differences in their unit ("+0.5").
+// Log ratios are written as changes ("−61.5 %", "16×"), differences in their unit ("+0.5").
 std::string effect_text(double theta, Scale scale, std::string_view unit);
 
-// What a part claims, on theta's scale.
+// The claimed effect of a part, on the scale of theta.
 struct ClaimedRange {
   ClaimedEffect effect;
   double low = 0;   // θ* − τ
@@ -25,11 +25,11 @@ ClaimedRange claimed_range(const ClaimPart& part, bool exact);
 // "−62.0 % (accepted: −65.5 % … −58.1 %)", "less, beyond 1.0 %", "at least 1".
 std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact);
 
-// One sentence on one comparison; `provenance` is "measured" or "simulated".
+// One sentence about a comparison; `provenance` is "measured" or "simulated".
 std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
                               std::string_view provenance);
 
-// "2…4, 16": the values of a sweep that hold, runs of neighbours joined.
+// "2…4, 16": the values of a sweep that hold, with neighbours joined to ranges.
 std::string range_text(const std::vector<std::string>& values, const std::vector<bool>& holds);
 
 }  // namespace headroom

@@ -59,7 +59,7 @@ void require_same(const RunInfo& a, const RunInfo& b) {
            "Run every shard on machines of one kind, set up alike");
 }
 
-// The command line that would do the whole run.
+// Returns the command line of the whole run.
 std::vector<std::string> without_shard(const std::vector<std::string>& argv) {
   std::vector<std::string> whole;
   for (std::size_t i = 0; i < argv.size(); ++i) {

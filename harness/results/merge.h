@@ -1,4 +1,4 @@
-// Shards of one run put together: one plan, one seed, one program, one kind of machine.
+// Merges the shards of one run: one plan, one seed, one program, one kind of machine.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,11 @@
 
 namespace headroom {
 
-// The run that all shards together are, without run_id and directory. A shard that is missing or
-// did not finish leaves it interrupted. Throws InputError that says what differs between which
-// runs, and what to do.
+// Returns the merged run, without run_id and directory. It is marked interrupted if a shard is
+// missing or did not finish. Throws InputError that says which runs differ in what, and what to do.
 RunInfo merge_runs(const std::vector<RecordedRun>& shards);
 
-// Numbers of the shards that are not there.
+// Returns the numbers of the missing shards.
 std::vector<int> missing_shards(const RunInfo& merged);
 
 }  // namespace headroom

@@ -28,14 +28,14 @@ double sum(std::span<const Number> values) {
   });
 }
 
-// The values after warm-up; empty where the sample did not get that far.
+// Returns the values after warm-up; empty if the sample did not get that far.
 template <typename Number>
 std::span<const Number> steady(const Sample& sample, const std::vector<Number>& per_step) {
   const std::size_t skipped = std::min(warmup_of(sample), per_step.size());
   return std::span(per_step).subspan(skipped);
 }
 
-// Steps cost no time where nothing is computed.
+// Whether step times mean anything: devices that compute nothing have none.
 bool has_time(const Sample& sample) { return traits_of(sample.cell.device).timed; }
 
 std::span<const std::uint64_t> steady_times(const Sample& sample) {
@@ -49,7 +49,7 @@ std::optional<double> mean_step_time(const Sample& sample) {
   return sum(times) / static_cast<double>(times.size());
 }
 
-// The smallest step time that at least `share` of the steps do not pass.
+// Returns the smallest step time that at least `share` of the steps do not exceed.
 std::optional<double> step_time_quantile(const Sample& sample, double share) {
   const auto times = steady_times(sample);
   if (times.empty()) return std::nullopt;
@@ -71,8 +71,8 @@ std::optional<double> mean_per_steady_step(const Sample& sample,
   return sum(values) / static_cast<double>(values.size());
 }
 
-// Of the straight line that fits best (least squares), per step. Exact where the bytes lie on one:
-// everything before the division is a whole number.
+// Returns the slope, in bytes per step, of the least-squares line. It is exact if the bytes lie on
+// a line, because everything before the division is integer arithmetic.
 std::optional<double> slope(std::span<const Bytes> bytes) {
   if (bytes.size() < 2) return std::nullopt;
   using Whole = __int128;
@@ -110,7 +110,7 @@ void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class
                      fmt::format("{} bytes {}", rung, moment.text), on_device, Metric::Better::less,
                      [=, field = moment.field](const Sample& sample) -> std::optional<double> {
                        const auto moments = moments_of(sample);
-                       // 0 says that the run did not get there: weights alone take more.
+                       // 0 means that the run did not get that far, since weights alone take more.
                        if (!moments || (*moments).*field == 0) return std::nullopt;
                        return static_cast<double>((*moments).*field);
                      },
@@ -118,7 +118,7 @@ void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class
   }
 }
 
-// A figure of the ledger, absent with it.
+// Reads a figure of the ledger; absent if the ledger is.
 Read ledger(std::function<double(const Ledger&)> figure) {
   return [figure = std::move(figure)](const Sample& sample) -> std::optional<double> {
     if (!sample.ledger_available) return std::nullopt;
@@ -133,7 +133,7 @@ Read timed(std::function<double(const Sample&)> figure) {
   };
 }
 
-// What a training run records only where it does it, under its name.
+// Adds figures that only some training runs record, under their names.
 void add_figures_of_training(std::vector<Metric>& table) {
   const auto add = [&](const char* name, const char* text) {
     table.push_back({name, "B", text, Metric::Class::exact, Metric::Better::less,
@@ -150,7 +150,7 @@ void add_figures_of_training(std::vector<Metric>& table) {
   add("captured_pool_bytes", "memory that captured steps keep for good");
 }
 
-// What scenarios record, under their names.
+// Adds the figures of scenarios, under their names.
 void add_scenarios(std::vector<Metric>& table) {
   for (const auto& [kind, scenario] : Registry<ScenarioKind>::instance().all())
     for (const ScenarioFigure& figure : scenario.figures)
@@ -184,7 +184,7 @@ std::vector<Metric> make_metrics() {
     if (!has_time(sample)) return std::nullopt;
     return sample.process.resident;
   });
-  // Absent by its zeros on devices without a driver.
+  // All zeros, and therefore absent, on devices without a driver.
   add_rung(table, "device", noisy, [](const Sample& sample) { return sample.driver.used; });
   add_rung(table, "device_process", noisy,
            [](const Sample& sample) { return sample.driver.process; });

@@ -1,4 +1,4 @@
-// Names for the figures a claim or a matrix may ask for, and how each is read from a Sample.
+// The metrics that a claim or a matrix can name, and how each is read from a Sample.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@ struct Metric {
 
   std::string name;  // "reserved_bytes.after_step_1", "steady_step_time_ns"
   std::string unit;  // "B", "ns", "1/s", "1"
-  std::string text;  // in words, for sentences
+  std::string text;  // description for use in sentences
   Class on_device = Class::noisy;
   Better better = Better::less;
-  // Absent where the sample did not get there or the device does not have it.
+  // Absent if the sample did not get that far or the device does not have the figure.
   std::function<std::optional<double>(const Sample&)> value;
   DependsOn depends_on = DependsOn::device;
 };
 
 const std::vector<Metric>& metrics();
-// Throws InputError with the nearest names.
+// Throws InputError that suggests the nearest names.
 const Metric& find_metric(std::string_view name);
-// On a device that is exact, every metric is.
+// Returns the class of a metric on a device. On exact devices every metric is exact.
 Metric::Class class_on(const Metric& metric, const Spec& device);
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// What measuring costs: the time of a run that is not training, and what recording takes of a step.
+// The cost of measuring: time of a run that is not spent training, and the share of a step spent
+// recording.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 
 namespace headroom {
 
-// Medians over the samples that computed; the share also at its largest.
+// Medians over the samples that computed; for the share, also the maximum.
 struct RecordingSummary {
   double ns_per_event = 0;
   double bytes_per_event = 0;
@@ -16,22 +17,22 @@ struct RecordingSummary {
   double largest_share_of_step = 0;
 };
 
-// Seconds, over all calls that added to a run.
+// Durations in seconds, summed over all calls that added to a run.
 struct RunCost {
   double wall_s = 0;
   double steps_s = 0;        // training steps, warm-up included
   double setup_s = 0;        // before the first step: Programs, device memory, data
   double process_s = 0;      // the rest of the samples' processes: start, evaluation, records
   double probe_s = 0;        // machine probes around samples
-  double first_touch_s = 0;  // of host memory, before it is measured
+  double first_touch_s = 0;  // touching host memory before measuring it
   std::optional<RecordingSummary> recording;
 };
 
-// A sample whose process lived for `process_s`.
+// Adds a sample whose process lived for `process_s` seconds.
 void add_sample(RunCost& cost, const Sample& sample, double process_s);
-// Of two runs that became one.
+// Adds the cost of a run that was merged into this one.
 void add_run(RunCost& cost, const RunCost& other);
-// Nothing where no sample computed.
+// Returns nothing if no sample computed.
 std::optional<RecordingSummary> summarize_recording(const std::vector<Sample>& samples);
 
 }  // namespace headroom

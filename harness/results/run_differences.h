@@ -1,5 +1,5 @@
-// What two runs differ in: the reasons for which their samples do not belong together, or for
-// which their results may differ.
+// The differences between two runs, which are reasons not to combine their samples or explain why
+// their results differ.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct RunDifference {
   std::string second;
 };
 
-// Machine class (all but which machine it is), libraries, variables and build: what it is called,
-// and what it is.
+// Facts about the environment as pairs of name and value: the machine class (everything but the
+// machine's identity), libraries, variables and build.
 std::vector<std::pair<std::string, std::string>> environment_facts(const RunInfo& info);
 std::vector<RunDifference> differences_of(
     const std::vector<std::pair<std::string, std::string>>& first,
     const std::vector<std::pair<std::string, std::string>>& second);
 std::vector<RunDifference> environment_differences(const RunInfo& first, const RunInfo& second);
 
-// Experiments that are in one plan and not, or not in the same form, in the other.
+// Lists experiments that are in only one of the plans, or that differ between them.
 std::vector<std::string> plan_differences(const std::vector<Experiment>& first,
                                           const std::vector<Experiment>& second);
 

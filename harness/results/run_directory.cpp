@@ -41,7 +41,7 @@ RunDirectory RunDirectory::create(const fs::path& root, const std::string& suite
   std::error_code error;
   fs::create_directories(root, error);
   fs::path path = root / fmt::format("{}-{}", stamp, suite);
-  // Two runs may start within one second.
+  // Two runs may start in the same second.
   for (int again = 2; !error && !fs::create_directory(path, error) && !error; ++again)
     path = root / fmt::format("{}-{}-{}", stamp, suite, again);
   if (!error) fs::create_directory(path / "traces", error);
@@ -94,7 +94,8 @@ void RunDirectory::append(const Sample& sample) {
   const off_t before = ::lseek(samples_, 0, SEEK_END);
   if (write_all(samples_, to_json(sample) + "\n")) return;
   const int reason = errno;
-  // Half a line would only be in the way of the next one; readers leave it out anyway.
+  // Half a line would be in the way of the next one. If it cannot be cut off, readers still skip
+  // it.
   [[maybe_unused]] const int ignored = ::ftruncate(samples_, before);
   throw InputError(fmt::format("{}: cannot be written: {}; make room",
                                (path_ / kSamplesFile).string(), std::strerror(reason)));

@@ -1,4 +1,5 @@
-// Where a run lives: run.json, samples.jsonl (one synced line a sample), traces/, verdicts.json.
+// The directory of a run: run.json, samples.jsonl (one synced line per sample), traces/,
+// verdicts.json.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +13,9 @@ namespace headroom {
 
 class RunDirectory {
  public:
-  // Makes <root>/<UTC stamp>-<suite>. Throws InputError when it cannot be written.
+  // Creates <root>/<UTC stamp>-<suite>. Throws InputError when it cannot be written.
   static RunDirectory create(const std::filesystem::path& root, const std::string& suite);
-  // To go on with a run: cuts off a last line that was torn when the run was killed.
+  // Reopens a run to continue it. Cuts off a last line that was torn when the run was killed.
   static RunDirectory reopen(const std::filesystem::path& path);
   ~RunDirectory();
   RunDirectory(RunDirectory&& other) noexcept;
@@ -22,10 +23,10 @@ class RunDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   void write(const RunInfo& info) const;
-  // On disk when this returns. Throws InputError when there is no room, where what was recorded
-  // before stays whole, and when somebody deleted the file.
+  // Appends a sample; it is on disk on return. Throws InputError if the disk is full, which leaves
+  // earlier samples intact, or if the file was deleted.
   void append(const Sample& sample);
-  // Takes the last samples back.
+  // Removes the last `samples` samples.
   void drop_last(std::size_t samples);
 
  private:
@@ -35,14 +36,14 @@ class RunDirectory {
   int samples_ = -1;
 };
 
-// A run as it lies on disk.
+// A run as read from disk.
 struct RecordedRun {
   RunInfo info;
   std::vector<Sample> samples;  // in order of recording
-  bool torn_last_line = false;  // the process was killed while it wrote; that sample is not here
+  bool torn_last_line = false;  // the process was killed while writing; that sample is missing
 };
 
-// Throws InputError naming file and line for anything that is missing, foreign or broken.
+// Throws InputError naming file and line for anything missing, foreign or damaged.
 RecordedRun read_run(const std::filesystem::path& path);
 
 }  // namespace headroom

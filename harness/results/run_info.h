@@ -1,4 +1,4 @@
-// What run.json says: which run this is, on what it ran, and the experiments it set out to do.
+// The content of run.json: the identity of the run, its machine, and its planned experiments.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace headroom {
 enum class RunStatus { running, finished, interrupted };
 
 struct MachineInfo {
-  std::string hostname_hash;  // tells machines apart, names none
+  std::string hostname_hash;  // distinguishes machines without naming them
   std::string cpu;
-  int cores = 0;  // this process may use
+  int cores = 0;  // usable by this process
   std::optional<std::string> governor;
   Bytes ram_bytes = 0;
   std::string kernel;
@@ -50,7 +50,7 @@ struct DataFile {
   std::string origin;  // "suite" or kTrainingData
 };
 
-// A shard that was merged into a run. Its whole run.json is kept as shards/<run_id>.json.
+// A shard that was merged into a run. Its complete run.json is kept as shards/<run_id>.json.
 struct MergedShard {
   std::string run_id;
   Shard shard;
@@ -63,8 +63,8 @@ struct MergedShard {
   int samples = 0;
 };
 
-// Why blocks were added to an experiment: after a look at its results, or by plan as a second
-// stage, sized by the dispersion of the first and by nothing else.
+// Why blocks were added to an experiment: after its results were looked at (inconclusive, failed),
+// or as a planned second stage whose size depends only on the dispersion of the first.
 enum class AddedFor { inconclusive, failed, dispersion };
 std::string to_string(AddedFor reason);
 
@@ -81,7 +81,7 @@ struct RunInfo {
   std::string suite;
   std::vector<std::string> claims;
   std::vector<std::string> argv;
-  std::string directory;  // where relative paths in argv begin, seen from the run directory
+  std::string directory;  // base of relative paths in argv, relative to the run directory
   std::uint64_t seed = 0;
   std::string started;  // RFC 3339, UTC
   std::optional<std::string> finished;
@@ -90,13 +90,13 @@ struct RunInfo {
   std::map<std::string, std::string> libraries;
   MachineInfo machine;
   std::map<std::string, std::string> environment;  // allow-listed variables only
-  std::string environment_id;                      // hash of what results depend on
+  std::string environment_id;                      // hash of everything that results depend on
   std::vector<DataFile> data;
   std::optional<double> best_probe_gflops;
   int planned_samples = 0;
   std::vector<Experiment> experiments;
-  std::optional<Shard> shard;       // of these experiments this run does a part
-  std::vector<MergedShard> shards;  // what this run was merged from
+  std::optional<Shard> shard;       // the part of the experiments that this run does
+  std::vector<MergedShard> shards;  // the shards this run was merged from
   std::vector<Addition> additions;
   RunCost cost;
 };

@@ -23,23 +23,25 @@ std::string to_string(SampleStatus status);
 struct PipelineRecord {
   enum class Basis : std::uint8_t {
     measured,  // counted by the stages as they worked
-    estimated  // nothing was loaded: bytes when full, where the spec tells them
+    estimated  // nothing was loaded: bytes when full, if the spec determines them
   };
   Basis basis = Basis::measured;
-  std::vector<StageReport> stages;  // outermost first; empty: the run ended before it was known
-  std::vector<Bytes> host_bytes_after_step;  // of all stages; beside Ledger::allocated_after_step
+  // outermost first; empty if the run ended before they were known
+  std::vector<StageReport> stages;
+  // of all stages; parallel to Ledger::allocated_after_step
+  std::vector<Bytes> host_bytes_after_step;
 };
 
 struct Sample {
-  // Which experiment this answers; filled by the runner.
+  // The experiment that this sample belongs to; filled in by the runner.
   std::string experiment;
   std::string arm;
-  int block = 0;        // arms of one block form pairs
+  int block = 0;        // arms of the same block form pairs
   int order_index = 0;  // position within the block
 
   Cell cell;
   SampleStatus status = SampleStatus::ok;
-  std::string reason;  // why it is not ok; what to do next
+  std::string reason;  // why status is not ok, and what to do
   std::string rules;   // full identity of the lowering rules
   std::uint64_t seed = 0;
   std::string started;  // RFC 3339, UTC
@@ -48,18 +50,20 @@ struct Sample {
   std::vector<std::uint64_t> stall_time_ns;  // waiting for data, same length
   std::vector<std::uint64_t> minor_faults;   // same length
   std::uint64_t setup_ns = 0;                // process start to first step
-  std::uint64_t device_setup_ns = 0;         // of that, committing device memory
+  std::uint64_t device_setup_ns = 0;         // part of it spent committing device memory
   std::vector<double> loss;                  // per step; empty on meta
-  std::optional<double> held_out_accuracy;   // where the workload evaluates
-  // Of weights of two and more dimensions after the last step; where pruning was asked for.
+  std::optional<double> held_out_accuracy;   // set if the workload evaluates
+  // Share of zeros after the last step among weights of two and more dimensions; set if pruning was
+  // requested.
   std::optional<double> zero_weight_share;
-  std::int64_t samples_per_step = 0;  // where steps differ in shape, in one of the usual shape
-  double flops_per_step = 0;          // likewise
-  std::int64_t recomputed_ops_per_step = 0;  // likewise; forward ops repeated for the backward pass
+  std::int64_t samples_per_step = 0;         // for a step of the usual shape
+  double flops_per_step = 0;                 // for a step of the usual shape
+  std::int64_t recomputed_ops_per_step = 0;  // likewise; forward ops repeated for backward
   std::int64_t parameter_count = 0;
 
-  std::map<std::string, double> figures;  // of a scenario by its names, or of loss scaling
-  std::string note;                       // what a scenario adds in words, for readers
+  // of a scenario, or of training features such as loss scaling
+  std::map<std::string, double> figures;
+  std::string note;  // a scenario's remark for readers
 
   bool ledger_available = false;
   Ledger ledger;
@@ -71,8 +75,8 @@ struct Sample {
   std::optional<OutOfMemoryReport> oom;
   double probe_before_gflops = 0;  // machine probe around the sample; 0 on meta
   double probe_after_gflops = 0;
-  // Of all threads during the steps: ready to run while another process had the core. Absent where
-  // the kernel does not count it and on devices that compute nothing.
+  // Time that threads were ready to run while another process had the core, summed over all threads
+  // during the steps. Absent if the kernel does not count it and on devices that compute nothing.
   std::optional<std::uint64_t> cpu_wait_ns;
   RecordingCost recording;
   std::string trace_file;  // relative to the run directory; "" if none

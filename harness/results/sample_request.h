@@ -1,4 +1,4 @@
-// What the runner asks of the process it starts for one sample.
+// The runner's request to the process that it starts for one sample.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ std::string_view name_of(RecordKind kind) {
   return "";
 }
 
-// The definition of one kind as the root, so that an error names its field and not just "oneOf".
+// Makes the definition of one kind the root, so that an error names its field and not just "oneOf".
 rapidjson::SchemaDocument schema_of(RecordKind kind) {
   rapidjson::Document all;
   all.Parse(kSchemaText);

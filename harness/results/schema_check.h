@@ -1,4 +1,5 @@
-// Holds result files against the schema both sides share (reports/schema.json, built in).
+// Validates result files against the schema that writers and readers share (reports/schema.json,
+// built in).
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ inline constexpr std::string_view kSchemaVersion = "1.0";
 
 enum class RecordKind { run, sample, verdicts, night, acceptance, check };
 
-// Throws InputError that begins with `where` ("runs/x/samples.jsonl:12") when the text is no
-// JSON, not a record of this kind, of another major version, or breaks the schema.
+// Throws InputError that begins with `where` ("runs/x/samples.jsonl:12") if the text is not JSON,
+// is not a record of this kind, has another major version, or violates the schema.
 void check_record(const std::string& json, RecordKind kind, std::string_view where);
 
 }  // namespace headroom

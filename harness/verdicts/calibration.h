@@ -1,4 +1,4 @@
-// The instrument's own test: identical arms must not look different too often.
+// Calibration of the instrument: identical arms must not look different too often.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,12 @@ struct IdenticalArms {
   std::string first;
   std::string second;
   Finding finding;
-  bool alarm = false;  // they look different: the 95 % interval leaves 0 out
+  bool alarm = false;  // false alarm: the 95 % interval excludes 0
   std::string why;     // one sentence
 };
 
-// Those with pairs enough for an interval. Keeps pointers into `experiments`.
+// Compares identical arms that have enough pairs for an interval. Keeps pointers into
+// `experiments`.
 std::vector<IdenticalArms> compare_identical_arms(const std::vector<Experiment>& experiments,
                                                   const SampleTable& table);
 Calibration count_alarms(const std::vector<IdenticalArms>& comparisons);
@@ -37,7 +38,8 @@ struct CalibrationState {
   std::optional<double> false_alarm_rate;
 };
 
-// Out of calibration: so many alarms have a chance below 1 % at the nominal rate of 5 %.
+// Out of calibration means that this many alarms have a probability below 1 % at the nominal rate
+// of 5 %.
 CalibrationState state_of(const Calibration& counted);
 
 }  // namespace headroom

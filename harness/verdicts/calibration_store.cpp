@@ -16,7 +16,7 @@ CalibrationStore::CalibrationStore(std::filesystem::path file, std::string machi
     : file_(std::move(file)), machine_(std::move(machine)) {}
 
 Calibration CalibrationStore::earlier_than(const std::string& run_id) const {
-  std::map<std::string, Calibration> runs;  // of several lines of one run the last counts
+  std::map<std::string, Calibration> runs;  // the last of several lines of a run counts
   std::ifstream stream(file_);
   for (std::string line; std::getline(stream, line);) {
     try {
@@ -26,7 +26,7 @@ Calibration CalibrationStore::earlier_than(const std::string& run_id) const {
           .aa_comparisons = json.at("aa_comparisons").get<int>(),
           .false_alarms = json.at("false_alarms").get<int>()};
     } catch (const nlohmann::json::exception&) {
-      continue;  // torn by a full disk or a kill
+      continue;  // torn by a full disk or a killed process
     }
   }
   runs.erase(run_id);

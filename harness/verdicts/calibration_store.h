@@ -1,5 +1,5 @@
-// A/A comparisons of every run on this machine, so that the instrument's false alarms add up:
-// $XDG_STATE_HOME/headroom/calibration.jsonl, one line a run.
+// Stores the A/A comparisons of every run on this machine, so that false alarms accumulate:
+// $XDG_STATE_HOME/headroom/calibration.jsonl, one line per run.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +11,11 @@ namespace headroom {
 
 class CalibrationStore {
  public:
-  // `machine` keeps apart what machines with a common home directory write.
+  // `machine` separates the records of machines that share a home directory.
   CalibrationStore(std::filesystem::path file, std::string machine);
 
-  // All runs of this machine but `run_id`, which may be verified more than once. A file that
-  // cannot be read counts as empty; lines that say nothing are skipped.
+  // Sums all runs of this machine except `run_id`, which may be verified more than once. A file
+  // that cannot be read counts as empty, and malformed lines are skipped.
   Calibration earlier_than(const std::string& run_id) const;
   // Throws InputError when the file cannot be written.
   void add(const std::string& run_id, const Calibration& counted) const;

@@ -1,4 +1,4 @@
-// One word from several: the points of a sweep, and the parts of a claim.
+// Combines verdicts: the points of a sweep, and the parts of a claim.
 #pragma once
 
 #include <utility>
@@ -9,24 +9,25 @@
 
 namespace headroom {
 
-// Points are (sweep value, metric, experiment) where the same figure is claimed.
-// - Points that cannot be tested here decide nothing; with nothing else, that is the word.
-// - One word everywhere: that word.
-// - It holds somewhere and surely not elsewhere: CONDITIONAL.
-// - Whatever an undecided point could still change is INCONCLUSIVE, so that two runs differ by way
-//   of it alone. A point whose direction shows and whose size does not may yet hold.
-// - It holds nowhere and every point is decided: REFUTED if the effect is absent or opposite at
-//   one of them, else DIRECTION-ONLY. Never CONDITIONAL: a condition nobody has seen is none.
+// Combines the points (sweep value, metric, experiment) at which the same figure is claimed.
+// - Points that cannot be tested here decide nothing; if there are no others, that is the verdict.
+// - If all points have the same verdict, that is the verdict.
+// - If the claim holds at some points and surely not at others: CONDITIONAL.
+// - If an undecided point could still change the verdict: INCONCLUSIVE, so that two runs can differ
+// only by way of it. A point with a clear direction and an open size may yet hold.
+// - If it holds nowhere and every point is decided: REFUTED if the effect is absent or opposite at
+// any point, else DIRECTION-ONLY. Never CONDITIONAL, since no condition was found under which it
+// holds.
 ClaimVerdict combine_points(const std::vector<ClaimVerdict>& points);
 
-// The claim's word is that of its number, or of its direction where no number is claimed or the
-// number stays open. A cause only takes away: with the stated cause refuted, an effect that is
-// REPRODUCED becomes CONDITIONAL, for a part of the claim holds and a part does not. An interface
-// that is not there makes the claim ILL-POSED: nobody can do as it says. One that is there decides
-// nothing. Controls never count.
+// The claim's verdict is that of its number, or of its direction if no number is claimed or the
+// number is undecided. A cause can only weaken it: with the stated cause refuted, REPRODUCED
+// becomes CONDITIONAL, because only a part of the claim holds. A missing interface makes the claim
+// ILL-POSED, because nobody can do as it says; an existing one decides nothing. Controls never
+// count.
 ClaimVerdict combine_parts(const std::vector<std::pair<PartKind, ClaimVerdict>>& parts);
 
-// Whether the data said something: not INCONCLUSIVE, NOT-TESTABLE-HERE, ILL-POSED, INVALID.
+// Whether the data decided: not INCONCLUSIVE, NOT-TESTABLE-HERE, ILL-POSED or INVALID.
 bool is_decided(ClaimVerdict verdict);
 
 }  // namespace headroom

@@ -91,7 +91,8 @@ std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
   std::vector<Control> controls;
   for (const Experiment& experiment : experiments) {
     const bool has_clean_arm = experiment.kind == ExperimentKind::control &&
-                               !is_injected(experiment.arms.front());  // filters may drop it
+                               // a filter may drop the clean arm
+                               !is_injected(experiment.arms.front());
     if (!has_clean_arm) continue;
     for (const Arm& arm : experiment.arms)
       if (is_injected(arm)) controls.push_back(judge(experiment, arm, table));

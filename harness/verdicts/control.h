@@ -1,5 +1,5 @@
-// Positive controls judged: did the instrument see what was put in on purpose? One that does not
-// has no right to say "no difference" of anything else.
+// Judges positive controls: did the instrument detect the injected effect? If not, it must not say
+// "no difference" of anything else.
 #pragma once
 
 #include <string>
@@ -14,22 +14,22 @@ namespace headroom {
 
 enum class Sight {
   seen,      // the 95 % interval of the effect lies above 0; exact figures differ
-  missed,    // it does not
-  untested,  // no result, or fewer pairs than an interval takes
+  missed,    // the interval does not exclude 0
+  untested,  // no result, or too few pairs for an interval
 };
 std::string_view to_string(Sight sight);  // "seen", "missed", "not tested"
 
 struct Control {
   const Experiment* experiment = nullptr;
-  const Arm* arm = nullptr;  // the one with the effect; compared with the experiment's first
+  const Arm* arm = nullptr;  // the arm with the effect; compared with the experiment's first
   const Metric* metric = nullptr;
-  std::string injected;  // in words
+  std::string injected;  // description of the injected effect
   Finding finding;
   Sight sight = Sight::untested;
-  std::string why;  // one sentence: what was put in, what was seen
+  std::string why;  // one sentence: what was injected and what was detected
 };
 
-// Every injected arm of every experiment that is a control. Keeps pointers into `experiments`.
+// Judges every injected arm of every control experiment. Keeps pointers into `experiments`.
 std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
                                     const SampleTable& table);
 

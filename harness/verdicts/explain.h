@@ -1,5 +1,4 @@
-// What a verdicts.json says, for people (the word, why, on which data, what would change it) and
-// for programs.
+// Presents a verdicts.json to people (verdict, reason, data, what would change it) and to programs.
 #pragma once
 
 #include <map>
@@ -8,19 +7,20 @@
 
 namespace headroom {
 
-// Of the claims with these ids, or of all. Throws InputError with the nearest id for one that
-// `verdicts_json` does not hold.
+// Explains the claims with these ids, or all. Throws InputError that suggests the nearest id for
+// one that `verdicts_json` does not hold.
 std::string explain(const std::string& verdicts_json, const std::vector<std::string>& ids);
 
-// The same for programs: `verdicts_json` with no other claims in it.
+// Returns `verdicts_json` reduced to these claims, for programs.
 std::string verdicts_of(const std::string& verdicts_json, const std::vector<std::string>& ids);
 
-// The one sentence of a verdicts.json.
+// Returns the headline sentence of a verdicts.json.
 std::string headline_of(const std::string& verdicts_json);
-// Ids of claims, by verdict.
+// Returns the ids of claims by verdict.
 std::map<std::string, std::vector<std::string>> claims_by_word(const std::string& verdicts_json);
 
-// Why no verdict of it rests on noisy figures: out of calibration, insensitive. "" if they may.
+// Says why no verdict in it rests on noisy figures (out of calibration, insensitive); "" if some
+// may.
 std::string distrust_of(const std::string& verdicts_json);
 
 }  // namespace headroom

@@ -17,8 +17,8 @@
 namespace headroom {
 namespace {
 
-// Simulated bytes speak for the claim's own device where the simulated allocators follow its
-// engine's own rules.
+// Whether simulated bytes count as evidence on the claim's own device: the simulated allocators
+// follow its engine's own rules.
 bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
   const auto& own = claim.subject.allocators;
   const auto follows = [&](const std::string& arm) {
@@ -29,8 +29,8 @@ bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence
          (part.baseline.empty() || follows(part.baseline));
 }
 
-// About the claim's own subject. Headroom on its device class counts as that; another engine's own
-// software does where it is the subject's.
+// Whether the evidence is about the claim's own subject. Headroom on the subject's device class
+// counts as that. Another engine's software counts if it is the subject's.
 bool is_own(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
   const bool same_device = evidence.source->device.name() == claim.subject.device_class;
   if (evidence.engine.empty())
@@ -77,7 +77,7 @@ PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTab
   return judgement;
 }
 
-// Several parts may look at one comparison: it counts once among the hypotheses.
+// Several parts may use the same comparison, which counts once among the hypotheses.
 using ComparisonKey = std::tuple<std::string, std::string, std::string, std::string, Scale>;
 
 void correct_for_many(std::vector<ClaimJudgement>& judgements) {
@@ -87,7 +87,7 @@ void correct_for_many(std::vector<ClaimJudgement>& judgements) {
       for (PartVerdict& verdict : part.verdicts)
         for (Evidence& evidence : verdict.evidence) {
           const Finding& finding = evidence.finding;
-          // One arm's own value has no "no effect" to test.
+          // A single arm's value has no null hypothesis to test.
           if (!finding.compared || finding.comparison.exact || part.part->baseline.empty())
             continue;
           comparisons[{evidence.experiment.id, evidence.metric->name, part.part->baseline,
@@ -120,7 +120,7 @@ void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
   } else if (needs_no_baseline(part.judge)) {
     evidence.verdict =
         judge_bound(finding.comparison, {part.claimed.at_least, part.claimed.at_most});
-    // What is not there can neither hold nor fail.
+    // A missing interface can neither hold nor fail.
     if (part.kind == PartKind::interface && evidence.verdict == ClaimVerdict::refuted)
       evidence.verdict = ClaimVerdict::ill_posed;
   } else {
@@ -159,8 +159,8 @@ bool is_of_effect(const PartOnDevice& part) {
   return part.part->kind == PartKind::number || part.part->kind == PartKind::direction;
 }
 
-// "REFUTED: “a”. REPRODUCED: “b”, “c”.": the words of the effect's parts, but for those of one word
-// that is said anyway. What holds comes last.
+// "REFUTED: “a”. REPRODUCED: “b”, “c”.": the verdicts of the effect's parts, without the verdict
+// that is stated anyway. Parts that hold come last.
 std::string words_of_parts(const std::vector<PartOnDevice>& parts,
                            std::optional<ClaimVerdict> said) {
   std::map<ClaimVerdict, std::vector<std::string>, std::greater<>> names;
@@ -173,7 +173,7 @@ std::string words_of_parts(const std::vector<PartOnDevice>& parts,
   return fmt::format("{}", fmt::join(sentences, " "));
 }
 
-// The part whose word is the whole's: a number before a direction before the rest.
+// Returns the part whose verdict is that of the whole: a number before a direction before the rest.
 const PartOnDevice* deciding_part(const std::vector<PartOnDevice>& parts, ClaimVerdict whole) {
   const PartOnDevice* deciding = nullptr;
   for (const PartKind kind :
@@ -184,8 +184,8 @@ const PartOnDevice* deciding_part(const std::vector<PartOnDevice>& parts, ClaimV
   return deciding;
 }
 
-// The word over these parts and why: the sentence of the part that decides, the words of the
-// effect's parts where they differ, and the cause's where it does.
+// Combines the verdicts of these parts. The reason is the sentence of the deciding part, the
+// verdicts of the effect's parts if they differ, and that of the cause if it differs.
 DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   std::vector<std::pair<PartKind, ClaimVerdict>> words;
   for (const auto& [part, verdict] : parts) words.emplace_back(part->kind, verdict->verdict);
@@ -209,7 +209,7 @@ DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   return result;
 }
 
-// An interface that is there decides nothing.
+// An existing interface decides nothing.
 bool says_something(const ClaimPart& part, const PartVerdict& verdict) {
   return part.kind != PartKind::interface || verdict.verdict == ClaimVerdict::ill_posed;
 }
@@ -223,7 +223,8 @@ void combine_by_device(ClaimJudgement& judgement) {
   for (const auto& [device, parts] : by_device) judgement.by_device.push_back(combine(parts));
 }
 
-// Of a part's verdicts on the claim's own subject: measured before simulated, a word before none.
+// Returns a part's verdict on the claim's own subject. Verdicts that could be tested here come
+// first, then measured before simulated.
 const PartVerdict* own_verdict(const PartJudgement& part) {
   const PartVerdict* best = nullptr;
   const auto rank = [](const PartVerdict& verdict) {

@@ -1,4 +1,4 @@
-// Claims judged: every comparison, every part on every device class, and the claim as a whole.
+// Judges claims: every comparison, every part on every device class, and the claim as a whole.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ struct Evidence {
   const ClaimExperiment* source = nullptr;
   Experiment experiment;
   const Metric* metric = nullptr;
-  std::string engine;      // whose behaviour it is; "" for Headroom's own
+  std::string engine;      // engine whose behaviour it shows; "" for Headroom
   bool own = false;        // about the claim's own subject, not an analogue
-  bool simulated = false;  // bytes a model of the device gave out
+  bool simulated = false;  // bytes come from a model of the device
   Finding finding;
-  std::optional<double> p_adjusted;  // Holm, over all noisy comparisons behind claims
+  std::optional<double> p_adjusted;  // Holm, over all noisy comparisons of claims
   ClaimVerdict verdict = ClaimVerdict::inconclusive;
   std::string why;
 };
 
-// One part on one device class.
+// The verdict on one part on one device class.
 struct PartVerdict {
   std::string device_class;
   std::string subject;
@@ -60,7 +60,7 @@ struct ClaimJudgement {
 std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
                                          Trust trust);
 
-// Sentences of a part verdict, from its evidence and word.
+// Sentences about a part verdict, derived from its evidence and verdict.
 std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict);
 std::string would_change_sentence(const ClaimPart& part, const PartVerdict& verdict);
 std::string holds_for_text(const PartVerdict& verdict);

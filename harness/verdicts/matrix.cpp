@@ -34,7 +34,7 @@ std::string status_word(const ArmState& state) {
   return "failed";
 }
 
-// Of values that are never below 0, on the log scale where none is 0.
+// Interval of non-negative values, on the log scale if none is 0.
 std::optional<Interval> interval_of(const std::vector<double>& values) {
   const bool positive =
       std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
@@ -93,7 +93,7 @@ MatrixEntry make_entry(const Experiment& experiment, const Arm& arm, const Sampl
   return entry;
 }
 
-// Larger is worse for every metric compared here, as judge_change() wants it.
+// Judges comparisons with judge_change(). Larger is worse for every metric compared here.
 void judge(std::vector<MatrixComparison*>& comparisons, Trust trust) {
   std::vector<double> p;
   std::vector<MatrixComparison*> noisy;

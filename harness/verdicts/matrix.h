@@ -1,4 +1,5 @@
-// Every arm of every experiment: its values, and how it compares with the experiment's first arm.
+// The matrix: the values of every arm of every experiment, and how each compares with the
+// experiment's first arm.
 #pragma once
 
 #include <map>
@@ -15,25 +16,25 @@ namespace headroom {
 struct MatrixComparison {
   Finding finding;
   double delta = 0;
-  std::optional<double> p_adjusted;  // Benjamini–Hochberg over the noisy ones of the matrix
+  std::optional<double> p_adjusted;  // Benjamini–Hochberg over the noisy comparisons of the matrix
   ChangeVerdict verdict = ChangeVerdict::inconclusive;
 };
 
 struct MatrixEntry {
   const Experiment* experiment = nullptr;
   const Arm* arm = nullptr;
-  const Sample* example = nullptr;  // any sample of the arm; null where there is none
+  const Sample* example = nullptr;  // any sample of the arm; null if there is none
   std::string status;               // "ok", or why there is no result
   std::string reason;
   std::size_t samples = 0;
   std::map<std::string, double> values;  // medians by metric name
-  // Signed-rank intervals of the logarithm of one arm's values, 95 %.
+  // 95 % signed-rank intervals of the logarithm of one arm's values, by metric name.
   std::map<std::string, std::optional<Interval>> intervals;
   std::string baseline_arm;  // "" for the baseline itself
   std::map<std::string, MatrixComparison> comparisons;
 };
 
-// Controls are left out, being about the instrument, and cells that do not train. Keeps pointers
+// Leaves out controls, which are about the instrument, and cells that do not train. Keeps pointers
 // into `experiments` and into the samples of `table`.
 std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
                                      const SampleTable& table, Trust trust);

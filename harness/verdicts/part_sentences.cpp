@@ -1,4 +1,4 @@
-// Why a part got its word and what would change it, said from its evidence.
+// Writes the sentences that say why a part got its verdict and what would change it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::size_t count(const PartVerdict& verdict, ClaimVerdict word) {
                     [&](const Evidence& evidence) { return evidence.verdict == word; }));
 }
 
-// "measured −99.2 % … −38.0 %"; "" where the evidence has no common unit.
+// "measured −99.2 % … −38.0 %"; "" if the evidence has no common unit.
 std::string measured_range(const ClaimPart& part, const std::vector<const Evidence*>& evidence) {
   if (evidence.empty() || part.claimed.holds) return "";
   const Finding& first = evidence.front()->finding;
@@ -53,7 +53,7 @@ std::string measured_range(const ClaimPart& part, const std::vector<const Eviden
   return fmt::format("; measured {} … {}", text(low), text(high));
 }
 
-// Where neighbours of a sweep lie on both sides of the claimed value, though neither is near it.
+// Says between which neighbouring sweep points the figure crosses the claimed value; "" if nowhere.
 std::string crossing(const ClaimPart& part, const PartVerdict& verdict) {
   if (!part.claimed.value) return "";
   const double claimed = *claimed_range(part, true).effect.value;
@@ -80,7 +80,8 @@ std::string without_result(const PartVerdict& verdict) {
 
 constexpr std::size_t kManyPairs = 1000;
 
-// What would decide the comparison that is furthest from a decision; "" where none is noisy.
+// Says how many pairs would decide the comparison that is furthest from a decision; "" if none is
+// noisy.
 std::string more_pairs(const ClaimPart& part, const PartVerdict& verdict) {
   std::size_t needed = 0;
   const Evidence* hardest = nullptr;
@@ -150,12 +151,13 @@ std::string accepted(const ClaimPart& part, const PartVerdict& verdict) {
 
 }  // namespace
 
-// "metric: experiment range, experiment range; metric: …", with metrics that hold at the same
-// points named together.
+// "metric: experiment range, experiment range; metric: …". Metrics that hold at the same points are
+// named together.
 std::string holds_for_text(const PartVerdict& verdict) {
   const std::vector<std::string> all_metrics = metrics_of(verdict);
   if (all_metrics.size() == 1) return holding_places(verdict, all_metrics.front());
-  std::vector<std::pair<std::string, std::string>> places;  // where, and of which metrics
+  // places, and the metrics that hold there
+  std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& metric : all_metrics) {
     const std::string where = holding_places(verdict, metric);
     if (where.empty()) continue;

@@ -52,10 +52,10 @@ struct Surprise {
   std::string text;
 };
 
-// Without a unit, so that all can be put in one order.
+// A unitless distance, so that all surprises can be sorted together.
 double log_distance(double a, double b) { return a > 0 && b > 0 ? std::abs(std::log(a / b)) : 1; }
 
-// How far the figure lies from what is claimed; 0 where it agrees.
+// Distance of the figure from the claim; 0 if it agrees.
 double disagreement(const ClaimPart& part, const Evidence& evidence) {
   const double theta = evidence.finding.comparison.theta;
   if (needs_no_baseline(part.judge)) {
@@ -65,7 +65,7 @@ double disagreement(const ClaimPart& part, const Evidence& evidence) {
       return log_distance(theta, *part.claimed.at_most);
     return 0;
   }
-  // Differences in bytes would stand before every other: only ratios have one scale.
+  // Differences in bytes would outrank all others, so these are compared as ratios, too.
   if (part.judge == Judge::difference)
     return log_distance(
         evidence.finding.treatment_value.value_or(0),
@@ -82,7 +82,7 @@ std::optional<Surprise> largest_of(const ClaimJudgement& judgement, const PartJu
   if (part.part->kind == PartKind::control) return largest;
   for (const PartVerdict& verdict : part.verdicts) {
     for (const Evidence& evidence : verdict.evidence) {
-      // Only what is decided can surprise.
+      // Only decided comparisons can be surprising.
       if (!is_decided(evidence.verdict) || evidence.verdict == ClaimVerdict::reproduced) continue;
       const double size = disagreement(*part.part, evidence);
       if (largest && size <= largest->size) continue;

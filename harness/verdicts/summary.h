@@ -1,4 +1,5 @@
-// What a reader should know first: one sentence, and where the data contradict the sources most.
+// The summary: one headline sentence, and the largest contradictions between the data and the
+// sources.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace headroom {
 std::string headline_of(const std::vector<ClaimJudgement>& claims,
                         const std::vector<MatrixEntry>& matrix);
 
-// Largest disagreements between claimed and measured, at most `limit`, one per part.
+// The largest disagreements between claimed and measured figures: at most `limit`, one per part.
 std::vector<std::string> surprises_of(const std::vector<ClaimJudgement>& claims,
                                       std::size_t limit = 3);
 

@@ -74,7 +74,7 @@ Json evidence_json(const ClaimPart& part, const Evidence& evidence,
   json["treatment_value"] = value_or_null(finding.treatment_value);
   json["comparison"] = comparison_json(finding, delta, evidence.p_adjusted,
                                        to_string(evidence.verdict), calibration);
-  // One arm's own value has no "no effect" to test.
+  // A single arm's value has no null hypothesis to test.
   if (part.baseline.empty()) json["comparison"]["p"] = Json();
   json["why"] = evidence.why;
   return json;
@@ -199,7 +199,7 @@ Json control_json(const Control& control, const CalibrationState& calibration) {
           {"why", control.why}};
 }
 
-// Blocks of noisy figures with a sample taken while the machine was slow.
+// Blocks left out of noisy comparisons because a sample ran while the machine was slow.
 Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
   std::map<std::pair<std::string, int>, std::set<std::string>> arms;
   std::map<std::pair<std::string, int>, std::set<std::string>> crowded_arms;
@@ -224,8 +224,8 @@ Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
   return json;
 }
 
-// Samples that say something about Headroom or the machine, not about the cell: out of memory and
-// not supported are results and stand in the matrix.
+// Failures that concern Headroom or the machine rather than the cell. Out of memory and not
+// supported are results and appear in the matrix.
 Json failures_json(const VerifyInput& input) {
   Json json = Json::array();
   for (const Sample& sample : input.samples) {

@@ -1,4 +1,4 @@
-// From samples to verdicts: the object `verdicts` of reports/schema.json.
+// Turns samples into verdicts: the object `verdicts` of reports/schema.json.
 #pragma once
 
 #include <string>
@@ -20,15 +20,16 @@ struct Calibration {
 struct VerifyInput {
   std::vector<Claim> claims;
   std::vector<Experiment> experiments;  // the suite's own and the claims', in the order to show
-  std::vector<Sample> samples;          // of several with one experiment, arm, block: the last
-  std::vector<Addition> additions;      // of blocks, after a look at the results
-  Calibration calibration;              // accumulated on this machine by earlier runs
+  // the last one with the same experiment, arm and block counts
+  std::vector<Sample> samples;
+  std::vector<Addition> additions;  // added blocks, and why
+  Calibration calibration;          // from earlier runs on this machine
 };
 
-// What this run adds to the machine's calibration.
+// Returns what this run adds to the machine's calibration.
 Calibration calibration_of(const VerifyInput& input);
 
-// Whole and valid whatever the samples are: an arm that could not run says why.
+// Returns a complete and valid document for any samples: an arm that could not run says why.
 std::string verdicts_json(const VerifyInput& input);
 
 }  // namespace headroom

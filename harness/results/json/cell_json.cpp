@@ -24,12 +24,12 @@ Json cell_to_json(const Cell& cell, std::int64_t batch) {
           {"scenario", cell.scenario.to_string()},
           {"warmup_steps", cell.warmup_steps},
           {"measured_steps", cell.measured_steps},
-          {"distribution", nullptr}};  // has no strategies yet
+          {"distribution", nullptr}};  // no strategies exist yet
 }
 
 Cell cell_from_json(const Json& json) {
   const auto spec = [&](const char* key) { return Spec::parse(json.at(key).get<std::string>()); };
-  // Fields that older files lack, or hold null in.
+  // Older files lack these fields or hold null in them.
   const auto spec_or = [&](const char* key, const Spec& otherwise) {
     return json.contains(key) && json.at(key).is_string() ? spec(key) : otherwise;
   };

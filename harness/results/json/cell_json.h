@@ -1,4 +1,4 @@
-// A Cell as result files carry it; shared by the files that write samples and runs.
+// The JSON of a Cell in result files, shared by the code that writes samples and runs.
 #pragma once
 
 #include <cmath>
@@ -13,11 +13,11 @@ namespace headroom {
 
 using Json = nlohmann::ordered_json;
 
-// `batch` for workloads that do not carry it as a parameter.
+// `batch` is the batch size of workloads that do not have it as a parameter.
 Json cell_to_json(const Cell& cell, std::int64_t batch);
 Cell cell_from_json(const Json& json);
 
-// Files carry null, never NaN or infinity.
+// Files hold null in place of NaN and infinity.
 inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 template <typename Value>

@@ -1,4 +1,4 @@
-// The fields of an experiment, as run.json has them.
+// The JSON fields of an experiment in run.json.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-// One value for each of an enumeration, as an object by their names. A name that is missing is 0.
+// Writes one value per enumerator as an object keyed by name. A missing name reads as 0.
 template <typename Enum, typename Values>
 Json by_name(const Values& values) {
   Json json = Json::object();
@@ -51,7 +51,7 @@ void memory_fields(Visitor& visit, Record& sample) {
 
 }  // namespace
 
-// A rung is never 0 once weights live on the device: 0 says that the run did not get there.
+// A rung is never 0 once weights are on the device; 0 means that the run did not get that far.
 template <typename Visitor, RecordOf<Moments> Record>
 void fields(Visitor& visit, Record& moments) {
   visit.or_null("initial", moments.initial);

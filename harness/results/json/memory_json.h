@@ -6,9 +6,10 @@
 
 namespace headroom {
 
-// The figures of its ledger, process and driver, and its lower bound; null without a ledger.
+// Writes the sample's ledger, process and driver figures and its lower bound; null without a
+// ledger.
 Json memory_to_json(const Sample& sample);
-// Fills in what the above wrote.
+// Reads back what memory_to_json() wrote.
 void read_memory(const Json& json, Sample& sample);
 
 }  // namespace headroom

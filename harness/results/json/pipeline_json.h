@@ -1,4 +1,4 @@
-// The input pipeline's part of a sample as JSON. For sample_json.cpp.
+// The input pipeline's part of a sample as JSON; included by sample_json.cpp only.
 #pragma once
 
 #include "harness/results/json/cell_json.h"
@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-Json pipeline_to_json(const PipelineRecord& pipeline);  // null where nothing is known
+Json pipeline_to_json(const PipelineRecord& pipeline);  // null if nothing is known
 PipelineRecord pipeline_from_json(const Json& json);
 
 }  // namespace headroom

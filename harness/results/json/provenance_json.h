@@ -1,4 +1,4 @@
-// The fields of a run's machine and program, as run.json has them.
+// The JSON fields of a run's machine and program in run.json.
 #pragma once
 
 #include "harness/results/json/record.h"

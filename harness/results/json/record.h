@@ -1,5 +1,5 @@
-// A record's fields, listed once: FieldWriter makes a JSON object of them in that order,
-// FieldReader fills them in from one. The list is a function template beside the record:
+// Lists a record's fields once: FieldWriter makes a JSON object of them in that order, and
+// FieldReader reads them back. The list is a function template beside the record:
 //
 //   template <typename Visitor, RecordOf<Shard> Record>
 //   void fields(Visitor& visit, Record& shard) {
@@ -7,8 +7,8 @@
 //     visit.required("count", shard.count);
 //   }
 //
-// An enumeration is written by to_string; kNames lists its values, and a name that is none of them
-// is read as the last.
+// An enumeration is written with to_string. kNames lists its values; an unknown name is read as the
+// last of them.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ Json value_to_json(const Value& value);
 template <typename Value>
 void value_from_json(const Json& json, Value& value);
 
-// Null in a file stands for such a value.
+// Whether a value is unset; files hold null for it.
 template <typename Value>
 bool is_unset(const Value& value) {
   return value == Value{};
@@ -49,12 +49,12 @@ class FieldWriter {
   void required(const char* name, const Value& value) {
     json_[name] = value_to_json(value);
   }
-  // Null where it is unset.
+  // A field that is null if unset.
   template <typename Value>
   void or_null(const char* name, const Value& value) {
     json_[name] = is_unset(value) ? Json() : value_to_json(value);
   }
-  // Older files lack it.
+  // A field that older files lack.
   template <typename Value>
   void later(const char* name, const Value& value) {
     required(name, value);
@@ -63,7 +63,7 @@ class FieldWriter {
   void later_or_null(const char* name, const Value& value) {
     or_null(name, value);
   }
-  // For readers of the file: follows from other fields, and is not read back.
+  // A field derived from others for readers of the file; it is not read back.
   template <typename Value>
   void derived(const char* name, Value&& value) {
     json_[name] = std::forward<Value>(value);

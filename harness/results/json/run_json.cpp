@@ -1,4 +1,4 @@
-// run.json, to and from.
+// Reading and writing run.json.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -129,7 +129,7 @@ std::string to_json(const RunInfo& info) {
 
 RunInfo run_info_from_json(const std::string& text) try {
   auto info = value_of<RunInfo>(Json::parse(text));
-  // Both become parts of paths where runs are merged and stored.
+  // Both become parts of paths when runs are merged and stored.
   for (const std::string& name : {info.run_id, info.suite})
     if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of a run", name));
   return info;

@@ -27,7 +27,7 @@ void read_probe(const Json& json, Sample& sample) {
   json.at("after_gflops").get_to(sample.probe_after_gflops);
 }
 
-// Steady steps only.
+// Throughput over steady steps only.
 Json throughput(const Sample& sample) {
   const auto warmup = static_cast<std::size_t>(sample.cell.warmup_steps);
   if (!traits_of(sample.cell.device).timed || sample.step_time_ns.size() <= warmup) return nullptr;
@@ -38,7 +38,7 @@ Json throughput(const Sample& sample) {
   return number_or_null(static_cast<double>(sample.samples_per_step) * steps * 1e9 / total_ns);
 }
 
-// One line; text from elsewhere (a crash's last words) may be no UTF-8.
+// Writes one line. Text from elsewhere (the last output of a crash) may be invalid UTF-8.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
