@@ -40,11 +40,11 @@ struct ClaimExperiment {
 // The claimed figure of a part. Effects of the judge `ratio` are ratios − 1; the other judges use
 // the metric's own unit.
 struct ClaimedFigure {
-  std::optional<double> value;  // with `tolerance`, a share of the value (of its logarithm)
+  std::optional<double> value;  // needs `tolerance`, a share of the value (of its logarithm)
   int direction = 0;            // −1 or +1; the sign of `value` where there is one
   std::optional<double> at_least;
   std::optional<double> at_most;
-  // expected value of a predicate, whose metric is 1 if true and 0 if false
+  // Expected value of a predicate, whose metric is 1 if true and 0 if false.
   std::optional<bool> holds;
   double tolerance = 0;
   std::optional<double> delta;  // differences within ±delta count as none

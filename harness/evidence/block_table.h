@@ -37,10 +37,10 @@ class BlockTable {
 
  private:
   struct State {
-    std::set<std::string> arms;  // recorded
+    std::set<std::string> arms;  // arms recorded so far
     double slowest_probe = 0;    // 0 if none was taken
     bool comparable = true;      // every arm is ok
-    bool was_crowded = false;    // see evidence.h
+    bool was_crowded = false;    // see crowded() in sample_table.h
   };
   bool is_slow(const State& state) const;
 

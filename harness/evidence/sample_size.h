@@ -43,7 +43,7 @@ void plan_stages(std::vector<Experiment>& experiments, std::size_t verdicts,
 struct SecondStage {
   std::size_t experiment = 0;
   int wanted = 0;  // pairs including the pilot, before the cap
-  int blocks = 0;  // to add
+  int blocks = 0;  // blocks to add
 };
 // Plans second stages for experiments whose pilot is complete. The result depends only on the
 // pilot, not on later samples.

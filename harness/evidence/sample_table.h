@@ -14,8 +14,8 @@ namespace headroom {
 // A machine probe below this share of the run's best marks the neighbouring samples as disturbed.
 inline constexpr double kDisturbedBelow = 0.8;
 
-// A sample is crowded if its threads' waits for cores that other processes used, summed, exceed
-// this share of its steps. The probes around a sample miss that: with one of two cores busy
+// A sample is crowded if its threads, summed, waited while other processes used the cores for more
+// than this share of its steps. The probes around a sample miss that: with one of two cores busy
 // throughout, steps took three to four times as long, threads waited for 73 to 81 % of them, and
 // probes varied by 12 %.
 inline constexpr double kCrowdedAbove = 0.1;

@@ -63,7 +63,7 @@ class Executor final : public ProgramRun {
   std::vector<std::vector<ValueId>> frees_;       // values freed after each op
   std::vector<std::optional<InPlace>> in_place_;  // of each op
   std::vector<Block> blocks_;                     // by value id
-  // inputs fed for the next execution; empty if none
+  // Inputs fed for the next execution; empty if none.
   std::vector<Block> ahead_;
   std::vector<bool> held_;                    // whether a transient value has a block now
   std::vector<bool> on_host_;                 // by value id: offloaded

@@ -12,7 +12,7 @@ namespace headroom {
 struct CoreTimes {
   std::uint64_t waited_ns = 0;  // time that threads were ready but not running, summed
   std::uint64_t own_ns = 0;     // CPU time of this process
-  // busy time of these cores, to about 10 ms each; absent if unknown
+  // Busy time of these cores, to about 10 ms each; absent if unknown.
   std::optional<std::uint64_t> busy_ns;
 };
 // Empty if the kernel does not count waits (CONFIG_SCHED_INFO).

@@ -15,8 +15,8 @@
 namespace headroom {
 
 struct GpuUsage {
-  Bytes used = 0;  // of all devices, by all processes
-  Bytes free = 0;  // of all devices
+  Bytes used = 0;  // on all devices, by all processes
+  Bytes free = 0;  // on all devices
   // Used by the requested processes. Absent if the device is in use but the driver lists none of
   // them, as in a container, whose pids differ from the driver's.
   std::optional<Bytes> by_processes;

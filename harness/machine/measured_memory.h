@@ -10,7 +10,7 @@ namespace headroom {
 
 // What the operating system charges the process.
 struct ProcessMemory {
-  Moments resident;    // sampled at step boundaries, peaks by VmHWM where the kernel has it
+  Moments resident;    // sampled at step boundaries; peaks from VmHWM if the kernel has it
   Bytes baseline = 0;  // before device memory was created
 };
 

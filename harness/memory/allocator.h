@@ -21,8 +21,8 @@ using StreamId = std::uint8_t;
 
 struct Block {
   Address address = 0;        // logical; unique among live blocks
-  Bytes requested = 0;        // bytes asked for
-  Bytes size = 0;             // bytes taken (≥ requested)
+  Bytes requested = 0;        // bytes requested
+  Bytes size = 0;             // bytes used by the block (≥ requested)
   std::byte* data = nullptr;  // null on meta and for zero bytes
   // Private to the layer that set them; the caller passes them back unchanged on deallocate.
   std::uint32_t handle = 0;      // strategy: index into its own bookkeeping
@@ -86,9 +86,10 @@ struct Trace;
 struct AllocatorStrategy {
   static constexpr std::string_view kKind = "allocator";
   std::string name;
-  std::string summary;                  // what it is, source, cost: one or two sentences
+  // what it is, its source and its cost, in one or two sentences
+  std::string summary;
   std::vector<std::string> parameters;  // known keys
-  std::vector<std::string> examples;    // specs that conformance tests and lists use
+  std::vector<std::string> examples;    // specs for conformance tests and lists
   // Specs that people choose between, for comparisons of all strategies. When empty, the bare name
   // is used.
   std::vector<std::string> settings = {};
@@ -118,7 +119,7 @@ struct AllocatorAdaptor {
   std::string name;
   std::string summary;
   std::vector<std::string> parameters;
-  std::vector<std::string> examples;  // whole compositions, which conformance tests and lists use
+  std::vector<std::string> examples;  // whole compositions, for conformance tests and lists
   std::function<std::unique_ptr<Allocator>(const Spec&, const MakeInner&, DeviceMemory&)> create;
 };
 

@@ -8,9 +8,9 @@
 namespace headroom {
 
 struct RecordingCost {
-  double ns_per_event = 0;          // 0: not measured
-  std::uint64_t events = 0;         // in all
-  std::uint64_t steady_events = 0;  // in the steps after warm-up
+  double ns_per_event = 0;          // 0 if not measured
+  std::uint64_t events = 0;         // events in the whole trace
+  std::uint64_t steady_events = 0;  // events in the steps after warm-up
   Bytes bytes = 0;                  // memory of the recorder, allocated before the first step
 };
 

@@ -16,8 +16,8 @@ struct Arm {
 };
 
 enum class ExperimentKind {
-  comparison,  // what the run is about
-  control,     // the instrument's own test: the first arm is clean, others have effects injected
+  comparison,  // a comparison that the run is made for
+  control,     // tests the instrument: a clean first arm against arms with injected effects
 };
 
 struct Experiment {

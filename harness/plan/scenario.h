@@ -26,7 +26,7 @@ struct ScenarioResult {
 struct ScenarioFigure {
   std::string name;
   std::string unit;    // "B", "ns", "1"
-  std::string text;    // in words, for sentences
+  std::string text;    // description for use in sentences
   bool exact = false;  // two fresh processes must agree bit for bit
   bool more_is_better = false;
   DependsOn depends_on = DependsOn::device;

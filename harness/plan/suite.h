@@ -18,7 +18,7 @@ struct Suite {
   std::string name;
   std::string description;
   std::vector<std::string> claims;  // ids
-  // limit to which noisy pilots may raise the pairs; 0: no further
+  // Limit to which noisy pilots may raise the pairs; 0: no further.
   int max_pairs = 0;
   // One per combination of all other axes; the values of one axis, by default the allocators, are
   // its arms.

@@ -105,7 +105,7 @@ void PartialPlan::take_back(std::size_t mark) {
 
 bool PartialPlan::can_be_next(PlanIndex buffer) const {
   if (placed_[buffer] || lifted_[buffer] || bound_[buffer] != offset_[buffer]) return false;
-  // symmetric: place the twin first
+  // The two are interchangeable: the twin goes first.
   if (twin_[buffer] != kNone && !placed_[twin_[buffer]]) return false;
   // If an unplaced buffer still fitted below this one, that one would be placed first.
   for (const PlanIndex s : instance_.sections_of[buffer])

@@ -23,7 +23,7 @@ class PartialPlan {
   // the caller then undoes it.
   bool start();
   bool place(PlanIndex buffer);  // at offset(buffer)
-  bool lift(PlanIndex buffer);   // decides that it goes above offset(buffer)
+  bool lift(PlanIndex buffer);   // commits to a place above offset(buffer)
 
   std::size_t mark() const { return trail_.size(); }
   void take_back(std::size_t mark);
@@ -65,7 +65,7 @@ class PartialPlan {
   std::vector<Bytes> unplaced_bytes_;    // by section
   std::vector<Bytes> lowest_top_;        // by section: lowest top of an unplaced buffer
   std::vector<PlanIndex> ways_;          // by section
-  std::vector<PlanIndex> to_look_at_;    // sections
+  std::vector<PlanIndex> to_look_at_;    // sections whose conclusions are out of date
   std::vector<bool> will_be_looked_at_;  // by section
   std::vector<Change> trail_;
 };

@@ -147,7 +147,7 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
     if (is_ever_in_use(buffers[i])) chosen.push_back(i);
   const PlanInstance instance = make_instance(buffers, chosen);
   PlanSearch result;
-  // shared by all searches, so later ones learn from earlier ones
+  // Shared by all searches, so that later ones learn from earlier ones.
   std::vector<std::uint64_t> failures(instance.buffers());
   std::uint64_t limit = 500;
   for (std::uint32_t round = 0;; ++round) {

@@ -34,7 +34,7 @@ class Skyline {
   void split(std::int64_t at);
   void merge(std::int64_t at);
 
-  std::map<std::int64_t, Bytes> spans_;  // height by beginning
+  std::map<std::int64_t, Bytes> spans_;  // height of each span by its begin
   std::set<std::pair<Bytes, std::int64_t>> by_height_;
   std::int64_t end_;
 };

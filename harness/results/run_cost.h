@@ -22,7 +22,7 @@ struct RunCost {
   double wall_s = 0;
   double steps_s = 0;        // training steps, warm-up included
   double setup_s = 0;        // before the first step: Programs, device memory, data
-  double process_s = 0;      // the rest of the samples' processes: start, evaluation, records
+  double process_s = 0;      // rest of the sample processes: start, evaluation, records
   double probe_s = 0;        // machine probes around samples
   double first_touch_s = 0;  // touching host memory before measuring it
   std::optional<RecordingSummary> recording;

@@ -101,11 +101,11 @@ struct RunInfo {
   RunCost cost;
 };
 
-// JSON as reports/schema.json describes it, indented.
+// Writes indented JSON as described by reports/schema.json.
 std::string to_json(const RunInfo& info);
 RunInfo run_info_from_json(const std::string& text);  // throws InputError
 
-// RFC 3339 with seconds, UTC.
+// The current time as RFC 3339 with seconds, in UTC.
 std::string timestamp_now();
 
 }  // namespace headroom

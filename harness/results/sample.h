@@ -26,9 +26,9 @@ struct PipelineRecord {
     estimated  // nothing was loaded: bytes when full, if the spec determines them
   };
   Basis basis = Basis::measured;
-  // outermost first; empty if the run ended before they were known
+  // Outermost first; empty if the run ended before they were known.
   std::vector<StageReport> stages;
-  // of all stages; parallel to Ledger::allocated_after_step
+  // Bytes held by all stages; parallel to Ledger::allocated_after_step.
   std::vector<Bytes> host_bytes_after_step;
 };
 
@@ -47,7 +47,7 @@ struct Sample {
   std::string started;  // RFC 3339, UTC
 
   std::vector<std::uint64_t> step_time_ns;   // every step, warm-up first
-  std::vector<std::uint64_t> stall_time_ns;  // waiting for data, same length
+  std::vector<std::uint64_t> stall_time_ns;  // time waiting for data; same length
   std::vector<std::uint64_t> minor_faults;   // same length
   std::uint64_t setup_ns = 0;                // process start to first step
   std::uint64_t device_setup_ns = 0;         // part of it spent committing device memory
@@ -61,7 +61,7 @@ struct Sample {
   std::int64_t recomputed_ops_per_step = 0;  // likewise; forward ops repeated for backward
   std::int64_t parameter_count = 0;
 
-  // of a scenario, or of training features such as loss scaling
+  // Named figures of a scenario, or of training features such as loss scaling.
   std::map<std::string, double> figures;
   std::string note;  // a scenario's remark for readers
 
@@ -82,7 +82,7 @@ struct Sample {
   std::string trace_file;  // relative to the run directory; "" if none
 };
 
-// JSON as reports/schema.json describes it; one line, no NaN.
+// Writes one line of JSON as described by reports/schema.json, without NaN.
 std::string to_json(const Sample& sample);
 Sample sample_from_json(const std::string& text);  // throws InputError
 

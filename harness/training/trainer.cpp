@@ -70,7 +70,7 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
     inputs_.push_back(plan.inputs(shape));
     if (data_ && !plan.staged)
-      // allocates the memory now
+      // Allocates the memory now.
       for (HostBatch& batch : batches_) slots_of(inputs_.back(), batch);
   }
   if (plan.evaluate)

@@ -48,9 +48,9 @@ class Trainer {
   // Must be called between steps.
   void write_persistent(const Value& value, std::span<const std::byte> plain);
   std::span<const std::vector<std::byte>> last_batch() const { return batches_.back(); }
-  // Null where nothing is offloaded.
+  // Null if nothing is offloaded.
   const HostStore* host_side() const { return host_side_.get(); }
-  Bytes offloaded_bytes() const { return offloaded_; }  // copied out so far
+  Bytes offloaded_bytes() const { return offloaded_; }  // copied to the host so far
   // Bytes that captured Programs hold permanently; 0 if none is captured.
   Bytes captured_bytes() const { return pools_ == nullptr ? 0 : pools_->bytes(); }
   // Why no training Program ran as its execution names it ("" = at least one did).

@@ -14,7 +14,7 @@ namespace headroom {
 
 inline constexpr int kComparisonsToCalibrate = 40;
 
-// Two arms that are the same cell, compared by step time.
+// Two arms with the same cell, compared by step time.
 struct IdenticalArms {
   const Experiment* experiment = nullptr;
   std::string first;

@@ -91,7 +91,7 @@ std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
   std::vector<Control> controls;
   for (const Experiment& experiment : experiments) {
     const bool has_clean_arm = experiment.kind == ExperimentKind::control &&
-                               // a filter may drop the clean arm
+                               // A filter may drop the clean arm.
                                !is_injected(experiment.arms.front());
     if (!has_clean_arm) continue;
     for (const Arm& arm : experiment.arms)

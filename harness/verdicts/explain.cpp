@@ -17,13 +17,14 @@ std::string text_of(const Json& json, const char* key) { return json.at(key).get
 
 constexpr std::size_t kSweepsToName = 3;
 
-// "S02/v100-16gb" of "S02/v100-16gb/batch=4".
+// Returns "S02/v100-16gb" for "S02/v100-16gb/batch=4".
 std::string sweep_of(const std::string& experiment) {
   const std::size_t axis = experiment.rfind('/', experiment.find('='));
   return experiment.find('=') == std::string::npos ? experiment : experiment.substr(0, axis);
 }
 
-// "S02/v100-16gb (17 points), S02/a100 (9 points) and 4 more; 20 pairs in all".
+// Returns, for example, "S02/v100-16gb (17 points), S02/a100 (9 points) and 4 more; 20 pairs in
+// all".
 std::string data_of(const Json& verdict) {
   std::vector<std::pair<std::string, std::set<std::string>>> sweeps;
   std::size_t pairs = 0;

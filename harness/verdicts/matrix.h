@@ -24,7 +24,7 @@ struct MatrixEntry {
   const Experiment* experiment = nullptr;
   const Arm* arm = nullptr;
   const Sample* example = nullptr;  // any sample of the arm; null if there is none
-  std::string status;               // "ok", or why there is no result
+  std::string status;               // "ok", or the reason for having no result
   std::string reason;
   std::size_t samples = 0;
   std::map<std::string, double> values;  // medians by metric name

@@ -117,7 +117,7 @@ std::vector<std::string> metrics_of(const PartVerdict& verdict) {
   return names;
 }
 
-// "v100 batch 2…4, 16; a100 everywhere": where one metric is as claimed.
+// Names the places where one metric is as claimed: "v100 batch 2…4, 16; a100 everywhere".
 std::string holding_places(const PartVerdict& verdict, const std::string& metric) {
   std::vector<std::string> places;
   const ClaimExperiment* source = nullptr;
@@ -156,7 +156,7 @@ std::string accepted(const ClaimPart& part, const PartVerdict& verdict) {
 std::string holds_for_text(const PartVerdict& verdict) {
   const std::vector<std::string> all_metrics = metrics_of(verdict);
   if (all_metrics.size() == 1) return holding_places(verdict, all_metrics.front());
-  // places, and the metrics that hold there
+  // Places, and the metrics that hold there.
   std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& metric : all_metrics) {
     const std::string where = holding_places(verdict, metric);

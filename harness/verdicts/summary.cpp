@@ -114,7 +114,7 @@ std::string claim_by_claim(const std::vector<ClaimJudgement>& claims) {
   return fmt::format("{}.", fmt::join(phrases, "; "));
 }
 
-// "Of 28 claims: 3 REPRODUCED, …": the words in the order of their list.
+// Returns "Of 28 claims: 3 REPRODUCED, …", with the verdicts in the order of their enumeration.
 std::string count_words(const std::vector<ClaimJudgement>& claims) {
   std::map<ClaimVerdict, std::size_t> counts;
   for (const ClaimJudgement& judgement : claims) ++counts[judgement.verdict];

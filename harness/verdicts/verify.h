@@ -19,8 +19,8 @@ struct Calibration {
 
 struct VerifyInput {
   std::vector<Claim> claims;
-  std::vector<Experiment> experiments;  // the suite's own and the claims', in the order to show
-  // the last one with the same experiment, arm and block counts
+  std::vector<Experiment> experiments;  // those of the suite and of the claims, in display order
+  // If several have the same experiment, arm and block, the last counts.
   std::vector<Sample> samples;
   std::vector<Addition> additions;  // added blocks, and why
   Calibration calibration;          // from earlier runs on this machine

@@ -125,7 +125,7 @@ class Pipeline final : public BatchSource {
   BatchSource* data_ = nullptr;            // owned by the source stage
   StageContext context_;
   std::vector<const Stage*> stages_;  // innermost first
-  // parallel to the first of stages_; empty if nothing was rebuilt
+  // Parallel to the first elements of stages_; empty if nothing was rebuilt.
   std::vector<Past> past_;
   std::unique_ptr<BatchStage> outermost_;
 };

@@ -27,9 +27,9 @@ enum class EpochEnd : std::uint8_t {
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
-  virtual std::int64_t count() const = 0;  // records of an epoch
-  virtual Bytes record_bytes() const = 0;  // as stored
-  virtual Bytes sample_bytes() const = 0;  // decoded
+  virtual std::int64_t count() const = 0;  // records per epoch
+  virtual Bytes record_bytes() const = 0;  // bytes of one record as stored
+  virtual Bytes sample_bytes() const = 0;  // bytes of one decoded sample
   virtual EpochEnd epoch_end() const = 0;
   // Returns the workload's own order for the next epoch, as BatchSource would deliver it.
   virtual std::vector<std::int64_t> next_epoch() = 0;

@@ -52,9 +52,9 @@ class Stage {
 };
 
 struct Element {
-  std::int64_t position = 0;  // in the stream, from 0
+  std::int64_t position = 0;  // position in the stream, from 0
   std::int64_t epoch = 0;
-  std::int64_t record = 0;  // its number in the data
+  std::int64_t record = 0;  // index of the record in the data
   std::vector<std::byte> bytes;
 };
 
@@ -64,7 +64,7 @@ class RecordStage : public Stage {
  public:
   using Stage::Stage;
   Element next();               // one thread at a time; the bytes are valid after load()
-  void load(Element& element);  // any thread
+  void load(Element& element);  // may be called from any thread
 
  private:
   virtual Element do_next() = 0;

@@ -74,7 +74,7 @@ class FieldWriter {
   Json json_ = Json::object();
 };
 
-// Throws Json::exception where a field is missing or of another type.
+// Reads fields; throws Json::exception if a field is missing or has the wrong type.
 class FieldReader {
  public:
   static constexpr bool kReads = true;
