@@ -47,7 +47,7 @@ struct InjectionKind {
 // The axis value of a cell without an injection.
 inline constexpr const char* kNoInjection = "none";
 
-// Both throw InputError for an unknown name or parameter. Null for `none`.
+// Both throw InputError for an unknown name or parameter. make_injection() returns null for `none`.
 std::unique_ptr<Injection> make_injection(const Spec& spec, Allocator& allocator);
 void check_injection(const Spec& spec);
 

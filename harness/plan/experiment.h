@@ -17,7 +17,7 @@ struct Arm {
 
 enum class ExperimentKind {
   comparison,  // a comparison that the run is made for
-  control,     // tests the instrument: a clean first arm against arms with injected effects
+  control,     // tests the instrument: a clean first arm against itself or injected effects
 };
 
 struct Experiment {
