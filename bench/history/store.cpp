@@ -1,6 +1,7 @@
-// How long the history takes at scale: store [NIGHTS [CELLS]], by default 1,000 nights of 1,000
-// cells, which take 1 GB of the temporary directory while this runs. Half of the cells are timed,
-// with noise; the last night has a slower cell and a larger one, and both must be found.
+// Measures how long the history takes at scale: store [NIGHTS [CELLS]], by default 1,000 nights of
+// 1,000 cells, which need 1 GB in the temporary directory during the run. Half of the cells are
+// timed, with noise; the last night has one slower and one larger cell, and the check must find
+// both.
 #include <fmt/format.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 

@@ -1,6 +1,6 @@
-// What one allocation and its release cost under each strategy, on meta: book-keeping only, no
-// memory is touched. Every registered example takes part by name, and beside them the mallocs this
-// machine has.
+// Measures the cost of one allocation and its release under each strategy, on meta: only
+// bookkeeping, no memory is touched. Every registered example is benchmarked by name, next to the
+// mallocs installed on this machine.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::unique_ptr<Device> make_device() {
   return Registry<DeviceKind>::instance().find("meta").create(Spec("meta", {{"capacity", "1TiB"}}));
 }
 
-// malloc and free of a peer, below the same loads.
+// Runs a peer's malloc and free under the same loads.
 class PeerAllocator final : public Allocator {
  public:
   explicit PeerAllocator(const PeerMalloc& peer) : peer_(peer) {}
@@ -48,14 +48,14 @@ std::unique_ptr<Allocator> make(const std::string& spec, DeviceMemory& memory) {
 
 constexpr std::uint64_t kSeed = 20240607;
 
-// The figure to compare between the benchmarks and with other allocators.
+// Reports the figure that is comparable between these benchmarks and with other allocators.
 void report_pairs(benchmark::State& state, std::size_t pairs_per_iteration) {
   state.counters["s_per_pair"] = benchmark::Counter(
       static_cast<double>(pairs_per_iteration),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// The cache's best case: the block just given back is taken again.
+// The best case of a cache: each request takes the block that was just freed.
 void lifo(benchmark::State& state, const std::string& spec) {
   const auto device = make_device();
   const auto allocator = make(spec, device->memory());
@@ -67,7 +67,7 @@ void lifo(benchmark::State& state, const std::string& spec) {
   report_pairs(state, 1);
 }
 
-// So many live blocks of log-uniform size, one of them replaced at a time.
+// Keeps `count` live blocks of log-uniform size and replaces one of them at a time.
 void random_live(benchmark::State& state, const std::string& spec, std::size_t count) {
   const std::size_t requests_count = std::max<std::size_t>(1 << 14, 4 * count);
   std::mt19937_64 random(kSeed);
@@ -95,7 +95,7 @@ void random_live(benchmark::State& state, const std::string& spec, std::size_t c
   for (const Block& block : live) allocator->deallocate(block);
 }
 
-// What is taken before the step stays, what the step takes it gives back.
+// Blocks allocated before the step stay live; the step frees every block that it allocates.
 struct StepEvent {
   std::size_t slot;
   Bytes bytes;  // 0 = free
@@ -112,7 +112,7 @@ struct StepSequence {
 StepSequence read_step(const Trace& trace) {
   constexpr std::int32_t kStep = 2;  // the steady one
   StepSequence step;
-  std::map<std::uint32_t, std::size_t> slots;  // of blocks taken in this step
+  std::map<std::uint32_t, std::size_t> slots;  // blocks allocated in this step
   for (const TraceEvent& event : trace.events) {
     if (event.kind == EventKind::alloc && event.step == 0) {
       step.persistent.push_back(event.requested);
@@ -129,8 +129,8 @@ StepSequence read_step(const Trace& trace) {
   return step;
 }
 
-// RMM's own random load (benchmarks/random_allocations of rapidsai/rmm): 10,000 requests of up to
-// 64 MiB, uniformly; while fewer than 16,000 MiB are live, 73 turns in 100 allocate.
+// RMM's own random load (benchmarks/random_allocations of rapidsai/rmm): 10,000 requests of uniform
+// size up to 64 MiB; while fewer than 16,000 MiB are live, 73 of 100 turns allocate.
 StepSequence make_rmm_load() {
   constexpr std::size_t kRequests = 10'000;
   constexpr Bytes kMost = 64 * kMiB;

@@ -1,5 +1,5 @@
-// Benchmarks that use registered plug-ins, and so cannot register themselves before main: the
-// plug-ins may not have done so yet.
+// Benchmarks that use registered plug-ins. They cannot register themselves before main, because the
+// plug-ins may not be registered by then.
 #pragma once
 
 namespace headroom {

@@ -1,6 +1,6 @@
-// What a workspace buys a convolution on the host: the 3 × 3 convolutions of ResNet-18 for CIFAR
-// and of ResNet-50, one pass each, under a limit that leaves the direct one and under none to speak
-// of.
+// Measures how much a workspace speeds up a convolution on the host: one pass over each 3 × 3
+// convolution of ResNet-18 for CIFAR and of ResNet-50, under a limit that only the direct algorithm
+// meets and under practically no limit.
 //   micro_benchmarks --benchmark_filter=convolutions --benchmark_enable_random_interleaving=true
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace headroom {
 namespace {
 
-// The pass between operands in the layouts that the library wants, all of one value.
+// The pass on operands in the layouts that the library prefers, filled with one value.
 class Pass {
  public:
   Pass(const std::string& kind, std::int64_t images, std::int64_t channels, std::int64_t pixels,

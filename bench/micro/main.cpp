@@ -1,4 +1,4 @@
-// Micro-benchmarks of the instrument and of every strategy. One command:
+// Micro-benchmarks of the instrument and of every strategy. Example:
 //   build/bench/micro/micro_benchmarks --benchmark_filter='allocators/.*bfc'
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,4 @@
-// The general-purpose mallocs that allocators are measured beside.
+// The general-purpose mallocs with which the allocators are compared.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ struct PeerMalloc {
   void (*free)(void*);
 };
 
-// glibc's, and those of tcmalloc, jemalloc and mimalloc whose libraries are installed, each loaded
-// beside the process's own.
+// glibc's malloc, and tcmalloc, jemalloc and mimalloc where their libraries are installed. Each is
+// loaded in addition to the process's own malloc.
 const std::vector<PeerMalloc>& peer_mallocs();
 
-// jemalloc wants more thread-local storage than the loader sets aside for libraries that come late:
-// starts the program anew with enough of it.
+// Restarts the program with more thread-local storage: jemalloc needs more than the loader reserves
+// for libraries loaded at run time.
 void make_room_for_peers(char** argv);
 
 }  // namespace headroom

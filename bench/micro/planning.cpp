@@ -1,5 +1,6 @@
-// How long a plan takes that knows every lifetime ahead, and how far above the live bytes it ends:
-// steps of GPT-3 175b at its full size, and random lifetimes. Every plan is validated.
+// Measures how long the planner takes when all lifetimes are known, and how far its plan exceeds
+// the peak of live bytes: for steps of GPT-3 175b at full size, and for random lifetimes. Every
+// plan is validated.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20261121;
 
-// As many steps as it takes.
+// Buffers of as many training steps as are needed for `count` of them.
 std::vector<PlanBuffer> training_buffers(std::size_t count) {
   Cell cell;
   cell.workload = Spec::parse("gpt(preset=paper)");
@@ -26,7 +27,8 @@ std::vector<PlanBuffer> training_buffers(std::size_t count) {
   return buffers_of(training_requests(plan, static_cast<int>(1 + further)), kBlockAlignment);
 }
 
-// 500 alive at once, log-uniform from 256 B to 64 MiB, as the allocators' random load.
+// Keeps 500 buffers alive at once, log-uniform from 256 B to 64 MiB, like the random load of the
+// allocator benchmarks.
 std::vector<PlanBuffer> random_buffers(std::size_t count) {
   std::mt19937_64 random(kSeed);
   std::uniform_real_distribution<double> exponent(8, 26);

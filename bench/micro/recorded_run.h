@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// ResNet-50 at batch 8: one step of warm-up, then `steps` of them. There are no times on meta.
+// ResNet-50 at batch 8: one warm-up step, then `steps` steps. Traces of meta contain no times.
 Trace record_resnet50(int steps, std::uint64_t seed);
 
 }  // namespace headroom

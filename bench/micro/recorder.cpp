@@ -1,4 +1,4 @@
-// What the recording of one event costs: the instrument's own share of a step.
+// Measures the overhead of recording one event: the instrument's own share of a step.
 #include <benchmark/benchmark.h>
 
 #include "harness/memory/recording_allocator.h"
@@ -21,7 +21,7 @@ void recorder_record(benchmark::State& state) {
 BENCHMARK(recorder_record)->Name("recorder/event");
 
 // Two events per iteration, with the virtual calls that recording adds. Compare with
-// recorder/unrecorded_pair: half of the difference is the price of an event.
+// recorder/unrecorded_pair: half of the difference is the cost of one event.
 void recorded_pair(benchmark::State& state) {
   TraceRecorder recorder(kEvents);
   UnlimitedAllocator strategy;

@@ -1,5 +1,5 @@
-// How fast trace files are written and read, in memory, and how small they are: a training run of
-// about a million events, and a million random ones, which nothing makes small.
+// Measures how fast trace files are written and read in memory, and how small they are: for a
+// training run of about a million events, and for a million random events, which do not compress.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -19,7 +19,8 @@ constexpr std::uint64_t kSeed = 20261121;
 constexpr std::size_t kEvents = 1'000'000;
 constexpr int kSteps = 300;  // of ResNet-50
 
-// With times as an executor on a CPU stamps them: once per op, tens of microseconds apart.
+// The times resemble those of an executor on a CPU: one time stamp per op, tens of microseconds
+// apart.
 Trace training_run() {
   Trace trace = record_resnet50(kSteps, kSeed);
   std::mt19937_64 random(kSeed);
@@ -89,7 +90,7 @@ void write(benchmark::State& state, const std::string& name) {
   report(state, trace, bytes);
 }
 
-// A chunk at a time, as what follows a trace reads it.
+// Reads one chunk at a time, as code that streams a trace does.
 void read_stream(benchmark::State& state, const std::string& name) {
   const Trace& trace = trace_named(name);
   const std::string bytes = written(trace);
@@ -102,7 +103,7 @@ void read_stream(benchmark::State& state, const std::string& name) {
   report(state, trace, bytes.size());
 }
 
-// Into one list of events, fresh memory each time.
+// Reads into one list of events, in fresh memory each time.
 void read_whole(benchmark::State& state, const std::string& name) {
   const Trace& trace = trace_named(name);
   const std::string bytes = written(trace);

@@ -1,5 +1,5 @@
-// How fast a training run becomes a trace on meta, whoever serves it: what a plan at paper scale
-// waits for.
+// Measures how fast a training run is turned into a trace on meta, independent of the allocator.
+// This dominates the time of a plan at the scale of published models.
 #include <benchmark/benchmark.h>
 
 #include "harness/base/registry.h"
@@ -24,7 +24,7 @@ void lowering(benchmark::State& state) {
 }
 BENCHMARK(lowering)->Name("training_trace/lowering")->Unit(benchmark::kMillisecond);
 
-// Items are events.
+// Items per second are events per second.
 void events(benchmark::State& state) {
   const Cell cell = paper_scale();
   const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, cell.rules);
@@ -44,7 +44,7 @@ void events(benchmark::State& state) {
 }
 BENCHMARK(events)->Name("training_trace/events");
 
-// The same, and made into requests for replay.
+// The same, plus the conversion into requests for replay.
 void requests(benchmark::State& state) {
   const Cell cell = paper_scale();
   const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, cell.rules);

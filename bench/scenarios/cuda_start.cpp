@@ -1,8 +1,9 @@
-// cuda_start: what a GPU loses before the first tensor. A fresh process starts the parts of CUDA
-// one after the other, as every training process does, and asks the driver after each what is left.
-// What was free before the context only NVML can tell, and only on a machine with one GPU is it
-// certain whose free bytes those are. Kernels that libraries load later, with the first call that
-// needs them, are not in it: the device rung of training cells has them.
+// cuda_start: how much GPU memory is taken before the first tensor. A fresh process initialises the
+// parts of CUDA one after the other, as every training process does, and asks the driver for the
+// free memory after each. Only NVML knows the free memory before the context exists, and only on a
+// machine with one GPU is it certain which GPU its figure belongs to. Kernels that libraries load
+// lazily, at the first call that needs them, are not included: the device rung of training cells
+// includes them.
 #include <fmt/format.h>
 
 #include <map>

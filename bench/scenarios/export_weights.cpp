@@ -1,7 +1,7 @@
-// export_weights: what the trained weights of the cell's workload take when they are handed over
-// for inference, and how well they do then. The cell is trained as always; then the values that its
-// evaluation reads are packed: masks are left behind (unless the forward pass multiplies by them),
-// optimizer states and gradients too.
+// export_weights: the size of the trained weights of the cell's workload when they are exported for
+// inference, and their accuracy. The cell is trained as usual; then the values that its evaluation
+// reads are packed, without masks (unless the forward pass multiplies by them), optimizer states
+// and gradients.
 //   form=fp32   as they are (default)
 //   form=int8   weights of two and more dimensions in 8 bits with an fp32 scale a row; the held-out
 //               batches are scored with the rounded weights, activations stay fp32
@@ -9,9 +9,9 @@
 //               (sparse_weights.h), also where that takes more than dense; in two_of_four those
 //               only whose every group of four holds two zeros. The held-out batches are scored
 //               with what is unpacked from it: nothing here multiplies what is packed
-// Bytes are of the contents, without names and shapes, as they are and compressed (zstd at level
-// 19), which is where zeros of pruning are worth something. Compressed bytes and accuracy depend on
-// the seed. Computes, so it needs a device that does.
+// Bytes count the contents without names and shapes, both uncompressed and compressed (zstd at
+// level 19), where the zeros of pruning save space. Compressed bytes and accuracy depend on the
+// seed. The scenario needs a device that computes.
 #include <fmt/format.h>
 #include <zstd.h>
 
@@ -44,7 +44,7 @@ void check_export(const Spec& spec) {
 
 struct Artifact {
   std::vector<std::byte> bytes = {};
-  // Of the weights in compressed storage.
+  // Shapes of the weights in compressed storage.
   std::vector<Shape> sparse = {};
   std::size_t zeros = 0;
 };
@@ -62,7 +62,7 @@ std::vector<float> read_weights(const Trainer& trainer, const Value& value) {
   return weights;
 }
 
-// Appends the value in 8 bits and leaves what they stand for in the trainer.
+// Appends the value in 8 bits and writes the rounded value back to the trainer.
 void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>& artifact) {
   std::vector<float> weights = read_weights(trainer, value);
   const Int8Rows rounded = quantise(weights, static_cast<std::size_t>(value.shape[0]));
@@ -72,8 +72,8 @@ void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>&
   trainer.write_persistent(value, std::as_bytes(std::span(weights)));
 }
 
-// Appends the value in compressed storage and leaves in the trainer what comes out of it again.
-// False where it cannot lie so.
+// Appends the value in compressed storage and writes the unpacked value back to the trainer.
+// Returns false when the value cannot be stored in this form.
 bool compress(Trainer& trainer, const Value& value, SparseForm form, Artifact& artifact) {
   if (!fits(form, value.shape)) return false;
   const std::vector<float> weights = read_weights(trainer, value);
@@ -101,8 +101,8 @@ Artifact pack(Trainer& trainer, const Program& inference, const std::string& for
   return artifact;
 }
 
-// What the weights in compressed storage take dense, how many of their numbers are zero, and how
-// many must be for the storage to pay.
+// For the weights in compressed storage: their dense size, their share of zeros, and the share
+// above which the storage saves memory.
 std::map<std::string, double> sparse_figures(const Artifact& artifact, SparseForm form) {
   double numbers = 0;
   for (const Shape& shape : artifact.sparse) numbers += static_cast<double>(element_count(shape));

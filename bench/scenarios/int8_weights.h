@@ -1,5 +1,5 @@
-// Weights in 8 bits after training, as TensorFlow Lite's dynamic-range quantisation keeps them: for
-// scenarios of deployment.
+// Weights in 8 bits after training, as in TensorFlow Lite's dynamic-range quantisation, for
+// deployment scenarios.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 
 namespace headroom {
 
-// Of a matrix: each row's numbers times its scale, symmetric around 0, -127 to 127.
+// A quantised matrix: each element is a number in -127 to 127, symmetric around 0, times the scale
+// of its row.
 struct Int8Rows {
   std::vector<std::int8_t> numbers;
-  std::vector<float> scales;  // one a row; 0 where all of it is 0
+  std::vector<float> scales;  // one per row; 0 for a row of zeros
 
   float at(std::size_t element) const {
     const std::size_t columns = numbers.size() / scales.size();

@@ -1,8 +1,8 @@
-// interface: does a framework have what a claim tells to use, and what does using it raise? Asked
-// of the framework itself: bench/probes/ask_<engine>.py does what the name says, in a process of
-// its own in the environment of `scripts/setup --with <engine>`. Where that environment is missing,
-// the facts recorded from it earlier, with version and date, are read from
-// bench/probes/<engine>.json, and the note says so.
+// interface: does a framework have the interface that a claim tells users to use, and what does
+// using it raise? bench/probes/ask_<engine>.py asks the framework itself, in a separate process in
+// the environment of `scripts/setup --with <engine>`. Where that environment is missing, the facts
+// recorded earlier, with version and date, are read from bench/probes/<engine>.json, and the note
+// says so.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ std::filesystem::path probes(const std::string& file) {
   return headroom_home() / "bench" / "probes" / file;
 }
 
-// Of the recorded facts, the one about `name`.
+// The recorded fact about `name`.
 Json recorded(const std::string& engine, const std::string& name) {
   const auto file = probes(engine + ".json");
   const Json facts = Json::parse(read_file(file));

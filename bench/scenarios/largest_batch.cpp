@@ -1,7 +1,7 @@
 // largest_batch: the largest batch of the cell's workload that trains within the capacity of its
-// device under its allocator, found by trying: what "fits" means can only be said of a strategy.
-// Larger batches than those live bytes allow are never tried; below that, a batch that fails says
-// nothing of a smaller or larger one (harness/whatif/largest_batch.h).
+// device under its allocator, found by trial, because whether a batch fits depends on the strategy.
+// Batches whose live bytes alone exceed the capacity are never tried; below that bound, a batch
+// that fails says nothing about smaller or larger ones (harness/whatif/largest_batch.h).
 //
 // Simulated: requests are served on a virtual capacity, so the device must be meta. Cost: one plan
 // of the training run per batch tried.

@@ -40,8 +40,8 @@ std::string run_python(const std::string& name, std::vector<std::string> argumen
             ? fmt::format("there is no {}; install Debian's python3", kSystemPython)
             : fmt::format("{} is not set up: scripts/setup --with {} makes an environment for it",
                           name, name));
-  // No PYTHON* variables, no user's site, and Headroom's folder as the working directory: processes
-  // that the program spawns search theirs for modules.
+  // The program runs without PYTHON* variables and user site packages, and in Headroom's folder,
+  // because processes that it spawns search their working directory for modules.
   std::vector<std::string> argv = {python_of(name).string(), "-E", "-s"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   const SubprocessResult said = run_subprocess(

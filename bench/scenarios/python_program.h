@@ -1,5 +1,5 @@
-// Python programs that scenarios run, in the system's interpreter or in an environment of its own
-// that holds a framework. Environments are optional: scripts/setup --with makes them.
+// Runs the Python programs of scenarios, in the system's interpreter or in a separate environment
+// with a framework. Environments are optional: scripts/setup --with creates them.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace headroom {
 // `name` is "system" or an environment.
 bool has_python(const std::string& name);
 
-// The last line the program prints. Throws NotSupported where there is no such interpreter, Error
-// with its last words where the program fails; `what` names it in messages.
+// Returns the last line that the program prints. Throws NotSupported when the interpreter is
+// missing, and Error with the program's last output when it fails; `what` names it in messages.
 std::string run_python(const std::string& name, std::vector<std::string> arguments,
                        const std::string& what);
 

@@ -1,11 +1,12 @@
-// script: a Python program of bench/scenarios does something and prints what it measured, so that a
-// claim about Python programs, or about a framework, is tried on the software it is about.
+// script: runs a Python program of bench/scenarios that prints its measurements, so that a claim
+// about Python programs or a framework is tested on that software itself.
 //
-// `script(file=free_memory,case=small,collect=on)` runs bench/scenarios/free_memory.py with
-// --case small --collect on; its last line must be one JSON object: {"figures": {…}, "note": "…",
+// `script(file=free_memory,case=small,collect=on)` runs bench/scenarios/free_memory.py with --case
+// small --collect on; its last line must be one JSON object: {"figures": {…}, "note": "…",
 // "why_not_engaged": "…"}, with figures from the list below. python=tensorflow runs it in the
-// environment of `scripts/setup --with tensorflow`; without that the sample says so. The program
-// runs in a process of its own below the sample's, so its figures are its own.
+// environment of `scripts/setup --with tensorflow`; where that environment is missing, the sample
+// says so. The program runs in a child process of the sample's, so its figures include nothing
+// else.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +64,7 @@ ScenarioResult read_result(const std::string& line, const std::string& what) try
 std::filesystem::path file_of(const Spec& scenario) {
   const std::string name = scenario.text("file", "");
   const auto file = headroom_home() / "bench" / "scenarios" / (name + ".py");
-  // A suite may come from a stranger: it names programs of this folder, no path to others.
+  // Suites are untrusted input: they may only name programs in this folder, not paths to others.
   if (!is_file_name(name) || !std::filesystem::is_regular_file(file))
     throw InputError(
         fmt::format("{}: there is no {}; file= names a program of bench/scenarios "

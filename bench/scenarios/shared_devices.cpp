@@ -1,11 +1,11 @@
-// shared_devices: several real processes train at once on simulated cards whose memory they share.
-// Each takes what its allocator takes from a budget that lies in memory all of them see; the next
-// one starts when the one before has trained its steps, which then waits and gives nothing back, so
-// that the outcome is the same each time. visible=all: every process sees all cards and, as
-// frameworks do, trains on the first; visible=own: process i sees card i alone.
+// shared_devices: several real processes train on simulated cards whose memory they share. Each
+// process takes its allocator's segments from a budget in shared memory. A process starts after the
+// previous one has trained its steps; that one then waits and keeps its memory, so that the outcome
+// is deterministic. visible=all: every process sees all cards and, as frameworks do, trains on the
+// first; visible=own: process i sees card i alone.
 //
-// Cards are as large as the cell's device, which must be meta; nothing is computed. What processes
-// would disturb in one another's speed is not modelled.
+// Each card is as large as the cell's device, which must be meta; nothing is computed. How
+// processes slow each other down is not modelled.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -29,9 +29,9 @@
 namespace headroom {
 namespace {
 
-using Budget = std::atomic<Bytes>;  // what is left of one card
+using Budget = std::atomic<Bytes>;  // free bytes of one card
 
-// Of one card, as one process sees it: what others hold is not there to take.
+// The memory of one card as one process sees it: memory held by other processes is unavailable.
 class CardMemory final : public DeviceMemory {
  public:
   CardMemory(Bytes capacity, Bytes granule, Budget& left)
@@ -53,7 +53,7 @@ class CardMemory final : public DeviceMemory {
   Budget& left_;
 };
 
-// Budgets that forked processes share.
+// The cards' budgets, shared by forked processes.
 class Cards {
  public:
   Cards(int count, Bytes capacity) : bytes_(static_cast<std::size_t>(count) * sizeof(Budget)) {
@@ -77,19 +77,19 @@ class Cards {
 void write_all(int descriptor, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t count = ::write(descriptor, text.data() + at, text.size() - at);
-    if (count <= 0) return;  // nobody reads any more
+    if (count <= 0) return;  // the reader is gone
     at += static_cast<std::size_t>(count);
   }
 }
 
-// One line; "" where the other end is gone.
+// Reads one line; "" when the other end is closed.
 std::string read_line(int descriptor) {
   std::string line;
   for (char c = 0; ::read(descriptor, &c, 1) == 1 && c != '\n';) line += c;
   return line;
 }
 
-// Trains, says how that went, and holds what it has until told to end.
+// Trains, reports the outcome, and holds its memory until told to end.
 [[noreturn]] void be_a_process(const Cell& cell, const DeviceMemory& card, Budget& left, int say,
                                int told) {
   const auto idle = Registry<DeviceKind>::instance().find("meta").create(cell.device);
@@ -137,7 +137,7 @@ ScenarioResult share_devices(const Cell& cell, std::uint64_t) {
   if (card->computes())
     throw NotSupported("shared_devices: cards are simulated; the device must be meta");
   Cards cards(processes, card->memory().capacity());
-  Pipe end;  // children read it until nobody holds its other side
+  Pipe end;  // children block on it until its write end is closed
   std::vector<pid_t> children;
   int trained = 0;
   std::string note;

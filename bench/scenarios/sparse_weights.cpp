@@ -18,7 +18,7 @@ class Writer {
     const auto bytes = std::as_bytes(std::span(&number, 1));
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
-  // From the lowest bit of each byte on.
+  // Fills each byte from its lowest bit.
   void put_bits(unsigned bits, int count) {
     for (int i = 0; i < count; ++i) {
       if (bits_in_last_ == 0) bytes_.push_back(std::byte{0});
@@ -61,7 +61,7 @@ std::size_t count_of(const Shape& shape) { return static_cast<std::size_t>(eleme
 std::size_t rows_of(const Shape& shape) { return static_cast<std::size_t>(shape[0]); }
 constexpr std::size_t bytes_for(std::size_t bits) { return (bits + 7) / 8; }
 
-// Where the members of a group of four lie: neighbours along the second dimension.
+// The positions of the members of a group of four: neighbours along the second dimension.
 class Groups {
  public:
   explicit Groups(const Shape& shape) : count_(count_of(shape) / 4) {
@@ -127,7 +127,8 @@ void unpack_bitmap(const Reader& packed, std::vector<float>& weights) {
   }
 }
 
-// The places of the two kept of a group: of its numbers, and where there are fewer, of zeros.
+// The positions of the two elements kept of a group: its non-zero numbers, filled up with zeros
+// where there are fewer than two.
 std::optional<std::array<std::size_t, 2>> kept_of(std::span<const float> weights,
                                                   const Groups& groups, std::size_t group) {
   std::array<std::size_t, 4> places = {0, 1, 2, 3};
@@ -160,7 +161,7 @@ std::optional<std::vector<std::byte>> pack_groups(std::span<const float> weights
 
 void unpack_groups(const Reader& packed, const Shape& shape, std::vector<float>& weights) {
   const Groups groups(shape);
-  const std::size_t indices = 64 * groups.count();  // bits of the numbers before them
+  const std::size_t indices = 64 * groups.count();  // bits taken by the numbers, which come first
   for (std::size_t i = 0; i < 2 * groups.count(); ++i)
     weights[groups.element(i / 2, packed.bits(indices + 2 * i, 2))] = packed.get<float>(4 * i);
 }
@@ -217,7 +218,7 @@ Bytes packed_bytes(SparseForm form, const Shape& shape, std::size_t numbers) {
 }
 
 std::optional<double> break_even_sparsity(SparseForm form, std::span<const Shape> shapes) {
-  double dense = 0, of_zeros = 0, full = 0;  // bytes of all of them
+  double dense = 0, of_zeros = 0, full = 0;  // total bytes
   for (const Shape& shape : shapes) {
     dense += 4 * static_cast<double>(count_of(shape));
     of_zeros += static_cast<double>(packed_bytes(form, shape, 0));

@@ -1,5 +1,5 @@
-// Pruned weights in compressed storage, where zeros take no room of their own: for scenarios of
-// deployment. A zero comes back as +0, whatever its sign was, every other number bit for bit.
+// Pruned weights in compressed storage, which stores no zeros, for deployment scenarios. Unpacking
+// returns every zero as +0, whatever its sign was, and every other number bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,20 @@ namespace headroom {
 enum class SparseForm { csr, bitmap, two_of_four };
 std::optional<SparseForm> sparse_form_of(std::string_view name);
 
-// Can a weight of this shape lie so at all?
+// Whether a weight of this shape can be stored in this form.
 bool fits(SparseForm form, const Shape& shape);
-// Row-major weights of a shape that fits. Absent where a group of four has three numbers.
+// Packs row-major weights of a shape that fits. Absent when a group of four has more than two
+// non-zero numbers.
 std::optional<std::vector<std::byte>> pack(SparseForm form, std::span<const float> weights,
                                            const Shape& shape);
-// What pack() was given. Throws Error where `packed` is no such storage.
+// Restores the weights given to pack(). Throws Error when `packed` is not valid storage of this
+// form.
 std::vector<float> unpack(SparseForm form, std::span<const std::byte> packed, const Shape& shape);
 
-// What a weight of this shape takes with so many numbers that are not zero: size of pack().
+// The size of pack()'s result for a weight of this shape with `numbers` non-zero numbers.
 Bytes packed_bytes(SparseForm form, const Shape& shape, std::size_t numbers);
-// The share of zeros above which weights of these shapes take less than dense, counted from
-// packed_bytes(). Absent where the number of zeros changes nothing.
+// The share of zeros above which weights of these shapes take less memory than dense ones, derived
+// from packed_bytes(). Absent when the size does not depend on the number of zeros.
 std::optional<double> break_even_sparsity(SparseForm form, std::span<const Shape> shapes);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// What the leak detector is worth, simulated: how often memory that does not leak is called a leak,
-// and how often leaks of 0.01 to 10 MB a step are found, in several kinds of noise. One command:
+// Simulates the accuracy of the leak detector: how often it reports a leak where there is none, and
+// how often it finds leaks of 0.01 to 10 MB per step, in several kinds of noise. Usage:
 //   build/bench/statistics/leaks [ROUNDS]
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ constexpr std::uint64_t kSeed = 20261121;
 using Random = std::mt19937_64;
 using Levels = std::vector<double>;  // bytes after each step
 
-// Where a kind of noise begins, anew in each round, and what it adds after each step.
+// A kind of noise; `add` adds one round of it to the levels.
 struct Noise {
   const char* name;
   std::function<void(Levels&, Random&)> add;
