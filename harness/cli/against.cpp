@@ -30,7 +30,7 @@ void pair_with(RunPlan& plan, const std::filesystem::path& program) {
   const std::string path = std::filesystem::canonical(program).string();
   std::vector<Experiment> pairs;
   for (const Experiment& experiment : plan.experiments) {
-    if (experiment.origin != plan.suite) continue;  // a claim's
+    if (experiment.origin != plan.suite) continue;  // the experiment belongs to a claim
     if (experiment.kind == ExperimentKind::control) {
       pairs.push_back(experiment);
       continue;
@@ -51,7 +51,7 @@ void pair_with(RunPlan& plan, const std::filesystem::path& program) {
 bool tell_what_is_worse(const std::filesystem::path& run) {
   const auto verdicts = nlohmann::json::parse(read_file(run / "verdicts.json"));
   bool any = false;
-  std::string before;  // status of the entry before
+  std::string before;  // status of the "before" entry
   for (const auto& entry : verdicts.at("matrix")) {
     if (entry.at("arm") == kBefore) before = entry.at("status");
     if (entry.at("arm") != kAfter) continue;

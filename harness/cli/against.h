@@ -1,5 +1,5 @@
-// headroom run --against: two builds of the program in one run, back to back, so that times may be
-// compared.
+// headroom run --against: measures two builds of the program back to back in one run, so that times
+// are comparable.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace headroom {
 
-// Every arm of every comparison becomes an experiment of its own with the arms "before", which
-// `program` runs, and "after". Controls stay, claims go: they ask about strategies, not builds.
-// Throws InputError when that is no program.
+// Turns every arm of every comparison into a separate experiment with the arms "before", run by
+// `program`, and "after". Keeps controls and drops claims, which are about strategies and not
+// builds. Throws InputError when `program` cannot be run.
 void pair_with(RunPlan& plan, const std::filesystem::path& program);
 
-// Prints the cells of a judged run whose "after" is worse than "before", or has no result where
-// that has one. Whether there are any.
+// Prints the cells of a judged run whose "after" is worse than "before", or has no result although
+// "before" has one. Returns whether there are any.
 bool tell_what_is_worse(const std::filesystem::path& run);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What doctor finds out about a machine, for its text and for its JSON.
+// What headroom doctor finds out about a machine, for its text and its JSON.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace headroom {
 struct DeviceFound {
   std::string name;
   std::string summary;
-  std::string why_not;  // and what it would need; "" where it is ready
+  std::string why_not;  // and what is missing; "" when it is ready
 };
 
 struct CudaModuleFound {
   std::filesystem::path path;
-  std::vector<std::pair<std::string, std::string>> details;  // of GPU, driver and libraries
+  std::vector<std::pair<std::string, std::string>> details;  // about GPU, driver and libraries
 };
 
 struct NvmlFound {
@@ -31,7 +31,7 @@ struct NvmlFound {
 };
 
 struct FrameworkFound {
-  std::string python;  // that imports it; "" where none does
+  std::string python;  // the interpreter that imports it; "" if none does
   bool own_environment = false;
 };
 
@@ -48,7 +48,7 @@ struct DoctorFindings {
   std::vector<std::filesystem::path> cuda_module_places;
   std::optional<NvmlFound> nvml;
   std::string why_no_nvml;
-  std::string report_python;  // "" where none has what reports are made with
+  std::string report_python;  // "" if no interpreter has the modules for reports
   std::map<std::string, FrameworkFound> frameworks;
 };
 

@@ -1,4 +1,4 @@
-// What follows the samples of a run: verdicts, then the report.
+// The steps that follow the samples of a run: verdicts, then the report.
 #pragma once
 
 #include <filesystem>
@@ -12,26 +12,25 @@
 
 namespace headroom {
 
-// Measures and records what is asked for; returns where. Nothing when it was interrupted, which
-// has been told.
+// Measures and records the requested run and returns its directory. Returns nothing after an
+// interrupt, which it has reported.
 std::optional<std::filesystem::path> record_run(const RunOptions& options);
 
 struct Judged {
   std::string headline;
   std::map<std::string, std::vector<std::string>> claims_by_word;  // ids, by verdict
-  std::string distrust;  // why nothing rests on noisy figures; "" if it may
+  std::string distrust;  // why noisy figures are not trusted; "" if they are
 };
 
 // Writes verdicts.json. Throws InputError when the run directory cannot be read.
 Judged write_verdicts(const std::filesystem::path& run);
 
-// Prints the headline and which claims have which verdict, and any distrust on standard error. Not
-// calibrated, where there is some.
+// Prints the headline and the claims by verdict, and any distrust on standard error. Returns the
+// exit code "not calibrated" when there is distrust.
 ExitCode tell(const Judged& judged);
 
-// Writes the report, prints what it has to say in short, and returns where it lies. Throws
-// InputError that says what to install when there is no Python for it; the results stay as they
-// are.
+// Writes the report, prints its summary, and returns its path. Throws InputError that says what to
+// install when no Python can make it; the results are unaffected.
 std::filesystem::path write_report(const std::filesystem::path& run);
 
 }  // namespace headroom

@@ -41,7 +41,7 @@ const std::vector<std::string>& history_formats() {
 
 void convert_history(const fs::path& file, const fs::path& out, const std::string& format) {
   check_is_file(file);
-  const InterruptsCaught caught;                             // they would leave what is unfinished
+  const InterruptsCaught caught;  // an interrupt would leave the unfinished file
   const fs::path unfinished = out.string() + ".unfinished";  // as the importer names it
   for (const fs::path& written : {out, unfinished})
     if (is_same_file(file, written))
@@ -58,7 +58,7 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
       {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format}, kLongestRead);
   if (said.ending == Ending::exited && said.code == 0) return;
   std::error_code ignored;
-  fs::remove(unfinished, ignored);  // what was killed could not
+  fs::remove(unfinished, ignored);  // a killed importer leaves it behind
   std::string why = said.errors;
   while (!why.empty() && why.back() == '\n') why.pop_back();
   caught.check();
@@ -83,7 +83,7 @@ History read_history(const fs::path& file) {
     return History{.trace = read_trace(trace), .placement = read_placement(trace)};
   };
   if (is_trace(file.string())) return read(file.string());
-  const InterruptsCaught caught;  // they would leave the directory
+  const InterruptsCaught caught;  // an interrupt would leave the temporary directory behind
   const ScratchDirectory directory;
   const fs::path converted = directory.path() / (std::string("converted") + kTraceExtension);
   convert_history(file, converted, "headroom");
@@ -91,7 +91,7 @@ History read_history(const fs::path& file) {
   try {
     history = read(converted.string());
   } catch (const InputError& error) {
-    // The user knows another name for it.
+    // The user knows the file by another name.
     std::string text = error.what();
     if (text.starts_with(converted.string()))
       text.replace(0, converted.string().size(), file.string());

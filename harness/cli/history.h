@@ -1,4 +1,4 @@
-// Allocation histories as users have them: Headroom's own traces, and what other programs write.
+// Allocation histories of users: Headroom's own traces and the formats of other programs.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,18 @@ namespace headroom {
 
 struct History {
   Trace trace;
-  std::optional<std::vector<Placement>> placement;  // of a planning problem, as MiniMalloc's are
+  std::optional<std::vector<Placement>> placement;  // of a planning problem such as MiniMalloc's
 };
 
 // Reads a Headroom trace, a PyTorch memory snapshot, an RMM log, a MiniMalloc CSV or an STAlloc
-// text, told apart by their first bytes. Throws InputError naming file and place.
+// text; the first bytes tell the format. Throws InputError naming the file and the place in it.
 History read_history(const std::filesystem::path& file);
 
-// What a history can be written as: "headroom", "pytorch", "rmm", "minimalloc", "stalloc".
+// The formats in which a history can be written: "headroom", "pytorch", "rmm", "minimalloc",
+// "stalloc".
 const std::vector<std::string>& history_formats();
 
-// Writes any of these as another. Throws as read_history.
+// Converts a history to another format. Throws the errors of read_history.
 void convert_history(const std::filesystem::path& file, const std::filesystem::path& out,
                      const std::string& format);
 

@@ -55,12 +55,12 @@ ExitCode execute(const Command& command) {
   throw InputError(fmt::format("standard output cannot be written: {}", std::strerror(reason)));
 }
 
-// What was printed may still wait in a buffer.
+// Writes what is still in a buffer, to detect a failed write.
 void flush_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_to_print(errno);
 }
 
-// What the system refuses is no fault of the program.
+// Errors of the operating system are not reported as internal errors.
 ExitCode executed(const std::vector<std::string>& arguments) try {
   const ExitCode code = execute(parse_command_line(arguments));
   flush_output();
@@ -80,7 +80,7 @@ ExitCode executed(const std::vector<std::string>& arguments) try {
 int main(int argc, char** argv) {
   using headroom::ExitCode;
   namespace out = headroom::out;
-  // A file-size limit is an error to report, not a reason to die.
+  // A file-size limit shall be reported as an error instead of killing the process.
   std::signal(SIGXFSZ, SIG_IGN);
   headroom::bound_spinning();
   try {

@@ -71,7 +71,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return names;
 }
 
-// What was left over after parsing, explained by the nearest thing that exists.
+// Reports the arguments left over after parsing, with the nearest name that exists.
 [[noreturn]] void throw_unexpected(const CLI::App& root) {
   const auto chosen = root.get_subcommands();
   if (chosen.empty()) {
@@ -120,7 +120,7 @@ Subcommand add_check(CLI::App& app) {
   return {.parser = command, .command = [check]() -> Command { return *check; }};
 }
 
-// What a run starts for each sample.
+// The command that a run starts for each sample.
 Subcommand add_sample(CLI::App& app) {
   auto sample = std::make_shared<SampleOptions>();
   CLI::App* command = app.add_subcommand("sample", "Run one cell in this process");
@@ -206,7 +206,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
     watched.assign(dashes + 1, own.end());
     own.erase(dashes, own.end());
   }
-  // In the order in which --help names them.
+  // In the order of --help.
   const std::vector<Subcommand> subcommands = {
       add_run(app, argv),    add_selftest(app),     add_list(app),           add_verify(app),
       add_replay(app),       add_export(app),       add_plan(app),           add_search(app),

@@ -29,13 +29,13 @@ struct RunOptions {
   std::optional<std::chrono::milliseconds> budget;
   std::filesystem::path out = "runs";
   std::filesystem::path resume;
-  std::filesystem::path against;  // another headroom, which runs every cell as well
+  std::filesystem::path against;  // another headroom program, which also runs every cell
   std::optional<AddedFor> rerun;  // blocks to add to the run that is resumed
   ProgressStyle progress = ProgressStyle::automatic;
   bool dry_run = false;
-  bool json = false;              // of a dry run
+  bool json = false;              // for a dry run
   bool samples_only = false;      // no verdicts, no report
-  std::vector<std::string> argv;  // all of it, for the record
+  std::vector<std::string> argv;  // the whole command line, for the record
 };
 
 struct ListOptions {
@@ -59,8 +59,8 @@ struct ReportOptions {
 struct ReplayOptions {
   std::filesystem::path file;
   std::vector<std::string> allocators = {"all"};
-  std::string capacity;  // "" = what the trace says
-  std::string granule;   // "" = what the trace says, else 2 MiB
+  std::string capacity;  // "" = the trace's own
+  std::string granule;   // "" = the trace's own, else 2 MiB
   std::chrono::milliseconds plan_time{2000};
   bool json = false;
 };
@@ -73,7 +73,7 @@ struct ExportOptions {
 
 struct PlanOptions {
   std::string workload;
-  std::string device;  // a device, or for short meta:CARD, CARD or a capacity
+  std::string device;  // a device or the short form meta:CARD, CARD or a capacity
   AxisOverrides axes;
   int steps = 3;
   bool json = false;
@@ -117,12 +117,12 @@ enum class HistoryAction { add, check, accept, merge };
 
 struct HistoryOptions {
   HistoryAction action = HistoryAction::check;
-  std::string operand;  // a run, a claim or cell, another store; "" for check: the last night
+  std::string operand;  // a run, a claim or cell, or another store; check: "" = the last night
   std::filesystem::path store = "history";
-  std::string machine;          // of add: what the history calls this one; "" = as the run does
-  std::string reason;           // of accept
-  std::filesystem::path issue;  // of check: a file for the body of an issue
-  bool json = false;            // of check
+  std::string machine;          // add: name of this machine in the history; "" = the run's
+  std::string reason;           // for accept
+  std::filesystem::path issue;  // check: a file for the body of an issue
+  bool json = false;            // for check
 };
 
 struct ExportStateOptions {
@@ -135,7 +135,7 @@ struct ExportStateOptions {
 };
 
 struct WatchOptions {
-  std::vector<std::string> command;  // to start; or
+  std::vector<std::string> command;  // to start, or
   std::optional<int> pid;            // to follow
   WatchPlan plan;
   LeakOptions leak;  // per minute
@@ -146,13 +146,13 @@ struct WatchOptions {
 
 struct GpuOptions {
   std::string card;    // an id or alias of a card; "" with `which`
-  bool which = false;  // the smallest card that serves
+  bool which = false;  // find the smallest card that is large enough
   int devices = 1;
-  std::optional<Bytes> memory;  // of the card, in place of what the table says
-  Bytes context = 0;            // what the CUDA context takes of it
-  int until_step = 5;           // optimizer steps; 0: the program runs to its end
-  std::optional<Bytes> budget;  // what may be reserved
-  std::string cudnn;            // its library, or none; "" = of the program's environment
+  std::optional<Bytes> memory;  // of the card, in place of the table's figure
+  Bytes context = 0;            // taken by the CUDA context
+  int until_step = 5;           // optimizer steps; 0: run the program to its end
+  std::optional<Bytes> budget;  // limit on reserved memory
+  std::string cudnn;            // its library, or none; "" = that of the program's environment
   bool beside_real_gpu = false;
   std::vector<std::string> command;
   std::filesystem::path out;  // "" = runs/TIME-gpu-PID
@@ -166,13 +166,13 @@ struct SelftestOptions {
   bool json = false;
 };
 
-// Hidden: what the runner starts for each sample.
+// A hidden command: the runner starts it for each sample.
 struct SampleOptions {
   std::string request;
   int result_fd = 1;
 };
 
-// Hidden: what the runner starts before it measures on a device.
+// A hidden command: the runner starts it before it measures on a device.
 struct TouchOptions {
   std::string device;
 };
@@ -188,16 +188,16 @@ using Command =
                  DoctorOptions, CheckOptions, CompareOptions, MergeOptions, HistoryOptions,
                  ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
-// argv without the program's name. Throws InputError that names the nearest flag or command.
+// Parses argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
 
-// What headroom report writes: name of the option → what it is.
+// The formats of headroom report: option name → description.
 const std::map<std::string, std::string>& report_formats();
 
-// What `headroom list` can be asked for, in its order.
+// The kinds that `headroom list` accepts, in its order.
 std::vector<std::string> listed_kinds();
 
-// "2/4". Throws InputError.
+// Parses "2/4". Throws InputError.
 Shard parse_shard(const std::string& text);
 
 }  // namespace headroom

@@ -18,8 +18,8 @@
 namespace headroom {
 namespace {
 
-// meta(…) as everywhere; for short meta:CARD or CARD, and meta:CAPACITY or CAPACITY for a card of
-// that size, granules of 2 MiB as CUDA has them.
+// Reads meta(…), or a short form: meta:CARD or CARD, and meta:CAPACITY or CAPACITY for a card of
+// that size with granules of 2 MiB, as on CUDA.
 Spec read_device(const std::string& text) {
   constexpr std::string_view kPrefix = "meta:";
   const std::string rest = text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
@@ -47,7 +47,7 @@ std::vector<Spec> read_allocators(const AxisOverrides& axes) {
   return result;
 }
 
-// Every combination of what else is asked for.
+// Every combination of the values given for the axes.
 std::vector<Cell> combinations(const Cell& cell, const AxisOverrides& axes) {
   std::vector<Cell> cells = {cell};
   for (const auto& [axis, values] : axes) {

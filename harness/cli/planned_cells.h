@@ -1,4 +1,4 @@
-// The training runs that a command line asks about, before any is run: headroom plan and search.
+// The training runs that a command line of headroom plan or search asks about.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace headroom {
 
 struct PlannedCells {
   std::vector<Cell> cells;       // every combination of the axes but the allocator; at least one
-  std::vector<Spec> allocators;  // every strategy as it comes, where the axes name none
+  std::vector<Spec> allocators;  // all strategies with default parameters if the axes name none
 };
 
-// `device` is one as everywhere or, for short, meta:CARD, CARD, meta:CAPACITY or CAPACITY. Throws
+// `device` is a device spec or a short form: meta:CARD, CARD, meta:CAPACITY or CAPACITY. Throws
 // InputError.
 PlannedCells read_planned_cells(const std::string& workload, const std::string& device,
                                 const AxisOverrides& axes, int steps);
 
-// Of those that neither title nor rows name: the optimizer, and what is not as it comes.
+// Names the axes that neither title nor rows show: the optimizer, and those not at their default.
 std::string axes_beside_allocator(const Cell& cell);
 
 }  // namespace headroom

@@ -9,11 +9,11 @@
 namespace headroom {
 namespace {
 
-// Isolated mode. `-m` and a plain `-c` search the working directory first, where a csv.py that
-// somebody sent would be run; -P is too young.
+// Isolated mode. `-m` and a plain `-c` search the working directory first and would import an
+// untrusted csv.py from there; -P needs a newer Python.
 constexpr const char* kIsolated = "-I";
 
-// Does what `-m module` does, with Headroom's folder in the place of the working directory.
+// Does the same as `-m module`, with Headroom's folder in place of the working directory.
 constexpr const char* kRunModule =
     "import runpy, sys\n"
     "home, module = sys.argv[1:3]\n"

@@ -1,4 +1,4 @@
-// The Python that reports and importers need.
+// Finds and runs the Python interpreter for reports and importers.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@
 
 namespace headroom {
 
-// Modules the report is made with.
+// The modules needed to make reports.
 const std::vector<std::string>& report_modules();
-// Modules that reading and writing traces takes.
+// The modules needed to read and write traces.
 const std::vector<std::string>& trace_modules();
 
 // An interpreter with all of `modules`: the one the build found, else Debian's. "" when there is
 // none.
 std::string find_python(const std::vector<std::string>& modules);
 
-// Those of `modules` that `python` cannot import; all of them when it does not start.
+// Returns the members of `modules` that `python` cannot import; all of them when it does not start.
 std::vector<std::string> missing_modules(const std::string& python,
                                          const std::vector<std::string>& modules);
 

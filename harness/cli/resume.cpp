@@ -13,7 +13,7 @@ RunOptions original_options(const RunInfo& info, const std::filesystem::path& ru
   if (options == nullptr)
     throw InputError(fmt::format("run {}: its command line is no headroom run", info.run_id));
   RunOptions original = *options;
-  // Asked for by a relative path, the suite lies where it lay then, wherever this is called.
+  // A relative path of the suite refers to the directory of the original call, not the current one.
   const std::filesystem::path suite = run / info.directory / original.suite;
   if (!info.directory.empty() && std::filesystem::is_regular_file(suite))
     original.suite = std::filesystem::canonical(suite).string();

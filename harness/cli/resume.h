@@ -1,4 +1,5 @@
-// May a recorded run be gone on with? Samples of two programs, plans or machines do not mix.
+// Checks whether a recorded run can be resumed: samples of two programs, plans or machines must not
+// be mixed.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +9,10 @@
 
 namespace headroom {
 
-// What was asked when the run in directory `run` began.
+// The options with which the run in directory `run` began.
 RunOptions original_options(const RunInfo& info, const std::filesystem::path& run);
 
-// Throws InputError that says what has changed since.
+// Throws InputError that says what has changed since the run began.
 void require_same_run(const RunInfo& info, const RunPlan& plan_now);
 
 }  // namespace headroom

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a suite's list: all there are, so that a new one is tried without naming it twice.
+// In a suite's list, this stands for all claims, so that a new claim is included without being
+// listed.
 constexpr const char* kEveryClaim = "*";
 
 fs::path suite_file(const std::string& name) {
@@ -68,7 +69,7 @@ RunPlan make_run_plan(const RunOptions& options) {
   for (Experiment& experiment : plan.experiments) {
     if (options.max_pairs) experiment.blocks = std::min(experiment.blocks, *options.max_pairs);
     for (Arm& arm : experiment.arms) resolve_rules(arm.cell);
-    // Once is enough to say why this machine cannot.
+    // One sample is enough to record why this machine cannot run the experiment.
     if (std::all_of(experiment.arms.begin(), experiment.arms.end(),
                     [](const Arm& arm) { return unsupported_sample(arm.cell).has_value(); }))
       experiment.blocks = 1;
@@ -77,7 +78,7 @@ RunPlan make_run_plan(const RunOptions& options) {
   Filter filter;
   for (const std::string& text : options.filters) filter.add(Filter::parse(text));
   plan.experiments = filter.select(plan.experiments);
-  // Nothing is said of a claim that was not to be tested this time.
+  // A claim that the filters exclude gets no verdict.
   if (!options.filters.empty())
     std::erase_if(plan.claims, [&](const std::string& id) {
       return std::none_of(plan.experiments.begin(), plan.experiments.end(),

@@ -1,4 +1,4 @@
-// From the command line to what will be run: suite, claims, filter.
+// Derives the plan of a run from the command line: suite, claims and filters.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct RunPlan {
   std::string suite;
   std::vector<std::string> claims;      // ids
   std::vector<Experiment> experiments;  // the suite's own, then the claims'
-  std::vector<DataFile> files;          // what it was read from
+  std::vector<DataFile> files;          // the files it was read from
 };
 
 // Throws InputError for unknown names and broken files, NothingSelected when no cell is left.

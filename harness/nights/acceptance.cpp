@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-// Rules are a part of it: bytes under other rules are other bytes.
+// The key includes the rules, because other rules give other bytes.
 std::string key_of(const std::string& suite, const std::string& scope,
                    const std::string& experiment, const std::string& arm,
                    const std::string& cell_id, const std::string& rules) {
@@ -52,7 +52,7 @@ AcceptedCell accepted_from(const NightCell& cell, std::string levels_since) {
           .levels_since = std::move(levels_since)};
 }
 
-// The accepted cell with what this night does better, or shows for the first time.
+// The accepted cell, updated with figures that are better in this night or new.
 std::optional<AcceptedCell> improved(const AcceptedCell& accepted, const NightCell& cell) {
   if (cell.status != kResult) return std::nullopt;
   if (accepted.status != kResult) return accepted_from(cell, accepted.levels_since);
@@ -79,7 +79,7 @@ const AcceptedCell* AcceptedState::find(const Night& night, const NightCell& cel
       found != standing_.end())
     return &*found->second.cell;
   if (!cell.rules.empty()) return nullptr;
-  // Without a result there are no rules to know it by.
+  // A cell without a result has no rules, so it is looked up without them.
   const std::string prefix =
       key_of(night.suite, scope, cell.experiment, cell.arm, cell.cell_id, "");
   const auto found = standing_.lower_bound(prefix);

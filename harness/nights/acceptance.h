@@ -1,5 +1,5 @@
-// What later nights are held to. The first value seen is accepted, and so is every better one; a
-// worse one is not, until somebody accepts it and says why.
+// The reference for later nights. The first value seen is accepted, and so is every better one; a
+// worse one is accepted only by hand, with a reason.
 #pragma once
 
 #include <map>
@@ -41,29 +41,31 @@ struct Acceptance {
   std::optional<NightVerdict> verdict;
 };
 
-// All that stands: of several acceptances of one thing the last.
+// The current state: the last acceptance of each cell and verdict.
 class AcceptedState {
  public:
   // In the order in which they were accepted.
   explicit AcceptedState(const std::vector<Acceptance>& acceptances);
 
-  // What the cell or verdict of this night is held to; null when it is seen for the first time.
+  // The reference for the cell or verdict of this night; null when it is new.
   const AcceptedCell* find(const Night& night, const NightCell& cell) const;
   const NightVerdict* find(const Night& night, const NightVerdict& verdict) const;
-  // Cells that this suite had on this machine and that are not in the night, nor accepted as gone.
+  // Cells that this suite had on this machine, that are missing from the night and not accepted as
+  // gone.
   std::vector<const Acceptance*> missing_from(const Night& night) const;
 
  private:
   std::map<std::string, Acceptance> standing_;
 };
 
-// More than 0 where `now` is worse than `then`, as a share of it; infinite from 0.
+// How much worse `now` is than `then`, as a share of `then`: above 0 when worse, infinite when
+// `then` is 0.
 double worsening(const Metric& metric, double then, double now);
 
-// Verdicts that decide nothing are no news: INCONCLUSIVE, NOT-TESTABLE-HERE.
+// False for INCONCLUSIVE and NOT-TESTABLE-HERE, whose changes are not reported.
 bool decides(const NightVerdict& verdict);
 
-// What a night has to show that needs nobody's word: seen for the first time, or better.
+// What a night shows that is accepted automatically: new or better values.
 std::vector<Acceptance> self_evident(const Night& night, const AcceptedState& state,
                                      const std::string& now);
 
@@ -74,7 +76,7 @@ Acceptance accept_verdict(const Night& night, const NightVerdict& verdict,
 Acceptance accept_missing(const Acceptance& missing, const std::string& reason,
                           const std::string& now);
 
-// One line without its end, as reports/schema.json describes it.
+// One line of JSON (reports/schema.json), without the newline.
 std::string to_json(const Acceptance& acceptance);
 Acceptance acceptance_from_json(const std::string& text, const std::string& where);
 

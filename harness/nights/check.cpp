@@ -131,7 +131,8 @@ class NightJudge {
     return cell.experiment + "\n" + cell.arm + "\n" + cell.cell_id;
   }
 
-  // The first of the nights, back from the judged one, that show it without interruption.
+  // Finds the first night of the uninterrupted series, up to the judged night, that shows the
+  // finding.
   void locate(NightFinding& finding, const Shows& shows) {
     std::size_t first = nights_.size() - 1;
     while (first > 0 && shows(nights_[first - 1])) --first;
@@ -162,7 +163,7 @@ std::vector<EnvironmentMark> marks_in(const std::vector<Night>& nights) {
   return marks;
 }
 
-// Cells that no earlier night of this suite on this machine had.
+// Returns the cells that no earlier night of this suite on this machine had.
 std::vector<std::string> added_cells(const std::vector<Night>& nights) {
   std::vector<std::string> added;
   if (nights.size() < 2) return added;

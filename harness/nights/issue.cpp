@@ -1,4 +1,4 @@
-// What a check says, for people (Markdown) and for programs (JSON).
+// The result of a check, for people (Markdown) and for programs (JSON).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kShown = 50;  // an issue holds 65,536 characters
 
-// In one line and as text: names from files become no markup, no link and no picture.
+// Escapes a name from a file to plain text on one line, so that it cannot become markup, a link or
+// an image.
 std::string escaped(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   std::string safe;
@@ -25,7 +26,7 @@ std::string escaped(std::string text) {
   return safe;
 }
 
-// One word of a command for a shell, inside a span of code.
+// Quotes one word of a shell command inside a code span.
 std::string quoted(std::string text) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";

@@ -46,7 +46,7 @@ Series series_of(const std::vector<const Night*>& nights, const std::vector<Cell
   return series;
 }
 
-// Those of the judged night's environment, without interruption, that may be compared by time.
+// The trusted nights of the latest uninterrupted period in the judged night's environment.
 std::vector<const Night*> comparable(const std::vector<Night>& nights) {
   std::vector<const Night*> found;
   for (auto night = nights.rbegin();

@@ -1,4 +1,4 @@
-// Noisy figures over the nights of one machine in one environment: has the level of one shifted?
+// Detects shifts in the levels of noisy figures over the nights of one machine in one environment.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-// At most so many nights are looked at, the judged one included.
+// The largest number of nights that are examined, the judged one included.
 inline constexpr std::size_t kNightsLookedAt = 50;
 
 struct Shift {
@@ -18,15 +18,15 @@ struct Shift {
   const Metric* metric = nullptr;
   double before = 0;                // the best accepted level
   double after = 0;                 // the last one
-  double p = 1;                     // corrected for the places tried, and for the other cells
+  double p = 1;                     // corrected for multiple change points and cells
   std::string first_night = {};     // night_id of the first night of the last level
-  std::string previous_night = {};  // of the one before
+  std::string previous_night = {};  // night_id of the night before it
   bool worse = false;               // beyond the margin for noisy figures; otherwise better
 };
 
-// The shifts that stay when as many series as there are have been tested (Benjamini and Hochberg,
-// q = .05) and that pass the margin. `nights` ends with the judged one; those before a change of
-// environment, or of before the acceptance of a cell, do not count.
+// Returns the shifts that remain significant after correction for the number of series tested
+// (Benjamini and Hochberg, q = .05) and that exceed the margin. `nights` ends with the judged one;
+// nights before a change of environment, or before a cell's level was accepted, do not count.
 std::vector<Shift> shifts_of(const std::vector<Night>& nights, const AcceptedState& state);
 
 }  // namespace headroom

@@ -35,13 +35,13 @@ std::string status_of(Absence absence) {
   return "not_engaged";
 }
 
-// The median over samples that nothing disturbed.
+// The median over undisturbed samples.
 std::optional<double> level_of(const SampleTable& table, const SampleTable::ByBlock& samples,
                                const Metric& metric) {
   std::vector<double> values;
   for (const auto& [block, sample] : samples) {
     if (sample->status != SampleStatus::ok || table.disturbed(*sample)) continue;
-    // Levels are compared as ratios.
+    // Levels are compared as ratios, so they must be positive.
     if (const auto value = metric.value(*sample); value && *value > 0) values.push_back(*value);
   }
   if (values.empty()) return std::nullopt;
@@ -131,7 +131,7 @@ Night night_of(const RecordedRun& run, const std::string& verdicts_json,
   const SampleTable table(run.samples, info.additions);
   for (const Experiment& experiment : info.experiments) {
     if (experiment.kind == ExperimentKind::control)
-      continue;  // the instrument's, not the program's
+      continue;  // a figure of the instrument, not of the program
     for (const Arm& arm : experiment.arms) night.cells.push_back(cell_of(table, experiment, arm));
   }
   return night;

@@ -28,7 +28,7 @@ constexpr const char* kExtension = ".json";
                   file.string(), std::strerror(errno)));
 }
 
-// A file that is open while this lives.
+// Owns an open file descriptor.
 class Descriptor {
  public:
   Descriptor(const fs::path& file, int flags) : descriptor_(::open(file.c_str(), flags, 0644)) {
@@ -43,7 +43,7 @@ class Descriptor {
   int descriptor_;
 };
 
-// One writer at a time; the others wait.
+// Excludes other writers; they wait.
 class WriteLock {
  public:
   explicit WriteLock(const fs::path& store) : file_(prepared(store), O_RDWR | O_CREAT | O_CLOEXEC) {
@@ -75,7 +75,7 @@ std::vector<std::string> whole_lines(const fs::path& file) {
   return lines;
 }
 
-// On disk when this returns; what a kill tore before goes first.
+// Appends durably: the text is on disk on return. First removes a line left incomplete by a kill.
 void append_durably(const fs::path& file, std::string_view text) {
   const Descriptor stream(file, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC);
   off_t end = ::lseek(stream.get(), 0, SEEK_END);
@@ -101,7 +101,7 @@ std::vector<std::string> lines_of(const std::vector<Acceptance>& acceptances) {
   return lines;
 }
 
-// All but the start and the run: suite and machine.
+// The part of a night_id that names suite and machine, without start and run.
 std::string_view series_of(std::string_view night_id) {
   const std::size_t first = night_id.find('-');
   const std::size_t last = night_id.rfind('-');
@@ -114,7 +114,7 @@ fs::path HistoryStore::night_file(const std::string& night_id) const {
   return directory_ / "nights" / (night_id + kExtension);
 }
 
-// Acceptances go first: a night without them would have nothing to be held to.
+// Acceptances are written first: a night without them would have no reference.
 bool HistoryStore::add(const Night& night) {
   const WriteLock lock(directory_);
   append_lines(accepted_file(),
@@ -182,7 +182,8 @@ std::vector<Acceptance> HistoryStore::acceptances() const {
   for (const std::string& text : whole_lines(accepted_file()))
     found.push_back(
         acceptance_from_json(text, fmt::format("{}:{}", accepted_file().string(), ++line)));
-  // Merged stores take turns; within a second the order of the file counts.
+  // The lines of merged stores are interleaved by time; within one second the order of the file
+  // decides.
   std::stable_sort(found.begin(), found.end(), [](const Acceptance& a, const Acceptance& b) {
     return a.accepted < b.accepted;
   });
@@ -203,7 +204,7 @@ HistoryStore::Merged HistoryStore::merge(const HistoryStore& other) {
         fmt::format("{}: no history, there is no night in it; name a directory that "
                     "headroom history add has filled",
                     other.directory_.string()));
-  other.acceptances();  // nothing is taken from a store that is broken
+  other.acceptances();  // throws before anything is copied from a broken store
   const WriteLock lock(directory_);
   Merged merged;
   const auto known_lines = whole_lines(accepted_file());

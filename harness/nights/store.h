@@ -1,6 +1,6 @@
-// Where the history lives: nights/<night_id>.json, written whole or not at all, and accepted.jsonl,
-// one synced line an acceptance. Nothing is ever changed, so that any two stores can be merged:
-// copy one over the other, or headroom history merge.
+// The files of the history: nights/<night_id>.json, each written atomically, and accepted.jsonl,
+// with one synced line per acceptance. Nothing is ever changed, so any two stores can be merged:
+// copy one over the other, or use headroom history merge.
 #pragma once
 
 #include <filesystem>
@@ -17,29 +17,30 @@ class HistoryStore {
   explicit HistoryStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
   const std::filesystem::path& directory() const { return directory_; }
 
-  // Accepts what is self-evident, then keeps the night. False when it was there already: what a
-  // kill had left undone is done all the same. Throws InputError when it cannot be written.
+  // Accepts what needs no decision, then stores the night. Returns false when the night was already
+  // stored, after completing what a kill may have interrupted. Throws InputError when writing
+  // fails.
   bool add(const Night& night);
   void accept(const std::vector<Acceptance>& acceptances);
 
-  // Ascending, so by start. Empty where there is no store.
+  // In ascending order, which is the order of start. Empty when there is no store.
   std::vector<std::string> night_ids() const;
   Night read(const std::string& night_id) const;  // throws InputError naming the file
-  // The one that began last, or that of this run. Throws InputError when there is none.
+  // The night that began last, and the night of a run. Both throw InputError when there is none.
   Night last_night() const;
   Night night_of_run(const std::string& run_id) const;
-  // The nights of the same suite and machine that began before, the last `count` of them, in order.
+  // The last `count` nights of the same suite and machine that began before `night`, in order.
   std::vector<Night> nights_before(const Night& night, std::size_t count) const;
-  // In the order in which they were accepted. A line that a kill tore is left out.
+  // In the order in which they were accepted. Incomplete lines, left by a kill, are skipped.
   std::vector<Acceptance> acceptances() const;
-  // Those that a night is held to: what a later one did better is not held against it.
+  // The acceptances that apply to a night: improvements of later nights do not.
   std::vector<Acceptance> acceptances_for(const Night& night) const;
 
   struct Merged {
     std::size_t nights = 0;
     std::size_t acceptances = 0;
   };
-  // What `other` has and this one has not.
+  // Adds what `other` has and this store lacks.
   Merged merge(const HistoryStore& other);
 
  private:

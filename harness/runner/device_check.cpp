@@ -65,14 +65,14 @@ void keep_bytes(Device& device) {
   const Segment first = device.memory().allocate(bytes.size());
   const Segment second = device.memory().allocate(bytes.size());
   device.write(plain(bytes.size()), first.data, bytes);
-  // What is written beside it must not show.
+  // Writes to other memory must not change it.
   device.write(plain(bytes.size()), second.data, std::vector<std::byte>(bytes.size()));
   compare_bytes(device, first.data, bytes);
   device.memory().free(second);
   device.memory().free(first);
 }
 
-// Out of memory of the host that the device copies from by itself.
+// Copies from staging memory of the host, which the device reads by itself.
 void stage_bytes(Device& device) {
   const std::vector<std::byte> bytes = random_bytes(kOdd);
   const auto host = device.make_host_memory();
@@ -103,10 +103,11 @@ void move_pages(Device& device) {
   memory.unreserve(from);
 }
 
-// y = x·wᵀ + b of random numbers, against sums in double precision.
+// y = x·wᵀ + b of random numbers, compared with sums in double precision.
 void multiply(Device& device, const std::string& rules) {
   constexpr std::int64_t kRows = 33, kInputs = 301, kOutputs = 17;
-  constexpr double kTolerance = 5e-4;  // plain f32 sums of 301 such products are off by below 5e-5
+  constexpr double kTolerance =
+      5e-4;  // the error of plain f32 sums of 301 such products is below 5e-5
   Program program{.name = "check"};
   ProgramBuilder build(program);
   const std::vector<ValueId> inputs = {build.input("x", {kRows, kInputs}, DType::f32),
@@ -145,7 +146,7 @@ void multiply(Device& device, const std::string& rules) {
         expected += static_cast<double>(values[0][row * kInputs + i]) *
                     static_cast<double>(values[1][column * kInputs + i]);
       const double is = found[row * kOutputs + column];
-      if (!(std::abs(is - expected) <= kTolerance))  // NaN fails, too
+      if (!(std::abs(is - expected) <= kTolerance))  // NaN fails as well
         fail(fmt::format("element [{}, {}] of a product is {}, not {}", row, column, is, expected));
     }
 }
@@ -177,8 +178,9 @@ void train(const Spec& device, const char* workload, const char* optimizer, cons
                        found.loss[step], device.to_string(), expected.loss[step]));
 }
 
-// The same kernels on the same numbers, at other addresses: a run as it is, one that is captured,
-// and two that are only launched. With copies to the host on the way where steps offload.
+// Compares captured execution with op-by-op execution: the same kernels on the same numbers at
+// other addresses. The four steps cover an ordinary run, a capture and two replays, with copies to
+// the host when the steps offload.
 void replay_captured(const Spec& device, const char* workload, const char* checkpointing) {
   constexpr double kTolerance = 1e-3;
   Cell cell;

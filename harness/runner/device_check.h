@@ -1,5 +1,5 @@
-// Does a device keep the bytes it is given and compute what is computed without it? Asked before a
-// run on a device that nobody has tried yet; a figure from one that fails is worth nothing.
+// Checks that a device stores bytes correctly and computes the same as the host. To be run before
+// the first use of a new device: figures from a device that fails are worthless.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ struct DeviceFinding {
   enum class Outcome { passed, failed, skipped };
   std::string what;  // "keeps 1000003 bytes"
   Outcome outcome = Outcome::passed;
-  std::string why;  // of what did not pass: what was expected, what was found, and at which line
+  std::string why;  // for a failed check: what was expected, what was found, and at which line
 };
 
-// From the cheapest to the dearest; ends with the first that fails. `device` must be one that
-// computes and is available here.
+// Runs the checks from the cheapest to the most expensive and stops after the first that fails.
+// `device` must be one that computes and is available here.
 std::vector<DeviceFinding> check_device(const Spec& device);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Tells how far a run is: a bar with the time left on a terminal, plain counters elsewhere.
+// Shows the progress of a run: a bar with the time left on a terminal, plain counters elsewhere.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 namespace headroom {
 
 enum class ProgressStyle { automatic, bar, plain, none };
-// "auto", "bar", "plain", "none". Throws InputError for anything else.
+// Parses "auto", "bar", "plain" or "none". Throws InputError for anything else.
 ProgressStyle parse_progress_style(const std::string& text);
 
 class Progress {
@@ -21,7 +21,7 @@ class Progress {
   void add_to_total(int samples) { total_ += samples; }
   // `done` samples are recorded; `left` is an estimate.
   void update(int done, std::chrono::seconds left, std::string_view now);
-  // A line that stays.
+  // Prints a permanent line.
   void note(std::string_view line);
 
  private:

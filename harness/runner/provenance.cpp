@@ -60,7 +60,7 @@ std::optional<double> load_average() {
   return load;
 }
 
-// Name and driver of the first GPU, as its driver's own tool tells them.
+// Name and driver of the first GPU, as reported by the driver's own tool.
 std::pair<std::optional<std::string>, std::optional<std::string>> gpu_and_driver() {
   try {
     const SubprocessResult said = run_subprocess(
@@ -71,7 +71,7 @@ std::pair<std::optional<std::string>, std::optional<std::string>> gpu_and_driver
     if (said.ending != Ending::exited || said.code != 0 || comma == std::string::npos) return {};
     return {line.substr(0, comma), line.substr(comma + 2)};
   } catch (const DeviceError&) {
-    return {};  // no such tool: no such GPU
+    return {};  // without the tool there is no such GPU
   }
 }
 

@@ -1,4 +1,4 @@
-// What a result depends on besides the cell: program, libraries, machine, environment.
+// Records what a result depends on besides the cell: program, libraries, machine, environment.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ std::map<std::string, std::string> relevant_environment();
 // Fills everything above into `info`, and environment_id: equal ids make results comparable.
 void add_provenance(RunInfo& info);
 
-// What the experiments that computed here read to train on.
+// The training data files of the experiments that ran on this machine.
 std::vector<DataFile> training_data(const std::vector<Experiment>& experiments);
 
 DataFile describe_data_file(const std::filesystem::path& file, const std::string& origin);

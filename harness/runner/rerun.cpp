@@ -13,7 +13,8 @@
 namespace headroom {
 namespace {
 
-// Undecided for want of pairs; out of calibration, say, is not mended by more of them.
+// Whether a comparison is undecided because of too few pairs. Other causes, such as a failed
+// calibration, are not fixed by more pairs.
 bool may_be_decided(const Json& comparison) {
   static const std::set<std::string> reasons = {"paired", "no_pairs", "not_deterministic",
                                                 "one_of_many"};

@@ -1,4 +1,4 @@
-// Fresh blocks for experiments of a run that has been judged.
+// Plans new blocks for experiments of a judged run.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace headroom {
 
-// "inconclusive" or "failed". Throws InputError.
+// Parses "inconclusive" or "failed". Throws InputError.
 AddedFor parse_added_for(const std::string& text);
 
-// What to add to `recorded`, whose verdicts are `verdicts_json`: as many blocks as were planned for
-// every experiment with a noisy comparison that more pairs may decide, or as many as have a sample
-// without a result. Numbers follow those recorded.
+// Returns the blocks to add to `recorded`, whose verdicts are `verdicts_json`.
+// AddedFor::inconclusive adds the planned number of blocks to every experiment with a noisy
+// comparison that more pairs may decide; AddedFor::failed adds one block for each block that has a
+// sample without a result. Block numbers continue those recorded.
 std::vector<Addition> additions_for(AddedFor reason, const RunInfo& info,
                                     const std::vector<Sample>& recorded,
                                     const std::string& verdicts_json);

@@ -1,5 +1,5 @@
-// One sample: builds the cell's training run in this process, steps it, and reads every rung of
-// the ladder. What goes wrong on the way becomes the sample's status.
+// One sample: builds the cell's training run in this process, steps it, and reads every rung of the
+// ladder. Errors on the way become the sample's status.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@
 namespace headroom {
 namespace {
 
-// Room for every event of the run, segments of a strategy without a cache included.
+// An upper bound of the run's events, including the segments of a strategy without a cache.
 std::size_t expected_events(const TrainingPlan& plan, int steps) {
   std::size_t values = 0;
   for (const TrainingPlan::Step& step : plan.shapes) {
@@ -46,7 +46,7 @@ std::size_t expected_events(const TrainingPlan& plan, int steps) {
   return 4 * values * (static_cast<std::size_t>(steps) + 1) + 1024;
 }
 
-// Of what the pipeline hands on at once, on the host.
+// The size on the host of the largest batch that the pipeline passes on.
 Bytes largest_batch_bytes(const TrainingPlan& plan) {
   Bytes largest = 0;
   const std::size_t batches =
@@ -58,7 +58,7 @@ Bytes largest_batch_bytes(const TrainingPlan& plan) {
   return largest;
 }
 
-// Follows the process through the moments of the ladder, between steps, never inside one.
+// Reads the process's memory at the points of the ladder: between steps, never within one.
 class ProcessWatch {
  public:
   explicit ProcessWatch(ProcessMemory& memory) : memory_(memory) {
@@ -130,7 +130,8 @@ void check(const Cell& cell) {
                     cell.id(), cell.warmup_steps, cell.measured_steps));
 }
 
-// Of what does not do what its name says, the first: asked after the run. "" when all do.
+// Why the first pass or strategy that had no effect did not engage, determined after the run; ""
+// when all engaged.
 std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Allocator& allocator,
                             const Trace& trace, const Trainer& trainer, const BatchSource* batches,
                             const Injection* injection) {
@@ -149,7 +150,7 @@ std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Al
   return why;
 }
 
-// Everything after the cell is known to be runnable here.
+// Everything that follows once the cell is known to be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
            Clock::time_point start, Sample& sample) {
   DriverWatch driver(sample.driver, cell.device);  // first: lowering for a GPU makes its context
@@ -196,7 +197,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     sample.setup_ns = ns_since(start);
     take_steps(cell, *device, driver, trainer, recorder, batches, sample);
     sample.ledger = make_ledger_of(recorder.trace(), cell.warmup_steps, steps);
-    recorder.enter_step(steps + 1);  // evaluation and giving back belong to no training step
+    recorder.enter_step(steps + 1);  // evaluation and the final frees belong to no training step
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
       sample.zero_weight_share = zero_weight_share(trainer, plan);
     if (device->computes()) sample.figures = loss_scale_figures(trainer, plan);
@@ -228,7 +229,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
   if (!trace_path.empty()) write_trace(recorder.trace(), trace_path);
 }
 
-// What training steps cannot show.
+// Runs a scenario, for effects that training steps cannot show.
 void enact(const Cell& cell, std::uint64_t seed, Sample& sample) {
   sample.rules = cell.rules;
   try {

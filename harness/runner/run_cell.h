@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// Never throws OutOfMemory: the sample's status is oom then. Writes no trace where `trace_path` is
-// empty.
+// Never throws OutOfMemory: the sample's status is oom instead. Writes no trace when `trace_path`
+// is empty.
 Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path);
 
 }  // namespace headroom

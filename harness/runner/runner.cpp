@@ -33,7 +33,7 @@ bool uses_memory_of_machine(const Spec& device) {
 
 bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
 
-// Of one sample, where nothing is measured yet.
+// The estimated time of one sample before any is measured.
 double guessed_seconds(const Experiment& experiment) {
   if (std::none_of(experiment.arms.begin(), experiment.arms.end(), runs_here)) return 0;
   if (experiment.estimated_seconds > 0) return experiment.estimated_seconds;
@@ -89,8 +89,8 @@ class Run {
   }
 
  private:
-  // A noisy block that a kill cut in two is run anew as a whole: what was recorded of it last does
-  // not stay beside its repeat.
+  // The number of samples of a noisy block that was interrupted by a kill. The whole block is
+  // repeated, and its samples are dropped.
   std::size_t samples_of_cut_block(const std::vector<Sample>& recorded) {
     if (recorded.empty()) return 0;
     const Sample& last = recorded.back();
@@ -126,7 +126,7 @@ class Run {
   }
 
   void enqueue(SampleBlock block) {
-    // Arms are compared because they ran back to back: half a noisy block is run anew.
+    // Arms are compared because they ran back to back: an incomplete noisy block is repeated.
     if (!is_exact(info_.experiments[block.experiment]))
       table_.forget(block.experiment, block.number);
     progress_.add_to_total(samples_left(block));
@@ -140,8 +140,8 @@ class Run {
     }));
   }
 
-  // The first touch of memory the machine has not used yet costs many times every later one: a
-  // process of its own pays for it, so that no sample does.
+  // The first touch of memory that the machine has not used yet is many times slower than later
+  // ones: a separate process bears this cost, so that no sample does.
   void touch_host_memory() {
     std::set<std::string> devices;
     for (const SampleBlock& block : queue_)
@@ -157,7 +157,7 @@ class Run {
     }
   }
 
-  // False when an interrupt ended it.
+  // Returns false when an interrupt ended it.
   bool run_block(const SampleBlock& block) {
     const Experiment& experiment = info_.experiments[block.experiment];
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
@@ -194,7 +194,7 @@ class Run {
     if (interrupt_requested()) return std::nullopt;
     if (std::optional<Sample> sample = unsupported_sample(arm.cell)) return sample;
     const bool noisy = !is_exact_cell(arm.cell);
-    // One trace per arm: the others are like it, byte for byte where bytes are exact.
+    // One trace per arm is enough: the others have the same bytes where bytes are exact.
     const std::string trace = block.number == 0 ? trace_name(experiment, arm) : "";
     const double before = noisy ? probe() : 0;
     const auto begin = Clock::now();
@@ -223,7 +223,7 @@ class Run {
                      fmt::format("{} [{}]", sample.experiment, sample.arm));
   }
 
-  // The median of what was measured: a first sample may generate its data set.
+  // The median of measured times, because the first sample may generate its data set.
   double seconds_a_sample(std::size_t experiment) const {
     std::vector<double> measured = seconds_[experiment];
     if (measured.empty()) return guessed_seconds(info_.experiments[experiment]);
@@ -232,14 +232,14 @@ class Run {
     return *middle;
   }
 
-  // Fresh blocks in place of slow ones; false when none are due.
+  // Adds blocks in place of slow ones; returns false when none are due.
   bool add_repeats() {
-    // Two shards would give them the same numbers; the merged run knows which are due.
+    // Two shards would use the same block numbers; the merged run adds the blocks instead.
     if (info_.shard) return false;
     for (std::size_t i = 0; i < info_.experiments.size(); ++i) {
       const auto arms = static_cast<int>(info_.experiments[i].arms.size());
       const auto added = static_cast<int>(added_blocks(i).size());
-      // A second stage lies within the bound; blocks asked for after a look lie beyond it.
+      // The bound includes a second stage, but not blocks added after a look at the verdicts.
       const int bound = options_.max_pairs ? std::max(1, *options_.max_pairs - stage_blocks(i)) : 0;
       for (const int number : table_.repeats_due(i, bound, added)) {
         enqueue(make_block(info_.experiments[i], i, number, info_.seed));
@@ -260,9 +260,10 @@ class Run {
                        [](const Experiment& e) { return e.max_blocks > e.blocks; });
   }
 
-  // Once, when the pilots are whole; false when their dispersion asks for nothing.
+  // Adds the second stage once, when the pilots are complete; returns false when their dispersion
+  // requires none.
   bool add_second_stage() {
-    // Shards see parts of a pilot; the merged run adds the stage when it is gone on with.
+    // A shard sees only part of the pilots; the merged run adds the stage when it is resumed.
     if (info_.shard || !may_grow()) return false;
     for (const auto& [i, wanted, blocks] :
          second_stages(info_.experiments, options_.comparisons, samples_)) {
@@ -281,7 +282,7 @@ class Run {
       for (int n = 0; n < blocks; ++n)
         enqueue(make_block(experiment, i, info_.additions.back().first_block + n, info_.seed));
     }
-    // Before they run: a run that is killed goes on with the same stage.
+    // Written before the blocks run, so that a killed run resumes with the same stage.
     if (!queue_.empty()) directory_.write(info_);
     return !queue_.empty();
   }

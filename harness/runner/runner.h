@@ -1,5 +1,5 @@
-// Carries out a run: blocks in their order, one fresh process per sample, every result on disk
-// before the next begins.
+// Executes a run: blocks in their order, one new process per sample, every result on disk before
+// the next sample begins.
 #pragma once
 
 #include <chrono>
@@ -13,27 +13,29 @@
 namespace headroom {
 
 struct RunnerOptions {
-  std::optional<std::chrono::milliseconds> budget;  // no block but the first is begun after this
-  std::optional<int> max_pairs;                     // of an experiment, repeated blocks included
-  std::vector<PlannedComparison> comparisons;       // what a second stage is sized for
+  std::optional<std::chrono::milliseconds>
+      budget;                                  // no block but the first is started after this time
+  std::optional<int> max_pairs;                // of an experiment, repeated blocks included
+  std::vector<PlannedComparison> comparisons;  // a second stage is sized for these
 };
 
 struct RunOutcome {
   bool interrupted = false;
   bool out_of_budget = false;
   int recorded = 0;       // samples this call added
-  int slow_blocks = 0;    // during which the machine was slow, see block_table.h
+  int slow_blocks = 0;    // measured while the machine was slow, see block_table.h
   int repeat_blocks = 0;  // added to replace them
   int stage_blocks = 0;   // added because the pilots' dispersion asked for more pairs
 };
 
-// Runs what `info.experiments` asks for and `recorded` does not answer yet. Keeps
-// `info.best_probe_gflops` and `planned_samples` up to date; the caller writes `info`.
+// Runs the samples of `info.experiments` that are not in `recorded`. Keeps `info.best_probe_gflops`
+// and `planned_samples` up to date; the caller writes `info`.
 RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
                            RunDirectory& directory, Progress& progress,
                            const RunnerOptions& options);
 
-// How long all of it takes by what suites and claims say of a sample, or a guess: an estimate.
+// Estimates the time of all experiments from the seconds per sample given in suites and claims, or
+// a guess.
 std::chrono::seconds estimate(const std::vector<Experiment>& experiments);
 
 }  // namespace headroom

@@ -34,7 +34,7 @@ Sample failed(const SampleRequest& request, SampleStatus status, std::string rea
   return sample;
 }
 
-// The end of what a process said, on one line.
+// The last output of a process, on one line.
 std::string last_words(const std::string& errors) {
   constexpr std::size_t kEnough = 600;
   std::string words = errors.substr(errors.size() > kEnough ? errors.size() - kEnough : 0);
@@ -92,7 +92,7 @@ std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::se
                   fmt::format("exit status {}; {}", child.code, last_words(child.errors)));
   try {
     Sample sample = sample_from_json(child.results);
-    // A build that does not know an axis leaves it out: what it ran is another cell.
+    // A build that does not know an axis omits it and has then run another cell.
     if (!program.empty() && sample.cell.id() != request.cell.id())
       return failed(
           request, SampleStatus::unsupported,
@@ -116,7 +116,7 @@ void touch_device_memory(const Spec& spec) {
 }
 
 void answer_sample_request(const std::string& request_json, int result_fd) {
-  // A runner that is killed takes its sample with it.
+  // The sample is killed when its runner dies.
   if (result_fd == kResultDescriptor) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const SampleRequest request = sample_request_from_json(request_json);
   const std::string line = to_json(run_cell(request.cell, request.seed, request.trace_path)) + "\n";

@@ -1,4 +1,4 @@
-// One sample in a process of its own, whatever becomes of that process.
+// Takes one sample in a separate process, which may crash or hang.
 #pragma once
 
 #include <chrono>
@@ -9,22 +9,22 @@
 
 namespace headroom {
 
-// Starts `program` ("": this one again) as `headroom sample`. A crash or a timeout comes back as a
-// sample of that status with the reason; nothing when an interrupt ended it. Throws InputError when
-// the process found the request itself wrong.
+// Starts `program` ("" = this program) as `headroom sample`. A crash or a timeout is returned as a
+// sample with that status and the reason; an interrupt returns nothing. Throws InputError when the
+// process rejects the request.
 std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout,
                                    const std::string& program);
 
-// The sample of a cell whose device this machine cannot run; nothing when it can.
+// The sample that records that this machine cannot run the cell's device; nothing when it can.
 std::optional<Sample> unsupported_sample(const Cell& cell);
 
-// Commits a device's memory once, in a process of its own, and gives it back. What fails in there
-// fails again, and is told, where it matters.
+// Commits a device's memory once in a separate process and frees it. Errors are ignored here,
+// because the sample fails in the same way and reports them.
 void touch_in_child(const Spec& device);
-// What that process does.
+// The work of that process.
 void touch_device_memory(const Spec& device);
 
-// What the started process does: the sample's JSON line goes to descriptor `result_fd`.
+// The work of the sample's process: writes the sample as a JSON line to descriptor `result_fd`.
 void answer_sample_request(const std::string& request_json, int result_fd);
 
 }  // namespace headroom

@@ -27,7 +27,8 @@ sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : kPassedOn) {
-    // What is ignored (nohup, a shell's background jobs) stays ignored, here and in the command.
+    // Signals that are ignored (nohup, a shell's background jobs) stay ignored, here and in the
+    // command.
     struct sigaction now {};
     sigaction(signal, nullptr, &now);
     if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);
@@ -36,7 +37,7 @@ sigset_t watched_signals() {
   return set;
 }
 
-// This process's environment, with what is given in place of variables of the same name.
+// This process's environment, with the given variables in place of those of the same name.
 std::vector<std::string> environment_with(const std::vector<std::string>& given) {
   std::vector<std::string> result = given;
   const auto is_given = [&](const std::string& entry) {
@@ -49,7 +50,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& given)
   return result;
 }
 
-// The pointers that C takes; they hold as long as `texts` does. The last is null.
+// Pointers for C functions, ending with null; valid as long as `texts`.
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
@@ -57,7 +58,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-// In this process's own group: the terminal's keys reach the command as they always do.
+// Starts the command in this process's group, so that keys of the terminal reach it as usual.
 pid_t spawn(const std::vector<std::string>& argv, const Surroundings& surroundings) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -66,7 +67,7 @@ pid_t spawn(const std::vector<std::string>& argv, const Surroundings& surroundin
   posix_spawnattr_setsigmask(&attributes, &none);
   sigset_t defaults;
   sigemptyset(&defaults);
-  sigaddset(&defaults, SIGXFSZ);  // ignored here, by main
+  sigaddset(&defaults, SIGXFSZ);  // main ignores it in this process
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_t files;
@@ -115,7 +116,7 @@ ForeignProcess ForeignProcess::start(const std::vector<std::string>& argv,
                                      const Surroundings& surroundings) {
   const sigset_t set = watched_signals();
   sigprocmask(SIG_BLOCK, &set, nullptr);
-  // Workers whose parent died come to this process, where they are still seen.
+  // Workers whose parent died are adopted by this process, so that they remain visible.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     return {spawn(argv, surroundings), true};
@@ -164,7 +165,8 @@ ForeignProcess::Event ForeignProcess::handle_signals() {
     } else if (!is_child_) {
       event = Event::interrupted;
     } else if (info.ssi_code != SI_KERNEL) {
-      // From the terminal (the kernel) the command's group, which is this one, has it already.
+      // A signal from the terminal (the kernel) has already reached the command, which is in this
+      // group.
       ::kill(pid_, signal);
     }
   }

@@ -1,4 +1,4 @@
-// A command run as if nobody watched: the terminal, signals and the exit status are its own.
+// Runs a command as if it were not watched: it keeps the terminal, signals and exit status.
 #pragma once
 
 #include <sys/types.h>
@@ -11,26 +11,27 @@
 namespace headroom {
 
 struct ProcessEnd {
-  bool known = true;  // not of a process that somebody else started
+  bool known = true;  // false for a process that was not started here
   int exit_status = 0;
-  int signal = 0;  // that ended it; 0: it exited
-  // As a shell says it: the exit status, or 128 + the signal.
+  int signal = 0;  // the signal that ended it; 0: it exited
+  // The status that a shell reports: the exit status, or 128 + the signal.
   int shell_status() const { return signal != 0 ? 128 + signal : exit_status; }
 };
 
-// What a started command finds around it.
+// The environment and output of a started command.
 struct Surroundings {
   std::vector<std::string> environment{};  // "NAME=value", in place of this process's own
-  bool output_to_errors = false;           // its standard output goes where its errors go
+  bool output_to_errors = false;           // standard output is redirected to standard error
 };
 
-// One at a time: it takes over this process's signals and adopts orphans until it is destroyed.
+// At most one may exist at a time: it takes over this process's signals and adopts orphans until it
+// is destroyed.
 class ForeignProcess {
  public:
   // Starts argv[0], looked up on PATH. Throws InputError when it cannot be started.
   static ForeignProcess start(const std::vector<std::string>& argv,
                               const Surroundings& surroundings = {});
-  // Follows one that runs. Throws InputError when there is none, or it is another user's.
+  // Follows a running process. Throws InputError when there is none, or when it is another user's.
   static ForeignProcess follow(pid_t pid);
 
   ForeignProcess(ForeignProcess&& other) noexcept;
@@ -42,10 +43,10 @@ class ForeignProcess {
   pid_t pid() const { return pid_; }
 
   enum class Event { time_is_up, ended, interrupted };
-  // Waits, and passes signals on to a started process. `interrupted`: SIGINT or the like came
-  // while a process is followed, which does not concern that process.
+  // Waits, and passes signals on to a started process. Returns `interrupted` when SIGINT or a
+  // similar signal arrived while a process is only followed; that process does not receive it.
   Event wait_until(std::chrono::steady_clock::time_point time);
-  // Takes note of the children that ended, adopted orphans included; whether others remain.
+  // Reaps the children that ended, adopted orphans included. Returns whether others remain.
   bool reap();
   const ProcessEnd& end() const { return end_; }
 

@@ -17,7 +17,7 @@ struct Stat {
   std::string command;
 };
 
-// The name may hold spaces and brackets: it ends at the last closing one.
+// The name may contain spaces and brackets: it ends at the last closing bracket.
 std::optional<Stat> read_stat(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
@@ -75,7 +75,7 @@ std::vector<ProcessUsage> ProcessTree::read(Proportional proportional) {
     const auto before = members_.find(pid);
     return before != members_.end() && before->second == stat.started;
   };
-  // A child may have a lower pid than its parent: until nobody joins any more.
+  // A child may have a lower pid than its parent, so this repeats until no process is added.
   std::size_t joined = 0;
   do {
     joined = 0;

@@ -1,4 +1,4 @@
-// What the kernel charges a process and all its descendants. Source: proc(5).
+// The memory that the kernel charges to a process and all its descendants. Source: proc(5).
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,14 @@ namespace headroom {
 
 struct ProcessUsage {
   pid_t pid = 0;
-  std::uint64_t started = 0;  // clock ticks since boot: with the pid it names one process for good
+  std::uint64_t started =
+      0;  // clock ticks since boot: identifies a process uniquely together with the pid
   std::string command;        // "python3"
-  Bytes resident = 0;         // VmRSS: shared pages count in full in each process
-  Bytes high_water_mark = 0;  // VmHWM: of resident bytes, exact, since the process began
+  Bytes resident = 0;         // VmRSS: includes all shared pages in each process
+  Bytes high_water_mark = 0;  // VmHWM: peak of resident bytes since the process began, exact
   Bytes swapped = 0;          // VmSwap
-  std::optional<Bytes> proportional;  // PSS: shared pages divided among those who share them
+  std::optional<Bytes>
+      proportional;  // PSS: shared pages divided among the processes that share them
 };
 
 enum class Root { included, left_out };
@@ -30,8 +32,8 @@ class ProcessTree {
  public:
   ProcessTree(pid_t root, Root of_tree) : root_(root), of_tree_(of_tree) {}
 
-  // Who is alive now, ordered by pid. Whoever once belonged to the tree stays in it when its parent
-  // dies. A process that ends while it is read, or has ended and waits for its parent, is left out.
+  // The live processes, ordered by pid. A process remains in the tree when its parent dies. Zombies
+  // and processes that end while they are read are left out.
   std::vector<ProcessUsage> read(Proportional proportional);
 
  private:

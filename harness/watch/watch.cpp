@@ -12,7 +12,7 @@ namespace headroom {
 namespace {
 
 constexpr std::chrono::seconds kGrace{5};
-// PSS is read as rarely as keeps it below this share of the time.
+// PSS is read again only after this many times the duration of the last reading.
 constexpr int kProportionalShare = 10;
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -35,7 +35,7 @@ class Watcher {
 
   WatchSample take() {
     WatchSample sample = look(Clock::now() >= next_proportional_);
-    // Shared pages, counted in each process, must not pass for a breach.
+    // Shared pages, which RSS counts in each process, must not be reported as a breach.
     if (plan_.budget && !sample.proportional && sample.resident > *plan_.budget)
       sample = look(true);
     return sample;
@@ -69,7 +69,7 @@ class Watcher {
     for (const ProcessUsage& process : sample.processes) {
       sample.resident += process.resident;
       sample.swapped += process.swapped;
-      // One that is just ending, or lets nobody look, counts in full.
+      // A process that is ending or cannot be read counts with its full RSS.
       shared_out += process.proportional.value_or(process.resident);
       known = known || process.proportional.has_value();
       pids.push_back(process.pid);
@@ -91,7 +91,8 @@ void signal_all(const std::vector<ProcessUsage>& processes, int signal) {
   for (const ProcessUsage& process : processes) ::kill(process.pid, signal);
 }
 
-// Kills what the command left behind, and buries it; returns what is still there after the grace.
+// Kills and reaps the processes that the command left behind; returns those still alive after the
+// grace period.
 std::vector<ProcessUsage> kill_the_rest(ForeignProcess& process, ProcessTree& tree) {
   const Clock::time_point end = Clock::now() + kGrace;
   for (;;) {
@@ -127,7 +128,7 @@ WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& p
     }
     if (kill_at && Clock::now() >= *kill_at) signal_all(sample.processes, SIGKILL);
     record.samples.push_back(std::move(sample));
-    // Polls that came late are not made up for.
+    // Missed polls are not repeated.
     next = std::max(next + plan.interval, Clock::now());
     if (process.wait_until(next) != ForeignProcess::Event::time_is_up) break;
   }

@@ -1,5 +1,6 @@
-// Follows the memory of a process tree that is not Headroom's own. What it sees is polled: shorter
-// peaks pass unseen, except those that the kernel records for one process (its high-water mark).
+// Follows the memory of a process tree that is not Headroom's own. Memory is polled: peaks between
+// two polls are missed, except those that the kernel records for a single process (its high-water
+// mark).
 #pragma once
 
 #include <chrono>
@@ -16,18 +17,18 @@ namespace headroom {
 
 // The tree at one moment.
 struct WatchSample {
-  double time_s = 0;  // since watching began
+  double time_s = 0;  // since the start of watching
   Bytes resident = 0;
   Bytes swapped = 0;
-  std::optional<Bytes> proportional;  // PSS; absent where it was not read, of any process
+  std::optional<Bytes> proportional;  // PSS; absent if it was read of no process
   std::optional<GpuUsage> gpu;
   std::vector<ProcessUsage> processes;
 
-  // What counts against a budget: PSS where it is known, since shared pages are there once.
+  // The bytes that count against a budget: PSS where known, since it counts shared pages once.
   Bytes charged() const { return proportional.value_or(resident); }
 };
 
-// The first moment at which more was held than allowed.
+// The first moment at which the tree held more than its budget.
 struct BudgetBreach {
   double time_s = 0;
   Bytes held = 0;
@@ -38,23 +39,23 @@ struct BudgetBreach {
 struct WatchPlan {
   std::chrono::milliseconds interval{100};
   std::optional<Bytes> budget;
-  bool stop_over_budget = false;  // SIGTERM to the tree, SIGKILL after a grace
+  bool stop_over_budget = false;  // SIGTERM to the tree, SIGKILL after a grace period
 };
 
 struct WatchRecord {
   std::vector<WatchSample> samples;
   std::optional<BudgetBreach> breach;
-  std::string no_gpu;  // why GPU memory is not in the samples; "" = it is
+  std::string no_gpu;  // why samples lack GPU memory; "" = they have it
   double duration_s = 0;
-  double own_cpu_s = 0;                   // what watching took
-  std::vector<ProcessUsage> left_behind;  // of the tree, when the command itself had ended
+  double own_cpu_s = 0;                   // CPU time taken by watching
+  std::vector<ProcessUsage> left_behind;  // still alive when the command itself had ended
   ProcessEnd end;
 };
 
 using OnSample = std::function<void(const WatchSample&)>;
 using OnBreach = std::function<void(const BudgetBreach&)>;
 
-// Until the process ends, or somebody interrupts the watching of one that was not started here.
+// Watches until the process ends, or until an interrupt if the process was not started here.
 WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& plan,
                   const OnSample& on_sample, const OnBreach& on_breach);
 

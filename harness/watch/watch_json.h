@@ -11,13 +11,13 @@ namespace headroom {
 std::string to_json(const WatchSample& sample);
 
 struct WatchHeader {
-  std::vector<std::string> command;  // empty: a process that ran already
+  std::vector<std::string> command;  // empty: a process that was already running
   pid_t pid = 0;
   std::string started;  // UTC
   WatchPlan plan;
   LeakOptions leak;
 };
-// While it goes on `record` and `summary` are null.
+// `record` and `summary` are null while watching goes on.
 std::string to_json(const WatchHeader& header, const WatchRecord* record,
                     const WatchSummary* summary);
 

@@ -101,7 +101,7 @@ WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOption
       const ProcessKey key(process.pid, process.started);
       const Bytes before = last_seen[key].high_water_mark;
       last_seen[key] = process;
-      // The kernel counts in batches: its mark may lag behind what it just said is resident.
+      // The kernel updates its counters in batches, so the high-water mark may lag behind RSS.
       last_seen[key].high_water_mark =
           std::max({before, process.high_water_mark, process.resident});
       add(by_process[key], sample.time_s, process.resident);

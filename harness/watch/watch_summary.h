@@ -1,4 +1,4 @@
-// What a watched process tree did, as figures and in plain words.
+// Summarises a watched process tree, as figures and in words.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct WatchPeak {
   std::size_t processes = 0;  // alive at that moment
 };
 
-// One series judged; slopes are in bytes per minute.
+// The leak verdict of one series; slopes are in bytes per minute.
 struct WatchedGrowth {
   enum class Of { tree, devices, process };
   Of of = Of::tree;
@@ -27,22 +27,23 @@ struct WatchedGrowth {
 struct WatchSummary {
   WatchPeak resident;
   std::optional<WatchPeak> proportional;
-  std::optional<WatchPeak> gpu;  // of the tree where the driver tells, else of the devices
+  std::optional<WatchPeak> gpu;  // of the tree where the driver reports it, else of the devices
   bool gpu_is_of_the_tree = false;
   Bytes swapped_peak = 0;
-  std::optional<ProcessUsage> highest;  // by its own high-water mark; none was seen: absent
+  std::optional<ProcessUsage> highest;  // by high-water mark; absent if none was seen
   std::size_t processes_seen = 0;
   double longest_gap_s = 0;  // between two polls
   // The tree first (PSS where it was read often enough, else RSS), then the GPU, then the
   // processes that grow, fastest first.
   std::vector<WatchedGrowth> growth;
 
-  bool has_leak() const;  // of the tree, its GPU memory included where the driver tells it apart
+  bool has_leak()
+      const;  // of the tree, or of its GPU memory where the driver reports it separately
 };
 
 WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOptions& options);
 
-// One fact a line, without colours.
+// One fact per line, without colours.
 std::string to_words(const WatchSummary& summary, const WatchRecord& record, const WatchPlan& plan,
                      const LeakOptions& options);
 

@@ -1,4 +1,4 @@
-// What a cell's training run asks for at any batch, each batch counted once.
+// The requests of a cell's training run at any batch; each batch is computed once.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace headroom {
 class BatchRequests {
  public:
   // Batches are counted in `unit`, the number of micro-batches that a batch must be divided into.
-  // `cell` must outlive this; its warm-up and measured steps are what is counted.
+  // `cell` must outlive this; the requests cover its warm-up and measured steps.
   BatchRequests(const Cell& cell, std::int64_t unit) : cell_(cell), unit_(unit) {}
 
-  // Null where the workload refuses the batch.
+  // Null when the workload refuses the batch.
   const RequestList* of(std::int64_t batch);
 
  private:
@@ -25,7 +25,7 @@ class BatchRequests {
   std::map<std::int64_t, std::optional<RequestList>> lists_;
 };
 
-// The cell with `batch` samples a step.
+// The cell with `batch` samples per step.
 Cell with_batch(Cell cell, std::int64_t batch);
 
 // Whether the workload has a parameter `batch` to vary.

@@ -30,7 +30,7 @@ AllocatorFit fit_of(const RequestList& asked, const Spec& allocator, const Repla
   AllocatorFit fit{.allocator = allocator, .refused = "", .outcome = {}, .largest = {}};
   try {
     fit.outcome = replay(asked, allocator, device);
-    if (!fit.outcome.failure) {  // steps that ask for nothing stand in no list of requests
+    if (!fit.outcome.failure) {  // steps without requests are not in the list
       fit.outcome.ledger.device_allocations.resize(steps);
       fit.outcome.ledger.device_frees.resize(steps);
     }

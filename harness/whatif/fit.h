@@ -1,4 +1,4 @@
-// Does a training run fit a card, in how large a batch, and what does each allocator make of it?
+// Determines whether a training run fits a card, up to which batch, and under which allocators.
 // Simulated: requests are counted and served on a virtual capacity, nothing is computed or timed.
 #pragma once
 
@@ -17,29 +17,29 @@ namespace headroom {
 
 struct AllocatorFit {
   Spec allocator;
-  std::string refused;    // why it cannot be built on this device; or ""
-  ReplayOutcome outcome;  // of the batch that was asked for
+  std::string refused;    // why the allocator cannot be built on this device, or ""
+  ReplayOutcome outcome;  // of the requested batch
   LargestBatch largest;
 };
 
 struct Fit {
-  Cell cell;  // its allocator says nothing
+  Cell cell;  // its allocator is irrelevant
   ReplayDevice device;
   int steps = 0;
-  std::int64_t batch = 0;  // that was asked for
+  std::int64_t batch = 0;  // the requested batch
   std::int64_t parameters = 0;
   std::size_t requests = 0;   // allocations and frees of all steps
   Bytes peak_live_bytes = 0;  // no allocator needs less
   std::array<Bytes, kRoleCount> live_at_peak{};
   StepCounts counts;
-  std::string not_engaged;  // why a pass of the cell does nothing here; or ""
-  // No allocator serves a larger one; 0: none at all. Absent where the workload has no free batch.
+  std::string not_engaged;  // why a pass of the cell does nothing here, or ""
+  // No allocator serves a larger batch; 0: none fits. Absent when the workload has no free batch.
   std::optional<std::int64_t> last_batch_by_live_bytes;
   std::vector<AllocatorFit> allocators;
 };
 
-// cell.device must compute nothing; steps = cell.warmup_steps + cell.measured_steps. No batch is
-// looked for where the workload has no parameter `batch`. Throws InputError.
+// cell.device must compute nothing; steps = cell.warmup_steps + cell.measured_steps. The largest
+// batch is only searched for when the workload has a parameter `batch`. Throws InputError.
 Fit find_fit(const Cell& cell, const std::vector<Spec>& allocators);
 
 }  // namespace headroom

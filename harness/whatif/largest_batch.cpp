@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kMostBatch = Spec::kMostWhole;  // more is refused as a parameter
+constexpr std::int64_t kMostBatch = Spec::kMostWhole;  // parameters refuse larger numbers
 
 // `fitting` fits or is 0, `failing` does not.
 std::int64_t bisect(std::int64_t fitting, std::int64_t failing, const BatchFits& fits) {

@@ -33,7 +33,7 @@ std::vector<Spec> served_by(const RequestList& list, const ReplayDevice& device,
     try {
       if (serves(list, Spec(name), device)) result.emplace_back(name);
     } catch (const NotSupported&) {
-      continue;  // not on a device of this kind
+      continue;  // the allocator does not exist on this kind of device
     }
   }
   return result;
@@ -114,7 +114,7 @@ MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators
   BatchRequests requests(cell, 1);
   const RequestList* asked = requests.of(result.batch);
   if (asked == nullptr) {
-    plan_training(*workload, cell, cell.rules);  // says why
+    plan_training(*workload, cell, cell.rules);  // throws the reason
     throw Error("a batch was refused that can be planned");
   }
   result.peak_live_bytes = asked->peak_live_bytes;

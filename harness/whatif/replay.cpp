@@ -33,7 +33,7 @@ AllocationHint hint_of(const RequestList& list, const Request& request) {
   return hint;
 }
 
-// Serves requests in their order. What is still live at the end is given back by the destructor.
+// Serves requests in order. The destructor frees blocks that are still live.
 class Player {
  public:
   Player(const RequestList& list, Allocator& allocator)
@@ -45,8 +45,8 @@ class Player {
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // Throws OutOfMemory; served() then tells how far it came. `before` sees each request. A step
-  // ends where the next one begins, as far as the trace tells steps apart.
+  // Throws OutOfMemory; served() then returns the number of requests served. `before` is called
+  // with each request. A step ends where the next one begins, if the trace records steps.
   template <typename Before>
   void run(const Before& before) {
     for (; served_ < list_.requests.size(); ++served_) {
@@ -75,7 +75,7 @@ class Player {
   std::size_t served_ = 0;
 };
 
-// One pass on fresh memory, nothing recorded.
+// The time of one pass on fresh memory, without recording.
 std::chrono::nanoseconds time_of(const RequestList& list, const Spec& spec,
                                  const ReplayDevice& device) {
   const auto memory = make_device(device);

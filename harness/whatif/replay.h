@@ -1,5 +1,4 @@
-// Serves what a trace asked for by another strategy, on a virtual device: what would have
-// happened, whether it would have fitted, and in how little.
+// Replays the requests of a trace under another strategy on a virtual device.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +15,23 @@ namespace headroom {
 
 struct ReplayDevice {
   Bytes capacity = 0;
-  Bytes granule = 2 * kMiB;  // what CUDA maps at once
+  Bytes granule = 2 * kMiB;  // the mapping granularity of CUDA
 };
 
-// The first request that found no room.
+// The first request that was refused.
 struct ReplayFailure {
   std::size_t request = 0;  // index into RequestList::requests
   std::int32_t step = 0;
   Role role = Role::activation;
-  std::string op;       // "" where the trace names none
-  std::string message;  // the strategy's own
+  std::string op;       // "" if the trace names none
+  std::string message;  // the strategy's message
   OomExplanation explanation;
 };
 
 struct ReplayOutcome {
   std::string allocator;
   std::optional<ReplayFailure> failure;  // none: every request was served
-  std::string not_engaged;               // why the strategy did not do what its name says; or ""
+  std::string not_engaged;               // why the strategy did not engage, or ""
   Ledger ledger;                         // up to the failure
   std::uint64_t device_allocations = 0;
   std::uint64_t device_frees = 0;
@@ -44,11 +43,11 @@ struct ReplayOutcome {
 // Throws InputError for a strategy that is unknown or refuses its parameters on this capacity.
 ReplayOutcome replay(const RequestList& list, const Spec& allocator, const ReplayDevice& device);
 
-// Whether every request was served; nothing is recorded, so this is the quickest way to know.
+// Whether every request is served. Faster than replay(), since nothing is recorded.
 bool serves(const RequestList& list, const Spec& allocator, const ReplayDevice& device);
 
-// Measured here and now: the fastest of several passes, at most a fifth of a second in all after
-// the first. Throws OutOfMemory where a request is refused.
+// Measured on this machine: the fastest of several passes, which take at most a fifth of a second
+// in all after the first. Throws OutOfMemory when a request is refused.
 double nanoseconds_per_operation(const RequestList& list, const Spec& allocator,
                                  const ReplayDevice& device);
 

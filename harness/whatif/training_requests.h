@@ -1,5 +1,5 @@
-// What a training run asks for, whoever serves it: its Programs carried out on meta, against memory
-// without an end.
+// The requests of a training run, independent of the allocator: its Programs are executed on meta
+// with unlimited memory.
 #pragma once
 
 #include "harness/trace/requests.h"
@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// Of the first `steps` steps, persistent values first. What is asked for is the same on every
-// device under the same rules.
+// Returns the requests of the first `steps` steps, persistent values first. Under the same rules
+// the requests are the same on every device.
 RequestList training_requests(const TrainingPlan& plan, int steps);
 
 }  // namespace headroom

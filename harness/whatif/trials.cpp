@@ -47,7 +47,7 @@ class TrainedTrials final : public Trials {
     const Sample sample = train(allocator, batch, capacity, file);
     if (sample.status != SampleStatus::oom) return std::nullopt;
     Trace trace = read_trace(file);
-    // What came after is the run's own end, which gives everything back.
+    // Later events belong to the end of the run, which frees everything.
     while (!trace.events.empty() && trace.events.back().kind != EventKind::oom)
       trace.events.pop_back();
     if (trace.events.empty()) return std::nullopt;  // the device itself was too small
@@ -75,7 +75,7 @@ class TrainedTrials final : public Trials {
         run_in_child({.cell = cell, .seed = 0, .trace_path = trace_path}, kTimeout, "");
     if (!sample) throw Interrupted("interrupted");
     switch (sample->status) {
-      case SampleStatus::invalid:  // it trained; the strategy had no occasion to do what it is for
+      case SampleStatus::invalid:  // it trained, but the strategy did not engage
       case SampleStatus::ok:
       case SampleStatus::oom:
         return *sample;

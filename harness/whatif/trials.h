@@ -1,4 +1,5 @@
-// Whether a training run fits a device: asked of the allocator's code alone, or by training it.
+// Tries whether a training run fits a device, either by simulating the allocator alone or by
+// training.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,20 @@ namespace headroom {
 class Trials {
  public:
   virtual ~Trials() = default;
-  // Throws NotSupported where the allocator cannot be had on this device, or the run ends otherwise
-  // than well or for want of memory.
+  // Throws NotSupported when the allocator does not exist on this device, or when the run fails for
+  // another reason than memory.
   virtual bool fits(const Spec& allocator, std::int64_t batch, Bytes capacity) = 0;
-  // The first request that found no room; nothing where all did, or before any was made.
+  // The first request that was refused; nothing if all were served or none was made.
   virtual std::optional<ReplayFailure> failure(const Spec& allocator, std::int64_t batch,
                                                Bytes capacity) = 0;
 };
 
-// Simulated: requests are served on capacities that exist on paper. `requests` counts batches one
-// by one, has those that are asked about, and must outlive the trials.
+// Simulated trials: requests are served on virtual capacities. `requests` must count batches one by
+// one, contain every batch that is tried, and outlive the trials.
 std::unique_ptr<Trials> simulated_trials(BatchRequests& requests, Bytes granule);
 
-// Measured: the cell's steps are trained with that allocator, batch and capacity, every trial in a
-// process of its own.
+// Measured trials: the cell's steps are trained with that allocator, batch and capacity, each trial
+// in a separate process.
 std::unique_ptr<Trials> trained_trials(const Cell& cell);
 
 }  // namespace headroom

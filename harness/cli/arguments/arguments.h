@@ -1,4 +1,4 @@
-// The subcommands as the parser knows them: one function each adds its options.
+// The subcommands of the parser; one function per subcommand adds its options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@ namespace headroom {
 
 struct Subcommand {
   CLI::App* parser;
-  std::function<Command()> command;  // once parsed; throws InputError
+  std::function<Command()> command;  // to be called after parsing; throws InputError
 };
 
 Subcommand add_run(CLI::App& app, const std::vector<std::string>& argv);
@@ -31,17 +31,18 @@ Subcommand add_search(CLI::App& app);
 Subcommand add_replay(CLI::App& app);
 Subcommand add_export(CLI::App& app);
 Subcommand add_leaks(CLI::App& app);
-// What stands after -- is the command's, options and all.
+// `command` is everything after "--", options included.
 Subcommand add_watch(CLI::App& app, std::vector<std::string> command);
 
-// Likewise.
+// `command` as for add_watch().
 Subcommand add_gpu(CLI::App& app, std::vector<std::string> command);
 
-// For check(): a whole number from `least` on. The library's own says its bounds as real numbers,
-// takes -1 for a very large one where the option has no sign, and too large ones for the largest.
+// A validator for check(): a whole number of at least `least`. The library's own validator prints
+// its bounds as real numbers, reads -1 as a very large number for unsigned options, and clamps
+// numbers that are too large.
 CLI::Validator whole_from(unsigned least);
 
-// "axis=value" as -a takes it; the value may hold '=' itself.
+// Adds "axis=value", the argument of -a; the value may hold '=' itself.
 void add_override(AxisOverrides& axes, const std::string& text);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// headroom gpu: somebody's own training script on a card that is not there.
+// headroom gpu: runs a user's training script on a virtual GPU.
 #include <memory>
 
 #include "harness/base/error.h"

@@ -51,7 +51,7 @@ told apart from a leak. What the watched time cannot decide is called undecided.
 Exit status: that of the command (128 + the signal that ended it), 13 if the processes exceeded
 --budget, 14 if the command ended well but leaks and --fail-on leak was given.)";
 
-// headroom plan and search: as RunArguments.
+// The arguments of headroom plan and search; works like RunArguments.
 class PlanArguments {
  public:
   PlanArguments(CLI::App& app, const std::string& name, const std::string& summary,
@@ -96,7 +96,7 @@ class PlanArguments {
   std::vector<std::string> axes_;
 };
 
-// headroom watch: what stands after -- is the command's, options and all.
+// The arguments of headroom watch; everything after "--" belongs to the command, options included.
 class WatchArguments {
  public:
   WatchArguments(CLI::App& app, std::vector<std::string> command)

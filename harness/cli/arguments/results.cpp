@@ -1,4 +1,4 @@
-// headroom list, verify, report, compare, merge and history: what is read and kept.
+// headroom list, verify, report, compare, merge and history: commands that read or keep results.
 #include "harness/cli/arguments/arguments.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,8 @@ std::vector<std::string> claim_verdicts() {
   return words;
 }
 
-// headroom verify CLAIM… RUN: the library knows no list before a last argument.
+// headroom verify CLAIM… RUN. The library does not support a list before a last positional
+// argument.
 class VerifyArguments {
  public:
   explicit VerifyArguments(CLI::App& app)
@@ -85,7 +86,7 @@ machine and environment. The first value of a figure is accepted, and so is ever
 status of check: 10 if something is worse than accepted, 11 if a verdict differs from the accepted
 one, 12 if times cannot be trusted tonight.)";
 
-// headroom history ACTION: as RunArguments.
+// The arguments of headroom history ACTION; works like RunArguments.
 class HistoryArguments {
  public:
   explicit HistoryArguments(CLI::App& app)

@@ -1,4 +1,4 @@
-// headroom run, selftest and export-state: what trains.
+// headroom run, selftest and export-state: the commands that train.
 #include "harness/cli/arguments/arguments.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,8 @@ constexpr const char* kExportStateNotes = R"(Examples
 
 scripts/peer trains the same model in PyTorch from these files.)";
 
-// headroom run: what the library fills in, and what becomes of it.
+// The arguments of headroom run: the variables that the library fills, and the options made of
+// them.
 class RunArguments {
  public:
   explicit RunArguments(CLI::App& app)
@@ -74,7 +75,7 @@ class RunArguments {
                                              "Print what would run and how long it may take");
     command_.add_flag("--json", run_.json, "Print JSON: dry_run of reports/schema.json")
         ->needs(dry_run);
-    // Everything so far was settled when a run began.
+    // The options added so far were fixed when the run began.
     const std::vector<CLI::Option*> settled = command_.get_options(
         [this](const CLI::Option* option) { return option != command_.get_help_ptr(); });
     CLI::Option* resume =
@@ -115,7 +116,7 @@ class RunArguments {
   std::string progress_ = "auto";
 };
 
-// headroom selftest: as RunArguments.
+// The arguments of headroom selftest; works like RunArguments.
 class SelftestArguments {
  public:
   explicit SelftestArguments(CLI::App& app)
@@ -180,5 +181,5 @@ Subcommand add_export_state(CLI::App& app) {
   return {.parser = command, .command = [state]() -> Command { return *state; }};
 }
 
-// A command with one required argument; hidden ones are what the runner starts.
+// A command with one required argument; the hidden ones are started by the runner.
 }  // namespace headroom

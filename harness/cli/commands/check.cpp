@@ -1,4 +1,4 @@
-// headroom check: does a device do what the host does?
+// headroom check: whether a device computes the same as the host.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Json to_json(const DeviceFinding& finding) {
           {"why", finding.why.empty() ? Json() : Json(finding.why)}};
 }
 
-// As reports/schema.json describes it. Nothing was checked where there is a reason for that.
+// Follows reports/schema.json. A non-empty `reason` says why nothing was checked.
 Json to_json(const std::string& device, const std::string& reason,
              const std::vector<DeviceFinding>& findings) {
   Json json = {{"schema_version", kSchemaVersion},

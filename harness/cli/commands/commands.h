@@ -1,4 +1,4 @@
-// One function per command; main prints what they throw.
+// One function per command; main prints the errors that they throw.
 #pragma once
 
 #include "harness/base/error.h"

@@ -1,4 +1,4 @@
-// headroom compare: what became of the exact metrics between two stored runs.
+// headroom compare: how exact metrics changed between two stored runs.
 #include <fmt/format.h>
 
 #include "harness/cli/commands/commands.h"

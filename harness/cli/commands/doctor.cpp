@@ -1,4 +1,4 @@
-// headroom doctor: what this machine can run, and what the rest would need.
+// headroom doctor: what this machine can run, and what is missing for the rest.
 #include <fmt/format.h>
 
 #include <string>
@@ -82,7 +82,7 @@ void describe_reports(const DoctorFindings& found) {
 
 Json string_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// As reports/schema.json describes it.
+// Follows reports/schema.json.
 Json to_json(const DoctorFindings& found) {
   Json json = {{"schema_version", kSchemaVersion},
                {"kind", "doctor"},

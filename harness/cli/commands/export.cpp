@@ -1,4 +1,4 @@
-// headroom export: an allocation history as another program reads it.
+// headroom export: writes an allocation history in another program's format.
 #include <fmt/format.h>
 
 #include "harness/cli/commands/commands.h"

@@ -1,4 +1,5 @@
-// A run's beginning as files, for the side-by-side benchmarks.
+// headroom export-state: writes the initial state of a run to files, for the side-by-side
+// benchmarks.
 #include "harness/training/export_state.h"
 #include "harness/cli/text/print.h"
 

@@ -111,7 +111,8 @@ ExitCode exit_code_of(const GpuAnswer& answer) {
   return ExitCode::internal;
 }
 
-// The card with the most memory first: what it needs there tells which others are worth trying.
+// Tries the card with the most memory first: the memory needed there excludes cards that are too
+// small.
 GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   std::vector<const Card*> by_size;
   for (const Card& card : cards()) by_size.push_back(&card);
@@ -130,7 +131,7 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
       needed = std::max(needed, use.peak_allocated);
   for (const Card* card : by_size) {
     if (card == by_size.back()) break;
-    if (card->capacity < needed + options.context) continue;  // less than its tensors take
+    if (card->capacity < needed + options.context) continue;  // smaller than the live tensors
     GpuAnswer answer = try_in(*card);
     if (verdict_of(answer) == GpuVerdict::fits) return answer;
   }

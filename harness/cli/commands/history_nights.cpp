@@ -1,4 +1,4 @@
-// headroom history: nights in, regressions out.
+// headroom history: stores nights and finds regressions.
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -32,7 +32,7 @@ ExitCode add_to(HistoryStore store, const HistoryOptions& options) {
 
 Night judged_night(const HistoryStore& store, const HistoryOptions& options) {
   if (options.operand.empty()) return store.last_night();
-  // A run is known by its name, also when the shell has completed its path.
+  // A run is found by its name, even when the shell completed it to a path.
   std::string name = options.operand;
   while (!name.empty() && name.back() == '/') name.pop_back();
   return store.night_of_run(std::filesystem::path(name).filename().string());
@@ -73,7 +73,7 @@ ExitCode check(const HistoryStore& store, const HistoryOptions& options) {
   return result.exit_code();
 }
 
-// `*` and `?` stand for anything; brackets are a part of names.
+// `*` and `?` are wildcards; brackets are literal, since names contain them.
 bool matches(const std::string& glob, const std::string& name) {
   std::string pattern;
   for (const char c : glob)
@@ -81,7 +81,7 @@ bool matches(const std::string& glob, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// Where the level that is accepted began: at the latest shift of a metric of the cell.
+// The start of the level that is accepted: the latest shift of any metric of the cell.
 std::string levels_since(const NightCell& cell, const std::vector<Shift>& shifts,
                          const std::vector<Night>& nights, const AcceptedState& state) {
   const AcceptedCell* accepted = state.find(nights.back(), cell);

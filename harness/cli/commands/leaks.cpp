@@ -22,7 +22,7 @@ constexpr int kWindows = 64;
 constexpr int kWarmupSteps = 2;
 constexpr std::size_t kSitesToName = 12;
 
-// A history in steps, its own or, where it tells none apart, pieces of equal length.
+// A history divided into steps: its own or, where it records none, pieces of equal length.
 struct Steps {
   Trace trace;
   bool own = false;
@@ -37,7 +37,8 @@ Steps steps_of(Trace trace, const std::optional<int>& warmup) {
     first = std::min(first, event.step);
     last = std::max(last, event.step);
   }
-  // More steps than events are no steps of training, whatever a foreign file calls them.
+  // A history with more steps than events has no training steps, whatever a foreign file calls
+  // them.
   if (last > 1 && first >= 0 && static_cast<std::size_t>(last) <= trace.events.size())
     return {.trace = std::move(trace),
             .own = true,
@@ -134,7 +135,7 @@ ExitCode leaks_command(const LeaksOptions& options) {
     print_json(to_json(options.file.string(), steps, all, sites));
   else
     print_table(options.file.string(), steps, all, sites);
-  // A site may leak while others shrink: the total does not tell.
+  // A site may leak while others shrink, which the total does not show.
   const bool leaks = all.verdict == LeakVerdict::leak ||
                      std::any_of(sites.begin(), sites.end(), [](const RetainedSite& site) {
                        return site.growth.verdict == LeakVerdict::leak;

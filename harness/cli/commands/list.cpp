@@ -1,4 +1,4 @@
-// headroom list: every registered plug-in and every file that can be named.
+// headroom list: every registered plug-in and every file that can be given by name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace headroom {
 namespace {
 
-// What an example of a plug-in cannot be combined with.
+// A value of an axis that an example of a plug-in cannot be combined with.
 struct Exclusion {
   std::string example, axis, name, why;
 };

@@ -1,4 +1,4 @@
-// headroom merge: the shards of a run become one run directory like any other.
+// headroom merge: combines the shards of a run into one ordinary run directory.
 #include <fmt/format.h>
 
 #include "harness/base/file.h"
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 void copy_traces(const fs::path& from, const fs::path& to) {
   if (!fs::is_directory(from)) return;
-  // A trace is of an arm's first block, which is in one shard alone.
+  // Each trace belongs to an arm's first block, which is in exactly one shard.
   for (const auto& trace : fs::directory_iterator(from))
     fs::copy_file(trace.path(), to / trace.path().filename(), fs::copy_options::skip_existing);
 }

@@ -1,4 +1,4 @@
-// headroom plan: will it fit, in how large a batch, and which allocator buys how much?
+// headroom plan: whether a training run fits, up to which batch, and how much each allocator gains.
 #include <algorithm>
 
 #include "harness/cli/commands/commands.h"

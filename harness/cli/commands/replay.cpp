@@ -1,4 +1,4 @@
-// headroom replay: somebody's own allocation history under every strategy.
+// headroom replay: replays a user's allocation history under every strategy.
 #include "harness/whatif/replay.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Of the capacity grid, all strategies' replays together: keeps a long history to seconds.
+// The total number of requests replayed for the capacity grid, over all strategies: limits the time
+// for a long history to seconds.
 constexpr std::size_t kGridRequests = 40'000'000;
 constexpr int kGridPoints = 101;
 constexpr int kFewestGridPoints = 5;
@@ -32,7 +33,7 @@ struct Row {
   Spec spec;
   std::string refused;  // why the strategy cannot be built on this capacity; or ""
   ReplayOutcome outcome;
-  std::optional<double> ns_per_operation;  // of allocations and frees; none after a failure
+  std::optional<double> ns_per_operation;  // over allocations and frees; absent after a failure
   ViableCapacity viable;
 };
 
@@ -70,13 +71,13 @@ Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice
           try {
             return serves(list, spec, {.capacity = capacity, .granule = device.granule});
           } catch (const InputError&) {
-            return false;  // parameters that ask for more than so small a device has
+            return false;  // the parameters ask for more than this small device has
           }
         });
   } catch (const NotSupported& error) {
     row.refused = error.what();
   } catch (const InputError& error) {
-    // So small a device may not do for a strategy that nobody named: the rest is tried.
+    // A device this small may not suit a strategy that the user did not name: the others are tried.
     if (candidate.named) throw;
     row.refused = error.what();
   }
@@ -104,7 +105,7 @@ void print(const Row& row, std::size_t width) {
              row.ns_per_operation ? fmt::format("{:.0f}", *row.ns_per_operation) : "-");
 }
 
-// Strategies that failed alike share a paragraph.
+// Strategies with the same failure share a paragraph.
 void print_failures(const std::vector<Row>& rows) {
   std::vector<std::pair<std::string, std::vector<std::string>>> paragraphs;
   for (const Row& row : rows) {
@@ -255,7 +256,7 @@ ExitCode replay_command(const ReplayOptions& options) {
   else if (trace.header.granule_bytes > 0)
     device.granule = trace.header.granule_bytes;
   else if (device.capacity < device.granule)
-    device.granule = 1;  // a memory as small as a scratchpad has no pages
+    device.granule = 1;  // memory as small as a scratchpad has no pages
   const auto points = static_cast<int>(std::clamp<std::size_t>(
       kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
       kFewestGridPoints, kGridPoints));

@@ -1,4 +1,4 @@
-// headroom report: hands run directories to the Python that makes pages and exports of them.
+// headroom report: passes run directories to the Python program that makes pages and exports.
 #include <fmt/format.h>
 
 #include "harness/base/file.h"
@@ -79,7 +79,7 @@ ExitCode report_command(const ReportOptions& options) {
   }
   const std::string text =
       changes_json(compare_runs(read_run(options.run), read_run(options.second)));
-  const InterruptsCaught caught;  // they would leave the directory
+  const InterruptsCaught caught;  // an interrupt would leave the temporary directory behind
   const ScratchDirectory scratch;
   const fs::path changes = scratch.path() / "changes.json";
   write_file_durably(changes, text);

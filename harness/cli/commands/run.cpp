@@ -49,7 +49,7 @@ std::string resume_command(const RunDirectory& directory) {
   return fmt::format("headroom run --resume {}", directory.path().string());
 }
 
-// Samples, then run.json's last word on them.
+// Takes the samples, then writes the final run.json.
 RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
                    const RunOptions& options) {
   catch_interrupts();
@@ -70,16 +70,16 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
     info.status = RunStatus::interrupted;
     try {
       directory.write(info);
-    } catch (const InputError&) {  // a full disk: the first error is the one to tell
+    } catch (const InputError&) {  // a full disk: the first error is reported
     }
-    if (!std::filesystem::exists(directory.path())) throw;  // nothing is kept
+    if (!std::filesystem::exists(directory.path())) throw;  // no sample was kept
     throw InputError(fmt::format("{}. Every sample before this is kept; then go on with: {}",
                                  error.what(), resume_command(directory)));
   }
   info.cost.recording = summarize_recording(read_run(directory.path()).samples);
   info.status = outcome.interrupted ? RunStatus::interrupted : RunStatus::finished;
   if (!outcome.interrupted) info.finished = timestamp_now();
-  // Only now is it certain that the data is there: a first sample may generate it.
+  // Only now is the data certain to exist, because the first sample may generate it.
   std::erase_if(info.data, [](const DataFile& file) { return file.origin == kTrainingData; });
   if (!outcome.interrupted)
     for (DataFile& file : training_data(info.experiments)) info.data.push_back(std::move(file));
@@ -105,7 +105,7 @@ void tell_interrupted(std::size_t samples, const RunDirectory& directory) {
              resume_command(directory));
 }
 
-// As tests do: the samples are real, the GPU they are of is not.
+// True in tests: the samples are real, but the GPU is simulated.
 bool is_on_simulated_gpu(const RunInfo& info) {
   const auto is_on_gpu = [](const Arm& arm) { return traits_of(arm.cell.device).has_driver; };
   const bool wants_gpu =
@@ -136,7 +136,7 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   return code;
 }
 
-// What is to be run again is what the verdicts say, so they are written first.
+// The verdicts determine what is run again, so they are written first.
 void add_blocks(RecordedRun& run, AddedFor reason, const std::filesystem::path& directory) {
   if (run.info.shard)
     throw InputError(
@@ -198,7 +198,7 @@ ExitCode run_command(const RunOptions& options) {
       print_dry_run(plan);
     return ExitCode::ok;
   }
-  // Machines that begin their shards in the same second make different names.
+  // The shard number keeps names distinct when machines start their shards in the same second.
   const std::string part =
       options.shard ? fmt::format("-{}of{}", options.shard->number, options.shard->count) : "";
   RunDirectory directory = RunDirectory::create(options.out, plan.suite + part);

@@ -1,4 +1,4 @@
-// The hidden commands behind every sample: one cell, one process.
+// The hidden commands that take a sample: one cell in one process.
 #include "harness/cli/commands/commands.h"
 #include "harness/runner/sample_process.h"
 

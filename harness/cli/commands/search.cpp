@@ -1,5 +1,5 @@
-// headroom search: how large a batch really trains, in how little memory, and what stood in the
-// way.
+// headroom search: the largest batch that really trains, the smallest memory it trains in, and
+// which request fails beyond that.
 #include "harness/cli/text/print.h"
 #include "harness/whatif/memory_search.h"
 

@@ -1,4 +1,4 @@
-// headroom selftest: the instrument measures what is known, and tells what it saw of it.
+// headroom selftest: the instrument measures known effects and reports what it found.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,10 +21,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kRounds = 2000;
-// A quiet machine needs one. A busy one has failed by then: what is left is not tested.
+// A quiet machine needs one minute. A busy machine has failed by this time, and the rest is not
+// tested.
 constexpr std::chrono::minutes kEnough{3};
 
-// The design's own rates, simulated now with the program that measures.
+// The error rates of the design, simulated now with the same code that measures.
 Json simulate_design() {
   const double delta = std::log1p(kNoisyMargin);
   const auto alarms = [&](Design design) {
@@ -60,7 +61,7 @@ std::vector<Item> items_of(const Json& verdicts) {
     items.push_back({.outcome = control.at("outcome") == "seen" ? "pass" : "FAIL",
                      .name = control.at("arm"),
                      .sentence = control.at("why")});
-  // One alarm in twenty is as it must be: only their number over many runs can fail.
+  // One alarm in twenty is expected: only their number over many runs can fail.
   for (const Json& comparison : verdicts.at("calibration").at("comparisons"))
     items.push_back({.outcome = comparison.at("alarm").get<bool>() ? "note" : "pass",
                      .name = "identical arms",

@@ -1,4 +1,4 @@
-// headroom verify: samples in, verdicts out.
+// headroom verify: turns samples into verdicts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +19,7 @@ namespace headroom {
 
 namespace {
 
-// Never the reason for a run to fail: it is about later ones.
+// Never makes the run fail, because calibration concerns later runs.
 void keep_calibration(const CalibrationStore& store, const std::string& run_id,
                       const VerifyInput& input) {
   try {
@@ -29,7 +29,7 @@ void keep_calibration(const CalibrationStore& store, const std::string& run_id,
   }
 }
 
-// Tells of each claim whose verdict is another.
+// Reports each claim whose verdict differs from the expected one.
 bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
   if (options.expect.empty()) return true;
   bool all = true;

@@ -1,5 +1,5 @@
-// headroom watch: follows the memory of a command, or of a process that runs. Everything it says
-// goes to standard error: standard output is the command's own.
+// headroom watch: follows the memory of a command, or of a running process. All its messages go to
+// standard error, because standard output belongs to the command.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ fs::path make_directory(fs::path path) {
   return path;
 }
 
-// A page that cannot be made is a pity, no reason to change how the command ended.
+// A page that cannot be made does not change the command's exit status.
 void write_page(const fs::path& directory) {
   const std::string again = fmt::format("headroom report {}", directory.string());
   const std::string python = find_python(report_modules());

@@ -1,5 +1,5 @@
-// What became of exact metrics between two runs, as reports/schema.json has it: for programs, and
-// for the page that shows it.
+// Changes of exact metrics between two runs as JSON (reports/schema.json), for programs and for the
+// page that shows them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// Why no time is among them: a sentence.
+// A sentence that says why times are not included.
 extern const char* const kWhyNoTimes;
 
 std::string changes_json(const RunChanges& changes);

@@ -1,4 +1,4 @@
-// What a run would do, without doing it.
+// Prints what a run would do, without running it.
 #pragma once
 
 #include "harness/cli/run_plan.h"
@@ -6,7 +6,7 @@
 namespace headroom {
 
 void print_dry_run(const RunPlan& plan);
-// The same for programs, as reports/schema.json describes it.
+// Prints the same as JSON (reports/schema.json).
 void print_dry_run_json(const RunPlan& plan);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What a planner finds who knows a whole history ahead.
+// The result of a planner that knows the whole history in advance.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ namespace headroom {
 
 struct PlanningProblem {
   std::vector<PlanBuffer> buffers;
-  Bytes alignment = 1;  // of those for which nothing is asked
-  Bytes least = 0;      // no plan needs less
+  Bytes alignment = 1;  // of buffers without one of their own
+  Bytes least = 0;      // lower bound of every plan
 };
 
-// Blocks as strategies serve them; where the history is a planning problem, as that asks for them.
-// Throws InputError naming the file where no plan can do so.
+// The blocks with the sizes that strategies serve or, where the history is a planning problem, with
+// the sizes of that problem. Throws InputError naming the file when no plan is possible.
 PlanningProblem planning_problem(const History& history, const RequestList& list,
                                  const std::filesystem::path& file);
 
@@ -27,11 +27,11 @@ struct Foresight {
   enum class Fit : std::uint8_t { yes, no, unknown };
   Bytes bytes = 0;
   double seconds = 0;
-  Fit fit = Fit::unknown;  // into the capacity; no: it is proven that no plan does
+  Fit fit = Fit::unknown;  // into the capacity; "no" is proven for every plan
 };
 
-// The lowest plan found in that time, validated. While none fits into a capacity that one might fit
-// into, the search for it goes on up to ten times as long.
+// Returns the lowest plan found in the given time, validated. When that plan exceeds the capacity
+// but another may fit, a search for one that fits takes up to ten times as long.
 Foresight look_ahead(const PlanningProblem& problem, Bytes capacity,
                      std::chrono::milliseconds time);
 

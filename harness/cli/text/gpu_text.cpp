@@ -33,7 +33,7 @@ std::string word_of(GpuVerdict verdict) {
   return "";
 }
 
-// "5 optimizer steps of PyTorch 2.15.0".
+// For example "5 optimizer steps of PyTorch 2.15.0".
 std::string steps_of(const Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework told of its steps";
   const Framework& first = outcome.frameworks.front();

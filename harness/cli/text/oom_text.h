@@ -1,5 +1,5 @@
-// The request that found no room, for people and for programs; and in how little memory there was
-// room.
+// Reports the first request that failed, and the smallest capacity that serves all, for people and
+// for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 bool has_free_batch(const Fit& fit) { return fit.last_batch_by_live_bytes.has_value(); }
 
-// In the last step, when caches are warm.
+// The value of the last step, when caches are warm.
 std::uint64_t last(const std::vector<std::uint64_t>& per_step) {
   return per_step.empty() ? 0 : per_step.back();
 }

@@ -1,4 +1,4 @@
-// What headroom plan answers, for people and for programs.
+// The answer of headroom plan, for people and for programs.
 #pragma once
 
 #include <vector>

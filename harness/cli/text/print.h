@@ -1,5 +1,6 @@
-// What commands print for people. Names from files and processes are shown by a terminal, never
-// obeyed: see printable_lines. One that belongs into one line goes through printable besides.
+// Prints the commands' text for people. printable_lines makes control characters in names from
+// files and processes visible, so that the terminal does not interpret them; a name that must stay
+// on one line also goes through printable.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What commands print with --json.
+// Prints the output of --json.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// One document on standard output. File names and names of ops are bytes: what of them is no UTF-8
+// Prints one document on standard output. File names and op names are bytes: invalid UTF-8 in them
 // is replaced.
 inline void print_json(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -1,4 +1,4 @@
-// What headroom search found, for people and for programs.
+// The result of headroom search, for people and for programs.
 #pragma once
 
 #include <vector>

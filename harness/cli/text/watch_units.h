@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// A duration of at most an hour. Throws InputError naming `where`.
+// Parses a duration of at most an hour. Throws InputError naming `where`.
 std::chrono::milliseconds parse_interval(const std::string& text, const std::string& where);
 
 // "1MiB/min", "500KiB/s", "2GiB/h" → bytes per minute. Throws InputError naming `where`.
