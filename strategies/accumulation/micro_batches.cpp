@@ -1,10 +1,10 @@
 // Gradient accumulation: k forward and backward passes over k-th parts of the batch, their
 // gradients summed in buffers that live across steps (what frameworks do when gradients are zeroed
-// and not set to none), one update. Activations shrink to a k-th; the sums cost a gradient's bytes
-// per weight, which without it live only until the update. The mean of the parts' means is the
-// batch's mean where all parts have as many labels; where they have not, weigh=labels makes it so.
-// Batch normalisation sees each part alone, so a network that has it is trained differently (and
-// its statistics change k times a step).
+// and not set to none), then one update. Activations shrink to one k-th; the sums keep a gradient
+// of each weight's size alive across steps, which otherwise lives only until the update. The mean
+// of the parts' means equals the batch's mean when all parts have equally many labels; otherwise
+// weigh=labels corrects it. Batch normalisation sees each part alone, so it changes the training
+// (and its statistics change k times a step).
 #include <algorithm>
 
 #include "harness/base/error.h"
@@ -24,7 +24,7 @@ bool weighs_labels(const Spec& spec) {
   return weigh == "labels";
 }
 
-// How many labels the loss of a part is the mean of.
+// Emits the number of labels over which the loss of a part is averaged.
 ValueId emit_label_count(ProgramBuilder& builder) {
   const Program& program = builder.program();
   const auto loss = std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
@@ -66,8 +66,8 @@ Program apply_micro_batches(Program program, const Spec& spec, MicroBatch positi
       builder.emit("divide", trained.name + ".mean", {sum, all_labels}, {}, {sum});
     gradient = sum;
   }
-  // As soon as each is made (and the labels are counted, where they weigh), so that few gradients
-  // are alive beside the sums.
+  // Each gradient is accumulated as soon as it is made (and, with weigh=labels, the labels are
+  // counted), so that few gradients are alive besides the sums.
   return advance(std::move(program), [](const Op& op) { return op.kind == "accumulate"; });
 }
 

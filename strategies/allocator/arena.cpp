@@ -1,14 +1,14 @@
 // arena: RMM's arena_memory_resource. Every stream has an arena that cuts blocks from superblocks
 // of at least 256 KiB, which it borrows from a global arena and returns, after waiting for the
-// stream, as soon as a merged free block is that large again; both serve the first block by address
-// that fits. A block goes back to the arena it came from, whoever frees it. Before a request is
-// refused, all streams are waited for and all arenas give everything free back. Rules:
+// stream, as soon as a merged free block is that large again; both arenas serve the lowest block
+// that fits. A block returns to the arena it came from, whichever stream frees it. Before a request
+// is refused, all streams are waited for and all arenas give everything free back. Rules:
 // include/rmm/mr/device/detail/arena.hpp of rapidsai/rmm at 0390808, arena_memory_resource.hpp at
-// 03696b5. Cost: a scan of the free
-// blocks per allocation, as in the original; memory: the device, from the second growth on.
+// 03696b5. Cost: a scan of the free blocks per allocation, as in the original; memory: the device,
+// from the second growth on.
 //
-// The 64 MiB that the original leaves to the device are at most 1/16 of it here, so that small
-// devices work, and the first segment is taken at the first request.
+// The original leaves 64 MiB to the device; here it is at most 1/16 of the device, so that small
+// devices work. The first segment is allocated at the first request.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -66,7 +66,7 @@ class Arena final : public ChunkedAllocator {
   }
 
  private:
-  using Owner = std::uint32_t;  // of a chunk, as its tag: the global arena, or a stream's
+  using Owner = std::uint32_t;  // a chunk's tag: the global arena or a stream's
   static constexpr Owner kGlobal = 0;
 
   Bytes largest_free() const override {
@@ -94,7 +94,7 @@ class Arena final : public ChunkedAllocator {
     }
   }
 
-  // The lowest block that holds `size`, without what is behind; out of the index.
+  // Takes the lowest block that holds `size` out of the index and splits off the rest.
   Handle first_fit(Owner owner, Bytes size) {
     const auto found =
         std::find_if(free_[owner].begin(), free_[owner].end(),
@@ -116,7 +116,7 @@ class Arena final : public ChunkedAllocator {
     return first_fit(kGlobal, size);
   }
 
-  // With free neighbours of that owner, which leave the index.
+  // Merges with free neighbours of that owner, which leave the index.
   Handle merge(Owner owner, Handle handle) {
     chunk(handle).tag = owner;
     const auto joins = [&](Handle other) { return is_free(other) && chunk(other).tag == owner; };

@@ -1,10 +1,10 @@
 // async: CUDA's stream-ordered allocator (cudaMallocAsync). On cuda it is the driver's own
-// (driver_pool.cpp). Elsewhere stands this model of it, as far as NVIDIA documents it (CUDA
+// (driver_pool.cpp). On other devices this file models it as far as NVIDIA documents it (CUDA
 // Programming Guide, Stream Ordered Memory Allocator): a freed block serves the same stream again
 // at once; when the stream is synchronised, idle memory above the release threshold goes back to
-// the system; the threshold is 0 unless set. What is not documented is assumed, and so stands in
-// for the driver rather than describes it: growth by regions of 32 MiB, best fit, coalescing. Cost:
-// with the default threshold every step takes its memory anew.
+// the system; the threshold is 0 unless set. Undocumented behaviour is assumed and may differ from
+// the driver's: growth by regions of 32 MiB, best fit, coalescing. Cost: with the default threshold
+// every step allocates its memory again.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -2,8 +2,8 @@
 // xla/tsl/framework/bfc_allocator.{h,cc} of openxla/xla at 00df9ee.
 //
 // Differences that change no decision: one index ordered by (size, address) replaces the 21
-// power-of-two bins, which are searched in that same order; a block carries its chunk's handle
-// where the original looks the address up. Not modelled: spatial partitioning, timestamped chunks
+// power-of-two bins, which are searched in that same order; a block carries its chunk's handle,
+// whereas the original looks up the address. Not modelled: spatial partitioning, timestamped chunks
 // (several streams), joining adjacent regions (a virtual-memory sub-allocator offers it), waiting
 // for other threads to free.
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace headroom {
 namespace {
 
-constexpr Bytes kFirstRegion = 2 * kMiB;  // with growth
+constexpr Bytes kFirstRegion = 2 * kMiB;  // when growth is on
 
 class Bfc final : public ChunkedAllocator {
  public:

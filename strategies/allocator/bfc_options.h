@@ -1,4 +1,4 @@
-// What `bfc(…)` may be told, and the budget that follows from it.
+// The parameters of `bfc(…)`, and the budget derived from them.
 #pragma once
 
 #include "harness/base/spec.h"

@@ -1,7 +1,7 @@
 // buddy: the binary buddy system (Knowlton, Commun. ACM 8 (1965), doi 10.1145/365628.365655; Knuth,
-// TAOCP 1, 2.5). Blocks are powers of two at multiples of their size; a freed block merges with its
-// buddy, never with anything else. Cost: at most one split or merge per power of two; memory: up to
-// half of each block is wasted, on tensors of arbitrary size about a quarter.
+// TAOCP 1, 2.5). Blocks are powers of two at multiples of their size; a freed block merges only
+// with its buddy. Cost: at most one split or merge per power of two; memory: up to half of each
+// block is wasted, on tensors of arbitrary size about a quarter.
 #include <bit>
 #include <memory>
 
@@ -44,7 +44,7 @@ class Buddy final : public GrowingRegions {
  private:
   Bytes largest_free() const override { return free_.largest(); }
 
-  // The other half of the block that this one came from, if it is free and whole.
+  // The other half of the block from which this one was split, if it is free and unsplit.
   Handle buddy(Handle handle) const {
     const Chunk& self = chunk(handle);
     const bool is_low = ((self.address - segment_of(handle).address) & self.size) == 0;

@@ -1,13 +1,13 @@
 // caching: PyTorch's allocator for GPUs. Blocks of up to 1 MiB are cut from segments of 2 MiB, up
 // to 10 MiB from segments of 20 MiB, larger ones get a segment of their own, rounded up to 2 MiB;
-// freed segments are kept and given back only when nothing else helps. Decisions follow
+// freed segments are cached and returned only as a last resort. Decisions follow
 // c10/cuda/CUDACachingAllocator.cpp of pytorch/pytorch at eb42ad6; parameters are those of
-// PYTORCH_ALLOC_CONF. Cost: two searches of a sorted index per pair; memory: what no request of
-// another size class can use.
+// PYTORCH_ALLOC_CONF. Cost: two searches of a sorted index per pair; memory: cached blocks that
+// requests of another size class cannot use.
 //
-// Every stream has its pools. A block that another stream was said to use (record_stream) is free
-// once that stream has come so far, which is looked at with the next request; all streams are
-// waited for before the cache is emptied, as the original does.
+// Every stream has its own pools. A block that another stream uses (record_stream) is free once
+// that stream has reached the point of the free, which is checked at the next request; before the
+// cache is emptied, all streams are synchronised, as in the original.
 //
 // Not modelled: private pools of CUDA graphs, callbacks that free memory, pinned host memory,
 // several entries in roundup_power2_divisions. Expandable segments are a strategy of their own.
@@ -57,7 +57,7 @@ class Caching final : public StreamedAllocator<Caching> {
   }
   void give_back(Handle handle) { add_to_pool(merge(handle)); }
 
-  // Index of a pool, and a chunk's tag: of each stream the small and the large one.
+  // Index of a pool, which is also a chunk's tag; each stream has a small and a large pool.
   using Pool = std::uint32_t;
   static constexpr Pool kPoolsPerStream = 2;
   static bool is_small(Pool pool) { return pool % kPoolsPerStream == 0; }
@@ -67,7 +67,7 @@ class Caching final : public StreamedAllocator<Caching> {
     if (pool >= pools_.size()) add_pools(pool);
     return pool;
   }
-  // What is rare stays apart from the rest, so that what is frequent needs few registers.
+  // The rare path is not inlined, so that the frequent one needs few registers.
   [[gnu::noinline]] void add_pools(Pool last) {
     while (pools_.size() <= last) pools_.emplace_back(chunks());
   }
@@ -82,7 +82,7 @@ class Caching final : public StreamedAllocator<Caching> {
     return coalesce(handle, [this](Handle free) { remove_from_pool(free); });
   }
 
-  // The best fit, unless max_split_size forbids to spend a block this large on it.
+  // The best fit, unless max_split_size forbids using such a large block for this size.
   Handle find(Pool pool, Bytes size) {
     large_searches_ += is_small(pool) ? 0 : 1;
     const Handle found = pools_[pool].take_at_least(size);
@@ -94,16 +94,16 @@ class Caching final : public StreamedAllocator<Caching> {
     return kNone;
   }
 
-  // Of what is not small only the rest decides and max_split_size, without a jump on the pool:
-  // which one a request goes to cannot be predicted.
+  // For the large pool only the remaining size and max_split_size decide. The code avoids a branch
+  // on the pool, because the pool of a request is unpredictable.
   bool is_worth_splitting(Pool pool, Bytes available, Bytes size) const {
     const Bytes least = is_small(pool) ? kCachingGranule : kSmallRequest + 1;
     const bool may_be_split = is_small(pool) | (size < options_.max_split_size);
     return may_be_split & (available - size >= least);
   }
 
-  // Nothing cached serves the request: collect, ask the device, and give back step by step what is
-  // idle before asking again.
+  // Called when no cached block serves the request: collects garbage, asks the device, and frees
+  // idle memory step by step before asking again.
   [[gnu::noinline]] Handle take_segment(Pool pool, Bytes size) {
     const Bytes bytes = caching_segment_size(size);
     collect_garbage();
@@ -123,7 +123,7 @@ class Caching final : public StreamedAllocator<Caching> {
     return segment;
   }
 
-  // Idle large segments go until what is left of them lies below the threshold: each round those
+  // Frees idle large segments until reserved memory is below the threshold: in each round those
   // that have been idle for at least the average number of searches.
   void collect_garbage() {
     if (options_.garbage_collection_threshold == 0) return;
@@ -147,8 +147,8 @@ class Caching final : public StreamedAllocator<Caching> {
     }
   }
 
-  // With max_split_size: gives back the one cached block that would be large enough, or the
-  // largest ones until they add up.
+  // With max_split_size: frees one cached block that is large enough, or the largest ones until
+  // their sum is.
   bool release_oversize(Pool pool, Bytes size) {
     if (options_.max_split_size == std::numeric_limits<Bytes>::max()) return false;
     const Bytes wanted = std::max(size, options_.max_split_size);
@@ -170,7 +170,7 @@ class Caching final : public StreamedAllocator<Caching> {
     free_segment(segment);
   }
 
-  // Searches of the large pool since the segment became idle.
+  // The number of searches of the large pool since the segment became idle.
   double age(Handle segment) const {
     return static_cast<double>(large_searches_ - idle_since_[chunk(segment).segment]);
   }
@@ -187,7 +187,7 @@ class Caching final : public StreamedAllocator<Caching> {
   CachingOptions options_;
   std::vector<BestFitIndex> pools_;
   std::uint64_t large_searches_ = 0;
-  std::vector<std::uint64_t> idle_since_;  // by segment; kept for garbage collection only
+  std::vector<std::uint64_t> idle_since_;  // by segment; only for garbage collection
 };
 
 const bool caching_is_registered = Registry<AllocatorStrategy>::instance().add(

@@ -1,5 +1,5 @@
-// What `caching(…)` and `expandable(…)` may be told, and the sizes that PyTorch's rules derive from
-// a request.
+// The parameters of `caching(…)` and `expandable(…)`, and the sizes that PyTorch's rules derive
+// from a request.
 #pragma once
 
 #include <bit>
@@ -9,12 +9,13 @@
 
 namespace headroom {
 
-// Constants and rules of c10/cuda/CUDACachingAllocator.cpp and its headers, by our own names.
+// Constants and rules of c10/cuda/CUDACachingAllocator.cpp and its headers, under Headroom's names.
 inline constexpr Bytes kCachingGranule = 512;
-inline constexpr Bytes kSmallRequest = kMiB;  // up to here requests go to the small pool
+inline constexpr Bytes kSmallRequest = kMiB;  // largest request of the small pool
 inline constexpr Bytes kSmallSegment = 2 * kMiB;
 inline constexpr Bytes kLargeSegment = 20 * kMiB;
-inline constexpr Bytes kOwnSegmentRequest = 10 * kMiB;  // from here a segment fits its request
+inline constexpr Bytes kOwnSegmentRequest =
+    10 * kMiB;  // from here a segment is sized for its request
 
 // Parameters are named as in PYTORCH_ALLOC_CONF, sizes in bytes instead of MB.
 struct CachingOptions {
@@ -34,7 +35,7 @@ inline Bytes caching_block_size(Bytes requested, Bytes power2_divisions) {
     return align_up(requested, kCachingGranule);
   return align_up(requested, std::bit_floor(requested) / power2_divisions);
 }
-// The bytes of the segment that is taken when nothing cached serves a block of `size`.
+// The bytes of the segment that is allocated when no cached block serves `size`.
 Bytes caching_segment_size(Bytes size);
 
 }  // namespace headroom

@@ -1,7 +1,7 @@
-// The driver decides, this only keeps the books. Where its blocks lie inside its pool it does not
-// say: each block is recorded as a segment of its own, and what the pool holds beyond them as one
-// segment more, so that the reserved rung is what the driver says it holds. Counts of device
-// allocations are therefore those of this book-keeping, not of the driver's calls to the system.
+// The driver makes all decisions; this class only does the bookkeeping. The driver does not tell
+// where blocks lie inside its pool: each block is recorded as a separate segment, and the remaining
+// memory of the pool as one more segment, so that the reserved rung equals the driver's figure.
+// Counts of device allocations therefore count these records, not the driver's calls to the system.
 #include "strategies/allocator/driver_pool.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class DriverPool final : public Allocator {
       data = pool_->take(size);
     }
     if (data == nullptr) throw_out_of_memory(bytes);
-    forget_idle();  // first: the block may come out of it
+    forget_idle();  // first, because the block may be taken from idle memory
     if (unused_handles_.empty()) {
       unused_handles_.push_back(static_cast<std::uint32_t>(blocks_.size()));
       blocks_.emplace_back();
@@ -71,7 +71,7 @@ class DriverPool final : public Allocator {
     count_idle();
   }
 
-  // largest_free stays 0: the driver does not tell.
+  // largest_free stays 0: the driver does not report it.
   AllocatorStatistics statistics() const override {
     AllocatorStatistics result = statistics_;
     result.reserved = statistics_.allocated + idle_.size;
@@ -83,7 +83,7 @@ class DriverPool final : public Allocator {
     pool_->trim(0);
     count_idle();
   }
-  // The driver has given back by now what its threshold told it to.
+  // By now the driver has returned idle memory above its threshold.
   void synchronized() override { count_idle(); }
 
  private:

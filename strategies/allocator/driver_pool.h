@@ -1,5 +1,5 @@
-// The strategy `async` on a device whose driver has stream-ordered pools; async.cpp has the model
-// of one for the others.
+// The strategy `async` on a device whose driver has stream-ordered pools; async.cpp models such a
+// pool for the others.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-// `memory` must outlive the allocator; `pool` is one of its own.
+// `memory` must outlive the allocator, which must be the only user of `pool`.
 std::unique_ptr<Allocator> make_driver_pool_allocator(DeviceMemory& memory,
                                                       std::unique_ptr<StreamPool> pool);
 

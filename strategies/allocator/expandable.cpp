@@ -1,17 +1,19 @@
 // expandable: PyTorch's expandable segments (PYTORCH_ALLOC_CONF=expandable_segments:True). Each
 // pool reserves 1⅛ times the device in addresses and maps pages behind the last block as they are
-// needed, so that a segment grows instead of leaving slivers; idle whole pages are unmapped when
-// memory runs short. Decisions follow c10/cuda/CUDACachingAllocator.cpp of pytorch/pytorch at
-// eb42ad6. Cost: mapping is dearer than taking a segment, and needs a device with virtual memory.
+// needed, so that a segment grows instead of leaving small unusable gaps; idle whole pages are
+// unmapped when memory runs short. Decisions follow c10/cuda/CUDACachingAllocator.cpp of
+// pytorch/pytorch at eb42ad6. Cost: mapping is slower than allocating a segment, and needs a device
+// with virtual memory.
 //
-// stitching: the same, but before new pages are taken, wholly idle ones move to where they are
-// needed, largest run first, as GMLake puts idle pages together (doi 10.1145/3620665.3640423).
-// Moved, not aliased: GMLake maps a page at several addresses at once and keeps them for the next
-// time; here a page has one address, because the host's anonymous pages can be moved (mremap) but
-// not mapped twice. Only while memory is fragmented does it cost anything.
+// stitching: the same, but before new pages are mapped, wholly idle pages are moved to where they
+// are needed, largest run first, like GMLake's stitching (doi 10.1145/3620665.3640423). GMLake maps
+// a page at several addresses at once and keeps the mappings for reuse; here a page has one
+// address, because the host's anonymous pages can be moved (mremap) but not mapped twice. Stitching
+// costs time only while memory is fragmented.
 //
-// Every stream has its pools; blocks that other streams use wait as in `caching`. Idle pages move
-// within a stream only. Not modelled: max_split_size, garbage collection (it skips these segments).
+// Every stream has its own pools; blocks that other streams use wait as in `caching`. Idle pages
+// move within a stream only. Not modelled: max_split_size, garbage collection (it skips these
+// segments).
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -68,7 +70,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return hand_out(handle, bytes);
   }
 
-  // Unmaps every page that is wholly idle, those of large pools first.
+  // Unmaps every wholly idle page, those of large pools first.
   void trim() override {
     wait_for_all_streams();
     for (const Size size : {large, small}) {
@@ -96,11 +98,11 @@ class Expandable final : public StreamedAllocator<Expandable> {
     std::map<Address, Handle> first{};  // of each reservation
   };
 
-  // A chunk's tag: whether pages are behind it, and its pool. Chunks merge where tags are equal.
+  // A chunk's tag: whether it is mapped, and its pool. Chunks merge when their tags are equal.
   static constexpr std::uint32_t kUnmapped = 1;
   bool is_mapped(Handle handle) const { return (chunk(handle).tag & kUnmapped) == 0; }
   Pool& pool_of(Handle handle) { return pools_[chunk(handle).tag >> 1]; }
-  // Of each stream a small and a large one.
+  // Each stream has a small and a large pool.
   Pool& pool_of(StreamId stream, Size size) {
     while (pools_.size() < 2 * (std::size_t{stream} + 1)) {
       const auto next = static_cast<StreamId>(pools_.size() / 2);
@@ -120,8 +122,8 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return largest;
   }
 
-  // The best fit, where a chunk that could still grow counts as large as it could become. Of those
-  // behind it none counts for less than one that cannot grow.
+  // The best fit, where a chunk that can still grow counts with the size it could reach. A first
+  // chunk that cannot grow is the best one, since all later chunks are at least as large.
   Handle find(Pool& pool, Bytes size) {
     const Handle first = pool.mapped.take_at_least(size);
     return first == kNone || !can_grow(first) ? first : find_from(pool, first);
@@ -138,14 +140,14 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return best;
   }
 
-  // Where there is no next chunk, it counts as mapped.
+  // kNone counts as mapped, so this is false without a next chunk.
   bool can_grow(Handle handle) const { return !is_mapped(chunk(handle).next); }
   Bytes expandable_size(Handle handle) const {
     return chunk(handle).size + (can_grow(handle) ? chunk(chunk(handle).next).size : 0);
   }
 
-  // Maps pages until there is an idle chunk of `size`, which is then in no index; kNone when the
-  // device has too little. Pages mapped by then stay.
+  // Maps pages until there is an idle chunk of `size`, and takes it out of the index. Returns kNone
+  // when the device has too little memory; pages mapped by then stay mapped.
   Handle expand(Pool& pool, Bytes size) {
     Handle chosen = room_to_expand(pool, size);
     if (!is_mapped(chosen)) chosen = map_front(pool, chosen, size, kNone);
@@ -155,8 +157,8 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return chosen;
   }
 
-  // The first of a row of idle chunks, mapped or not, that together hold `size`: the lowest that
-  // has unmapped addresses, or new ones.
+  // The first of a run of adjacent idle chunks, mapped or not, that together hold `size`: the
+  // lowest run that includes unmapped addresses, or newly reserved ones.
   Handle room_to_expand(Pool& pool, Bytes size) {
     for (const auto& [address, handle] : pool.unmapped) {
       const Handle previous = chunk(handle).previous;
@@ -185,9 +187,9 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return handle;
   }
 
-  // Puts pages behind the front of an unmapped chunk, at most as many as `bytes` need. Returns the
-  // idle mapped chunk they became part of, which is in the index, or kNone. What belongs to `kept`
-  // is about to be used and gives no pages; nor does what follows, which joins by itself.
+  // Maps pages at the front of an unmapped chunk, at most as many as `bytes` need. Returns the idle
+  // mapped chunk that they became part of, which is in the index, or kNone. The chunk `kept` is
+  // about to be used and gives no pages; nor does the chunk that follows, which merges by itself.
   Handle map_front(Pool& pool, Handle unmapped, Bytes bytes, Handle kept) {
     bytes = std::min(align_up(bytes, pool.page), chunk(unmapped).size);
     const Reservation& place = place_of(unmapped);
@@ -211,7 +213,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return mapped;
   }
 
-  // Takes up to `bytes` of pages out of the largest idle chunk that has whole ones.
+  // Moves up to `bytes` of pages out of the largest idle chunk that contains whole pages.
   Bytes move_idle_pages(Handle to, Bytes bytes, Handle kept) {
     for (const Size size : {large, small}) {
       Pool& pool = pool_of(pool_of(to).stream, size);
@@ -246,7 +248,8 @@ class Expandable final : public StreamedAllocator<Expandable> {
     forget_pages(pool, idle, begin, bytes);
   }
 
-  // Those pages of an idle chunk are elsewhere now, or gone; what is around them stays mapped.
+  // Records that these pages of an idle chunk were moved or unmapped; the rest of the chunk stays
+  // mapped.
   void forget_pages(Pool& pool, Handle idle, Bytes begin, Bytes bytes) {
     remove_from_pool(idle);
     Handle gone = idle;
@@ -268,7 +271,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
     drop_chunk(whole);
   }
 
-  // With the neighbours that are idle and of the same tag. They leave the index.
+  // Merges with idle neighbours of the same tag, which leave the index.
   Handle merge(Handle handle) {
     const auto joins = [&](Handle other) {
       return is_free(other) && chunk(other).tag == chunk(handle).tag;
@@ -302,7 +305,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
     }
   }
 
-  // For the end: whatever is still in use goes, too.
+  // For the destructor: also unmaps pages that are still in use.
   void remove_all_pages(Handle first) {
     const Reservation place = place_of(first);
     Bytes begin = 0;  // of the mapped run that `at` belongs to
@@ -319,10 +322,10 @@ class Expandable final : public StreamedAllocator<Expandable> {
     memory_.unreserve(place);
   }
 
-  static constexpr std::size_t kDonorsTried = 16;  // small ones may straddle pages without one
+  static constexpr std::size_t kDonorsTried = 16;  // small chunks may contain no whole page
 
   bool stitch_;
-  static constexpr Bytes kLargestPage = kGiB;  // it is mapped in parts, each of which takes time
+  static constexpr Bytes kLargestPage = kGiB;  // mapped in parts, each of which takes time
   Bytes small_page_ = 0;
   Bytes large_page_ = 0;
   std::vector<Pool> pools_;

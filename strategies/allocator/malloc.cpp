@@ -1,8 +1,8 @@
-// malloc: no caching at all, every block is a segment of its own. What training looks like with
-// cudaMalloc and cudaFree under every tensor (TF_GPU_ALLOCATOR=cuda_malloc, PyTorch's
-// PYTORCH_NO_CUDA_MEMORY_CACHING=1), and the zero of the scale on which caching is judged: nothing
-// idle is held, every allocation pays the system. cudaFree waits for the device, so that no stream
-// still uses what another one gets.
+// malloc: no caching, every block is a separate segment. This models training with cudaMalloc and
+// cudaFree for every tensor (TF_GPU_ALLOCATOR=cuda_malloc, PyTorch's
+// PYTORCH_NO_CUDA_MEMORY_CACHING=1), and is the baseline for caching: no idle memory is held, and
+// every allocation is a system call. cudaFree waits for the device, so that no stream still uses a
+// freed block.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -92,7 +92,7 @@ class Malloc final : public Allocator {
   std::vector<std::uint32_t> free_handles_;
 };
 
-// A device allocation for every tensor is what the name says.
+// The strategy is engaged when every tensor has a device allocation.
 std::string why_no_malloc(const Spec&, const Trace& trace) {
   const auto count = [&](EventKind kind) {
     return std::count_if(trace.events.begin(), trace.events.end(),

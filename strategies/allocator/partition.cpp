@@ -1,19 +1,21 @@
-// partition: the device in parts, each with a memory and an allocator of its own, and a rule for
-// who is served where. `partition(shares=layer3+layer4:0.4/rest:0.6)|bfc` gives two fifths of the
-// device to what modules layer3 and layer4 ask for and the others the rest; a share may be bytes,
-// too. `partition(shares=generator:0.4/discriminator+rest:0.6,after=100,then=0.5/0.5)|caching`
-// changes the shares after 100 steps.
+// partition: divides the device into parts, each with its own memory and allocator, and serves each
+// request in the part of its module. `partition(shares=layer3+layer4:0.4/rest:0.6)|bfc` gives two
+// fifths of the device to the modules layer3 and layer4 and the rest to all others; a share may
+// also be given in bytes.
+// `partition(shares=generator:0.4/discriminator+rest:0.6,after=100,then=0.5/0.5)|caching` changes
+// the shares after 100 steps.
 //
-// The parts are what TensorFlow calls logical devices (tf.config.LogicalDeviceConfiguration with a
-// memory_limit each, one BFC allocator each). There a network is placed on them by hand and tensors
-// that cross are copied; here every device address is reachable and nothing is copied. TensorFlow
-// has neither a share per layer nor one that changes: both are what a guide for it claims to set.
+// The parts correspond to TensorFlow's logical devices (tf.config.LogicalDeviceConfiguration with a
+// memory_limit and a BFC allocator each). In TensorFlow a network is placed on them by hand and
+// tensors are copied between them; here every device address is reachable and nothing is copied.
+// TensorFlow has neither shares per layer nor shares that change, although a guide claims that both
+// can be set.
 //
-// Cost: a request that finds its own part full is refused, however much the others have; that is
-// what the figures are to show. A part that shrinks gives idle memory back and what is in use
-// stays. Strategies size themselves by the larger of a part's two shares; one that takes it all at
-// once, as bfc(growth=off), gets less where it begins with the smaller one, and is reported as not
-// engaged.
+// Cost: a request is refused when its own part is full, however much memory the others have; the
+// figures show this effect. A part that shrinks frees idle memory and keeps live blocks. Strategies
+// size themselves by the larger of a part's two shares; a strategy that allocates everything at
+// once, such as bfc(growth=off), gets less if the part begins with the smaller share, and is
+// reported as not engaged.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -21,7 +21,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// "0.4" of the capacity, or "4GiB".
+// Reads a share: "0.4" of the capacity, or "4GiB".
 Bytes read_share(const Spec& spec, const std::string& text, Bytes capacity) {
   double fraction = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fraction);

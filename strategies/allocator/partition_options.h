@@ -1,4 +1,4 @@
-// What `partition(…)` may be told: which modules share the device, and how.
+// The parameters of `partition(…)`: which modules share the device, and how.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ struct PartitionOptions {
   struct Part {
     std::string name;  // as written: "layer3+layer4+rest"
     Bytes share = 0;
-    Bytes then = 0;  // after so many steps
+    Bytes then = 0;  // the share after `after` steps
   };
   std::vector<Part> parts;
-  std::vector<std::pair<std::string, std::size_t>> modules;  // and their parts, longest name first
-  std::size_t rest = 0;                                      // the part of everything else
-  std::int64_t after = 0;                                    // steps; 0: shares stay as they are
+  std::vector<std::pair<std::string, std::size_t>> modules;  // with their parts, longest name first
+  std::size_t rest = 0;    // index of the part of all other modules
+  std::int64_t after = 0;  // steps; 0: shares stay as they are
 
-  // Index of the part that serves what is called `name` (AllocationHint::name): of those that name
-  // one of its modules, the one with the longest name.
+  // Index of the part that serves `name` (AllocationHint::name). When several modules match, the
+  // one with the longest name decides.
   std::size_t part_of(std::string_view name) const;
 };
 

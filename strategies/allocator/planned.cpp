@@ -1,17 +1,18 @@
 // planned: profile a step, plan its offsets offline, and serve every further step that repeats it
-// from one segment at constant cost. What STAlloc (doi 10.1145/3767295.3769335) and the static
-// plans of TensorFlow Lite and XLA do, for whatever program runs. A step ends when the last block
-// that is not persistent has been freed. A step is served from its plan as long as each request and
-// each free is the planned one, which makes the placement safe without a check of addresses; from
-// the first difference on, requests go to the fallback, and the step is planned anew at its end.
-// Plans are told apart by their first request (the batch's shape).
+// from one segment at constant cost. This does what STAlloc (doi 10.1145/3767295.3769335) and the
+// static plans of TensorFlow Lite and XLA do, for any program. A step ends when the last block that
+// is not persistent has been freed. A step is served from its plan as long as each request and each
+// free is the planned one, which makes the placement safe without a check of addresses; after the
+// first difference, requests go to the fallback, and the step is planned again at its end. The
+// first request (the batch's shape) selects the plan.
 //
-// Plans know the order of the program, not that of streams: a program of several must wait for one
-// before another uses what it freed.
+// Plans follow the order of the program, not of streams: a program with several streams must
+// synchronise before one stream uses memory that another freed.
 //
-// Cost: the first step of a shape pays the fallback's memory and a plan in milliseconds; then a
-// comparison per request. A step that leaves its plan half way holds both, plan and fallback. A
-// step of over 100,000 events is not planned: where some block always lives, no step ever ends.
+// Cost: the first step of a shape uses the fallback's memory and then milliseconds for its plan;
+// later steps take a comparison per request. A step that leaves its plan midway holds the memory of
+// both plan and fallback. A step of over 100,000 events is not planned: when some block is always
+// live, no step ever ends.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -118,7 +119,8 @@ class Planned final : public Allocator {
     Bytes size = 0;  // 0 = freed
   };
 
-  // As tight as the device allows: what the fallback holds beside the plan is lost to it.
+  // The fallback is made as tight as the device allows, because its memory is not available to the
+  // plan.
   static Spec fallback_of(const Spec& spec, const DeviceMemory& memory) {
     if (spec.has("fallback")) return Spec(spec.text("fallback", ""));
     if (!memory.has_virtual_memory()) return Spec("caching");
@@ -146,10 +148,10 @@ class Planned final : public Allocator {
     const Bytes first = happened_.front().bytes;
     if (plans_.size() == kMostPlans && !plans_.contains(first)) plans_.clear();
     plans_[first] = plan_step(happened_);
-    fallback_->trim();  // its cache would stand beside the plan
+    fallback_->trim();  // its cache would add to the plan's memory
   }
 
-  // The step is no longer the planned one: what has happened so far is written down.
+  // Called when the step deviates from its plan: records what has happened so far.
   void leave_plan() {
     if (plan_ == nullptr) return;
     const auto end = plan_->events.begin() + static_cast<std::ptrdiff_t>(position_);
@@ -159,7 +161,7 @@ class Planned final : public Allocator {
     plan_ = nullptr;
   }
 
-  // Of the step that keeps to its plan, by request.
+  // The blocks of a step that follows its plan, by request.
   std::vector<PlannedBlock> blocks_so_far() const {
     std::vector<PlannedBlock> blocks;
     for (std::size_t i = 0; i < position_; ++i) {
@@ -176,7 +178,7 @@ class Planned final : public Allocator {
     if (happened_.size() < kMostEvents) happened_.push_back(event);
   }
 
-  // The segment that plans lie in; nothing is in it between steps.
+  // Provides the segment for plans, which is empty between steps.
   bool provide(Bytes bytes) {
     if (region_ && region_->size >= bytes) return true;
     release_region();
@@ -209,7 +211,8 @@ class Planned final : public Allocator {
     return block;
   }
 
-  // Of a block of the plan: while the step keeps to it, what the plan frees next is live.
+  // Whether a block is the one that the plan frees next; that one is live while the step follows
+  // its plan.
   bool is_freed_as_planned(const Block& block) const {
     if (plan_ == nullptr) return false;
     const PlannedEvent& event = plan_->events[position_];
@@ -233,7 +236,7 @@ class Planned final : public Allocator {
     return block;
   }
 
-  // False where the block belongs to no step.
+  // Returns false when the block belongs to no step.
   bool take_back(const Block& block) {
     const bool is_planned = region_ && block.address - region_->address < region_->size;
     const std::uint32_t index = is_planned ? take_back_planned(block) : take_back_online(block);
@@ -252,7 +255,7 @@ class Planned final : public Allocator {
     return block.handle;
   }
 
-  // A block of the fallback's carries the number of its entry in online_ instead of its handle.
+  // A block from the fallback carries the index of its entry in online_ instead of its handle.
   Block serve_online(std::uint32_t index, Bytes bytes, const AllocationHint& hint) {
     Block block = ask_fallback(bytes, hint);
     if (unused_online_.empty()) {
@@ -275,7 +278,7 @@ class Planned final : public Allocator {
     return online_[entry].index;
   }
 
-  // The plan's segment gives way before a request is refused, unless the step uses it.
+  // Before a request is refused, the plan's segment is freed, unless the step uses it.
   Block ask_fallback(Bytes bytes, const AllocationHint& hint) {
     try {
       return fallback_->allocate(bytes, hint);
@@ -328,21 +331,21 @@ class Planned final : public Allocator {
   DeviceMemory& memory_;
   std::unique_ptr<Allocator> fallback_;
   std::unordered_map<Bytes, StepPlan> plans_;  // by the bytes of the first request
-  const StepPlan* plan_ = nullptr;             // of this step, while it keeps to it
-  std::size_t position_ = 0;                   // in the plan: the event that has to come next
+  const StepPlan* plan_ = nullptr;             // the plan of this step, while the step follows it
+  std::size_t position_ = 0;                   // index in the plan of the next expected event
   std::optional<Segment> region_;
   std::size_t live_ = 0;  // not persistent
-  // Of a step that keeps to no plan, or no longer.
+  // The events of a step that has no plan or has left it.
   std::vector<Event> happened_;
   std::size_t requests_ = 0;
-  std::vector<PlannedBlock> planned_;  // what it had from the plan
+  std::vector<PlannedBlock> planned_;  // blocks served from the plan
   std::vector<OnlineBlock> online_;    // blocks from the fallback
   std::vector<std::uint32_t> unused_online_;
   std::size_t planned_live_ = 0;
   Bytes planned_requested_ = 0;
   Bytes planned_allocated_ = 0;
   std::uint64_t steps_ = 0;
-  std::uint64_t served_ = 0;  // steps that kept to their plan
+  std::uint64_t served_ = 0;  // steps that followed their plan
 };
 
 const bool planned_is_registered = Registry<AllocatorStrategy>::instance().add(

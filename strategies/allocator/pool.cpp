@@ -1,8 +1,8 @@
 // pool: RMM's pool_memory_resource. One pool grown from large segments, best fit, exact splits,
 // nothing ever given back. Rules: include/rmm/mr/device/pool_memory_resource.hpp of rapidsai/rmm at
-// 5d50a37. Where the original scans a list ordered by address for the smallest block that fits, a
-// sorted index finds the same block; and the first segment is taken at the first request, not at
-// construction. Cost: two searches per pair; memory: whatever the largest phase left behind.
+// 5d50a37. The original scans a list ordered by address for the smallest block that fits; here a
+// sorted index finds the same block. The first segment is allocated at the first request, not at
+// construction. Cost: two searches per pair; memory: the pool never shrinks below its largest size.
 #include <algorithm>
 #include <memory>
 
@@ -47,8 +47,8 @@ class Pool final : public ChunkedAllocator {
  private:
   Bytes largest_free() const override { return free_.largest(); }
 
-  // Half of what is left up to the maximum or, without one, as much again as there is; less and
-  // less, down to the request, while the device refuses.
+  // Grows by half of what is left up to the maximum or, without one, by its current size. While the
+  // device refuses, tries smaller sizes, down to the request.
   void grow(Bytes size) {
     const Bytes left = maximum_ - std::min(maximum_, held());
     if (size > left) return;

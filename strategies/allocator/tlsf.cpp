@@ -1,8 +1,8 @@
 // tlsf: two-level segregated fit (Masmano, Ripoll, Crespo, Real, ECRTS 2004, doi
-// 10.1109/EMRTS.2004.1311009). Free blocks wait in lists by power of two and 32 steps in between;
-// two bit maps name the first list whose every block is large enough. Cost: constant, whatever is
-// live; memory: good fit, not best fit, since a block in the request's own list is passed over even
-// where it would do.
+// 10.1109/EMRTS.2004.1311009). Free blocks are kept in lists, 32 per power of two; two bitmaps find
+// the first list in which every block is large enough. Cost: constant, independent of the live
+// blocks; memory: good fit, not best fit, since blocks in the request's own list are skipped even
+// if they fit.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -49,7 +49,7 @@ class Tlsf final : public GrowingRegions {
     return {power, static_cast<std::size_t>(size >> (power - kStepBits)) & (kSteps - 1)};
   }
 
-  // Takes the head of the first list in which everything has at least `size`.
+  // Takes the head of the first list in which every block has at least `size`.
   Handle find(Bytes size) {
     const Bytes step = Bytes{1} << (std::bit_width(size) - 1 - kStepBits);
     List list = list_of(size + step - 1);

@@ -6,11 +6,11 @@
 namespace headroom::checkpointing {
 namespace {
 
-// One way to come to the end of a module.
+// One choice of segments up to the end of a module.
 struct Way {
   Bytes kept = 0;
   Work work = {};
-  std::size_t before = 0;  // of the ways to come to the segment's first module
+  std::size_t before = 0;  // index of the way to the segment's first module
   const Segment* segment = nullptr;
 };
 
@@ -18,7 +18,7 @@ bool holds(Bytes kept_before, const Segment& segment, Bytes budget) {
   return kept_before + segment.kept + segment.inside <= budget;
 }
 
-// Those that no other way beats in both, the one that keeps least first.
+// The Pareto-optimal ways in bytes kept and work, those that keep least first.
 std::vector<Way> best_of(std::vector<Way> ways) {
   std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
     return std::tie(a.kept, a.work) < std::tie(b.kept, b.work);
@@ -37,9 +37,9 @@ Work& Work::operator+=(const Work& other) {
   return *this;
 }
 
-// What is kept only grows along the chain, and is all alive while a segment is made again: the
-// backward pass comes to it last to first. So of two ways to the same module the one that keeps
-// less and has done less is never worse, whatever follows.
+// Kept bytes only grow along the chain, and all kept values are alive while a segment is
+// recomputed, because the backward pass visits segments from last to first. So of two ways to the
+// same module, one that keeps less and needs less work is never worse, whatever follows.
 std::optional<std::vector<Segment>> cheapest(const Chain& chain, Bytes budget) {
   std::vector<std::vector<Way>> ways(chain.modules + 1);
   ways[0] = {Way{}};

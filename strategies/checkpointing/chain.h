@@ -1,5 +1,5 @@
-// The cheapest way to make parts of a chain of modules again within a budget of bytes: a dynamic
-// programme over the chain. Knows no Program. For the files of this folder.
+// Chooses the cheapest recomputation of parts of a chain of modules within a budget of bytes, by
+// dynamic programming over the chain. Independent of Programs. For the files of this folder.
 #pragma once
 
 #include <compare>
@@ -12,8 +12,8 @@
 
 namespace headroom::checkpointing {
 
-// Of what is made again: floating-point operations first, and where they are the same (they count
-// products only) the bytes that the ops read and write.
+// The work of recomputation: compared by floating-point operations and, when they are equal (they
+// count products only), by the bytes that the ops read and write.
 struct Work {
   double flops = 0;
   Bytes touched = 0;
@@ -22,30 +22,29 @@ struct Work {
   auto operator<=>(const Work&) const = default;
 };
 
-// What becomes of modules [first, end): kept as it is made (one module), or made again in one go.
+// The treatment of modules [first, end): kept when made (one module), or recomputed together.
 struct Segment {
   std::size_t first = 0, end = 0;
   bool again = false;
 
-  Bytes kept = 0;  // held from the forward pass on
-  Bytes inside =
-      0;  // held beside that, and beside all kept before, at its highest while made again
+  Bytes kept = 0;    // held from the forward pass on
+  Bytes inside = 0;  // peak held during recomputation, besides that and everything kept before
   Work work = {};
 };
 
 struct Chain {
   std::size_t modules = 0;
-  std::vector<Segment> segments;  // every choice there is
+  std::vector<Segment> segments;  // all possible segments
 };
 
-// One segment after another from the first module to the last. At no time more than `budget` bytes
-// are held, and no such choice makes less again. Absent where there is none.
+// Returns consecutive segments from the first module to the last that never hold more than `budget`
+// bytes, with the least work. Absent if there are none.
 std::optional<std::vector<Segment>> cheapest(const Chain& chain, Bytes budget);
 
-// The most that such a choice holds at a time.
+// The peak bytes held by such a choice.
 Bytes highest(const std::vector<Segment>& choice);
 
-// The smallest budget that has a choice.
+// The smallest budget for which a choice exists.
 Bytes smallest_budget(const Chain& chain);
 
 }  // namespace headroom::checkpointing

@@ -1,8 +1,8 @@
-// Checkpoints between segments of n modules: what leaves a segment is kept, everything else is
-// computed again from there when the backward pass comes to the segment. The last segment keeps
-// all it makes, since its backward pass is next: so does torch.utils.checkpoint_sequential
-// (PyTorch documentation: "All segments except the last"). Costs up to one more forward pass.
-// With keep=host the checkpoints wait in memory of the host (segments.h).
+// Checkpoints between segments of n modules: the outputs of a segment are kept, everything else is
+// recomputed from them when the backward pass reaches the segment. The last segment keeps
+// everything, since its backward pass comes next, as in torch.utils.checkpoint_sequential (PyTorch
+// documentation: "All segments except the last"). Costs up to one more forward pass. With keep=host
+// the checkpoints are kept in host memory (segments.h).
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

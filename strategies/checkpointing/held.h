@@ -1,17 +1,18 @@
-// What is held for the backward pass at the same time. For the files of this folder and tests.
+// Computes the bytes held at the same time for the backward pass. For the files of this folder and
+// tests.
 #pragma once
 
 #include "harness/program/program.h"
 
 namespace headroom::checkpointing {
 
-// Row-major bytes.
+// The row-major size of a value in bytes.
 Bytes plain_bytes(const Value& value);
 
-// At their highest: what the forward pass makes, until the backward pass (what it makes again
-// included) has read it for the last time; and what the backward pass makes again, where it is not
-// only for making something else again. Neither gradients nor anything persistent is in it, nor
-// what waits on the host, until it is back.
+// The peak of the bytes of two kinds of values: those made by the forward pass, until the backward
+// pass (recomputation included) has read them for the last time; and those recomputed in the
+// backward pass, unless they only serve further recomputation. Gradients and persistent values are
+// not counted, nor values on the host until they are copied back.
 Bytes held_bytes(const Program& differentiated);
 
 }  // namespace headroom::checkpointing

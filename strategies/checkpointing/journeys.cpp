@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t kNever = ~std::size_t{0};
 
-// Appends a copy of `value`, which becomes the copy.
+// Appends a copy of `value`, and sets `value` to the copy.
 void emit_copy(Program& program, const char* kind, Phase phase, ValueId original, ValueId& value) {
   ProgramBuilder builder(program, phase);
   value = builder.emit_one(kind, fmt::format("{}.{}", program.value(original).name, kind), {value});
 }
 
-// By op: the first one behind its stretch.
+// For each op, the first op after its stretch.
 std::vector<std::size_t> ends_of_stretches(const Program& program) {
   const std::size_t forward = forward_ops(program);
   std::vector<std::size_t> ends(program.ops.size(), forward);
@@ -51,7 +51,8 @@ bool keeps_on_host(const Spec& spec) {
 std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
   const std::size_t forward = forward_ops(program);
   const std::vector<std::size_t> ends = ends_of_stretches(program);
-  std::vector<std::size_t> behind(program.values.size(), 0);  // the stretch it is made in
+  std::vector<std::size_t> behind(program.values.size(),
+                                  0);  // end of the stretch in which it is made
   std::vector<std::size_t> last_use(program.values.size(), kNever);
   std::vector<std::size_t> first_read(program.values.size(), kNever);
   std::vector<bool> stays(program.values.size());
@@ -90,7 +91,7 @@ Program take(Program program, const std::vector<Journey>& journeys) {
     leaving[one.after].push_back(one.value);
     returning[one.before].push_back(one.value);
   }
-  std::vector<ValueId> now(program.values.size());  // by value: what stands for it
+  std::vector<ValueId> now(program.values.size());  // by value: its current copy
   for (ValueId id = 0; id < now.size(); ++id) now[id] = id;
   for (std::size_t index = 0; index < ops.size(); ++index) {
     for (const ValueId id : returning[index])
@@ -115,7 +116,8 @@ std::size_t prefetch_of(const Spec& spec) {
 
 Program keep_where_asked(Program program, const Spec& spec) {
   if (!keeps_on_host(spec)) return program;
-  std::vector<std::size_t> last_start(program.values.size(), 0);  // of computing again from it
+  std::vector<std::size_t> last_start(program.values.size(),
+                                      0);  // of the last recomputation that reads it
   for (std::size_t index = 0; index < program.ops.size(); ++index)
     if (is_recomputed(program.ops[index]))
       for (const ValueId id : program.ops[index].inputs)

@@ -1,4 +1,4 @@
-// Values that wait for the backward pass in memory of the host. For the files of this folder.
+// Values that are offloaded to host memory until the backward pass. For the files of this folder.
 #pragma once
 
 #include <cstddef>
@@ -9,34 +9,35 @@
 
 namespace headroom::checkpointing {
 
-// Where a value that is kept for the backward pass leaves, and where it comes back.
+// The ops at which a value kept for the backward pass is offloaded and copied back.
 struct Journey {
   ValueId value;
   std::size_t after;   // op
   std::size_t before;  // op
-  std::size_t behind;  // the first op behind the stretch that it is made in
+  std::size_t behind;  // the first op after the stretch in which it is made
 };
 
-// Of every value that is made in the forward pass or made again for the backward pass, read behind
-// that stretch of ops and never changed, in the order they are made in: away from its last use in
-// the stretch to `prefetch` ops ahead of the first op behind it that reads it. The forward pass is
-// a stretch, and so are ops in a row that make something again.
+// Returns the journeys of all values that are made in a stretch of ops, read after it and never
+// changed, in the order in which they are made. A stretch is the forward pass, or a run of
+// consecutive ops that recompute. A value is away from its last use in its stretch until `prefetch`
+// ops before the first later op that reads it.
 std::vector<Journey> journeys(const Program& differentiated, std::size_t prefetch);
 
-// Is it still away when something else begins: the backward pass, or a part of it? Else it is not
-// worth leaving.
+// Whether the value is still away when the backward pass, or a part of it, begins. Otherwise
+// offloading it is not worthwhile.
 bool is_worth_it(const Journey& journey);
 
 Program take(Program differentiated, const std::vector<Journey>& journeys);
 
-// The parameter prefetch=. Throws InputError.
+// The value of the parameter prefetch=. Throws InputError.
 std::size_t prefetch_of(const Spec& spec);
 
-// Does the parameter keep= say so? Throws InputError, also where prefetch= has no sense.
+// Whether the parameter is keep=host. Throws InputError, also when prefetch= is given without
+// effect.
 bool keeps_on_host(const Spec& spec);
 
-// The parameters keep= and prefetch= of strategies that compute again: with keep=host, what is
-// kept to compute the rest again from waits on the host. Throws InputError.
+// Applies the parameters keep= and prefetch= of recomputation strategies: with keep=host, the
+// values from which others are recomputed are kept on the host. Throws InputError.
 Program keep_where_asked(Program recomputing, const Spec& spec);
 std::string why_not_kept_there(const Spec& spec, const Program& after);
 

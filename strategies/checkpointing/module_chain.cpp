@@ -92,22 +92,22 @@ class Facts {
     }
   }
 
-  // 0 where the backward pass does not read it.
+  // 0 if the backward pass does not read the value.
   Bytes saved(ValueId id) const {
     return backward_reads_[id].empty() ? 0 : plain_bytes(program_.value(id));
   }
   bool is_made_in(ValueId id, const Unit& all) const {
     return maker_[id] != kNoOp && maker_[id] >= all.first && maker_[id] < all.end;
   }
-  // Dropped when it has been used, and made again.
+  // Whether the value is dropped after use and recomputed.
   bool is_home_in(ValueId id, const Unit& all) const {
     return is_made_in(id, all) && !leaves_[id] &&
            (last_reader_[id] == kNoOp || last_reader_[id] < all.end);
   }
   std::vector<std::size_t> ops_made_again(const Unit& all) const;
   std::size_t trigger(const Unit& all) const;
-  // Of what is made in it and not made again: counted here, not with the first module that reads
-  // it.
+  // Whether a value that is made in the unit and not recomputed is counted here, not with the first
+  // module that reads it.
   bool stays_with_maker(ValueId id, const Unit& all) const {
     return leaves_[id] || first_elsewhere_[id] == kNoOp || first_elsewhere_[id] < all.end;
   }
@@ -122,7 +122,7 @@ class Facts {
   std::vector<Work> work_;    // by forward op
 };
 
-// In order: those that lead to what the backward pass reads and is not kept.
+// The ops, in order, that lead to values which the backward pass reads and which are not kept.
 std::vector<std::size_t> Facts::ops_made_again(const Unit& all) const {
   std::vector<std::size_t> ops;
   std::vector<bool> needed(all.end - all.first);
@@ -139,14 +139,14 @@ std::vector<std::size_t> Facts::ops_made_again(const Unit& all) const {
   return ops;
 }
 
-// The segment is made again as a whole when the backward pass first reads what it had dropped.
-// What was kept before it is alive then, but for what is read for the last time on the way.
+// The segment is recomputed as a whole when the backward pass first reads a value that it dropped.
+// All values kept before it are alive then, except those read for the last time on the way.
 Segment Facts::again(const Unit& all) const {
   Segment segment{.again = true};
   const std::vector<std::size_t> ops = ops_made_again(all);
   const std::size_t start = trigger(all);
-  std::set<ValueId> around;  // kept, and perhaps not to the end
-  std::set<ValueId> read;    // kept for nothing else
+  std::set<ValueId> around;  // kept, but perhaps not to the end
+  std::set<ValueId> read;    // kept only for this segment
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs) {
       if (saved(id) == 0 || is_home_in(id, all)) continue;
@@ -160,7 +160,7 @@ Segment Facts::again(const Unit& all) const {
     for (const ValueId id : op.inputs) {
       if (id == kNoValue || maker_[id] == kNoOp || is_home_in(id, all)) continue;
       last_needed[id] = position + 1;
-      // What an earlier segment reads too may still be needed there.
+      // Values that an earlier segment also reads may still be needed there.
       if (is_made_in(id, all) || first_reader_[id] >= all.first) around.insert(id);
       if (saved(id) == 0 && read.insert(id).second) segment.kept += plain_bytes(program_.value(id));
     }
@@ -179,7 +179,7 @@ Segment Facts::again(const Unit& all) const {
   return segment;
 }
 
-// The first backward op that reads what is to be made again.
+// The first backward op that reads a recomputed value.
 std::size_t Facts::trigger(const Unit& all) const {
   std::size_t first = kNoOp;
   for (std::size_t index = all.first; index < all.end; ++index)
@@ -189,7 +189,7 @@ std::size_t Facts::trigger(const Unit& all) const {
   return first;
 }
 
-// What modules before it make, and no other one between them and it reads.
+// Values that earlier modules make and that no module in between reads.
 std::set<ValueId> Facts::first_read_in(const Unit& all) const {
   std::set<ValueId> result;
   for (std::size_t index = all.first; index < all.end; ++index)
@@ -223,8 +223,8 @@ Segment Facts::again_from_host(const Unit& all) const {
       if (id != kNoValue)
         needed.try_emplace(id, position, position).first->second.second = position;
   }
-  Bytes beside = 0;  // made here, counted with a later module, and still to be read
-  Bytes dead = 0;    // of what is kept
+  Bytes beside = 0;  // made here, counted with a later module, and not yet read
+  Bytes dead = 0;    // bytes of kept values that are no longer needed
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs) {
       if (saved(id) == 0 || is_home_in(id, all)) continue;

@@ -1,5 +1,5 @@
-// A differentiated Program as a chain of modules with what each choice holds and costs. For the
-// files of this folder.
+// Describes a differentiated Program as a chain of modules, with the bytes and work of each choice.
+// For the files of this folder.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace headroom::checkpointing {
 
-// Where what segments are made again from is kept.
+// Where the values from which segments are recomputed are kept.
 enum class Keep : std::uint8_t { on_device, on_host };
 
-// Of all segments of `units`; what recompute() (and keep_where_asked() without prefetch) would make
-// of them, without making it. On the device are counted, with Keep::on_host, the bytes of what
-// segments are made again from only from when it is back, with that segment; and those of
-// everything else that one module makes and a later one reads, with the first that reads it.
+// Evaluates all segments of `units` as recompute() (and keep_where_asked() without prefetch) would
+// build them, without building them. With Keep::on_host, values from which a segment is recomputed
+// count on the device only once they are copied back, with that segment. All other values that one
+// module makes and a later one reads count with the first module that reads them.
 Chain chain_of(const Program& differentiated, const std::vector<Unit>& units, Keep keep);
 
 }  // namespace headroom::checkpointing

@@ -1,12 +1,12 @@
-// What the backward pass will read leaves the device for memory of the host after its last use in
-// the forward pass, and is back before its first one in the backward pass. Computes nothing again;
-// costs two copies of each value and as many bytes of the host as it saves on the device. After
-// Rhu et al. 2016, "vDNN: Virtualized Deep Neural Networks for Scalable, Memory-Efficient Neural
-// Network Design"; PyTorch's torch.autograd.graph.save_on_cpu is this without prefetch.
+// Offloads the values kept for the backward pass to host memory after their last use in the forward
+// pass, and copies them back before their first use in the backward pass. Nothing is recomputed;
+// the cost is two copies of each value and as many bytes on the host as are saved on the device.
+// After Rhu et al. 2016, "vDNN: Virtualized Deep Neural Networks for Scalable, Memory-Efficient
+// Neural Network Design"; PyTorch's torch.autograd.graph.save_on_cpu is this without prefetch.
 //   prefetch=1  copied back so many ops before the first that reads it: what hides the copy on a
 //               device that copies while it computes, and takes memory for so much longer
 //   share=1     of the bytes kept for the backward pass, those made first, which wait longest
-// What would be back before the backward pass begins stays: that is the last to be made.
+// Values that would be back before the backward pass begins stay on the device: those made last.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Options read_options(const Spec& spec) {
   return {.prefetch = checkpointing::prefetch_of(spec), .share = share};
 }
 
-// Those of the first share of bytes that are away while the backward pass begins.
+// The journeys, within the first share of bytes, that are away when the backward pass begins.
 std::vector<checkpointing::Journey> chosen(const Program& program, const Options& options) {
   using checkpointing::Journey;
   const std::vector<Journey> all = checkpointing::journeys(program, options.prefetch);

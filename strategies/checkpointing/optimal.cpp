@@ -1,18 +1,19 @@
-// The least work for a budget of memory: which modules are made again, and in which segments, is
-// chosen by a dynamic programme over the chain of modules, as Gruslys et al. 2016
+// The least recomputation for a budget of memory: dynamic programming over the chain of modules
+// chooses which modules are recomputed, and in which segments, following Gruslys et al. 2016
 // ("Memory-Efficient Backpropagation Through Time") and Beaumont et al. 2019 ("Optimal
-// checkpointing for heterogeneous chains") do. Here each module is made again at most once, in one
-// go with its segment, as in torch.utils.checkpoint: where nested repetition (`recursive`) would
-// still fit, this may not.
+// checkpointing for heterogeneous chains"). Each module is recomputed at most once, together with
+// its segment, as in torch.utils.checkpoint: nested recomputation (`recursive`) may fit where this
+// does not.
 //
-// The budget is what is held for the backward pass at any time (held.h), of each Program of a
-// step; gradients and what lives only from one op to the next come on top, as do weights and their
-// states. The work is counted, not measured: floating-point operations of products, then bytes
-// that the ops read and write. Exact where a module reads nothing from further back than the module
-// before it; otherwise the budget holds all the same, and there may be less work that fits too.
+// The budget limits the bytes held for the backward pass at any time (held.h), in each Program of a
+// step; gradients, values that live only from one op to the next, weights and their states are not
+// included. The work is counted, not measured: floating-point operations of products, then bytes
+// that the ops read and write. The choice is exact when each module reads only from the module
+// before it; otherwise the budget still holds, but a choice with less work may exist.
 //
-// With keep=host the budget is the device's: what segments are made again from waits in memory of
-// the host. Exact under the same condition where nothing is fetched ahead (prefetch=0).
+// With keep=host the budget is that of the device: the values from which segments are recomputed
+// are kept in host memory. The choice is exact under the same condition without prefetching
+// (prefetch=0).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@
 namespace headroom {
 namespace {
 
-// A number of at most 1 is a share of what the plain step holds.
+// A number of at most 1 is a share of the bytes that the step holds without checkpointing.
 Bytes budget_of(const Spec& spec, const Program& plain) {
   const std::string text = spec.text("budget", "0.5");
   double share = 0;
@@ -68,7 +69,7 @@ Program apply_optimal(Program program, const Spec& spec) {
         keep_where_asked(recompute(program, regions_of(*segments, units, program)), spec);
     const Bytes held = held_bytes(made);
     if (held <= budget) return made;
-    // Something comes back ahead of its segment, or is read by more modules than the next one.
+    // A value is copied back ahead of its segment, or is read by more modules than the next one.
     const Bytes expected = highest(*segments);
     planned = expected - std::min(expected, held - budget);
     if (planned == 0) break;

@@ -1,7 +1,7 @@
-// Chen et al. 2016, section 4.2, with halves: of the modules, the first half is dropped and made
-// again when the backward pass comes to it, and then treated likewise. Only what passes between
-// halves of halves is alive: O(log n) of it, where modules are alike, for O(n log n) forward work.
-// With keep=host that waits in memory of the host, what is made again for a later half included.
+// Chen et al. 2016, section 4.2, with halves: the first half of the modules is dropped, recomputed
+// when the backward pass reaches it, and then treated in the same way. Only values between nested
+// halves are alive: O(log n) of them for n equal modules, at the cost of O(n log n) forward work.
+// With keep=host they are kept in host memory, including those recomputed for a later half.
 #include <algorithm>
 #include <span>
 

@@ -52,7 +52,7 @@ class Recomputation {
     return a;
   }
 
-  // home_: the region whose execution makes the value for its later readers.
+  // Fills home_: the region whose execution makes the value for its later readers.
   void find_homes() {
     std::vector<bool> changed(program_.values.size());
     for (const Op& op : program_.ops)
@@ -72,7 +72,7 @@ class Recomputation {
     for (const ValueId id : program_.results) home_[id] = 0;
   }
 
-  // Whole regions: what nobody reads is removed in the end.
+  // Executes whole regions; unused ops are removed in the end.
   void execute(int region) {
     if (executed_[region]) return;
     executed_[region] = true;
@@ -99,8 +99,8 @@ class Recomputation {
   const Regions& regions_;
   const std::vector<Op> forward_;
   std::vector<bool> repeatable_;  // by forward op
-  std::vector<int> home_;         // by value; 0 where it is kept from the forward pass
-  std::vector<ValueId> now_;      // by value: the repetition that is alive
+  std::vector<int> home_;         // by value; 0 if kept from the forward pass
+  std::vector<ValueId> now_;      // by value: the recomputed copy that is alive
   std::vector<bool> executed_;    // by region
 };
 
@@ -119,7 +119,7 @@ std::string module_of(const std::string& name) {
   return first_part;
 }
 
-// By value: made in the forward pass, read in the backward pass.
+// For each value, whether it is made in the forward pass and read in the backward pass.
 std::vector<bool> saved(const Program& program) {
   std::vector<bool> made(program.values.size()), result(program.values.size());
   for (const Op& op : program.ops) {

@@ -1,4 +1,5 @@
-// Segments of equally many modules, and what their strategies share. For the files of this folder.
+// Segments of equal numbers of modules, and the common part of their strategies. For the files of
+// this folder.
 #pragma once
 
 #include "strategies/checkpointing/regions.h"

@@ -1,6 +1,7 @@
-// Selective recomputation (Korthikanti et al. 2022, section 5): only what attention makes between
-// its two products, of sequence length squared, is computed again: scores, softmax and dropout.
-// It is most of what a long sequence keeps, and cheap: everything else is kept.
+// Selective recomputation (Korthikanti et al. 2022, section 5): only the values between the two
+// products of attention, whose size is quadratic in the sequence length, are recomputed: scores,
+// softmax and dropout. They dominate the memory of long sequences and are cheap to recompute;
+// everything else is kept.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -18,8 +19,9 @@ bool meet(const std::vector<ValueId>& made, const std::vector<ValueId>& read) {
   return std::find_first_of(made.begin(), made.end(), read.begin(), read.end()) != made.end();
 }
 
-// Each softmax with the product before it and, behind it, dropout and the product that reads them:
-// what that one makes leaves the region, so it is kept and the product is not repeated.
+// A region holds each softmax with the product before it and, after it, dropout and the product
+// that reads them. The output of that product leaves the region, so it is kept and the product is
+// not repeated.
 Program apply_selective(Program program, const Spec&) {
   checkpointing::Regions regions(checkpointing::forward_ops(program));
   const std::span forward(program.ops.data(), regions.of_op.size());

@@ -1,6 +1,6 @@
-// Chen, Xu, Zhang and Guestrin 2016 ("Training Deep Nets with Sublinear Memory Cost", section
-// 4.1): n modules in segments of sqrt(n), so that the checkpoints and the inside of one segment
-// are both of O(sqrt(n)), where modules are alike.
+// Chen, Xu, Zhang and Guestrin 2016 ("Training Deep Nets with Sublinear Memory Cost", section 4.1):
+// n modules in segments of sqrt(n), so that both the checkpoints and the values within one segment
+// take O(sqrt(n)) for n equal modules.
 #include <cmath>
 
 #include "harness/base/registry.h"

@@ -1,8 +1,9 @@
-// align: every block starts at a multiple of to= bytes, for what wants more than the 256 that all
-// strategies give: pages of 4 KiB, rows of 512. As RMM's aligned_resource_adaptor does
-// (include/rmm/mr/device/aligned_resource_adaptor.hpp), a request asks for as much more as the
-// worst place may skip, and the block is cut where it is aligned. Cost: to= minus 256 bytes per
-// block, which XLA's BFC (padding split off in bfc_allocator.cc) gives to others instead.
+// align: every block starts at a multiple of to= bytes, for uses that need more than the 256 that
+// all strategies guarantee: pages of 4 KiB, rows of 512. As in RMM's aligned_resource_adaptor
+// (include/rmm/mr/device/aligned_resource_adaptor.hpp), a request is enlarged by the largest
+// possible padding, and the block begins at the first aligned address. Cost: to= minus 256 bytes
+// per block, which XLA's BFC (padding split off in bfc_allocator.cc) can give to other blocks
+// instead.
 #include <fmt/format.h>
 
 #include <bit>
@@ -16,7 +17,7 @@
 namespace headroom {
 namespace {
 
-constexpr Bytes kMostAlignment = 4 * kKiB;  // a page: what segments of every device can promise
+constexpr Bytes kMostAlignment = 4 * kKiB;  // a page: guaranteed for segments on every device
 
 class Align final : public ForwardingAllocator {
  public:
@@ -82,7 +83,7 @@ class Align final : public ForwardingAllocator {
     }
   }
 
-  // Segments are aligned alike in logical address and in data, or this cannot work.
+  // This requires that logical addresses and data pointers of segments have the same alignment.
   void check_data(const Block& whole, const Block& block) {
     if (reinterpret_cast<std::uintptr_t>(block.data) % to_ == 0) return;
     inner().deallocate(whole);

@@ -1,13 +1,15 @@
 // binning: RMM's binning_memory_resource. A request of up to largest= takes a block of the smallest
-// power of two from smallest= on that holds it; each size has blocks of its own, taken from the
-// strategy behind blocks= at a time, the one that was freed first is served first, and none is ever
-// given back. Larger requests go to the strategy behind. Rules:
+// power of two from smallest= on that holds it; each size has its own blocks, allocated from the
+// strategy behind blocks= at a time, served in the order in which they were freed, and never
+// returned. Larger requests go to the strategy behind. Rules:
 // include/rmm/mr/device/{binning,fixed_size}_memory_resource.hpp of rapidsai/rmm at 5d50a37;
-// defaults as in its benchmarks. Cost: a queue per request, whatever is live; memory: up to half of
-// each block, and of every size as many blocks as it ever took.
+// defaults as in its benchmarks. Cost: one queue operation per request, independent of the live
+// blocks; memory: up to half of each block, and the largest number of blocks that each size ever
+// needed.
 //
-// Differences: the first blocks of a size are taken at its first request, not at construction; and
-// what one stream freed no other is served, where the original lets the stream wait that takes it.
+// Differences: the first blocks of a size are allocated at its first request, not at construction;
+// and a block freed by one stream is not served to another, whereas the original makes the other
+// stream wait.
 #include <fmt/format.h>
 
 #include <bit>
@@ -121,7 +123,7 @@ class Binning final : public ForwardingAllocator {
     std::byte* data = nullptr;
     StreamId stream = 0;
     Bytes size = 0;
-    std::deque<Number>* free = nullptr;  // where it waits
+    std::deque<Number>* free = nullptr;  // the queue of its size and stream
   };
 
   Block serve(Bytes bytes, const AllocationHint& hint) {
@@ -140,7 +142,7 @@ class Binning final : public ForwardingAllocator {
             .handle = number};
   }
 
-  // Blocks that wait for a stream are waited for before the request is refused.
+  // Before a request is refused, this waits for blocks that streams still use.
   void provide(std::deque<Number>& free, Bytes size, Bytes bytes, const AllocationHint& hint) {
     try {
       add_blocks(free, size, bytes, hint);
@@ -165,7 +167,7 @@ class Binning final : public ForwardingAllocator {
     }
   }
 
-  // What is refused there is told as this adaptor's caller sees it.
+  // Reports a refusal with the size that this adaptor's caller requested.
   Block ask_behind(Bytes whole, Bytes bytes, const AllocationHint& hint) {
     try {
       return inner().allocate(whole, hint);

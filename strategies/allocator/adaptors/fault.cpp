@@ -1,5 +1,6 @@
-// fault: refuses requests on purpose, the nth one or each with a probability, to show that whoever
-// asks can bear it. What is refused depends on seed and order only, never on time. Cost: nothing.
+// fault: injects out-of-memory errors, at the nth request or at each with a probability, to test
+// that callers handle them. Which requests fail depends on seed and order only, never on time.
+// Cost: nothing.
 #include <random>
 
 #include "harness/base/registry.h"

@@ -1,5 +1,5 @@
-// What adaptors are made of: everything goes on to the allocator behind, until an adaptor says
-// otherwise.
+// The base of adaptors: forwards everything to the allocator behind, unless an adaptor overrides
+// it.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class ForwardingAllocator : public Allocator {
   const Allocator& inner() const { return *inner_; }
   const DeviceMemory& memory() const { return memory_; }
 
-  // Out of memory by this adaptor's word, with the figures of what is behind it.
+  // Throws OutOfMemory in this adaptor's name, with the figures of the allocator behind it.
   [[noreturn]] void refuse(Bytes bytes, const std::string& who) const {
     const AllocatorStatistics now = statistics();
     throw OutOfMemory({.requested_bytes = bytes,

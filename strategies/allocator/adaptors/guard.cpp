@@ -1,8 +1,8 @@
-// guard: a budget per scope. `guard(backward=2GiB)` refuses the request that would have more than
-// 2 GiB requested while the backward phase runs, whoever holds them; `guard(activation=1GiB)` the
-// one that would have more than 1 GiB in activations. Scopes are phases and roles; the peak counts,
-// to the byte, because every request is seen. The run ends out of memory and names the scope. Cost:
-// two additions per request.
+// guard: a budget per scope. `guard(backward=2GiB)` refuses a request in the backward phase that
+// would raise all live bytes above 2 GiB; `guard(activation=1GiB)` refuses one that would raise the
+// bytes of activations above 1 GiB. Scopes are phases and roles. The budget limits the exact peak,
+// because every request is seen. The run ends out of memory and names the scope. Cost: two
+// additions per request.
 #include <fmt/format.h>
 
 #include <array>

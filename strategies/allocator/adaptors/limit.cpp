@@ -1,6 +1,6 @@
-// limit: refuses what would put more than so many bytes in use, whatever the device still has.
-// Rules of RMM's limiting_resource_adaptor: requests count rounded up to 256 bytes, what the
-// strategy behind keeps in its cache does not. Cost: an addition per request.
+// limit: refuses requests that would raise the bytes in use above a limit, however much the device
+// still has. Follows RMM's limiting_resource_adaptor: requests count rounded up to 256 bytes; the
+// cache of the strategy behind does not count. Cost: an addition per request.
 #include <fmt/format.h>
 
 #include "harness/base/registry.h"

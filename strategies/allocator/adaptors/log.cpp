@@ -1,7 +1,7 @@
 // log: writes every request as a line of the CSV that RMM's logging_resource_adaptor writes
-// (Thread,Time,Action,Pointer,Size,Stream), so that RMM's own replay reads it, and ours. Addresses
-// are logical ones. Cost: a formatted line per request, so no times of a
-// logged run mean anything.
+// (Thread,Time,Action,Pointer,Size,Stream), so that RMM's replay and Headroom's can read it.
+// Addresses are logical. Cost: a formatted line per request, so times of a logged run are
+// meaningless.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/os.h>

@@ -1,11 +1,11 @@
-// poison: finds what writes where it may not. New blocks are filled with 0xA5, so that nobody
-// relies on what was there; 256 guard bytes before and behind each must be intact when it is freed;
-// freed blocks are filled with 0xDD and kept back for a while (quarantine=), and must still be so
-// when they go. As electric fences and debug heaps do (Perens' efence, MSVC's debug CRT). Cost:
-// every byte is written twice, and 512 bytes per block.
+// poison: detects invalid writes. New blocks are filled with 0xA5, so that nothing relies on their
+// old contents; 256 guard bytes before and behind each block must be intact when it is freed; freed
+// blocks are filled with 0xDD and quarantined (quarantine=), and must be unchanged when they leave.
+// Similar to Perens' efence and the debug heap of MSVC's CRT. Cost: every byte is written twice,
+// and 512 bytes per block.
 //
-// On meta there are no bytes: blocks take the same room, nothing is filled or found. Device memory
-// that the CPU cannot reach is not supported.
+// On meta there are no bytes: blocks take the same space, but nothing is filled or detected. Device
+// memory that the CPU cannot reach is not supported.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class Poison final : public ForwardingAllocator {
   }
 
  private:
-  // What is in quarantine gives way before a request is refused.
+  // Before a request is refused, the quarantine is emptied.
   Block take(Bytes bytes, const AllocationHint& hint) {
     const Bytes whole = bytes > memory().capacity() ? bytes : bytes + 2 * kGuard;
     try {
@@ -142,8 +142,9 @@ class Poison final : public ForwardingAllocator {
   }
 
   Bytes quarantine_limit_;
-  std::unordered_map<Address, Block> live_;  // the whole blocks, by the address that was given out
-  std::deque<Block> kept_;                   // freed, oldest first
+  std::unordered_map<Address, Block>
+      live_;                // the whole blocks, by the address returned to the caller
+  std::deque<Block> kept_;  // freed, oldest first
   Bytes kept_bytes_ = 0;
   Bytes requested_ = 0;
   Bytes allocated_ = 0;

@@ -1,7 +1,7 @@
-// round: every request counts as a multiple of so many bytes: what a large minimum block does to
-// whichever strategy is behind. TensorFlow's BFC cuts blocks in multiples of 256 bytes
-// (bfc_allocator.h, kMinAllocationBits), PyTorch's caching allocator of 512 (kMinBlockSize); advice
-// to raise that to 1 MiB is what this is for. Cost: an addition per request, and the bytes.
+// round: rounds every request up to a multiple of a size: the effect of a large minimum block on
+// the strategy behind. TensorFlow's BFC cuts blocks in multiples of 256 bytes (bfc_allocator.h,
+// kMinAllocationBits), PyTorch's caching allocator of 512 (kMinBlockSize); this tests advice to
+// raise that to 1 MiB. Cost: an addition per request, and the rounding.
 #include <fmt/format.h>
 
 #include <limits>
@@ -24,7 +24,7 @@ class Round final : public ForwardingAllocator {
     if (bytes > std::numeric_limits<Bytes>::max() - to_) refuse(bytes, "round");
     Block block = inner().allocate(align_up(bytes, to_), hint);
     const Bytes added = block.requested - bytes;
-    block.requested = bytes;  // the rest is the strategy's, as any rounding
+    block.requested = bytes;  // the rest counts as the strategy's rounding
     if (added > 0 && block.data != nullptr) poison(block.data + bytes, added);
     requested_ += bytes;
     return block;
@@ -49,14 +49,14 @@ class Round final : public ForwardingAllocator {
   }
 
  private:
-  // As the strategy behind served it.
+  // The block as the strategy behind served it.
   Block rounded(Block block) const {
     block.requested = align_up(block.requested, to_);
     return block;
   }
 
   Bytes to_;
-  Bytes requested_ = 0;  // of live blocks, as they were asked for
+  Bytes requested_ = 0;  // of live blocks, before rounding
 };
 
 const bool round_is_registered = Registry<AllocatorAdaptor>::instance().add(

@@ -20,7 +20,7 @@ inline std::size_t BestFitIndex::next_range(std::size_t from) const {
   std::size_t word = from / 64;
   std::uint64_t bits = occupied_[word] >> (from % 64) << (from % 64);
   if (bits == 0) {
-    // In two steps, since a word has no bit 64 to begin from.
+    // Two shifts, because one shift by 64 bits would be undefined.
     const std::uint64_t words = occupied_words_ >> word >> 1 << 1 << word;
     if (words == 0) return kNone;
     word = static_cast<std::size_t>(std::countr_zero(words));
@@ -81,7 +81,7 @@ void BestFitIndex::insert_into_tree(std::size_t index, ChunkHandle handle) {
 
 inline ChunkHandle BestFitIndex::first_of_list(const Range& range, Bytes size,
                                                Address address) const {
-  ChunkHandle i = range.first;  // kNoChunk ends the search: it is larger than all others
+  ChunkHandle i = range.first;  // kNoChunk ends the search, since it is larger than all others
   while (before((*chunks_)[i], size, address)) i = (*chunks_)[i].next_in_list;
   return i;
 }

@@ -1,9 +1,9 @@
-// Free chunks ordered by (size, address): the order in which best-fit allocators search. 64 ranges
-// of size a power of two, so narrow that most hold one chunk or none and the processor need not
-// guess how many: each a list of few in order, linked through the chunks themselves, and where it
-// grows longer, a tree. Two levels of bitmaps find the next range that is not empty. All that a
-// few hundred chunks need stays in the nearest cache; logarithmically many comparisons when there
-// are millions.
+// Free chunks ordered by (size, address): the order in which best-fit allocators search. Each power
+// of two is divided into 64 size ranges, so narrow that most hold at most one chunk and branches on
+// their number are predictable. A range is a short sorted list, linked through the chunks
+// themselves, or a tree once it grows longer. Two levels of bitmaps find the next non-empty range.
+// The data for a few hundred chunks stays in the L1 cache; with millions, the number of comparisons
+// is logarithmic.
 #pragma once
 
 #include <array>
@@ -20,21 +20,22 @@ namespace headroom {
 
 class BestFitIndex {
  public:
-  // Of chunks of that table, which has to outlive the index.
+  // An index of chunks in that table, which must outlive the index.
   explicit BestFitIndex(Chunks& chunks) : chunks_(&chunks) {}
 
-  // A chunk in the index keeps its size and address.
+  // The size and address of a chunk must not change while it is in the index.
   void insert(ChunkHandle handle);
   // The chunk must be there.
   void erase(ChunkHandle handle);
-  // Takes out the smallest of at least `size`, at the lowest address among equals; or the largest,
-  // at the highest address. kNoChunk when there is none.
+  // Removes the smallest chunk of at least `size`, at the lowest address among equals; or the
+  // largest chunk, at the highest address. kNoChunk when there is none.
   ChunkHandle take_at_least(Bytes size);
   ChunkHandle take_largest();
 
-  // The first not before (size, address), left where it is. kNoChunk when there is none.
+  // The first chunk not before (size, address), which stays in the index. kNoChunk when there is
+  // none.
   ChunkHandle find_from(Bytes size, Address address) const;
-  // All of them, in order; and the last `count`, largest first.
+  // All chunks, in order; and the last `count`, largest first.
   std::vector<ChunkHandle> all() const;
   std::vector<ChunkHandle> last(std::size_t count) const;
 
@@ -45,7 +46,7 @@ class BestFitIndex {
   static constexpr std::size_t kFewEnoughForList = 16;
   static constexpr unsigned kRangeBits = 6;  // ranges per power of two, as a power of two
   static constexpr std::size_t kRanges = std::size_t{64} << kRangeBits;
-  static constexpr std::size_t kWords = kRanges / 64;  // as many as bits in a word
+  static constexpr std::size_t kWords = kRanges / 64;  // equal to the number of bits in a word
   static constexpr std::size_t kNone = kRanges;
   static constexpr std::uint32_t kInTree = kListEntries + 1;
 
@@ -56,14 +57,14 @@ class BestFitIndex {
     bool uses_tree() const { return count == kInTree; }
   };
 
-  // Ranges grow with the sizes in them.
+  // The range of a size; ranges widen with size.
   static std::size_t range_of(Bytes size) {
     if (size < (Bytes{1} << kRangeBits)) return size;
     const auto power = static_cast<unsigned>(std::bit_width(size)) - 1;
     const Bytes part = (size >> (power - kRangeBits)) & ((Bytes{1} << kRangeBits) - 1);
     return (std::size_t{power} << kRangeBits) + part;
   }
-  // The first range from `from` on that is not empty, and the last; kNone when there is none.
+  // The first non-empty range at or after `from`, and the last one; kNone when there is none.
   std::size_t next_range(std::size_t from) const;
   std::size_t last_range() const;
   void mark(std::size_t range) {
@@ -77,25 +78,26 @@ class BestFitIndex {
   }
   SortedEntries& tree(std::size_t range) { return *trees_[range]; }
   const SortedEntries& tree(std::size_t range) const { return *trees_[range]; }
-  // Of a range's list the first chunk not before (size, address), kNoChunk where there is none; and
-  // the last, where there is one.
+  // The first chunk in a range's list that is not before (size, address), or kNoChunk; and the last
+  // chunk of a non-empty list.
   ChunkHandle first_of_list(const Range& range, Bytes size, Address address) const;
   ChunkHandle last_of_list(const Range& range) const;
   ChunkHandle find_in(std::size_t range, Bytes size, Address address) const;
-  // A range's, in order.
+  // The chunks of a range, in order.
   std::vector<ChunkHandle> sorted(std::size_t range) const;
-  // Of the ranges from `range` on, which is not empty or kNone.
+  // Removes the smallest chunk of at least `size` from `range`, which is non-empty or kNone, or a
+  // later range.
   ChunkHandle take_from(std::size_t range, Bytes size);
   void remove_from_list(std::size_t range, ChunkHandle handle);
-  // Rare, and apart from the rest so that what is frequent needs few registers.
+  // The rare path is not inlined, so that the frequent one needs few registers.
   void insert_into_tree(std::size_t range, ChunkHandle handle);
   void erase_from_tree(std::size_t range, ChunkHandle handle);
   ChunkHandle take_from_tree(std::size_t range, Bytes size);
   void after_removal_from_tree(std::size_t range);
 
   Chunks* chunks_;
-  std::uint64_t occupied_words_ = 0;              // those of occupied_ that are not 0
-  std::array<std::uint64_t, kWords> occupied_{};  // ranges that are not empty
+  std::uint64_t occupied_words_ = 0;              // the words of occupied_ that are not 0
+  std::array<std::uint64_t, kWords> occupied_{};  // non-empty ranges
   std::array<Range, kRanges> ranges_{};
   std::vector<std::unique_ptr<SortedEntries>> trees_ =
       std::vector<std::unique_ptr<SortedEntries>>(kRanges);  // by range, where there was need

@@ -1,5 +1,5 @@
-// Chunks: what segments are cut into, each a block or free. Named by handles, which stay while the
-// table grows and serve again when a chunk has ceased to be.
+// Chunks: the pieces into which segments are cut, each a live block or free. Handles identify them;
+// they stay valid while the table grows and are reused after a chunk is removed.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 namespace headroom {
 
 using ChunkHandle = std::uint32_t;
-// Stands for no chunk, and yet names one, in use by nobody and larger than all others: what looks
-// at or writes to a neighbour that may be none needs no test.
+// Stands for no chunk, but refers to a real entry, which counts as in use and is larger than all
+// others: code that reads or writes a neighbour needs no test for its existence.
 inline constexpr ChunkHandle kNoChunk = 0;
 
-// In one line of the cache, its place in an index included.
+// Fits in one cache line, including its links in an index.
 struct alignas(64) Chunk {
   static constexpr Bytes kPending = ~Bytes{0};  // freed, and still in use by a stream
 
@@ -26,8 +26,8 @@ struct alignas(64) Chunk {
   ChunkHandle previous = kNoChunk;  // neighbours by address; in the same segment only
   ChunkHandle next = kNoChunk;
   std::uint32_t segment = 0;  // the segment it is cut from
-  std::uint32_t tag = 0;      // the strategy's own; the rest of a split inherits it
-  // Of a list of free chunks, for the index that keeps it.
+  std::uint32_t tag = 0;      // free for the strategy's use; the rest of a split inherits it
+  // The neighbours in a list of free chunks, for the index.
   ChunkHandle previous_in_list = kNoChunk;
   ChunkHandle next_in_list = kNoChunk;
 
@@ -41,7 +41,7 @@ class Chunks {
   const Chunk& operator[](ChunkHandle handle) const { return all_[handle]; }
   std::size_t size() const { return all_.size(); }
 
-  // The chunk itself is still to be written.
+  // Returns a new handle; the caller must write the chunk.
   ChunkHandle add() {
     if (unused_ == kNoChunk) grow();
     const ChunkHandle handle = unused_;
@@ -54,7 +54,7 @@ class Chunks {
   }
 
  private:
-  // Rare, and apart from the rest so that what is frequent needs few registers.
+  // The rare path is not inlined, so that the frequent one needs few registers.
   [[gnu::noinline]] void grow() {
     unused_ = static_cast<ChunkHandle>(all_.size());
     all_.emplace_back();
@@ -62,7 +62,7 @@ class Chunks {
 
   std::vector<Chunk> all_{
       {.address = ~Address{0}, .size = ~Bytes{0}, .requested = Chunk::kPending}};
-  ChunkHandle unused_ = kNoChunk;  // the last given up, linked by `next`
+  ChunkHandle unused_ = kNoChunk;  // the handle last removed, linked by `next`
 };
 
 }  // namespace headroom

@@ -1,6 +1,7 @@
 // What strategies that cut segments into chunks share: the chunks with their neighbours, the
-// figures every strategy reports, and the exchange of segments with the device. Which chunk serves
-// a request, when a chunk is split or merged and how segments are sized is the strategy's own.
+// figures every strategy reports, and the exchange of segments with the device. The strategy
+// decides which chunk serves a request, when chunks are split or merged, and how segments are
+// sized.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ class ChunkedAllocator : public Allocator {
   ChunkedAllocator(std::string name, DeviceMemory& memory)
       : memory_(memory), name_(std::move(name)) {}
 
-  // Largest chunk that is not in use.
+  // The size of the largest free chunk.
   virtual Bytes largest_free() const = 0;
 
   Chunks& chunks() { return chunks_; }
@@ -40,8 +41,8 @@ class ChunkedAllocator : public Allocator {
   const AllocatorStatistics& figures() const { return statistics_; }
   Bytes held() const { return held_; }
 
-  // A free chunk becomes the block that answers a request; and back, after checking that the block
-  // is one of ours.
+  // hand_out() turns a free chunk into a live block; take_back() reverses this after checking that
+  // the block belongs to this allocator.
   [[gnu::always_inline]] Block hand_out(Handle handle, Bytes requested) {
     Chunk& chunk = chunks_[handle];
     chunk.requested = requested;
@@ -72,7 +73,8 @@ class ChunkedAllocator : public Allocator {
       throw Error(name_ + ": a block was freed that is not live");
   }
 
-  // What was taken back is in use again, by whoever still works on it; and back.
+  // suspend() marks a chunk that was taken back as pending, because a stream still uses it;
+  // resume() ends this.
   void suspend(Handle handle) {
     Chunk& chunk = chunks_[handle];
     chunk.requested = Chunk::kPending;
@@ -86,7 +88,7 @@ class ChunkedAllocator : public Allocator {
     statistics_.pending -= chunk.size;
   }
 
-  // The low part keeps `handle`; returns the rest, which belongs to no index yet.
+  // The low part keeps `handle`; returns the rest, which is in no index yet.
   [[gnu::always_inline]] Handle split(Handle handle, Bytes size) {
     const Handle rest = chunks_.add();
     Chunk& low = chunks_[handle];
@@ -103,7 +105,7 @@ class ChunkedAllocator : public Allocator {
     ++statistics_.splits;
     return rest;
   }
-  // The neighbour behind ceases to be; it must be in no index any more.
+  // Merges with the following neighbour, which must be in no index.
   [[gnu::always_inline]] void absorb_next(Handle handle) {
     Chunk& chunk = chunks_[handle];
     const Handle gone = chunk.next;
@@ -113,10 +115,10 @@ class ChunkedAllocator : public Allocator {
     chunks_.drop(gone);
     ++statistics_.merges;
   }
-  // Joins the free neighbours to a free chunk; `forget` takes each out of its index before that.
+  // Merges a free chunk with its free neighbours; `forget` removes each from its index first.
   template <typename Forget>
   Handle coalesce(Handle handle, const Forget& forget) {
-    // Both are read before either is joined, so that the reads do not wait for each other.
+    // Both are read before either is merged, so that the loads can overlap.
     const Handle next = chunks_[handle].next;
     const Handle previous = chunks_[handle].previous;
     const bool joins_next = is_free(next);
@@ -134,11 +136,11 @@ class ChunkedAllocator : public Allocator {
   }
   bool is_free(Handle handle) const { return !chunks_[handle].in_use(); }
 
-  // One chunk as large as a new segment; kNone when the device has no room for it.
+  // Allocates a segment as a single chunk; kNone when the device is out of memory.
   Handle add_segment(Bytes bytes);
   // `whole` must be the only chunk of its segment, free and in no index.
   void free_segment(Handle whole);
-  // The free chunks that are whole segments, in the order in which these were taken.
+  // The free chunks that are whole segments, in order of their allocation.
   std::vector<Handle> idle_segments() const;
   const Segment& segment_of(Handle handle) const {
     return segments_[chunks_[handle].segment].segment;

@@ -1,5 +1,6 @@
-// How strategies without a growth rule of their own take regions: a fixed size at a time, or what
-// the request needs; smaller ones where the device has less; idle ones go back before giving up.
+// The growth rule for strategies without their own: a region has a fixed size, or the size of a
+// larger request; it is smaller when the device has less; idle regions are freed before a request
+// fails.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +27,13 @@ class GrowingRegions : public ChunkedAllocator {
       throw InputError(spec.to_string() + ": region must be at least 256 bytes");
   }
 
-  // Takes a free chunk out of the strategy's index.
+  // Removes a free chunk from the strategy's index.
   virtual void forget(Handle handle) = 0;
 
   Bytes region() const { return region_; }
 
   // A new region of at least `size`, not in the index; kNone when there is no room. Region sizes
-  // are `size` doubled, so that a power of two stays one.
+  // are `size` times a power of two, so that powers of two stay so.
   Handle add_region(Bytes size) {
     if (const Handle region = try_region(size); region != kNone) return region;
     trim();

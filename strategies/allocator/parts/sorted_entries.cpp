@@ -9,7 +9,7 @@ namespace {
 
 template <typename A, typename B>
 bool before(const A& a, const B& b) {
-  // Bitwise, so that the compiler needs no jump.
+  // Bitwise operators, so that the compiler needs no branch.
   return static_cast<bool>(
       static_cast<int>(a.size < b.size) |
       (static_cast<int>(a.size == b.size) & static_cast<int>(a.address < b.address)));
@@ -101,7 +101,7 @@ void SortedEntries::split_branch(std::size_t branch) {
   insert_at(branches_, branch + 1, upper);
 }
 
-// Halves the leaf, and the branch if need be; `place` is then where the key goes.
+// Splits the leaf, and the branch if needed; `place` then tells where the key goes.
 void SortedEntries::make_room(Place& place, const Key& key) {
   if (branches_[place.branch]->count == kBranchLeaves) {
     split_branch(place.branch);

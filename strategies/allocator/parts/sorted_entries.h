@@ -1,6 +1,6 @@
 // Many free blocks ordered by (size, address). Sorted leaves of a few dozen entries, in branches of
-// a few dozen leaves, under one row of branches: every operation is three binary searches and short
-// moves, logarithmically many comparisons when there are millions.
+// a few dozen leaves, under one row of branches: every operation takes three binary searches and
+// short moves.
 #pragma once
 
 #include <array>
@@ -24,15 +24,15 @@ class SortedEntries {
   void insert(const Entry& entry);
   // The entry must be there.
   void erase(Bytes size, Address address);
-  // Takes out the smallest entry of at least `size`, at the lowest address among equals.
-  // False when there is none.
+  // Removes the smallest entry of at least `size`, at the lowest address among equals. False when
+  // there is none.
   bool take_at_least(Bytes size, Entry& taken);
-  // Takes out the largest entry, at the highest address among equals. False when there is none.
+  // Removes the largest entry, at the highest address among equals. False when there is none.
   bool take_largest(Entry& taken);
 
-  // The first entry not before (size, address), left where it is. False when there is none.
+  // Finds the first entry not before (size, address) without removing it. False when there is none.
   bool find_from(Bytes size, Address address, Entry& found) const;
-  // All of them, in order; and the last `count`, largest first.
+  // All entries, in order; and the last `count`, largest first.
   std::vector<Entry> entries() const;
   std::vector<Entry> largest_entries(std::size_t count) const;
 
@@ -62,22 +62,22 @@ class SortedEntries {
     std::size_t entry = 0;
   };
 
-  // Without branches to predict: one add per halving.
+  // Binary search without branches: one addition per halving.
   template <typename Item>
   static std::size_t lower_bound(const Item* items, std::size_t count, const Key& key);
   static std::size_t last_not_after(const Key* firsts, std::size_t count, const Key& key);
 
   Leaf& leaf_at(const Place& place) const { return *branches_[place.branch]->leaves[place.leaf]; }
-  // Where the key is or would be put: in the leaf whose range covers it.
+  // The place of the key, present or not: in the leaf whose range covers it.
   Place place_of(const Key& key) const;
-  // Of the first entry not before the key; false when there is none.
+  // Finds the place of the first entry not before the key; false when there is none.
   bool find(const Key& key, Place& place) const;
   void make_room(Place& place, const Key& key);
   void split_branch(std::size_t branch);
   void remove(const Place& place);
   void drop_leaf(std::size_t branch, std::size_t leaf);
 
-  // Emptied nodes are kept: no heap traffic per step.
+  // Emptied nodes are kept for reuse, so that a step allocates nothing from the heap.
   template <typename Node>
   struct Nodes {
     std::vector<std::unique_ptr<Node>> all;
@@ -87,7 +87,7 @@ class SortedEntries {
   };
 
   std::size_t size_ = 0;
-  std::vector<Branch*> branches_;  // none is empty, and neither is a leaf
+  std::vector<Branch*> branches_;  // branches and leaves are never empty
   std::vector<Key> firsts_;        // no key of branches_[i] is before firsts_[i]
   Nodes<Leaf> leaf_nodes_;
   Nodes<Branch> branch_nodes_;

@@ -1,7 +1,7 @@
 // Which freed blocks wait for streams that still use them, by PyTorch's rule (record_stream in
-// c10/cuda/CUDACachingAllocator.cpp): a free leaves an event on every stream the block was used by
-// beside its own, and the block is free once all of them are reached. Whoever owns this asks for
-// what has become free when it likes; PyTorch does so at the next allocation.
+// c10/cuda/CUDACachingAllocator.cpp): a free records an event on every other stream that used the
+// block, and the block is free once all these events are reached. The owner decides when to ask for
+// finished blocks; PyTorch does so at the next allocation.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,20 @@ namespace headroom {
 
 class StreamEvents {
  public:
-  using BlockHandle = std::uint32_t;  // the owner's own
+  using BlockHandle = std::uint32_t;  // chosen by the owner
 
-  // A live block is used by a stream that is not its own.
+  // Records that a live block is used by a stream other than its own.
   void record_use(BlockHandle block, StreamId stream) { uses_[block].insert(stream); }
-  // The block is being freed. Whether it has to wait; it is remembered then.
+  // Called when the block is freed. Returns whether it has to wait; a waiting block is remembered.
   bool defer(BlockHandle block) { return !uses_.empty() && leave_events(block); }
 
-  // The stream, or all of them, have come to the events left so far.
+  // The stream, or all streams, have reached the events recorded so far.
   void reach(StreamId stream);
   void reach_all();
 
   bool any_waits() const { return !waiting_.empty(); }
-  // The blocks that wait no longer: by stream of their last event, then in order of the frees.
+  // Returns the blocks that need not wait any longer: by stream of their last event, then in order
+  // of the frees.
   std::vector<BlockHandle> take_finished();
 
  private:
@@ -38,11 +39,11 @@ class StreamEvents {
 
   struct Queue {
     std::deque<BlockHandle> events;
-    std::size_t reached = 0;  // of them, from the front
+    std::size_t reached = 0;  // number of events reached, from the front
   };
 
   std::unordered_map<BlockHandle, std::set<StreamId>> uses_;
-  std::unordered_map<BlockHandle, std::size_t> waiting_;  // events to come
+  std::unordered_map<BlockHandle, std::size_t> waiting_;  // number of events not yet reached
   std::map<StreamId, Queue> queues_;
 };
 

@@ -1,7 +1,7 @@
-// A ChunkedAllocator that keeps streams apart: a freed chunk that other streams were said to use
-// goes back to its pool once they have come so far, which is looked at with the next request.
-// `Strategy` is the class derived from this one; it says which stream a live chunk belongs to
-// (stream_of) and takes an idle chunk back (give_back).
+// A ChunkedAllocator with separate pools per stream: a freed chunk that other streams used returns
+// to its pool once they have reached the free, which is checked at the next request. `Strategy` is
+// the class derived from this one; it tells the stream of a live chunk (stream_of) and takes back
+// an idle chunk (give_back).
 #pragma once
 
 #include "strategies/allocator/parts/chunked_allocator.h"
@@ -33,14 +33,14 @@ class StreamedAllocator : public ChunkedAllocator {
   void free_finished() {
     if (events_.any_waits()) free_waiting();
   }
-  // As the original does before it empties its cache.
+  // The original does this before it empties its cache.
   void wait_for_all_streams() {
     events_.reach_all();
     free_finished();
   }
 
  private:
-  // Rare, and kept out of line: it would take registers from the common path.
+  // The rare path is not inlined, so that the frequent one needs few registers.
   [[gnu::noinline]] void free_waiting() {
     for (const Handle handle : events_.take_finished()) {
       resume(handle);
