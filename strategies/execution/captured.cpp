@@ -1,18 +1,18 @@
 // A step captured once and replayed, as CUDA graphs are (CUDA C++ Programming Guide, "CUDA Graphs";
 // torch.cuda.CUDAGraph). A replay launches what was recorded with the addresses that were recorded,
-// so all that a Program makes on the way keeps its place: offsets in one block, planned from who
-// lives at the same time as whom, as PyTorch gives each graph a private pool. The block is taken
-// before the first step and never goes back.
+// so every transient value of a Program has a fixed place: an offset in one block, planned from
+// overlapping lifetimes. PyTorch likewise gives each graph a private pool. The block is allocated
+// before the first step and never freed.
 //   pool=shared  one block for all Programs of a run, as large as the one that needs most
 //   (default):
 //                phases, shapes and micro-batches run one after another, and nothing is handed on
 //                in it. As graphs captured into one pool, which PyTorch allows where they are
 //                replayed in the order of their capture.
 //   pool=own     a block for each Program
-// Costs: what is reserved stays at the peak, between steps, too, and during an evaluation, which is
-// not captured and takes its memory beside it. Saves: a step asks the strategy for nothing. On cuda
-// it is a CUDA graph, launched whole, whose own memory the driver has; on host the ops are called
-// with operands found once, which saves only the bookkeeping.
+// Cost: reserved memory stays at the peak, also between steps and during an evaluation, which is
+// not captured and takes additional memory. Gain: a step makes no requests to the strategy. On cuda
+// the step is launched as one CUDA graph, whose own memory belongs to the driver; on host the ops
+// are called with operands resolved once, which saves only bookkeeping.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

@@ -1,9 +1,9 @@
-// Eager execution as a training loop in Python has it: an op's result goes with its last use, as
-// reference counts see to, but what the loop has names for stays. The batch, the network's output
-// and the loss are variables until the next step assigns them; a parameter's gradient is its
-// attribute until the next step sets it to none (torch.optim.Optimizer.zero_grad,
-// set_to_none=True). Held until the end of the step; the references that live on into the next one
-// are not modelled. Without it (last_use) every value goes with its last use, as in a graph.
+// Eager execution as in a Python training loop: reference counting frees an op's result after its
+// last use, but values that the loop holds in variables stay. The batch, the network's output and
+// the loss are variables until the next step assigns them; a parameter's gradient is its attribute
+// until the next step sets it to none (torch.optim.Optimizer.zero_grad, set_to_none=True). They are
+// held until the end of the step; references that live on into the next step are not modelled.
+// Without this strategy (last_use) every value is freed after its last use, as in a graph.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,8 +19,8 @@ ValueId original_of(const Program& program, ValueId id) {
   return id;
 }
 
-// What the losses are computed from, sums of losses followed to their parts and copies in another
-// layout to what the loop has a name for.
+// Collects the values from which losses are computed. Follows sums of losses to their parts, and
+// copies in another layout to the value that the loop holds.
 void collect_outputs(const Program& program, ValueId loss, std::vector<ValueId>& held) {
   for (const Op& op : program.ops) {
     if (std::find(op.outputs.begin(), op.outputs.end(), loss) == op.outputs.end()) continue;

@@ -1,5 +1,5 @@
-// What is known of a step before it runs, as in a graph: who reads a value last, and which ops do
-// not wait for each other. Values go with their last use (as in last_use); a result is written over
+// Uses what a graph knows of a step before it runs: the last reader of each value, and which ops
+// are independent. Values are freed after their last use (as in last_use); a result is written over
 // an operand that dies with its op (buffer forwarding in TensorFlow's runtime, in-place sharing in
 // Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"); and the ops may run in
 // another order. Costs nothing while training: the same ops compute the same numbers.
@@ -10,9 +10,9 @@
 //                        what is made early waits for the rest
 //   order=memory         greedy: the op that leaves least memory taken, without looking ahead, so
 //                        that the peak may rise too
-// In any order but the built one a weight may change as soon as its gradient is there and nobody
-// reads it any more, as with optimizer step=in_backward: mostly that is what makes the peak fall.
-// Fusion is not part of it: lower() decides what is one op.
+// In any order but the built one, a weight may be updated as soon as its gradient is complete and
+// nothing reads the weight any more, as with optimizer step=in_backward; this usually causes most
+// of the reduction of the peak. Fusion is not part of this: lower() decides what is one op.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -11,18 +11,18 @@
 namespace headroom::execution {
 namespace {
 
-// Ready long before anybody wants what they bring back.
+// Ops that recompute or copy back a value are ready long before it is needed.
 bool waits_for_its_turn(const Op& op) { return is_recomputed(op) || op.kind == "copy_in"; }
 
 using Ops = std::vector<std::size_t>;  // by their places in the built order
 
-// For each op those it waits for.
+// For each op, the ops it waits for.
 std::vector<std::set<std::size_t>> dependencies(const Program& program) {
   constexpr std::size_t kNone = ~std::size_t{0};
   std::vector<std::set<std::size_t>> waits(program.ops.size());
   std::vector<std::size_t> written(program.values.size(), kNone);
   std::vector<Ops> read(program.values.size());  // since then
-  std::size_t computed = kNone;                  // the last op that brings nothing back
+  std::size_t computed = kNone;  // the last op that neither recomputes nor copies back
   for (std::size_t index = 0; index < program.ops.size(); ++index) {
     const Op& op = program.ops[index];
     for (const ValueId id : op.inputs) {
@@ -61,7 +61,7 @@ class Ledger {
       if (program.value(id).persistent) ++readers_[id];
   }
 
-  // By which the op changes what is alive after it.
+  // The change in live bytes after the op.
   std::int64_t growth(std::size_t op) const {
     std::int64_t bytes = 0;
     for (const ValueId id : program_.ops[op].outputs)

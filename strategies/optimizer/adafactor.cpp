@@ -10,8 +10,8 @@
 //
 // Without learning_rate the steps are relative to the weights, max(epsilon2, rms(w)) times
 // min(0.01, 1/sqrt(t)) (algorithm 5 of the paper, and its defaults); with it they are absolute
-// (algorithm 4). The kernel computes each update where it is applied: no copy of the weight's size,
-// which implementations made of tensor operations have for a moment.
+// (algorithm 4). The kernel computes each update where it is applied, without the temporary copy of
+// the weight's size that implementations with tensor operations need.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What adam and its relatives share: the numbers of the rule, and its update with fp32 states.
+// The common part of adam and its variants: the parameters of the rule, and its update with fp32
+// states.
 #pragma once
 
 #include "harness/base/spec.h"

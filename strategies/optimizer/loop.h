@@ -1,5 +1,5 @@
-// How an optimizer goes over the weights, as torch.optim's arguments `foreach` and `fused` choose.
-// For the files of this folder.
+// How an optimizer iterates over the weights, as torch.optim's arguments `foreach` and `fused`
+// choose. For the files of this folder.
 //   loop=per_tensor  the whole rule for one weight after the other, an op for each (default)
 //   loop=foreach     each part of the rule for all weights before the next part, an op for each
 //                    part: a few launches instead of hundreds. What one part hands to the next is
@@ -29,15 +29,15 @@ Loop loop_of(const Spec& spec);
 
 // Weights and their gradients.
 using Trained = std::vector<std::pair<ValueId, ValueId>>;
-// Emits the ops that change all weights in few ops; not called for per_tensor.
+// Emits the few ops that update all weights; not called for per_tensor.
 using UpdateTogether = std::function<void(ProgramBuilder&, const Trained&, Loop)>;
 
 // The operands of an op over many weights (harness/program/update_lists.h).
 class OperandLists {
  public:
-  // Of one more weight; those at the places `changed` change.
+  // Adds the operands of one weight; the op changes those at the positions `changed`.
   void add(std::initializer_list<ValueId> operands, std::initializer_list<std::size_t> changed);
-  // `last` is what all weights share, or kNoValue. Returns the results.
+  // `last` is an operand shared by all weights, or kNoValue. Returns the results.
   std::vector<ValueId> emit(ProgramBuilder& builder, const std::string& kind,
                             const Attributes& attributes, ValueId last = kNoValue) const;
 
@@ -45,10 +45,10 @@ class OperandLists {
   std::vector<ValueId> inputs_, mutates_;
 };
 
-// So that no gradient goes before this.
+// Keeps all gradients alive up to this op.
 void hold_gradients(ProgramBuilder& builder, const Trained& trained);
 
-// "" where the loop is per_tensor or an op of `after` changes several weights.
+// Returns "" when the loop is per_tensor or an op of `after` changes several weights.
 std::string why_not_together(const Spec& spec, const Program& after);
 
 }  // namespace headroom::optimizer

@@ -1,6 +1,6 @@
-// Stochastic gradient descent with momentum: one state of the weight's size per weight, updated
-// in place. The plain choice of the ResNet papers (He et al. 2015, section 3.4). With loop=foreach
-// the weight decay is added into new gradients for all weights first, as in PyTorch
+// Stochastic gradient descent with momentum: one state of the weight's size per weight, updated in
+// place. The optimizer of the ResNet papers (He et al. 2015, section 3.4). With loop=foreach the
+// weight decay is added into new gradients for all weights first, as in PyTorch
 // (torch/optim/sgd.py, _multi_tensor_sgd).
 #include <string>
 #include <variant>
@@ -26,7 +26,7 @@ void emit_sgd_together(ProgramBuilder& builder, const optimizer::Trained& traine
     decay.add({weight, gradient}, {});
     gradients.push_back(gradient);
   }
-  // Without weight decay there is nothing between gradients and weights.
+  // Without weight decay there are no values between gradients and weights.
   const bool decays = std::get<double>(attributes["weight_decay"]) != 0;
   if (loop == optimizer::Loop::foreach && decays) {
     gradients = decay.emit(builder, "foreach_weight_decay", attributes);

@@ -11,7 +11,7 @@
 namespace headroom::optimizer {
 namespace {
 
-// One of two words.
+// Whether the parameter has the second of two allowed values.
 bool is_second(const Spec& spec, const char* key, const char* first, const char* second) {
   const std::string value = spec.text(key, first);
   if (value != first && value != second)
@@ -25,7 +25,7 @@ bool in_backward(const Spec& spec) {
 }
 bool zeroed(const Spec& spec) { return is_second(spec, "gradients", "none", "zeroed"); }
 
-// Into buffers that live across steps, each as soon as it is made.
+// Copies each gradient, as soon as it is made, into a buffer that lives across steps.
 Program keep_gradients(Program program) {
   ProgramBuilder builder(program, Phase::backward);
   for (auto& [weight, gradient] : program.gradients) {

@@ -1,5 +1,5 @@
-// What every optimizer can be told, whatever its rule: how gradients are clipped and kept, and when
-// weights change. For the files of this folder.
+// The parameters common to all optimizers: how gradients are clipped and kept, and when weights
+// change. For the files of this folder.
 //   clip_norm=N           scales all gradients where their common norm exceeds N
 //   gradients=none        each lives from its making to its use (default)
 //   gradients=zeroed      kept across steps, as zero_grad(set_to_none=False) does in PyTorch
@@ -19,19 +19,20 @@
 
 namespace headroom::optimizer {
 
-// `own` and the parameters above.
+// Returns `own` plus the parameters above.
 std::vector<std::string> parameters(std::vector<std::string> own);
 
 // Emits the ops that change one weight.
 using Update = std::function<void(ProgramBuilder&, ValueId weight, ValueId gradient)>;
-// By `together` where loop= asks for it. Throws NotSupported for options that exclude each other.
+// Adds the update to `program`, with `together` if loop= requires it. Throws NotSupported for
+// options that exclude each other.
 Program with_step(Program program, const Spec& spec, const Update& update,
                   const UpdateTogether& together = nullptr);
 
 // A state of a weight, zero before the first step.
 ValueId add_state(ProgramBuilder& builder, const std::string& name, const Shape& shape,
                   DType dtype = DType::f32);
-// The count of steps, the running one included; its op stands where the first weight asks.
+// The count of steps, including the current one; its op is emitted at the first call.
 ValueId count_steps(ProgramBuilder& builder);
 // A number that must be positive. Throws InputError.
 double positive(const Spec& spec, const std::string& key, double otherwise);

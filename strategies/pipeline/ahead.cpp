@@ -65,7 +65,7 @@ void BatchesAhead::note_what_is_there() {
 void BatchesAhead::work() {
   try {
     for (std::uint64_t batch = 0;; ++batch) make(batch);
-  } catch (const PipelineStopped&) {  // nobody waits for more
+  } catch (const PipelineStopped&) {  // no consumer is left
   } catch (...) {
     const std::lock_guard lock(mutex_);
     error_ = std::current_exception();

@@ -1,5 +1,5 @@
-// Batches made ahead of the training thread by a thread of their own, each in a place of its own.
-// For stages that keep batches waiting.
+// A thread that makes batches ahead of the training thread, each in its own place. For stages that
+// hold batches ready.
 #pragma once
 
 #include <condition_variable>
@@ -18,13 +18,13 @@
 
 namespace headroom {
 
-// Where one batch lies.
+// The memory of one batch.
 class BatchPlace {
  public:
   virtual ~BatchPlace() = default;
-  // Makes room for inputs of these sizes. What was there is gone.
+  // Makes room for inputs of these sizes. Old contents are lost.
   virtual void fit(const std::vector<Bytes>& sizes) = 0;
-  virtual Bytes bytes() const = 0;  // of the host; never fewer than before
+  virtual Bytes bytes() const = 0;  // host memory; never shrinks
 
   const std::vector<std::span<std::byte>>& inputs() const { return inputs_; }
 
@@ -34,13 +34,13 @@ class BatchPlace {
 
 enum class Depth : std::uint8_t {
   fixed,
-  grows  // doubled, up to 16, when a batch is asked for and none is there after all were full
+  grows  // doubled, up to 16, when no batch is ready although all places had been full
 };
 
 class BatchesAhead : public BatchStage {
  public:
   struct Options {
-    std::size_t depth = 1;  // batches: in work, ready and taken
+    std::size_t depth = 1;  // number of batches in work, ready and taken
     Depth rule = Depth::fixed;
     // Called by the thread.
     std::function<std::unique_ptr<BatchPlace>()> make_place;
@@ -51,7 +51,8 @@ class BatchesAhead : public BatchStage {
 
  protected:
   struct Asked {
-    std::uint64_t times = 0;  // of the first nothing is told: the pipeline may have just begun
+    std::uint64_t times =
+        0;  // the first batch is excluded, because the pipeline may have just begun
     std::uint64_t ready = 0;
     std::uint64_t under_way = 0;
   };

@@ -1,5 +1,5 @@
-// batch: puts samples together, straight into the buffers it is given. Goes without saying: it
-// stands where records end and batches begin.
+// batch: assembles samples directly in the buffers it is given. It need not be named: it is
+// inserted where records end and batches begin.
 #include "harness/base/registry.h"
 #include "harness/workload/pipeline.h"
 
@@ -18,7 +18,7 @@ class Batch final : public BatchStage {
     for (std::int64_t slot = 0; slot < batch; ++slot) {
       Element element = inner_->next();
       inner_->load(element);
-      // What the epoch before left does not fill this batch: it is dropped.
+      // The rest of the previous epoch does not fill this batch and is dropped.
       if (slot > 0 && element.epoch != epoch && records_.epoch_end() == EpochEnd::new_batch)
         slot = 0;
       epoch = element.epoch;

@@ -1,4 +1,4 @@
-// cache: keeps every element it has handed on, and loads none twice. Behind `map` it keeps records
+// cache: keeps every element it has passed on, and loads none twice. Behind `map` it keeps records
 // as stored; in front of it, samples as decoded: no decoding in later epochs, for several times the
 // bytes. tf.data replays the order of the first epoch; this one follows the order of each.
 #include <fmt/format.h>

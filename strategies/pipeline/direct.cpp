@@ -1,6 +1,6 @@
-// direct: the workload makes each batch when it is asked for, on the thread that asks. The plainest
-// source, and the only one of workloads that draw their batches (pieces of text at random places).
-// What the workload keeps for it (images, tokens) is its own and not counted here.
+// direct: the workload makes each batch when it is asked for, on the thread that asks. The simplest
+// source, and the only one for workloads that draw their batches (pieces of text at random
+// positions). Data that the workload keeps for it (images, tokens) is not counted here.
 #include "harness/base/registry.h"
 #include "harness/workload/pipeline.h"
 

@@ -1,5 +1,5 @@
 // interleave(n): n threads load records at once, so that the latencies of their reads overlap, and
-// hand them on in order (tf.data's interleave with deterministic=true over files; here over
+// pass them on in order (tf.data's interleave with deterministic=true over files; here over
 // records). Costs up to 2n records in host memory.
 #include "harness/base/error.h"
 #include "harness/base/registry.h"

@@ -1,7 +1,7 @@
-// map: decodes records to samples. By itself on the thread that asks, as tf.data's map without
-// num_parallel_calls; with threads=n on n threads, which also do the loading behind it. Keeps the
-// order unless ordered=off, which hands on what is finished first and makes batches depend on
-// timing. Costs up to 2n samples in host memory.
+// map: decodes records to samples. By default it runs on the calling thread, as tf.data's map
+// without num_parallel_calls; with threads=n on n threads, which also do the loading behind it.
+// Keeps the order unless ordered=off, which passes on samples as they finish and makes batches
+// depend on timing. Costs up to 2n samples in host memory.
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "strategies/pipeline/parallel.h"

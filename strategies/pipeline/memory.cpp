@@ -1,5 +1,5 @@
-// memory: reads all records before the first step and keeps them, as stored, for the whole run: the
-// most host memory, and no file is touched again.
+// memory: reads all records before the first step and keeps them, as stored, for the whole run:
+// this takes the most host memory, and no file is read again.
 #include "harness/base/registry.h"
 #include "harness/workload/pipeline.h"
 #include "harness/workload/record_sequence.h"

@@ -66,15 +66,15 @@ class Parallel final : public RecordStage {
   }
 
   void work(std::size_t worker) {
-    all_here_.arrive_and_wait();  // else the first to start could take everything there is
+    all_here_.arrive_and_wait();  // otherwise the first thread to start could take all elements
     try {
       while (load_one(worker)) {
       }
-    } catch (const PipelineStopped&) {  // nobody waits for more
+    } catch (const PipelineStopped&) {  // no consumer is left
     }
   }
 
-  // False after an error: what comes next would be missing what failed.
+  // Returns false after an error, because later elements would follow a gap.
   bool load_one(std::size_t worker) {
     Result result;
     std::int64_t ticket = 0;
@@ -110,8 +110,8 @@ class Parallel final : public RecordStage {
     }
   }
 
-  // Asking the stage behind what comes next is for one worker at a time, first come, first served:
-  // a mutex would let the one that just had it take it again.
+  // One worker at a time asks the stage behind for the next element, in order of arrival: a mutex
+  // could be taken again by the worker that just released it.
   bool take_turn(std::int64_t& ticket) {
     std::unique_lock lock(mutex_);
     const std::int64_t place = waiting_++;
@@ -157,8 +157,8 @@ class Parallel final : public RecordStage {
   std::int64_t epoch_ = 0;    // of the worker whose turn it is
   mutable std::mutex mutex_;  // of all below
   std::condition_variable_any changed_;
-  std::map<std::int64_t, Result> done_;  // by their turn
-  std::int64_t waiting_ = 0;             // workers that came for a turn, in all
+  std::map<std::int64_t, Result> done_;  // by ticket
+  std::int64_t waiting_ = 0;             // total number of tickets taken
   std::int64_t served_ = 0;
   std::int64_t issued_ = 0;
   std::int64_t finished_ = 0;

@@ -17,12 +17,13 @@ struct ParallelOptions {
   Delivery delivery = Delivery::ordered;
 };
 
-// At most 2 · threads elements are in work or waiting. As finished or not, elements of one epoch
-// come before those of the next.
+// At most 2 · threads elements are in work or waiting. Elements of one epoch always come before
+// those of the next, in either order.
 std::unique_ptr<RecordStage> make_parallel(std::unique_ptr<RecordStage> inner,
                                            const StageContext& context, ParallelOptions options);
 
-// The parameter's threads, `otherwise` if it is not given. Throws InputError unless 1 … 256.
+// The number of threads of the parameter, or `otherwise` if it is not given. Throws InputError
+// unless 1 … 256.
 std::int64_t threads_of(const Spec& spec, const std::string& key, std::int64_t otherwise);
 
 }  // namespace headroom

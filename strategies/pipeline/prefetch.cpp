@@ -1,9 +1,9 @@
-// prefetch(n): a thread of its own makes batches ahead of the training thread, at most n of them,
-// the one in work and the one being copied out included. Costs n batches of host memory and a copy
-// of each batch; a step then takes the longer of loading and training, not their sum, as far as the
-// cores suffice for both. prefetch(auto) starts with one and doubles the number, up to 16, each
-// time the training thread finds none after they had all been full (the rule of tf.data's
-// prefetch autotuner).
+// prefetch(n): a separate thread makes up to n batches ahead of the training thread, including the
+// one in work and the one being copied out. Costs n batches of host memory and a copy of each
+// batch; a step then takes the longer of loading and training, not their sum, as far as the cores
+// suffice for both. prefetch(auto) starts with one and doubles the number, up to 16, each time the
+// training thread finds none after they had all been full (the rule of tf.data's prefetch
+// autotuner).
 #include <memory>
 #include <utility>
 
@@ -45,7 +45,7 @@ class Prefetch final : public BatchesAhead {
                       .rule = is_automatic(spec) ? Depth::grows : Depth::fixed,
                       .make_place = [] { return std::make_unique<HeapPlace>(); }}) {}
 
-  // Of the first batch nothing is asked: the pipeline may have begun a moment before.
+  // The first batch is not considered, because the pipeline may have just begun.
   std::string why_not_engaged() const override {
     const Asked found = asked();
     if (found.times < 2) return "only one batch was asked for, so that none could be made ahead";

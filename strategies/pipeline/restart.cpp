@@ -1,9 +1,9 @@
 // restart(n): after every n batches, such as those of an epoch, the whole pipeline behind it is
-// taken down and built again: threads end, buffers and caches are given back, files are opened anew
-// and the batches begin again from the first one, in the same order. What a loop over epochs does
-// that makes its iterator inside the loop: the first batch of every epoch is waited for, and memory
-// of the host is taken and given back each time. (PyTorch's DataLoader keeps its worker processes
-// with persistent_workers=True only.) Costs no memory of its own.
+// destroyed and built again: threads end, buffers and caches are freed, files are reopened and the
+// batches begin again from the first one, in the same order. This models a loop over epochs that
+// creates its iterator inside the loop: training waits for the first batch of every epoch, and host
+// memory is allocated and freed each time. (PyTorch's DataLoader keeps its worker processes with
+// persistent_workers=True only.) Costs no memory of its own.
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/workload/pipeline.h"

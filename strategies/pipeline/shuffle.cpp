@@ -1,6 +1,6 @@
-// shuffle(n): reads records in the order of the files into a buffer of n and hands on one of the
-// buffer at random, as tf.data's shuffle does before repeat: epochs do not mix, each shows every
-// record once. Costs the bytes of n elements. A buffer smaller than the data shuffles locally
+// shuffle(n): reads records in the order of the files into a buffer of n and passes on a random
+// element of the buffer, as tf.data's shuffle does before repeat: epochs do not mix, each shows
+// every record once. Costs the bytes of n elements. A buffer smaller than the data shuffles locally
 // only: the first batch comes from the first n + batch records.
 #include <atomic>
 #include <optional>
@@ -21,7 +21,7 @@ class Shuffle final : public RecordStage {
       : RecordStage(spec.to_string()),
         inner_(std::move(inner)),
         capacity_(static_cast<std::size_t>(buffer_of(spec))),
-        // Not the stream of the workload's own draws.
+        // A different random stream from the workload's own.
         random_(context.seed ^ 0x73687566666C6500ULL) {}
 
   std::string why_not_engaged() const override {
@@ -57,7 +57,7 @@ class Shuffle final : public RecordStage {
   std::size_t capacity_;
   std::mt19937_64 random_;
   std::vector<Element> buffer_;
-  std::optional<Element> next_;  // announced, not loaded: the buffer drains before it
+  std::optional<Element> next_;  // announced but not loaded; the buffer drains first
   std::int64_t position_ = 0;
   std::atomic<std::uint64_t> moved_ = 0;
 };

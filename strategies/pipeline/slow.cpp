@@ -1,6 +1,6 @@
-// slow(ms=1): takes that long for each element, on purpose: a slow disk (by=sleep) or a costly
-// transformation (by=compute, which takes a core away from training). To measure what hiding it is
-// worth. Before a source of batches an element is a batch.
+// slow(ms=1): delays each element, as a slow disk (by=sleep) or a costly transformation
+// (by=compute, which takes a core away from training) would. It serves to measure how much hiding
+// this delay gains. In front of a source of batches an element is a batch.
 #include <ctime>
 
 #include "harness/base/error.h"

@@ -1,13 +1,12 @@
-// staging(n): batches wait in memory of the host that the device copies from by itself, at most n
-// of them, the one in work and the ones being copied included; a thread of its own fills it in
-// place. What a step reads is copied to the device while the step before computes, as PyTorch does
-// with pin_memory=True and a copying stream (NVIDIA Apex's data_prefetcher) and TensorFlow with
-// prefetch_to_device. On cuda the memory is page-locked (cudaHostAlloc) and the copies have a
-// stream of their own. The host is its own device: the same ring and the same bookkeeping in
-// ordinary pages, which memcpy needs no lock for; nothing overlaps a copy, and locking would cost
-// the process its limit (RLIMIT_MEMLOCK) for nothing. Costs n batches of the host, and on the
-// device the inputs of one more run: the next one's. Against prefetch(n) it saves the copy from its
-// buffer to the trainer's.
+// staging(n): a separate thread makes batches in host memory that the device copies from by itself,
+// at most n of them, including the one in work and those being copied. The inputs of a step are
+// copied to the device while the previous step computes, as PyTorch does with pin_memory=True and a
+// copying stream (NVIDIA Apex's data_prefetcher) and TensorFlow with prefetch_to_device. On cuda
+// the memory is page-locked (cudaHostAlloc) and the copies have a stream of their own. On host the
+// same ring and bookkeeping use ordinary pages: memcpy needs no page-locked memory, nothing
+// overlaps a copy, and locking would only use up the process's limit (RLIMIT_MEMLOCK). Costs n
+// batches of host memory, and on the device the inputs of the next run. Compared with prefetch(n)
+// it saves the copy from its buffer to the trainer's.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -21,7 +20,8 @@
 namespace headroom {
 namespace {
 
-constexpr Bytes kInputAlignment = 256;  // what cudaMalloc gives, and loads of any type
+constexpr Bytes kInputAlignment =
+    256;  // guaranteed by cudaMalloc, and enough for loads of any type
 
 std::int64_t staged_of(const Spec& spec) { return spec.integer("value", 0); }
 

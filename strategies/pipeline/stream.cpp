@@ -1,5 +1,5 @@
-// stream: reads each record from its file when it is asked for, and keeps none. The least host
-// memory there is; every epoch reads every byte again, if only from the page cache.
+// stream: reads each record from its file when it is asked for, and keeps none. This takes the
+// least host memory; every epoch reads every byte again, at least from the page cache.
 #include <atomic>
 
 #include "harness/base/registry.h"

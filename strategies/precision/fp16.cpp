@@ -1,16 +1,16 @@
 // Mixed precision in fp16 with a loss scale (Micikevicius et al. 2018, "Mixed Precision Training"):
 // products read and write IEEE half precision and sum in f32; master weights, optimizer states and
-// the gradients of weights stay in f32. What takes part is as in bf16 (see bf16.cpp).
+// the gradients of weights stay in f32. The same ops take part as with bf16 (see bf16.cpp).
 //
 // fp16 has five bits of exponent: gradients below 6e-8 vanish and numbers above 65504 are infinite.
 // The gradient of the loss is therefore multiplied by a scale and the gradients of weights divided
-// by it; a step in which one of them overflowed is left out, and counted (figure skipped_steps).
-// Whether it is left out is decided where gradients are, without waiting for the device.
+// by it; a step in which one of them overflowed is skipped, and counted (figure skipped_steps). The
+// decision is made on the device, so that the host need not wait for it.
 //
 // On host fp16 is emulated: oneDNN 2 does not compute with it on CPUs, so each of its ops works on
-// f32 copies of its operands in its workspace, and rounds. What is kept takes 2 bytes an element,
-// rounding is that of fp16; workspaces are larger and times are not those of fp16 hardware. Under
-// dense rules there are no such copies.
+// f32 copies of its operands in its workspace, and rounds. Kept values take 2 bytes per element,
+// and rounding is that of fp16; workspaces are larger and times are not those of fp16 hardware.
+// Under dense rules there are no such copies.
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
 #include "strategies/precision/loss_scaling.h"

@@ -1,27 +1,27 @@
 // Training with linear layers in 8 bits (Micikevicius et al. 2022, "FP8 Formats for Deep
-// Learning"): weights and activations in E4M3, gradients of activations in E5M2, one scale a
-// tensor; sums in f32. All else is as with precision=bf16 (see bf16.cpp): batched products, which
-// multiply two activations, normalisations, softmaxes, the residual stream; weights, optimizer
-// states and the gradients of weights stay in f32.
+// Learning"): weights and activations in E4M3, gradients of activations in E5M2, one scale per
+// tensor; sums in f32. Everything else is as with precision=bf16 (see bf16.cpp): batched products,
+// which multiply two activations, normalisations, softmaxes, the residual stream; weights,
+// optimizer states and the gradients of weights stay in f32.
 //
-// What a linear layer keeps for the backward pass is the 8-bit copy of its input and of its weight,
-// each with its scale, in place of 16-bit ones; layers that read one input share its copy.
+// A linear layer keeps 8-bit copies of its input and its weight for the backward pass, each with
+// its scale, in place of 16-bit ones; layers that read the same input share its copy.
 //
-// A scale comes from the tensor's largest magnitude now ("current scaling"), not from a history of
-// steps: why, says `quantise`. With it no gradient needs a loss scale: every tensor is moved to the
-// range of its type, and between products is bf16.
+// A scale is derived from the tensor's current largest magnitude ("current scaling"), not from a
+// history of steps; `quantise` says why. No loss scale is needed: every tensor is scaled to the
+// range of its type, and values between products are bf16.
 //
 // Layers whose samples, inputs or outputs are no multiples of 16 stay in bf16, since a GPU's 8-bit
-// products do not take them: with its usual vocabularies the last layer of BERT or GPT. Where no
-// layer fits the sample is invalid: its figures would be those of bf16.
+// products do not support them; with the usual vocabularies this applies to the last layer of BERT
+// and GPT. If no layer qualifies, the sample is invalid: its figures would be those of bf16.
 //
-// Gradients of biases are sums of the 8-bit gradients, too: rounded before they are summed. What is
-// kept is kept once; cuBLASLt wants the operands of the backward pass transposed, so they are
-// copied into the workspaces of those products.
+// Gradients of biases are also sums of the 8-bit gradients, which are rounded before they are
+// summed. Each value is kept once; cuBLASLt requires the operands of the backward pass transposed,
+// so they are copied into the workspaces of those products.
 //
-// On host products are emulated: numbers are truly rounded to 8 bits, then multiplied as f32 copies
-// in workspaces. Its bytes other than workspaces are those of a GPU, its losses those of the
-// recipe; its times are not. Under dense rules there are no such copies.
+// On host the products are emulated: numbers are rounded to 8 bits, then multiplied as f32 copies
+// in workspaces. Bytes other than workspaces are those of a GPU, and losses are those of the
+// recipe; times are not. Under dense rules there are no such copies.
 #include <algorithm>
 
 #include "harness/base/registry.h"

@@ -50,7 +50,8 @@ ValueId scale_of(ProgramBuilder& builder, const Spec& spec) {
   return kept_number(builder, ".loss_scale", first_scale(spec));
 }
 
-// Where backward passes begin: the kinds that make losses, and what their rules emit.
+// The kinds of ops with which backward passes begin: those that the gradient rules of loss ops
+// emit.
 std::set<std::string> kinds_of_first_gradients(const Program& program) {
   std::set<std::string> kinds;
   for (const Op& op : program.ops)
@@ -59,7 +60,8 @@ std::set<std::string> kinds_of_first_gradients(const Program& program) {
   return kinds;
 }
 
-// Weights, optimizer states and the count of steps; not what pruning or statistics keep.
+// Whether the op changes weights, optimizer states or the count of steps, but not masks or
+// statistics.
 bool is_update(const Program& program, const Op& op) {
   return op.phase == Phase::update &&
          std::any_of(op.mutates.begin(), op.mutates.end(), [&](ValueId id) {

@@ -1,10 +1,10 @@
-// Loss scaling around a training step whose gradients pass through 16 bits with few exponents: for
+// Loss scaling for training steps with fp16 gradients, whose exponent range is small. For
 // strategies of mixed precision in fp16.
 //   loss_scale=dynamic   halved where a gradient overflowed, doubled after growth_interval steps in
 //                        which none did (default)
 //   loss_scale=N         stays N
-// Either way a step in which a gradient is infinite or no number changes no weight and no state.
-// Defaults are those of PyTorch's GradScaler: 65536 at first, 2000 steps.
+// Either way a step with an infinite or NaN gradient changes no weight and no state. Defaults are
+// those of PyTorch's GradScaler: 65536 at first, 2000 steps.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@
 
 namespace headroom::loss_scaling {
 
-// `own` and the parameters above.
+// Returns `own` plus the parameters above.
 std::vector<std::string> parameters(std::vector<std::string> own);
-// The gradient of each loss times the scale, before anything reads it. Throws InputError for
-// numbers that mean nothing.
+// Multiplies the gradient of each loss by the scale, before it is read. Throws InputError for
+// invalid numbers.
 Program scale_losses(Program differentiated, const Spec& spec);
-// Once the update stands: gradients checked and divided by the scale in front of it, every change
-// it makes left out where they overflowed, the scale adjusted behind it.
+// To be applied after the update is added: checks gradients and divides them by the scale before
+// the update, skips every change of the update if one overflowed, and adjusts the scale after it.
 Program guard_update(Program program, const Spec& spec);
-// Why a lowered step is not guarded so; "" = it is, or it updates nothing.
+// Why a lowered step is not guarded in this way; "" = it is, or it updates nothing.
 std::string why_not_guarded(const Program& lowered);
 
 }  // namespace headroom::loss_scaling

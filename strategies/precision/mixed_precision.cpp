@@ -13,8 +13,8 @@
 namespace headroom {
 namespace {
 
-// How a kind takes part, and how many of its first operands change their type with it. The others
-// stay as they are: biases, parameters of normalisations, masks, keys.
+// A kind of op that takes part, and the number of leading operands that are cast. The other
+// operands keep their type: biases, parameters of normalisations, masks, keys.
 struct Part {
   std::string_view kind;
   std::size_t operands;
@@ -22,8 +22,8 @@ struct Part {
 // Always in 16 bits.
 constexpr std::array kProducts = {Part{"batched_matmul", 2}, Part{"convolution", 2},
                                   Part{"linear", 2}, Part{"transposed_convolution", 2}};
-// In 16 bits where an operand is; arithmetic inside an op is f32 in any case. Not gather_rows: its
-// gradient adds up rows one by one, and would be rounded after each.
+// In 16 bits if an operand is; arithmetic inside an op is always f32. gather_rows is not included:
+// its gradient adds rows one by one and would be rounded after each.
 constexpr std::array kFollowers = {
     Part{"add", 2},        Part{"batch_norm", 1}, Part{"causal_softmax", 1},
     Part{"dropout", 1},    Part{"gelu", 1},       Part{"global_average_pool", 1},
@@ -38,9 +38,9 @@ std::size_t operands_of(const std::array<Part, kCount>& parts, std::string_view 
   return found == parts.end() ? 0 : found->operands;
 }
 
-// A GPU's products of 8 bits want rows and columns aligned to 16 bytes (cuBLAS documentation of
-// cublasLtMatmul): over forward and backward pass that means samples, inputs and outputs, all three
-// of which the first two operands of each product show.
+// A GPU's 8-bit products require rows and columns aligned to 16 bytes (cuBLAS documentation of
+// cublasLtMatmul). Over forward and backward pass this applies to samples, inputs and outputs,
+// which the shapes of the first two operands of each product contain.
 constexpr std::int64_t kSide = 16;
 bool fits_8_bits(std::string_view kind, const Value& first, const Value& second) {
   if (!kind.starts_with("linear")) return false;
@@ -108,7 +108,8 @@ class Rewriting {
            fits_8_bits(op.kind, rewritten_.value(inputs[0]), rewritten_.value(inputs[1]));
   }
 
-  // Codes and scale of what is kept in 16 or 32 bits: one rounding, not two.
+  // Quantises a value directly from 16 or 32 bits to codes and scale, with one rounding instead of
+  // two.
   std::pair<ValueId, ValueId> quantised(ValueId id, const std::string& name) {
     const auto found = quantised_.find(id);
     if (found != quantised_.end()) return found->second;
@@ -162,7 +163,7 @@ Program in_mixed_precision(const Program& forward, DType reduced, WeightCasts ca
 bool keeps_casts(const Spec& spec) { return spec.flag("cast_cache", true); }
 
 Program cast_again_in_backward(Program program) {
-  std::map<ValueId, Op> copies;  // made by a cast of a weight
+  std::map<ValueId, Op> copies;  // by value made by a cast of a weight
   const std::vector<Op> ops = std::exchange(program.ops, {});
   ProgramBuilder builder(program, Phase::backward);
   for (Op op : ops) {

@@ -1,9 +1,8 @@
-// TF32 (NVIDIA 2020, "NVIDIA A100 Tensor Core GPU Architecture"): everything is kept in f32, and
+// TF32 (NVIDIA 2020, "NVIDIA A100 Tensor Core GPU Architecture"): all values are kept in f32, and
 // convolutions, linear layers and batched products may round their operands to 10 bits of fraction
-// on the way into a GPU's tensor cores; sums stay f32. No byte changes but workspaces. PyTorch does
-// so to convolutions unless told otherwise, TensorFlow to all products. The library decides which
-// products it is worth for: those are rounded, the others are not.
-// Evaluation runs in f32.
+// for a GPU's tensor cores; sums stay f32. Only the bytes of workspaces change. PyTorch does this
+// by default for convolutions, TensorFlow for all products. The library decides which products
+// benefit: only those are rounded. Evaluation runs in f32.
 #include <fmt/format.h>
 
 #include "harness/base/registry.h"

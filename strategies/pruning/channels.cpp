@@ -1,9 +1,10 @@
-// Structured pruning: whole channels go, and with them the rows and columns of the weights around,
-// so that the network really is smaller (Li et al. 2017, "Pruning Filters for ConvNets"). Only
-// channels that nobody else sees are removed: those between two convolutions, or two linear layers,
-// with nothing but per-channel ops in between; what a residual sum or attention reads stays.
-// Channels are removed before the first step: what is left trains from its own initial weights, so
-// memory and time are those of a pruned network, accuracy is that of a smaller one.
+// Structured pruning: whole channels are removed, together with the adjacent rows and columns of
+// weights, so that the network becomes smaller (Li et al. 2017, "Pruning Filters for ConvNets").
+// Only channels without other readers are removed: those between two convolutions, or two linear
+// layers, with only per-channel ops in between; channels read by a residual sum or attention stay.
+// Channels are removed before the first step, and the rest is trained from its initial weights, so
+// memory and time are those of a pruned network, but accuracy is that of a smaller network trained
+// from scratch.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -41,7 +42,8 @@ class Finder {
         if (id != kNoValue) users_[id].push_back(i);
   }
 
-  // Between `producer` and the one layer behind it; nothing where others see the channels.
+  // The channels between `producer` and the single layer that follows; nothing if other ops read
+  // them.
   std::optional<Channels> behind(const Op& producer) const {
     Channels channels;
     channels.outer.insert(producer.inputs.begin() + 1, producer.inputs.end());
@@ -59,7 +61,7 @@ class Finder {
   bool follow(ValueId value, std::string_view kind, Channels& channels) const {
     if (std::count(program_.results.begin(), program_.results.end(), value) > 0) return false;
     const auto users = users_.find(value);
-    if (users == users_.end()) return true;  // a by-product nobody reads
+    if (users == users_.end()) return true;  // an unused by-product
     return std::all_of(users->second.begin(), users->second.end(), [&](std::size_t index) {
       const Op& op = program_.ops[index];
       if (op.kind == kind && op.inputs[0] == value) {

@@ -3,10 +3,10 @@
 // not down: each weight gets a mask of its own size and type, as in TensorFlow's model optimization
 // toolkit (pruning_wrapper.py: a variable `mask` beside every kernel), and zeros take as many bytes
 // as other numbers. With copy=on the forward pass uses a masked copy that lives until the backward
-// pass, as in PyTorch's torch.nn.utils.prune (weight_orig, weight_mask and weight).
-// Weights of two and more dimensions are pruned: kernels, embeddings; no biases, no normalisation.
-// Choosing the threshold takes scratch of the weight's size in every step, also where it is not
-// due.
+// pass, as in PyTorch's torch.nn.utils.prune (weight_orig, weight_mask and weight). Weights of two
+// and more dimensions are pruned: kernels and embeddings, but not biases or normalisations.
+// Choosing the threshold takes scratch memory of the weight's size in every step, also in steps
+// that do not prune.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void check_schedule(const Spec& spec) {
                     spec.to_string()));
 }
 
-// Forward pass over masked copies, made in front of everything else.
+// Makes masked copies before everything else, on which the forward pass runs.
 Program apply_copies(Program program, const Spec& spec) {
   check_schedule(spec);
   if (!spec.flag("copy", false)) return program;

@@ -1,15 +1,16 @@
-// What strategies of masks share. For the files of this folder.
+// The common part of strategies with masks. For the files of this folder.
 #pragma once
 
 #include "harness/program/program.h"
 
 namespace headroom::pruning {
 
-// Weights of two and more dimensions: kernels, embeddings; no biases, no normalisation.
+// True for weights of two and more dimensions: kernels and embeddings, but not biases or
+// normalisations.
 bool is_prunable(const Value& value);
-// A mask of the weight's size and type, all ones at first; made where it is not there yet.
+// The weight's mask, of its size and type, initially all ones; created at the first call.
 ValueId mask_of(ProgramBuilder& builder, ValueId weight);
-// The count of steps that schedules go by, this one included.
+// The count of steps for schedules, including the current one.
 ValueId count_steps(ProgramBuilder& builder);
 
 }  // namespace headroom::pruning

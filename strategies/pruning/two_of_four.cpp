@@ -7,7 +7,7 @@
 // Saves no memory here: weights stay dense, zeros take as many bytes as other numbers, and each
 // weight gets a mask of its own size and type. Stored sparse, a group of four would be two numbers
 // and two 2-bit indices: 8.5 bytes for 16 in fp32, 4.5 for 8 in 16 bits. The scenario
-// export_weights hands it over so; nothing here multiplies it so.
+// export_weights stores weights in this form; nothing here multiplies them in it.
 #include <fmt/format.h>
 
 #include <algorithm>
