@@ -95,7 +95,7 @@ class Bert final : public TextModel {
   }
   std::int64_t shortest_text() const override { return options().sequence; }
 
-  // Rows of the table: the paper's, or what the longest sequence takes.
+  // Rows of the table of positions: the paper's, or the longest sequence if that is more.
   std::int64_t table_of_positions() const {
     return std::max<std::int64_t>(512, options().sequence);
   }

@@ -1,4 +1,4 @@
-// Parameters of workloads that have a few known values, or a least one.
+// Parameters of workloads with a fixed set of values, or a lower bound.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@
 
 namespace headroom {
 
-// What stands under the name the spec gives to `key`. Throws InputError that lists the names.
+// Returns the choice whose name is the spec's value of `key`. Throws InputError that lists the
+// names.
 template <typename Choice>
 Choice chosen(const Spec& spec, const std::string& key, const std::string& otherwise,
               const std::map<std::string, Choice>& choices) {
@@ -32,7 +33,7 @@ struct LeastValue {
   std::int64_t least;
 };
 
-// Throws InputError for more layers than any network has; each takes time and memory to plan.
+// Throws InputError for unrealistic numbers of layers, because each takes time and memory to plan.
 inline void require_buildable(const Spec& spec, std::int64_t layers) {
   constexpr std::int64_t kMostLayers = 10'000;
   if (layers > kMostLayers)
@@ -40,7 +41,7 @@ inline void require_buildable(const Spec& spec, std::int64_t layers) {
                                  layers, kMostLayers));
 }
 
-// Throws InputError for the first that is below its least value.
+// Throws InputError for the first value below its lower bound.
 inline void require_at_least(const Spec& spec, std::initializer_list<LeastValue> values) {
   for (const auto& [key, value, least] : values)
     if (value < least)

@@ -1,6 +1,7 @@
 // Generative adversarial networks (Goodfellow et al. 2014). Each step the discriminator learns to
-// tell real images from generated ones, then the generator to be taken for real: two Programs over
-// the same weights, each of which trains one network and freezes the other.
+// tell real images from generated ones, then the generator learns to make images that the
+// discriminator takes for real: two Programs over the same weights, each of which trains one
+// network and freezes the other.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"
@@ -59,7 +60,7 @@ class Gan final : public Workload {
     GanLayers layers(program);
     const ValueId real = images(layers);
     const ValueId generated = model_.generate(layers, size_, noise(layers, "discriminator_noise"));
-    layers.freeze("generator.");  // so that nothing of its pass is kept
+    layers.freeze("generator.");  // so that its pass keeps nothing for the backward pass
     const ValueId of_real = judge(layers, "real", real, 1);
     const ValueId of_generated = judge(layers, "fake", generated, 0);
     program.loss = layers.emit("add", "loss", {of_real, of_generated});
@@ -71,8 +72,8 @@ class Gan final : public Workload {
     return {training_forward(), generator_turn()};
   }
 
-  // The discriminator's loss on real images that it was not trained on, in place of correct
-  // predictions, of which there are none.
+  // Evaluates the discriminator's loss on held-out real images, since there are no correct
+  // predictions to count.
   std::optional<Program> evaluation() const override {
     if (evaluate_every_ == 0) return std::nullopt;
     Program program{.name = "evaluate"};

@@ -1,5 +1,5 @@
-// What generators and discriminators are made of. Both networks stand in one Program, and one may
-// run in it several times on the same weights.
+// The layers of generators and discriminators. Both networks are in one Program, and each may run
+// several times in it on the same weights.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,18 @@ class GanLayers {
       : builder_(program, phase), phase_(phase) {}
 
   ProgramBuilder& builder() { return builder_; }
-  // The ops that follow are of this run of a network: their names begin with it, weights' do not.
+  // The ops that follow belong to this run of a network: their names begin with it, but those of
+  // weights do not.
   void begin_run(std::string run) { run_ = std::move(run); }
 
-  // Without bias, weights from a normal distribution.
+  // A convolution without bias, with weights from a normal distribution.
   ValueId convolution(const std::string& name, ValueId x, std::int64_t outputs, Window window,
                       double deviation);
   ValueId transposed_convolution(const std::string& name, ValueId x, std::int64_t outputs,
                                  Window window, double deviation);
   ValueId batch_norm(const std::string& name, ValueId x);
-  // Each value of x makes factor × factor pixels; the sum of as many, times `scale`.
+  // upsample() repeats each value of x in factor × factor pixels; sum_pool() sums factor × factor
+  // pixels, times `scale`.
   ValueId upsample(const std::string& name, ValueId x, std::int64_t factor);
   ValueId sum_pool(const std::string& name, ValueId x, std::int64_t factor, double scale);
   ValueId relu(const std::string& name, ValueId x) { return emit("relu", name, {x}); }
@@ -42,7 +44,7 @@ class GanLayers {
                Attributes attributes = {});
 
   const Shape& shape(ValueId id) { return builder_.program().value(id).shape; }
-  // The weights of one network are used and not trained.
+  // Excludes the weights of one network from training.
   void freeze(const std::string& network);
 
  private:

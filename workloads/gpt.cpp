@@ -2,7 +2,8 @@
 // et al. 2020, "Language Models are Few-Shot Learners", table 2.1): a stack of causal decoders,
 // normalisation before each branch, positions learnt, the head without bias on the token
 // embeddings. Dense attention in every layer, where GPT-3 alternates with banded ones; GELU by the
-// error function, where GPT's is the tanh approximation. Neither changes what is kept.
+// error function, where GPT's is the tanh approximation. Neither changes which values are kept for
+// the backward pass.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@
 namespace headroom {
 namespace {
 
-// Where the table's heads do not divide the width as printed (xl: 24 of 128 in 2048; 13b: 40 of
-// 128 in 5140), one of the two is corrected to what the width of a head of 128 leaves.
+// Where the printed width is not the number of heads times 128 (xl: 24 heads in 2048; 13b: 40 in
+// 5140), one of the two is corrected to match heads of width 128.
 const TextModelSizes& gpt_sizes() {
   static const TextModelSizes table = {
       {"tiny", {2, 128, 2}},     {"small", {12, 768, 12}}, {"medium", {24, 1024, 16}},
@@ -61,7 +62,7 @@ class Gpt final : public TextModel {
     ValueId x = net.look_up("embeddings.tokens", table, tokens);
     x = net.add("embeddings.add", x, net.look_up("embeddings.positions", places, positions));
     x = net.dropout("embeddings.dropout", x);
-    // Each of the branches that add up gets a smaller start.
+    // Residual branches are initialised with smaller weights, because their outputs add up.
     const double branch =
         Transformer::kDeviation / std::sqrt(2 * static_cast<double>(options.layers));
     for (std::int64_t i = 0; i < options.layers; ++i) {

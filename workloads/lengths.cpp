@@ -14,7 +14,7 @@ namespace {
 
 enum class Lengths { padded, bucketed, ragged };
 
-// The same everywhere, which std::shuffle is not.
+// A shuffle with the same result on every standard library, unlike std::shuffle.
 template <typename T>
 void shuffle_by_seed(std::vector<T>& list, std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -1,7 +1,7 @@
 // lengths=padded|bucketed|ragged: how texts of different lengths become batches. padded: every
-// batch is as long as the longest may be. bucketed: each holds texts of about one length and is as
-// long as its bucket, of which there are four up to the longest. ragged: each is as long as its own
-// longest text happens to be, so that hardly two steps in a row have one shape.
+// batch is as long as the longest may be. bucketed: each batch holds texts of similar length and is
+// as long as its bucket, one of four. ragged: each batch is as long as its own longest text, so
+// that consecutive steps rarely have the same shape.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace headroom {
 
-// The lengths of batches, the longest first. bucketed: quarters of it. ragged: 16 lengths from a
-// quarter of it on, no two alike (fewer where there are not so many), drawn once and for all.
-// Throws InputError for another value, or a sequence whose quarter is below `least`.
+// The lengths of batches, the longest first. bucketed: quarters of it. ragged: 16 different lengths
+// of at least a quarter of it (fewer if there are not so many), in a fixed random draw. Throws
+// InputError for another value, or a sequence whose quarter is below `least`.
 std::vector<std::int64_t> read_lengths(const Spec& spec, std::int64_t longest, std::int64_t least);
 
-// The turns of that many shapes: each four times, in an order that was drawn once and for all.
+// The cycle of `shapes` shapes: each occurs four times, in a fixed random order.
 std::vector<std::size_t> length_cycle(std::size_t shapes);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// preset=tiny|small|paper: values for a workload's parameters, which the user's own go before.
-// tiny is for tests, small for a laptop, paper is what the publication trained.
+// preset=tiny|small|paper: values for a workload's parameters; the user's own values take
+// precedence. tiny is for tests, small for a laptop, paper is the published configuration.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@ namespace headroom {
 
 using Presets = std::map<std::string, std::map<std::string, std::string>>;
 
-// The spec with what its preset says of parameters that it does not name itself. Throws InputError
-// that lists the presets.
+// Returns the spec with its preset's values for parameters that it does not set itself. Throws
+// InputError that lists the presets.
 inline Spec with_preset(Spec spec, const Presets& presets) {
   if (!spec.has("preset")) return spec;
   for (const auto& [key, value] : chosen(spec, "preset", "", presets))

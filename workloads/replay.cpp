@@ -1,7 +1,7 @@
 // Any trace as a workload: the requests of a recorded run, one op for each, on any device and under
-// any strategy. Nothing is computed but a touch of every page, so time here is that of memory
-// alone. Each recorded step is a shape of the step, taken in turn; what lives across steps in the
-// trace lives from before the first step to the end here. A trace without steps is one step.
+// any strategy. Ops only touch every page, so the time is that of memory alone. Each recorded step
+// is one shape, and shapes take turns; blocks that live across steps in the trace live here from
+// before the first step to the end. A trace without steps is one step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Lifetime {
   Bytes bytes = 0;
   Role role = Role::activation;
   std::int32_t first_step = 0;
-  std::int32_t last_step = 0;  // in which it is given back; of the trace where it is not
+  std::int32_t last_step = 0;  // step of its free; if never freed, one past the last step
 };
 
 class ReplayBatches final : public BatchSource {
@@ -77,11 +77,11 @@ class Replay final : public Workload {
     Program program;
     program.name = "train";
     ProgramBuilder builder(program);
-    // All of them in every Program: they live in every step.
+    // Every Program contains all of them, because they live in every step.
     for (std::size_t block = 0; block < lifetimes_.size(); ++block)
       if (is_persistent(lifetimes_[block])) add_persistent(program, block);
     std::map<std::uint32_t, ValueId> values;
-    std::vector<ValueId> given_back;  // since the op before
+    std::vector<ValueId> given_back;  // since the previous op
     for (const Request& request : list_.requests) {
       const Lifetime& lifetime = lifetimes_[request.block];
       if (request.step != step || is_persistent(lifetime) || lifetime.bytes == 0) continue;
@@ -100,7 +100,8 @@ class Replay final : public Workload {
     return program;
   }
 
-  // An op frees what it reads for the last time: so the op before reads what is given back now.
+  // A value is freed after the op that reads it last, so the previous op reads the values that are
+  // freed now.
   static void close(ProgramBuilder& builder, std::vector<ValueId>& given_back) {
     if (given_back.empty()) return;
     auto& inputs = builder.program().ops.back().inputs;

@@ -50,7 +50,7 @@ struct Options {
   }
 };
 
-// paper: section 3.4, with the depth that is trained most.
+// paper: section 3.4, with the most commonly trained depth.
 const Presets& resnet_presets() {
   static const Presets table = {{"tiny", {{"depth", "18"}, {"width", "8"}, {"batch", "4"}}},
                                 {"small", {{"depth", "18"}, {"batch", "32"}}},
@@ -210,7 +210,7 @@ class ResNet : public Workload {
                             {"classes", options_.classes, 1},
                             {"evaluate_every", evaluate_every_, 0},
                             {"epoch", epoch_, spec.has("epoch") ? options_.batch : 0}});
-    constexpr std::int64_t kMostBatches = 10'000'000;  // the cycle of an epoch's batches is kept
+    constexpr std::int64_t kMostBatches = 10'000'000;  // the cycle of an epoch's batches is stored
     if (last_batch_ == LastBatch::keep && epoch_ / options_.batch > kMostBatches)
       throw InputError(fmt::format("{}: an epoch of more than {} batches; make it shorter",
                                    spec.to_string(), kMostBatches));
@@ -278,7 +278,7 @@ class ResNet : public Workload {
     return program;
   }
 
-  // Of the batch that ends an epoch; 0: there is none, or it is dropped.
+  // The size of an incomplete batch at the end of an epoch; 0: there is none, or it is dropped.
   std::int64_t odd_batch() const {
     return last_batch_ == LastBatch::keep ? epoch_ % options_.batch : 0;
   }
@@ -308,7 +308,7 @@ class ResNet : public Workload {
   std::string labels_;
   std::int64_t held_out_batches_;
   std::int64_t evaluate_every_;
-  std::int64_t epoch_;  // images; 0: the data has no end
+  std::int64_t epoch_;  // number of images; 0: no end of epoch
   LastBatch last_batch_;
 };
 

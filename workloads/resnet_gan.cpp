@@ -1,10 +1,11 @@
 // Residual generator and discriminator of Miyato et al. 2018, "Spectral Normalization for
 // Generative Adversarial Networks": table 3 for images of 32×32 (CIFAR-10), table 5 for 128×128
-// (ImageNet), blocks as in their published code: the generator's double the side after the first
-// relu, the discriminator's halve it at their end, both beside a 1×1 convolution where anything
-// changes. Left out: spectral normalisation, which costs memory of the weights' size and none of
-// the activations', and without which first losses are in the tens; biases of convolutions, five
-// updates of the discriminator for one of the generator, and classes as a condition.
+// (ImageNet), blocks as in their published code: the generator's blocks double the image's side
+// after the first relu, the discriminator's halve it at their end, and both have a 1×1 convolution
+// as shortcut where sizes change. Left out: spectral normalisation, which takes memory of the
+// weights' size but none of the activations', and without which the first losses are in the tens;
+// biases of convolutions, five updates of the discriminator for one of the generator, and classes
+// as a condition.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,9 +19,9 @@ namespace {
 
 // Channels in units of the width.
 struct Plan {
-  std::vector<std::int64_t> generator;      // of the first 4×4 images, then after each block
+  std::vector<std::int64_t> generator;      // for the first 4×4 images, then after each block
   std::vector<std::int64_t> discriminator;  // after each block
-  std::size_t halvings;                     // by the first blocks
+  std::size_t halvings;                     // number of first blocks that halve the side
 };
 
 const Plan& plan_of(std::int64_t image) {
@@ -29,7 +30,8 @@ const Plan& plan_of(std::int64_t image) {
   return image == 32 ? cifar : imagenet;
 }
 
-// Starts as Glorot and Bengio 2010 say, times `gain`: √2 within blocks, but for their shortcuts.
+// A convolution initialised after Glorot and Bengio 2010, times `gain`: √2 within blocks except in
+// their shortcuts.
 ValueId convolution(GanLayers& layers, const std::string& name, ValueId x, std::int64_t outputs,
                     std::int64_t kernel, double gain) {
   const auto fans = static_cast<double>((layers.shape(x)[1] + outputs) * kernel * kernel);
@@ -53,7 +55,7 @@ ValueId generator_block(GanLayers& layers, const std::string& name, ValueId x,
 ValueId generate_by_blocks(GanLayers& layers, const GanSize& size, ValueId noise) {
   const Plan& plan = plan_of(size.image);
   const std::int64_t first = plan.generator[0] * size.width;
-  // A linear layer: every pixel has weights of its own.
+  // A linear layer: every pixel has its own weights.
   ValueId x =
       layers.transposed_convolution("generator.0", noise, first, {.size = 4},
                                     std::sqrt(2 / static_cast<double>(size.latent + 16 * first)));
@@ -68,7 +70,8 @@ ValueId halve(GanLayers& layers, const std::string& name, ValueId x) {
   return layers.sum_pool(name + ".halve", x, 2, 0.25);
 }
 
-// What it reads are images: no relu before them, and few enough channels to halve them first.
+// This block reads images: it begins without relu, and its shortcut halves them first because they
+// have few channels.
 ValueId first_discriminator_block(GanLayers& layers, const std::string& name, ValueId images,
                                   std::int64_t channels) {
   ValueId y = convolution(layers, name + ".conv1", images, channels, 3, std::numbers::sqrt2);

@@ -1,5 +1,6 @@
-// A transformer trained on text, without its network: sizes, batches of several lengths, held-out
-// text and evaluation. BERT and GPT each add what they build and how they cut a text into batches.
+// The common part of transformers trained on text, without the network: sizes, batches of several
+// lengths, held-out text and evaluation. BERT and GPT each add what they build and how they cut a
+// text into batches.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct TextModelSize {
 };
 using TextModelSizes = std::map<std::string, TextModelSize>;
 
-// Of one kind of model; sequences are counted in tokens.
+// The defaults of one kind of model; sequence lengths are in tokens.
 struct TextModelDefaults {
   const char* size;
   std::int64_t sequence, shortest_sequence, vocabulary;
@@ -41,14 +42,14 @@ struct TextModelOptions {
   }
 };
 
-// Of the head: what a loss or a count of hits is made of.
+// The outputs of the head from which losses and hits are computed.
 struct Guesses {
   ValueId logits, labels;
 };
 
 class TextModel : public Workload {
  public:
-  // Throws InputError for sizes that are none, or do not fit each other.
+  // Throws InputError for sizes that are invalid or inconsistent.
   TextModel(const Spec& spec, const TextModelSizes& sizes, const TextModelDefaults& defaults);
 
   Program training_forward() const override { return training_forward(options_.sequence); }
@@ -64,18 +65,18 @@ class TextModel : public Workload {
   const TextModelOptions& options() const { return options_; }
 
  private:
-  // The network, of a batch of this sequence and with this dropout.
+  // Builds the network for the sequence length and dropout of `options`.
   virtual Guesses build(Program& program, const TextModelOptions& options, Phase phase) const = 0;
   // Makes the batches of a text, with sequences up to the longest.
   virtual TextBatches batches(std::uint64_t seed) const = 0;
-  // The fewest tokens that make a batch.
+  // The smallest number of tokens from which a batch can be made.
   virtual std::int64_t shortest_text() const = 0;
 
   Program training_forward(std::int64_t sequence) const;
 
   TextModelOptions options_;
   std::string data_;
-  std::vector<std::int64_t> lengths_;  // of the sequences of a batch, the longest first
+  std::vector<std::int64_t> lengths_;  // sequence lengths of batches, longest first
   std::int64_t evaluate_every_;
 };
 

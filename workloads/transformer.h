@@ -13,7 +13,7 @@ namespace headroom {
 struct TransformerSize {
   std::int64_t batch, sequence, hidden, heads;
   double dropout;  // 0: no dropout ops at all
-  double epsilon;  // of the normalisations
+  double epsilon;  // for the normalisations
 };
 
 class Transformer {
@@ -22,32 +22,33 @@ class Transformer {
 
   ProgramBuilder& builder() { return builder_; }
   std::int64_t tokens() const { return size_.batch * size_.sequence; }
-  // s32, of the tokens' shape [batch·sequence].
+  // Adds an s32 input with the tokens' shape [batch·sequence].
   ValueId token_input(const std::string& name);
-  // What dropout draws from: takes an input `dropout_key` [2], unless there is no dropout. Before
-  // the first dropout.
+  // Adds the input `dropout_key` [2] from which dropout draws, unless there is no dropout. Must be
+  // called before the first dropout.
   void take_key();
-  // Padding to be left out of attention: s32 [batch, sequence], 0 where there is none to attend to.
+  // Sets the mask that excludes padding from attention: s32 [batch, sequence], 0 for padding.
   // Without it, attention is causal: no token sees a later one.
   void attend_where(ValueId mask) { mask_ = mask; }
 
-  // A table [rows, hidden], and the rows of it with these numbers.
+  // table() adds a table [rows, hidden]; look_up() gathers its rows with these numbers.
   ValueId table(const std::string& name, std::int64_t rows);
   ValueId look_up(const std::string& name, ValueId table, ValueId numbers);
 
-  // x[N, inputs] → [N, outputs], with bias; weights from a normal distribution.
+  // Linear layer with bias, x[N, inputs] → [N, outputs]; weights from a normal distribution.
   ValueId linear(const std::string& name, ValueId x, std::int64_t outputs,
                  double deviation = kDeviation);
   ValueId zeros(const std::string& name, std::int64_t count);
   ValueId norm(const std::string& name, ValueId x);
   ValueId add(const std::string& name, ValueId a, ValueId b);
-  ValueId dropout(const std::string& name, ValueId x);  // each draws from a stream of its own
+  ValueId dropout(const std::string& name, ValueId x);  // each call draws from a separate stream
 
-  // Both with the product that follows and its dropout; `deviation` is that product's.
+  // Both include the product that follows and its dropout; `deviation` initialises that product's
+  // weights.
   ValueId attention(const std::string& name, ValueId x, double deviation = kDeviation);
   ValueId feed_forward(const std::string& name, ValueId x, double deviation = kDeviation);
 
-  static constexpr double kDeviation = 0.02;  // of BERT's and GPT's published code
+  static constexpr double kDeviation = 0.02;  // from BERT's and GPT's published code
 
  private:
   ValueId scores_to_weights(const std::string& name, ValueId scores);

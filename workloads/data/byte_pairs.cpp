@@ -21,7 +21,8 @@ struct Word {
 
 bool is_letter(unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; }
 
-// A run of letters and digits, or one other character; with the blank before it.
+// Splits text into words: a run of letters and digits, or one other character, with the blank
+// before it.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < text.size();) {
@@ -37,14 +38,14 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// Words by spelling, and how often each pair of neighbours occurs in them.
+// The words by spelling, and the count of each pair of neighbouring tokens in them.
 class Merging {
  public:
   explicit Merging(std::vector<Word>& words) : words_(words) {
     for (std::size_t w = 0; w < words_.size(); ++w) count_pairs(w, +1);
   }
 
-  // The commonest pair that occurs twice at least.
+  // Finds the most frequent pair that occurs at least twice.
   bool commonest(Pair& pair) const {
     if (queue_.empty() || queue_.begin()->first > -2) return false;
     pair = queue_.begin()->second;
@@ -86,7 +87,7 @@ class Merging {
   std::vector<Word>& words_;
   std::map<Pair, std::int64_t> counts_;
   std::map<Pair, std::set<std::size_t>> where_;    // words by pair
-  std::set<std::pair<std::int64_t, Pair>> queue_;  // commonest first
+  std::set<std::pair<std::int64_t, Pair>> queue_;  // most frequent first
 };
 
 }  // namespace

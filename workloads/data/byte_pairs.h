@@ -1,5 +1,5 @@
 // Byte-pair encoding (Sennrich, Haddow and Birch 2016, "Neural Machine Translation of Rare Words
-// with Subword Units"): the commonest neighbours are merged into tokens again and again.
+// with Subword Units"): the most frequent pair of neighbours is repeatedly merged into a token.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-// The first tokens of every vocabulary; text is made of the others.
+// The first tokens of every vocabulary, which do not stand for text.
 inline constexpr std::int32_t kPadToken = 0;
 inline constexpr std::int32_t kClassifyToken = 1;
 inline constexpr std::int32_t kSeparatorToken = 2;
@@ -22,13 +22,13 @@ struct EncodedText {
   std::vector<std::int32_t> tokens;     // of all documents, each ended by a separator
 };
 
-// Letters lowered (ASCII), each run of blanks one blank, one before the first word: what the tokens
-// of a document spell when they are put together again.
+// Lowers ASCII letters, replaces each run of blanks by one blank, and puts one before the first
+// word. The concatenated tokens of a document spell this text.
 std::string normalise(std::string_view document);
 
-// Learns at most `size` tokens from the documents and spells the documents in them. Depends on the
-// documents alone: ties go to the pair of lower tokens. Throws InputError when `size` does not even
-// hold the bytes that occur.
+// Learns at most `size` tokens from the documents and encodes the documents with them.
+// Deterministic: ties go to the pair of lower tokens. Throws InputError when `size` is too small
+// for the bytes that occur.
 EncodedText encode(const std::vector<std::string>& documents, std::size_t size);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Where generated data sets are kept between runs.
+// The cache of generated data sets between runs.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-// $XDG_CACHE_HOME/headroom/<name>, else below ~/.cache. On first use `write` fills a directory
-// beside it, which is then moved into place whole: another process sees all of it or nothing.
+// $XDG_CACHE_HOME/headroom/<name>, else below ~/.cache. On first use `write` fills a temporary
+// directory, which is then moved into place atomically: other processes see all of it or nothing.
 // Throws InputError naming XDG_CACHE_HOME and data= when it cannot be created.
 std::filesystem::path cached_directory(
     const std::string& name, const std::function<void(const std::filesystem::path&)>& write);

@@ -1,4 +1,4 @@
-// The order in which an epoch shows its images: a seeded permutation, another one each time.
+// The order of images in an epoch: a seeded permutation, different in each epoch.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ void shuffle(std::vector<T>& items, std::mt19937_64& random) {
 
 class EpochOrder {
  public:
-  // `random` is where the draws go on: what came before (labels) has drawn from it already.
+  // `random` may be in an advanced state, after draws for labels.
   EpochOrder(std::int64_t images, std::mt19937_64 random)
       : order_(static_cast<std::size_t>(images)), random_(random) {
     std::iota(order_.begin(), order_.end(), std::int64_t{0});

@@ -1,5 +1,5 @@
-// The data set for machines without one: coloured gratings whose orientation and frequency tell
-// the class, at random phase, colour and contrast under noise, in CIFAR-10's binary format.
+// Generates a data set for machines without one: coloured gratings whose orientation and frequency
+// encode the class, with random phase, colour, contrast and noise, in CIFAR-10's binary format.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int kSide = 32;
 constexpr int kTrainingImages = 4096;
 constexpr int kHeldOutImages = 1024;
 
-// In [0, 1), the same on every standard library.
+// Returns a number in [0, 1), the same on every standard library.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
 // Sum of twelve uniforms: near enough to a normal deviate for pixel noise.

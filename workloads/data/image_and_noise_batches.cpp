@@ -15,7 +15,7 @@ std::span<float> floats(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
-// Decoded images reach from −2 to 2.
+// Scales decoded images, which range from −2 to 2, to −1 … 1.
 void narrow(std::span<float> pixels) {
   for (float& pixel : pixels) pixel = std::clamp(pixel / 2, -1.0F, 1.0F);
 }
@@ -25,7 +25,7 @@ void write_noise(BatchBuffers noises, std::mt19937_64& random) {
     for (float& number : floats(noise)) number = static_cast<float>(normal(random));
 }
 
-// What a source of images with labels fills: the labels are read and not used.
+// The buffers that a source of images with labels fills; the labels are not used.
 std::array<std::span<std::byte>, 2> labelled(std::span<std::byte> images,
                                              std::span<std::int32_t> labels) {
   return {images, std::as_writable_bytes(labels)};
@@ -59,7 +59,7 @@ class ImageAndNoiseBatches final : public BatchSource {
 
  private:
   std::unique_ptr<BatchSource> images_;
-  // Read and not used. Two, as held-out batches may be asked for on another thread.
+  // Buffers for unused labels; two, because held-out batches may be requested on another thread.
   std::vector<std::int32_t> labels_, held_out_labels_;
   std::mt19937_64 random_;
 };

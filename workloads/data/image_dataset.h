@@ -35,8 +35,8 @@ ImageDataset read_image_dataset(const std::filesystem::path& directory, int clas
 // classes of 32×32 coloured gratings under noise: learnable, not trivially so, never real data.
 std::filesystem::path generated_image_directory();
 
-// One image to `out` [3, size, size] as floats around 0; grey images fill all three channels,
-// other sizes are resampled to the nearest pixel.
+// Decodes one image to `out` [3, size, size] as floats around 0; grey images fill all three
+// channels, other sizes are resampled by nearest neighbour.
 void decode_image(const ImageShape& shape, std::span<const std::uint8_t> pixels, std::int64_t size,
                   std::span<float> out);
 void decode_image(const ImageSet& set, std::int64_t index, std::int64_t size, std::span<float> out);

@@ -15,7 +15,7 @@ namespace headroom {
 
 namespace fs = std::filesystem;
 
-// Read at any place by any thread.
+// A file that any thread may read at any offset.
 class OpenFile {
  public:
   explicit OpenFile(fs::path path)

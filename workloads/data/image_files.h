@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// As stored: channel planes, rows top to bottom, one byte a pixel.
+// The stored layout: channel planes, rows top to bottom, one byte per pixel.
 struct ImageShape {
   std::int64_t channels = 0;
   std::int64_t height = 0;
@@ -27,15 +27,15 @@ class ImageFiles {
   const ImageShape& shape() const { return shape_; }
   std::int64_t count() const { return count_; }
   std::size_t record_bytes() const { return static_cast<std::size_t>(1 + shape_.bytes()); }
-  // Label, then pixels; from any thread. Throws InputError naming the file where it is cut short
-  // or the label is none of the classes.
+  // Reads the label, then the pixels; may be called from any thread. Throws InputError naming the
+  // file when it is truncated or the label is not a class.
   void read(std::int64_t record, std::span<std::uint8_t> label_and_pixels) const;
 
  private:
   friend ImageFiles open_training_images(const std::filesystem::path&, int);
   friend ImageFiles open_held_out_images(const std::filesystem::path&, int);
 
-  // Of one file of images: where its records lie. Labels may be in a file of their own.
+  // The position of the records of one image file. Labels may be in a separate file.
   struct Part {
     std::shared_ptr<const OpenFile> images, labels;
     std::int64_t first = 0;  // number of its first record

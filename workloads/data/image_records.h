@@ -1,5 +1,5 @@
-// The images of files one by one, for pipelines that stream, decode and order them their own way.
-// In the workload's own order they make the batches of make_image_batches().
+// Single images from files, for pipelines that stream, decode and order them themselves. In the
+// workload's own order they form the batches of make_image_batches().
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,8 @@
 namespace headroom {
 
 // A record is a label and its pixels as stored, a sample the decoded image and its label.
-// Labels::shuffled is not for streams: it permutes the labels of all records at once.
+// Labels::shuffled is not supported for streams, because it permutes the labels of all records at
+// once.
 std::unique_ptr<RecordSource> make_image_records(const std::filesystem::path& directory,
                                                  int classes, ImageBatchOptions options);
 

@@ -53,7 +53,7 @@ class MaskedTextBatches final : public BatchSource {
  private:
   std::size_t below(std::size_t count) { return random_() % count; }
 
-  // [CLS] piece [SEP] piece [SEP], then padding; returns the length without padding.
+  // Writes [CLS] piece [SEP] piece [SEP], then padding; returns the length without padding.
   std::size_t write_text(Numbers tokens, Numbers segments) {
     const bool is_short = below(10) == 0;
     const std::size_t least = kShortestSequence;
@@ -72,7 +72,7 @@ class MaskedTextBatches final : public BatchSource {
     return length;
   }
 
-  // In the sample that begins at `first`, `size` long with its padding.
+  // Hides tokens in the sample that begins at `first` and has length `size` with its padding.
   void hide(Numbers tokens, Numbers rows, Numbers labels, std::size_t first, std::size_t size,
             std::size_t length) {
     std::vector<std::size_t> candidates;

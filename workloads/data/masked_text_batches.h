@@ -16,12 +16,12 @@ enum class TextLabels : std::uint8_t {
   shuffled,  // targets permuted within each batch: only their frequencies can be learnt
 };
 
-// Whether the head reads the tokens to be guessed only, or all.
+// Whether the head reads only the tokens to be guessed, or all tokens.
 enum class Head : std::uint8_t { gathered, full };
 
 struct MaskedTextOptions {
   std::int64_t batch = 0;
-  std::int64_t sequence = 0;  // the longest
+  std::int64_t sequence = 0;  // the longest length
   std::uint64_t seed = 0;
   Head head = Head::gathered;
   TextLabels labels = TextLabels::as_read;
@@ -29,13 +29,13 @@ struct MaskedTextOptions {
 
 inline constexpr std::int64_t kShortestSequence = 8;
 
-// Tokens to be guessed in a sequence of this length.
+// The number of tokens to be guessed in a sequence of this length.
 std::int64_t predictions_of(std::int64_t sequence);
 
-// Inputs, all s32: tokens, positions and segments [batch·sequence], mask [batch, sequence],
-// for a gathered head the rows to be guessed [batch·predictions], the labels (of these rows, or of
-// all; -1 where there is nothing to guess), and if the Program takes one, a fresh dropout key [2].
-// The buffers' sizes tell the sequence of each batch.
+// Inputs, all s32: tokens, positions and segments [batch·sequence], mask [batch, sequence], for a
+// gathered head the rows to be guessed [batch·predictions], the labels (of these rows, or of all;
+// -1 where there is nothing to guess), and if the Program takes one, a fresh dropout key [2]. The
+// buffers' sizes determine the sequence length of each batch.
 std::unique_ptr<BatchSource> make_masked_text_batches(EncodedText text, MaskedTextOptions options);
 
 }  // namespace headroom

@@ -11,7 +11,7 @@ namespace headroom {
 
 struct NextTokenOptions {
   std::int64_t batch = 0;
-  std::int64_t sequence = 0;  // the longest
+  std::int64_t sequence = 0;  // the longest length
   std::uint64_t seed = 0;
 };
 

@@ -14,7 +14,7 @@ inline Numbers numbers(std::span<std::byte> bytes) {
   return {reinterpret_cast<std::int32_t*>(bytes.data()), bytes.size() / sizeof(std::int32_t)};
 }
 
-// Dropout keys, a stream of their own: batches do not depend on whether there is dropout.
+// Draws dropout keys from a separate random stream, so that batches do not depend on dropout.
 class DropoutKeys {
  public:
   explicit DropoutKeys(std::uint64_t seed) : random_(seed ^ 0x6B65797300000000ULL) {}

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const char* const kLicences = "/usr/share/common-licenses";
 
-// Elsewhere than on Debian, what a packed build brought along.
+// On systems other than Debian, the texts that a packaged build includes.
 fs::path default_texts() {
   std::error_code error;
   if (fs::is_directory(kLicences, error)) return kLicences;
@@ -90,7 +90,7 @@ std::vector<std::string> read_vocabulary(const fs::path& path) {
 std::vector<fs::path> text_files(const fs::path& data) {
   const fs::path root = data.empty() ? default_texts() : data;
   std::error_code error;
-  std::set<fs::path> files;  // of canonical paths: GPL and GPL-3 are one text
+  std::set<fs::path> files;  // canonical paths, because GPL and GPL-3 are one text
   if (fs::is_regular_file(root, error)) files.insert(fs::canonical(root));
   if (fs::is_directory(root, error))
     for (const auto& entry : fs::directory_iterator(root))

@@ -1,11 +1,10 @@
-// Text from the user's files, or by default the licence texts that every Debian system has, as
-// tokens of a byte-pair vocabulary learnt from it. Learnt once and kept.
+// Text from the user's files, or by default the licence texts of every Debian system, as tokens of
+// a byte-pair vocabulary learnt from it. The vocabulary is learnt once and cached.
 //
 // Format of a token set, a directory of two files:
-//   vocabulary.txt  one token a line, the number of the line (from 0) is the token's; the first
-//   four
-//                   are [PAD], [CLS], [SEP] and [MASK]. Bytes that are not printable ASCII, blanks
-//                   and backslashes are written \xHH.
+//   vocabulary.txt  one token per line; the line number (from 0) is the token's number. The first
+//                   four are [PAD], [CLS], [SEP] and [MASK]. Bytes that are not printable ASCII,
+//                   blanks and backslashes are written \xHH.
 //   tokens.bin      the text: little-endian 32-bit numbers, each document ended by [SEP].
 #pragma once
 
@@ -16,7 +15,7 @@
 
 namespace headroom {
 
-// The texts behind `data`: a file, the files of a directory (links that lead to one file count
+// The text files that `data` names: a file, the files of a directory (links to the same file count
 // once), or, when empty, /usr/share/common-licenses. Sorted. Throws InputError that names data=
 // when there are none.
 std::vector<std::filesystem::path> text_files(const std::filesystem::path& data);
