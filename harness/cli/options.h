@@ -81,7 +81,7 @@ struct PlanOptions {
 
 struct SearchOptions {
   PlanOptions asked;
-  int points = 16;  // of each grid
+  int points = 16;  // points per grid
 };
 
 struct LeaksOptions {

@@ -40,9 +40,8 @@ struct NightCheck {
   std::vector<std::string> missing = {};
   std::vector<std::string> added = {};
   std::vector<std::string> night_ids = {};  // of the examined nights, the judged one last
-  std::size_t cells = 0;                    // with results
-  std::size_t shifts_held_back =
-      0;  // of noisy levels, not reported because the night is not trusted
+  std::size_t cells = 0;                    // cells with results
+  std::size_t shifts_held_back = 0;         // not reported, since the night is not trusted
 
   ExitCode exit_code() const;
   std::string headline() const;  // one sentence

@@ -106,8 +106,7 @@ void move_pages(Device& device) {
 // y = x·wᵀ + b of random numbers, compared with sums in double precision.
 void multiply(Device& device, const std::string& rules) {
   constexpr std::int64_t kRows = 33, kInputs = 301, kOutputs = 17;
-  constexpr double kTolerance =
-      5e-4;  // the error of plain f32 sums of 301 such products is below 5e-5
+  constexpr double kTolerance = 5e-4;  // plain f32 sums of 301 such products err by below 5e-5
   Program program{.name = "check"};
   ProgramBuilder build(program);
   const std::vector<ValueId> inputs = {build.input("x", {kRows, kInputs}, DType::f32),

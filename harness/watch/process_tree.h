@@ -15,14 +15,12 @@ namespace headroom {
 
 struct ProcessUsage {
   pid_t pid = 0;
-  std::uint64_t started =
-      0;  // clock ticks since boot: identifies a process uniquely together with the pid
+  std::uint64_t started = 0;  // clock ticks since boot; unique together with the pid
   std::string command;        // "python3"
   Bytes resident = 0;         // VmRSS: includes all shared pages in each process
   Bytes high_water_mark = 0;  // VmHWM: peak of resident bytes since the process began, exact
   Bytes swapped = 0;          // VmSwap
-  std::optional<Bytes>
-      proportional;  // PSS: shared pages divided among the processes that share them
+  std::optional<Bytes> proportional;  // PSS: shared pages divided among their users
 };
 
 enum class Root { included, left_out };

@@ -27,7 +27,7 @@ struct WatchedGrowth {
 struct WatchSummary {
   WatchPeak resident;
   std::optional<WatchPeak> proportional;
-  std::optional<WatchPeak> gpu;  // of the tree where the driver reports it, else of the devices
+  std::optional<WatchPeak> gpu;  // of the tree if the driver reports it, else of the devices
   bool gpu_is_of_the_tree = false;
   Bytes swapped_peak = 0;
   std::optional<ProcessUsage> highest;  // by high-water mark; absent if none was seen
@@ -37,8 +37,7 @@ struct WatchSummary {
   // processes that grow, fastest first.
   std::vector<WatchedGrowth> growth;
 
-  bool has_leak()
-      const;  // of the tree, or of its GPU memory where the driver reports it separately
+  bool has_leak() const;  // of the tree, or of its own GPU memory where known
 };
 
 WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOptions& options);

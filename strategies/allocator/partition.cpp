@@ -131,7 +131,7 @@ class Partition final : public Allocator {
     bool has_served = false;
   };
 
-  // Out of memory in one part: the message says whether another one would have had room.
+  // Throws OutOfMemory for one part; the message says whether another part has enough memory.
   [[noreturn]] void refuse(const Part& part, Bytes bytes) const {
     const AllocatorStatistics now = statistics();
     const AllocatorStatistics inside = part.allocator->statistics();

@@ -40,7 +40,7 @@ void require_room(const Spec& spec, Bytes sum, Bytes capacity) {
                                spec.to_string(), format_bytes(sum), format_bytes(capacity)));
 }
 
-// Whether the dotted name has `module` among its parts, or several of them in a row.
+// Whether `module` is one part of the dotted name, or several consecutive parts.
 bool is_inside(std::string_view name, std::string_view module) {
   for (std::size_t at = name.find(module); at != std::string_view::npos;
        at = name.find(module, at + 1)) {

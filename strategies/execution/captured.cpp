@@ -3,10 +3,9 @@
 // so every transient value of a Program has a fixed place: an offset in one block, planned from
 // overlapping lifetimes. PyTorch likewise gives each graph a private pool. The block is allocated
 // before the first step and never freed.
-//   pool=shared  one block for all Programs of a run, as large as the one that needs most
-//   (default):
-//                phases, shapes and micro-batches run one after another, and nothing is handed on
-//                in it. As graphs captured into one pool, which PyTorch allows where they are
+//   pool=shared  one block for all Programs of a run, of the size of the largest (default).
+//                Phases, shapes and micro-batches run one after another and pass on no values in
+//                it. Graphs captured into one pool do the same, which PyTorch allows if they are
 //                replayed in the order of their capture.
 //   pool=own     a block for each Program
 // Cost: reserved memory stays at the peak, also between steps and during an evaluation, which is

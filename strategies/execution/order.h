@@ -7,8 +7,8 @@ namespace headroom::execution {
 
 // Which of the ready ops comes next. Ties go to the first in the built order.
 enum class Order {
-  depth_first,    // what became ready last: a branch is followed to its end
-  breadth_first,  // what became ready first, as a queue of ready ops runs them
+  depth_first,    // the op that became ready last: follows a branch to its end
+  breadth_first,  // the op that became ready first, as in a queue of ready ops
   memory,         // the op that leaves least live memory: bytes made minus bytes freed
 };
 

@@ -51,8 +51,7 @@ class BatchesAhead : public BatchStage {
 
  protected:
   struct Asked {
-    std::uint64_t times =
-        0;  // the first batch is excluded, because the pipeline may have just begun
+    std::uint64_t times = 0;  // without the first batch: the pipeline may have just begun
     std::uint64_t ready = 0;
     std::uint64_t under_way = 0;
   };

@@ -20,8 +20,7 @@
 namespace headroom {
 namespace {
 
-constexpr Bytes kInputAlignment =
-    256;  // guaranteed by cudaMalloc, and enough for loads of any type
+constexpr Bytes kInputAlignment = 256;  // as cudaMalloc; enough for loads of any type
 
 std::int64_t staged_of(const Spec& spec) { return spec.integer("value", 0); }
 

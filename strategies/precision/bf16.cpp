@@ -1,22 +1,21 @@
 // Mixed precision in bfloat16 (Kalamkar et al. 2019, "A Study of BFLOAT16 for Deep Learning
 // Training"): products read and write 16 bits and sum in f32; weights, optimizer states and the
-// gradients of weights stay in f32. bf16 has the exponents of f32, so no loss has to be scaled.
+// gradients of weights stay in f32. bf16 has the exponents of f32, so no loss scaling is needed.
 //
-// As PyTorch's autocast: convolutions, linear layers and batched products compute in bf16; losses
-// in f32; relu, pooling, dropout and batch normalisation in the type they are given; a weight is
-// cast once per forward pass (cast_cache=on) and the copy kept for the backward pass.
-// Other than autocast:
-// - layer_norm and the softmaxes take and give bf16 (f32 inside), and a sum of f32 and bf16 is
-// bf16,
-//   so that what is kept for the backward pass is halved there too; a residual stream is therefore
-//   rounded at each addition, which autocast does in convolutional networks only;
-// - gradients of weights come out of the product in f32 (oneDNN and cuDNN sum in f32 anyway):
-//   autocast rounds them to 16 bits and casts back, which costs a rounding and, for a moment, a
-//   second copy; biases stay f32. On cuda those of convolutions are rounded so, too: cuDNN gives a
-//   result in its operands' type;
-// - cast_cache=off casts weights again for each op that reads them, in the backward pass too:
-//   no 16-bit copy of the weights is kept, for the price of casting twice.
-// Evaluation runs in f32 from the weights as they are kept.
+// As in PyTorch's autocast: convolutions, linear layers and batched products compute in bf16;
+// losses in f32; relu, pooling, dropout and batch normalisation in the type they are given; a
+// weight is cast once per forward pass (cast_cache=on) and the copy kept for the backward pass.
+// Differences from autocast:
+// - layer_norm and the softmaxes read and write bf16 (f32 inside), and a sum of f32 and bf16 is
+//   bf16, which also halves the values that these ops keep for the backward pass; a residual stream
+//   is therefore rounded at each addition, which autocast does only in convolutional networks;
+// - products write gradients of weights in f32 (oneDNN and cuDNN sum in f32 anyway): autocast
+//   rounds them to 16 bits and casts back, which costs a rounding and temporarily a second copy;
+//   biases stay f32. On cuda the gradients of convolutions' weights are also rounded, because cuDNN
+//   returns results in its operands' type;
+// - cast_cache=off casts weights again for each op that reads them, also in the backward pass: no
+//   16-bit copy of the weights is kept, at the cost of casting twice.
+// Evaluation runs in f32 from the stored weights.
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
 #include "strategies/precision/mixed_precision.h"

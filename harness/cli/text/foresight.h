@@ -14,7 +14,7 @@ namespace headroom {
 
 struct PlanningProblem {
   std::vector<PlanBuffer> buffers;
-  Bytes alignment = 1;  // of buffers without one of their own
+  Bytes alignment = 1;  // for buffers without their own
   Bytes least = 0;      // lower bound of every plan
 };
 

@@ -56,7 +56,7 @@ class Round final : public ForwardingAllocator {
   }
 
   Bytes to_;
-  Bytes requested_ = 0;  // of live blocks, before rounding
+  Bytes requested_ = 0;  // live bytes before rounding
 };
 
 const bool round_is_registered = Registry<AllocatorAdaptor>::instance().add(

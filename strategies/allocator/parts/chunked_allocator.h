@@ -1,5 +1,5 @@
-// What strategies that cut segments into chunks share: the chunks with their neighbours, the
-// figures every strategy reports, and the exchange of segments with the device. The strategy
+// The common part of strategies that cut segments into chunks: the chunks with their neighbours,
+// the figures every strategy reports, and the exchange of segments with the device. The strategy
 // decides which chunk serves a request, when chunks are split or merged, and how segments are
 // sized.
 #pragma once

@@ -1,7 +1,7 @@
-// Which freed blocks wait for streams that still use them, by PyTorch's rule (record_stream in
-// c10/cuda/CUDACachingAllocator.cpp): a free records an event on every other stream that used the
-// block, and the block is free once all these events are reached. The owner decides when to ask for
-// finished blocks; PyTorch does so at the next allocation.
+// Tracks the freed blocks that wait for streams which still use them, by PyTorch's rule
+// (record_stream in c10/cuda/CUDACachingAllocator.cpp): a free records an event on every other
+// stream that used the block, and the block is free once all these events are reached. The owner
+// decides when to ask for finished blocks; PyTorch does so at the next allocation.
 #pragma once
 
 #include <cstddef>
