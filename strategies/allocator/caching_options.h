@@ -14,8 +14,7 @@ inline constexpr Bytes kCachingGranule = 512;
 inline constexpr Bytes kSmallRequest = kMiB;  // largest request of the small pool
 inline constexpr Bytes kSmallSegment = 2 * kMiB;
 inline constexpr Bytes kLargeSegment = 20 * kMiB;
-inline constexpr Bytes kOwnSegmentRequest =
-    10 * kMiB;  // from here a segment is sized for its request
+inline constexpr Bytes kOwnSegmentRequest = 10 * kMiB;  // from here segments fit the request
 
 // Parameters are named as in PYTORCH_ALLOC_CONF, sizes in bytes instead of MB.
 struct CachingOptions {

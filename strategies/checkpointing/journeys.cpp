@@ -51,8 +51,7 @@ bool keeps_on_host(const Spec& spec) {
 std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
   const std::size_t forward = forward_ops(program);
   const std::vector<std::size_t> ends = ends_of_stretches(program);
-  std::vector<std::size_t> behind(program.values.size(),
-                                  0);  // end of its stretch
+  std::vector<std::size_t> behind(program.values.size(), 0);  // end of its stretch
   std::vector<std::size_t> last_use(program.values.size(), kNever);
   std::vector<std::size_t> first_read(program.values.size(), kNever);
   std::vector<bool> stays(program.values.size());
@@ -116,8 +115,7 @@ std::size_t prefetch_of(const Spec& spec) {
 
 Program keep_where_asked(Program program, const Spec& spec) {
   if (!keeps_on_host(spec)) return program;
-  std::vector<std::size_t> last_start(program.values.size(),
-                                      0);  // of recomputing from it
+  std::vector<std::size_t> last_start(program.values.size(), 0);  // of recomputing from it
   for (std::size_t index = 0; index < program.ops.size(); ++index)
     if (is_recomputed(program.ops[index]))
       for (const ValueId id : program.ops[index].inputs)
