@@ -1,5 +1,5 @@
-// The device `cuda` and the lowering rules `cudnn` as the program knows them: names, parameters
-// and reasons. All the rest is in the module, which is loaded when one of them is first used.
+// Declares the device `cuda` and the lowering rules `cudnn`: names, parameters and reasons.
+// Everything else is in the CUDA module, which is loaded when one of them is first used.
 #include <fmt/format.h>
 
 #include <optional>
@@ -41,7 +41,7 @@ std::optional<Bytes> limit_of(const Spec& spec) {
   return spec.bytes("workspace_limit", 0);
 }
 
-// Layouts are plain row-major, as under dense rules; what the libraries add is workspace.
+// Layouts are plain row-major, as under the dense rules; the libraries add only workspace.
 Program lower_for_cudnn(Program program, PersistentLayouts& persistent, const Spec& spec) {
   const LoadedCudaModule& loaded = cuda_module();
   const std::optional<Bytes> limit = limit_of(spec);

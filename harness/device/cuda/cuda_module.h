@@ -1,5 +1,5 @@
-// What the program and libheadroom_cuda.so agree on: one C entry point that hands out the
-// functions below. For the loader and for the module; nobody else needs it.
+// The interface between the program and libheadroom_cuda.so: one C entry point that returns the
+// functions below. Only the loader and the module include it.
 #pragma once
 
 #include <memory>
@@ -13,32 +13,33 @@
 
 namespace headroom {
 
-// What starting a part of CUDA leaves free on the GPU.
+// Free GPU memory after one part of CUDA has been started.
 struct StartedPart {
   std::string name;  // "context", "kernels", "cudnn", "cublas"
   Bytes free_after = 0;
 };
 
 struct CudaModule {
-  // Of the Headroom that built the module. The program refuses any other than its own: types of
-  // the harness cross this seam.
+  // Version of the Headroom that built the module. The program refuses any version but its own,
+  // because harness types cross this interface.
   std::string_view version;
-  // The GPU is one that tests simulate (tests/cuda/simulated_gpu): what runs on it is no evidence.
+  // True for the GPU that tests simulate (tests/cuda/simulated_gpu); its runs are not evidence.
   bool simulated = false;
-  // Why this machine cannot run it and what it would need; empty when it can.
+  // Returns why this machine cannot run the module and what it would need; empty when it can.
   std::string (*unavailable)();
-  // `capacity` 0 asks for what is free on the GPU less a reserve.
+  // A `capacity` of 0 means the GPU's free memory less a reserve.
   std::unique_ptr<Device> (*create)(Bytes capacity);
-  // Of the rules "cudnn" without parameters: "cudnn(library versions, the GPU's compute
-  // capability)".
+  // Returns the identity of the rules "cudnn" without parameters: "cudnn(library versions, the
+  // GPU's compute capability)".
   std::string (*rules_identity)();
-  // What doctor shows of the GPU, the driver and the libraries, by name. Makes no context.
+  // Returns what `doctor` shows of the GPU, the driver and the libraries, by name. Creates no
+  // context.
   std::vector<std::pair<std::string, std::string>> (*describe)();
-  // Starts one part after the other, as a training process does before its first tensor. Only
-  // where none has been started in this process yet.
+  // Starts the parts one after another, as a training process does before its first tensor. Call it
+  // only when none has been started in this process.
   std::vector<StartedPart> (*start_parts)();
-  // Adds to a Program lowered under dense rules the workspaces that cuDNN, cuBLAS and CUB ask for.
-  // Throws InputError naming the first op whose kind has no CUDA kernel yet.
+  // Adds the workspaces that cuDNN, cuBLAS and CUB ask for to a Program lowered under dense rules.
+  // Throws InputError naming the first op whose kind has no CUDA kernel.
   Program (*add_workspaces)(Program dense);
 };
 

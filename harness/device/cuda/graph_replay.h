@@ -1,5 +1,5 @@
-// When what a Program queues is captured, and when the capture is launched instead: over a driver
-// that is told step by step. Apart from CUDA, so that it is tested where there is none.
+// Decides when the work of a Program is captured and when the capture is launched. It drives an
+// interface rather than CUDA itself, so that it can be tested without a GPU.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,23 @@
 
 namespace headroom {
 
-// All but abandon() throw DeviceError when CUDA refuses.
+// All functions except abandon() throw DeviceError when CUDA refuses the call.
 class GraphDriver {
  public:
   virtual ~GraphDriver() = default;
-  virtual void begin() = 0;             // what is queued from now on is captured, and not run
-  virtual void end() = 0;               // and no longer
-  virtual void abandon() noexcept = 0;  // as end(), of what could not be captured
-  virtual void launch() = 0;            // what was captured
+  virtual void begin() = 0;             // work queued from now on is captured, not run
+  virtual void end() = 0;               // ends the capture
+  virtual void abandon() noexcept = 0;  // ends a capture that failed
+  virtual void launch() = 0;            // runs the captured work
 };
 
-// The first run queues the work as it is: libraries load their kernels then, for which the driver
-// may have to wait, as nobody may while a stream captures. The second captures it, and that is
-// launched from then on. Throws NotSupported with the reason where it cannot be captured.
+// The first run queues the work normally: libraries load their kernels then, which may make the
+// driver wait, and waiting is forbidden during a capture. The second run captures the work, and
+// every run from then on launches the capture. Throws NotSupported with the reason when the work
+// cannot be captured.
 class GraphReplay final : public CapturedProgram {
  public:
-  // `queue` queues the same work with the same addresses each time.
+  // `queue` must queue the same work with the same addresses each time.
   GraphReplay(std::unique_ptr<GraphDriver> driver, std::function<void()> queue);
   void run() override;
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPathVariable = "HEADROOM_CUDA_MODULE";
 constexpr std::string_view kWhyNotBuilt = HEADROOM_WHY_NO_CUDA;
 
-// Problems go into results: they do without the names of this machine's directories.
+// Problems are written to result files, so they leave out this machine's directory names.
 std::string not_found() {
   if (!kWhyNotBuilt.empty())
     return fmt::format(
@@ -39,7 +39,7 @@ std::string without_directory(std::string text, const std::filesystem::path& fil
 std::vector<std::filesystem::path> cuda_module_places() {
   if (const char* path = std::getenv(kPathVariable); path != nullptr && *path != '\0')
     return {path};
-  // A build is never mixed with an installation: the types that cross the seam must be the same.
+  // A build never loads an installed module: the types that cross the interface must be the same.
   const std::filesystem::path build_root = HEADROOM_BUILD_ROOT;
   const std::filesystem::path installed = HEADROOM_CUDA_MODULE_INSTALLED;
   std::error_code unreadable;
@@ -55,7 +55,7 @@ LoadedCudaModule load_cuda_module(const std::vector<std::filesystem::path>& plac
   for (const auto& place : places) {
     std::error_code unreadable;
     if (!std::filesystem::exists(place, unreadable)) continue;
-    // NODELETE: devices and their virtual functions outlive any handle.
+    // RTLD_NODELETE: devices and their virtual functions outlive any handle.
     void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == nullptr)
       return {nullptr, place,

@@ -1,4 +1,4 @@
-// Finds and loads the CUDA module, once, when somebody first asks for the device.
+// Finds and loads the CUDA module once, when the device is first asked for.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@ namespace headroom {
 
 struct LoadedCudaModule {
   const CudaModule* module = nullptr;
-  std::filesystem::path path;  // of the file that was loaded
-  std::string problem;         // why there is no module and what it would need; else empty
+  std::filesystem::path path;  // the loaded file
+  std::string problem;         // why no module was loaded and what it would need; else empty
 };
 
-// Where the module is looked for, in order: the environment variable HEADROOM_CUDA_MODULE alone
-// when it is set; else beside the executable, then in the build directory for a program that was
-// built there and in the installation for any other.
+// Places where the module is looked for, in order. If the environment variable HEADROOM_CUDA_MODULE
+// is set, it is the only place. Otherwise: beside the executable, then in the build directory (for
+// a program run from its build) or in the installation (for any other).
 std::vector<std::filesystem::path> cuda_module_places();
 
 // Loads the first of `places` that exists. It stays loaded until the process ends.
 LoadedCudaModule load_cuda_module(const std::vector<std::filesystem::path>& places);
 
-// The result for cuda_module_places(), kept.
+// Returns the cached result for cuda_module_places().
 const LoadedCudaModule& cuda_module();
 
 }  // namespace headroom

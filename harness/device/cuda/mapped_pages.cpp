@@ -5,7 +5,7 @@
 namespace headroom {
 namespace {
 
-// For giving back, where every page is tried even if one is refused.
+// Used when releasing pages: every page is tried even if the driver refuses one.
 template <typename Call>
 void try_to(Call call) noexcept {
   try {

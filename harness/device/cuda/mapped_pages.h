@@ -1,6 +1,5 @@
-// Which physical page lies behind which address of the GPU: the bookkeeping of CudaMemory's virtual
-// memory, over a driver that is asked page by page. Apart from CUDA, so that it is tested where
-// there is none.
+// Tracks which physical page backs which GPU address, for CudaMemory's virtual memory. It drives an
+// interface page by page rather than CUDA itself, so that it can be tested without a GPU.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@
 
 namespace headroom {
 
-// Everything throws DeviceError when the driver refuses.
+// All functions throw DeviceError when the driver refuses the call.
 class PageDriver {
  public:
   using Page = std::uint64_t;  // the driver's handle of physical memory
@@ -21,12 +20,12 @@ class PageDriver {
   virtual void map(std::byte* at, Bytes size, Page page) = 0;
   virtual void unmap(std::byte* at, Bytes size) = 0;
   virtual void allow_access(std::byte* at, Bytes bytes) = 0;
-  // Returns when nothing queued can still use a page. Unlike freeing, unmapping does not wait.
+  // Returns when no queued work can still use a page. Unlike freeing, unmapping does not wait.
   virtual void wait() = 0;
 };
 
-// One physical page per mapped page: the driver takes a mapping back only whole, and strategies
-// unmap any page. What is passed is whole pages, as DeviceMemory has checked.
+// Maps one physical page at a time, because the driver unmaps only whole mappings and strategies
+// unmap single pages. Callers pass whole pages; DeviceMemory has checked that.
 class MappedPages {
  public:
   // `driver` must outlive this.
@@ -35,12 +34,12 @@ class MappedPages {
   MappedPages(const MappedPages&) = delete;
   MappedPages& operator=(const MappedPages&) = delete;
 
-  // All of the pages, or none of them and an exception.
+  // Maps all of the pages, or maps none and throws.
   void map(std::byte* at, Bytes bytes);
-  // Never throws, since destructors of strategies come here: a driver that refuses has failed
-  // before, and whoever synchronises next says so.
+  // Never throws, because destructors of strategies call it. A driver that refuses here has failed
+  // before, and the next synchronisation reports that error.
   void unmap(std::byte* at, Bytes bytes) noexcept;
-  // The pages keep what is in them.
+  // The pages keep their contents.
   void move(std::byte* from, std::byte* to, Bytes bytes);
 
   std::size_t count() const { return pages_.size(); }

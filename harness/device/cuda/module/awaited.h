@@ -1,5 +1,5 @@
-// Who waits for results that are made beside the stream of the kernels. Plain numbers, so that the
-// order can be tested without a GPU.
+// Finds the ops that must wait for copies made on a stream of their own. Works on plain numbers, so
+// that the order can be tested without a GPU.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace headroom::cuda {
 
-// Of each op, the earlier ops of kind copy_in whose result it is the first to use. What comes after
-// it on its stream need not wait. Throws Error where nobody uses a result: its memory would be
-// given back while it is written.
+// For each op, lists the earlier copy_in ops whose result it is the first to use; later ops on the
+// same stream need not wait again. Throws Error when a result is never used, because its memory
+// would be released while the copy still writes to it.
 std::vector<std::vector<std::size_t>> awaited_copies(const Program& program);
 
 }  // namespace headroom::cuda

@@ -9,13 +9,13 @@ namespace headroom::cuda {
 std::string place_of(const std::source_location& at) {
   std::string_view file = at.file_name();
   if (const std::size_t root = file.rfind("harness/"); root != std::string_view::npos)
-    file.remove_prefix(root);  // without the names of this machine's directories
+    file.remove_prefix(root);  // leaves out this machine's directory names
   return fmt::format("{}:{}", file, at.line());
 }
 
 void require_success(cudaError_t status, Doing doing) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // else the next, innocent call would report it again
+  cudaGetLastError();  // clears the error, or the next call would report it again
   throw DeviceError(fmt::format("CUDA refused {}: {} ({}), at {}", doing.text,
                                 cudaGetErrorString(status), cudaGetErrorName(status),
                                 place_of(doing.at)));

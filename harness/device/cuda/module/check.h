@@ -1,5 +1,5 @@
-// Turns the status codes of CUDA, cuDNN and cuBLAS into DeviceError that names the file and line of
-// the call, and their handles into owners that give them back.
+// Turns status codes of CUDA, cuDNN and cuBLAS into a DeviceError that names the file and line of
+// the call, and their handles into owners that release them.
 #pragma once
 
 #include <cublasLt.h>
@@ -14,9 +14,10 @@
 
 namespace headroom::cuda {
 
-// Completes the sentence "CUDA refused …": "to create a stream"; and knows where it was written.
+// Completes the sentence "CUDA refused …", for example "to create a stream", and records the place
+// of the call.
 struct Doing {
-  // From any text, so that the place is where the text is written.
+  // Converts implicitly from any text, so that the recorded place is where the text is written.
   template <std::convertible_to<std::string_view> Text>
   // NOLINTNEXTLINE(google-explicit-constructor)
   Doing(const Text& doing, std::source_location place = std::source_location::current())
@@ -42,7 +43,7 @@ struct Destroyer {
 template <typename T, auto kDestroy>
 using Owned = std::unique_ptr<T, Destroyer<kDestroy>>;
 
-// A call `create(T** handle, arguments…)`, owned.
+// Calls `create(T** handle, arguments…)` and owns the handle.
 template <auto kDestroy, typename T, typename... Parameters, typename Status, typename... Arguments>
 Owned<T, kDestroy> make_owned(Status (*create)(T**, Parameters...), Doing doing,
                               Arguments... arguments) {

@@ -91,8 +91,8 @@ class CompiledCudaProgram final : public CapturingProgram {
  private:
   std::shared_ptr<Context> context_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
-  std::vector<std::vector<std::size_t>> awaited_;  // by each op
-  bool copies_;                                    // to the host or back
+  std::vector<std::vector<std::size_t>> awaited_;  // for each op, the copies it waits for
+  bool copies_;                                    // whether any op copies to or from the host
   std::vector<std::string> names_;                 // of the ops
 };
 
@@ -106,7 +106,7 @@ int library_int(std::int64_t dimension, const Op& op) {
 }
 
 Program add_workspaces(Program dense) {
-  // Kinds first: that they are missing is true on every machine.
+  // Unsupported kinds are reported first, because that error is the same on every machine.
   for (const Op& op : dense.ops) maker_of(op);
   if (const std::string reason = why_no_gpu(); !reason.empty())
     throw InputError(
@@ -128,7 +128,7 @@ Program add_workspaces(Program dense) {
 }
 
 std::unique_ptr<CompiledProgram> compile(const Program& lowered) {
-  // Parameters of the rules stand behind.
+  // Parameters of the rules follow the identity.
   std::string here = rules_identity();
   here.pop_back();
   if (!lowered.rules.starts_with(here + ",") && lowered.rules != here + ")")

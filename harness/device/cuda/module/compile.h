@@ -1,5 +1,5 @@
-// From a Program to kernels: which kinds of op the GPU runs so far, the workspaces they need, and
-// the Program made executable.
+// Turns a Program into kernels: which kinds of op the GPU supports, the workspaces they need, and
+// the executable Program.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace headroom::cuda {
 // See CudaModule::add_workspaces.
 Program add_workspaces(Program dense);
 
-// Throws InputError when the Program was not lowered under the rules of this GPU and its libraries.
+// Throws InputError when the Program was not lowered for this GPU and its library versions.
 std::unique_ptr<CompiledProgram> compile(const Program& lowered);
 
 }  // namespace headroom::cuda

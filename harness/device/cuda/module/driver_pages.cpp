@@ -91,7 +91,8 @@ std::byte* DriverPages::reserve(Bytes bytes, Bytes alignment) const {
   return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// As in MappedPages::unmap: destructors come here, and a refusal follows an earlier one.
+// Does not throw, as MappedPages::unmap: destructors call it, and a refusal follows an earlier
+// error.
 void DriverPages::release(std::byte* addresses, Bytes bytes) const {
   release_(address_of(addresses), bytes);
 }

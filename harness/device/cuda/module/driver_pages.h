@@ -1,6 +1,6 @@
-// The driver's virtual memory: addresses apart from the physical pages behind them. Its functions
-// are lent by the runtime, since a module linked to libcuda would not load where there is no
-// driver.
+// The driver's virtual memory: address ranges separate from the physical pages behind them. The
+// functions are looked up through the runtime, because a module linked to libcuda would not load on
+// a machine without a driver.
 #pragma once
 
 #include <cudaTypedefs.h>
@@ -14,13 +14,13 @@ namespace headroom::cuda {
 
 class DriverPages final : public PageDriver {
  public:
-  // Of the current GPU. `wait` is PageDriver::wait. Throws DeviceError for a driver that lacks one
-  // of the functions (they are in every one since CUDA 10.2).
+  // Uses the current GPU. `wait` implements PageDriver::wait. Throws DeviceError when the driver
+  // lacks one of the functions; every driver since CUDA 10.2 has them.
   explicit DriverPages(std::function<void()> wait);
 
-  // The size of physical pages, which every size below is a multiple of: 2 MiB on today's GPUs.
+  // Size of a physical page; every size below is a multiple of it. 2 MiB on today's GPUs.
   Bytes granularity() const;
-  // Whether this GPU has virtual memory that programs manage.
+  // Whether this GPU supports virtual memory management by programs.
   bool is_supported() const;
 
   std::byte* reserve(Bytes bytes, Bytes alignment) const;

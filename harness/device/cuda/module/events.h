@@ -1,4 +1,4 @@
-// Work on one stream that waits for work on another. For what copies beside the kernels.
+// Makes work on one stream wait for work on another; used for copies beside the kernels.
 #pragma once
 
 #include "harness/device/cuda/module/check.h"
@@ -16,8 +16,8 @@ inline void wait(cudaStream_t stream, cudaEvent_t event) {
   require_success(cudaStreamWaitEvent(stream, event, cudaEventWaitDefault), "a stream to wait");
 }
 
-// What `later` is given from now on waits for all that `earlier` was given so far; `between` is
-// recorded anew.
+// Makes all work queued on `later` from now on wait for all work queued on `earlier` so far.
+// Records `between` anew.
 inline void wait_for_all(cudaStream_t later, cudaStream_t earlier, const Event& between) {
   require_success(cudaEventRecord(between.get(), earlier), "an event");
   wait(later, between.get());

@@ -30,7 +30,7 @@ std::vector<StartedPart> start_parts() {
   std::vector<StartedPart> parts;
   const auto done = [&](const char* name) { parts.push_back({name, free_bytes()}); };
   require_success(cudaSetDevice(kGpu), "to select the GPU");
-  require_success(cudaFree(nullptr), "to start the GPU");  // makes the context, frees nothing
+  require_success(cudaFree(nullptr), "to start the GPU");  // creates the context, frees nothing
   done("context");
   require_success(find_kernel_code(), "to load a kernel");
   done("kernels");

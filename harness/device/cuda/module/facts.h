@@ -1,5 +1,4 @@
-// What the module tells of the GPU and of CUDA's own memory: for doctor and for the scenario
-// cuda_start.
+// Facts about the GPU and about CUDA's own memory, for `doctor` and the scenario cuda_start.
 #pragma once
 
 #include <string>

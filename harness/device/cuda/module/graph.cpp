@@ -1,8 +1,8 @@
 // Rules of stream capture (CUDA C++ Programming Guide, "CUDA Graphs"; cuda_runtime_api.h at
-// cudaStreamBeginCapture and cudaThreadExchangeStreamCaptureMode): nothing may be called that waits
-// for what is captured; a second stream takes part from where it waits for an event of the first,
-// and must be joined by an event before the end; what was recorded outside cannot be waited for
-// inside.
+// cudaStreamBeginCapture and cudaThreadExchangeStreamCaptureMode): no call may wait for captured
+// work; a second stream joins the capture by waiting for an event of the first, and must be joined
+// back by an event before the capture ends; captured work cannot wait for an event recorded outside
+// the capture.
 #include "harness/device/cuda/module/graph.h"
 
 #include "harness/device/cuda/module/events.h"
@@ -18,9 +18,9 @@ class StreamGraph final : public GraphDriver {
   StreamGraph(const Context& context, bool copies)
       : stream_(context.stream()), copies_(copies ? context.copies() : nullptr) {}
 
-  // Relaxed: threads that load batches may ask the GPU for what they like meanwhile, and libraries
-  // for what they need at their first call, such as to load a kernel, which the stricter modes
-  // forbid. Nothing is run before it is captured that would have loaded them.
+  // Relaxed mode: threads that load batches may call CUDA during the capture, and so may libraries
+  // at their first call, for example to load a kernel. Stricter modes forbid both, and nothing has
+  // run before the capture that would have loaded those kernels.
   void begin() override {
     require_success(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed),
                     "to capture a stream");
@@ -34,7 +34,7 @@ class StreamGraph final : public GraphDriver {
     graph_.reset(graph);
   }
 
-  // There may be half a graph, and the error has been told.
+  // The graph may be incomplete, and the error has already been reported.
   void abandon() noexcept override {
     cudaGraph_t graph = nullptr;
     cudaStreamEndCapture(stream_, &graph);
@@ -52,7 +52,7 @@ class StreamGraph final : public GraphDriver {
 
  private:
   cudaStream_t stream_;
-  cudaStream_t copies_;  // null where nothing is copied
+  cudaStream_t copies_;  // null when the Program copies nothing
   Event forked_ = make_event(), joined_ = make_event();
   Graph graph_;
   ReadyGraph ready_;

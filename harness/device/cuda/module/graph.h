@@ -1,4 +1,4 @@
-// Captures what is queued on a context's stream as a CUDA graph.
+// Captures the work queued on a context's stream as a CUDA graph.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace headroom::cuda {
 
-// `copies`: work is queued on the context's stream for copies, too. The context must outlive it.
+// `copies` says whether work is also queued on the context's copy stream. The context must outlive
+// the result.
 std::unique_ptr<GraphDriver> make_graph_driver(const Context& context, bool copies);
 
 }  // namespace headroom::cuda

@@ -66,7 +66,7 @@ std::unique_ptr<StreamPool> CudaMemory::make_stream_pool(const StreamPoolOptions
 }
 
 std::byte* CudaMemory::reserve_addresses(Bytes bytes) {
-  if (!has_virtual_memory_) return DeviceMemory::reserve_addresses(bytes);  // which refuses
+  if (!has_virtual_memory_) return DeviceMemory::reserve_addresses(bytes);  // always throws
   return driver_.reserve(bytes, page());
 }
 
@@ -84,7 +84,7 @@ std::byte* CudaMemory::commit(Bytes bytes) {
   return static_cast<std::byte*>(data);
 }
 
-// An error here is one of an earlier kernel; whoever synchronises next reports it.
+// An error here comes from an earlier kernel; the next synchronisation reports it.
 void CudaMemory::release(std::byte* data, Bytes) { cudaFree(data); }
 
 }  // namespace headroom::cuda

@@ -7,21 +7,21 @@
 
 namespace headroom::cuda {
 
-// Of the GPU, whoever holds the rest.
+// Free memory of the GPU, whichever process holds the rest.
 Bytes free_bytes();
 
 class Context;
 
-// Left to the driver and the libraries when no capacity is asked for: they load kernels while
-// training runs. As much as TensorFlow leaves them on GPUs since Hopper (MinSystemMemory in its
-// gpu_device.cc): a strategy that takes the whole capacity at once must not starve them.
+// Memory left to the driver and the libraries when no capacity is given, because they load kernels
+// during training. It equals what TensorFlow leaves on GPUs since Hopper (MinSystemMemory in its
+// gpu_device.cc), so that a strategy that takes the whole capacity at once does not starve them.
 inline constexpr Bytes kReserve = 1800 * kMiB;
 
 class CudaMemory final : public DeviceMemory {
  public:
-  // `capacity` 0: what is free less kReserve. Throws InputError when more is asked for than is
-  // free. The context exists already, so its own memory no longer counts as free; it must outlive
-  // this.
+  // A `capacity` of 0 means the free memory less kReserve. Throws InputError when more than the
+  // free memory is requested. The context already exists, so its own memory does not count as free;
+  // it must outlive this object.
   CudaMemory(Bytes capacity, const Context& context);
 
   bool has_virtual_memory() const override { return has_virtual_memory_; }

@@ -1,4 +1,4 @@
-// The module's one door, and the device behind it.
+// The module's entry point and its device.
 #include <fmt/format.h>
 
 #include <utility>
@@ -36,8 +36,8 @@ class CudaDevice final : public Device {
   void read(const Value& value, const std::byte* device, std::span<std::byte> host) override {
     copy(value, host.data(), device, host.size(), cudaMemcpyDeviceToHost);
   }
-  // Beside what the kernels are given from now on. What they were given before may still use the
-  // memory that is written to.
+  // Runs beside kernels queued from now on, but after kernels queued before, which may still use
+  // the destination.
   void stage(const Value& value, std::byte* device, std::span<const std::byte> host) override {
     require_plain(value, host.size());
     wait_for_all(context_->copies(), context_->stream(), free_to_write_);
@@ -61,7 +61,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  // On the kernels' stream, so that it waits for them, and finished when it returns.
+  // Runs on the kernels' stream, so that it waits for them, and has finished when it returns.
   void copy(const Value& value, void* to, const void* from, std::size_t bytes,
             cudaMemcpyKind direction) {
     require_plain(value, bytes);

@@ -24,8 +24,8 @@ std::byte* PinnedMemory::commit(Bytes bytes) {
   return static_cast<std::byte*>(data);
 }
 
-// A copy may still read it. An error here is one of an earlier kernel; whoever synchronises next
-// reports it.
+// A copy may still read the memory. An error here comes from an earlier kernel; the next
+// synchronisation reports it.
 void PinnedMemory::release(std::byte* data, Bytes) {
   cudaDeviceSynchronize();
   cudaFreeHost(data);

@@ -1,6 +1,5 @@
-// Memory of the host that the GPU's copy engines read and write by themselves: where offloaded
-// values and staged batches wait. Locked pages are not paged out, and slow to take; who asks for
-// them keeps them.
+// Page-locked host memory that the GPU's copy engines access directly; offloaded values and staged
+// batches wait in it. Locking pages is slow, so owners keep them.
 #pragma once
 
 #include "harness/device/device_memory.h"
@@ -9,13 +8,13 @@ namespace headroom::cuda {
 
 class PinnedMemory final : public DeviceMemory {
  public:
-  // As much as the machine has.
+  // The capacity is all of the machine's memory.
   PinnedMemory();
 
   bool is_host_accessible() const override { return true; }
 
  protected:
-  // Throws DeviceError where the system locks no more pages.
+  // Throws DeviceError when the system cannot lock more pages.
   std::byte* commit(Bytes bytes) override;
   void release(std::byte* data, Bytes bytes) override;
 };

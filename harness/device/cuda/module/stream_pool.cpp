@@ -28,22 +28,22 @@ class CudaPool final : public StreamPool {
       require_success(cudaMemPoolSetAttribute(pool_.get(), way, &reuse), "the pool's reuse");
   }
 
-  // Destroying a pool does not wait for the work that uses it. An error here is one of an earlier
-  // kernel; whoever synchronises next reports it.
+  // Waits, because destroying a pool does not wait for the work that uses it. An error here comes
+  // from an earlier kernel; the next synchronisation reports it.
   ~CudaPool() override { cudaStreamSynchronize(stream_); }
 
   std::byte* take(Bytes bytes) override {
     void* data = nullptr;
     const cudaError_t status = cudaMallocFromPoolAsync(&data, bytes, pool_.get(), stream_);
     if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // a result, not an error
+      cudaGetLastError();  // running out is a result here, not an error
       return nullptr;
     }
     require_success(status, "memory of the pool");
     return static_cast<std::byte*>(data);
   }
 
-  // Destructors come here, too; see ~CudaPool.
+  // Ignores errors, because destructors call it; see ~CudaPool.
   void give(std::byte* data) override { cudaFreeAsync(data, stream_); }
 
   void trim(Bytes keep) override {

@@ -1,4 +1,4 @@
-// cudaMallocAsync on a pool of its own, on the stream the kernels run on.
+// cudaMallocAsync with a pool of its own, on the kernels' stream.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@ namespace headroom::cuda {
 
 class Context;
 
-// Of at most `capacity`. Null where the GPU has no such pools. `context` must outlive the pool.
+// Makes a pool of at most `capacity` bytes. Returns null when the GPU has no such pools. `context`
+// must outlive the pool.
 std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions& options, Bytes capacity,
                                              const Context& context);
 

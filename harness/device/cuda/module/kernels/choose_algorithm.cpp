@@ -3,7 +3,7 @@
 namespace headroom::cuda {
 namespace {
 
-// An algorithm ranked as `standard` runs with the instructions that were asked for.
+// An algorithm ranked as `standard` runs with the instructions that were requested.
 bool computes_as_asked(Instructions instructions, Arithmetic arithmetic) {
   switch (instructions) {
     case Instructions::standard:

@@ -1,7 +1,7 @@
-// Convolutions and their gradients by cuDNN: in true f32, unless the op says that TF32 will do, or
-// in 16 bits with sums in f32. cuDNN's older interface, which version 9 keeps: its graph interface
-// takes some two hundred lines for one of these. The older one wants all operands in one element
-// type, so gradients of weights, which stay f32, are rounded to 16 bits where x and dy have them.
+// Convolutions and their gradients by cuDNN: in true f32 unless the op allows TF32, or in 16 bits
+// with f32 sums. Uses cuDNN's legacy interface, which version 9 keeps, because the graph interface
+// needs some two hundred lines for each of these. The legacy interface requires one element type
+// for all operands, so weight gradients, which stay f32, are rounded to 16 bits when x and dy are.
 #include <fmt/format.h>
 
 #include <type_traits>
@@ -17,8 +17,8 @@
 namespace headroom::cuda {
 namespace {
 
-// The three calls that differ between the passes of a convolution; operands in the op's order, all
-// as elements of one type.
+// The three passes of a convolution, each with its own cuDNN call. Operands are in the op's order
+// and share one element type.
 struct Forward {
   using Ranked = cudnnConvolutionFwdAlgoPerf_t;
   static constexpr auto kCount = cudnnGetConvolutionForwardAlgorithmMaxCount;
@@ -51,8 +51,8 @@ struct BackwardWeights {
         result(describe_weights(program.value(op.outputs.at(0)), type, op)) {}
 };
 
-// cuDNN wants the weights first, the op has dy first. A transposed convolution is this pass with x
-// for dy.
+// cuDNN takes the weights first, the op takes dy first. A transposed convolution is this pass with
+// x in place of dy.
 struct BackwardData {
   using Ranked = cudnnConvolutionBwdDataAlgoPerf_t;
   static constexpr auto kCount = cudnnGetConvolutionBackwardDataAlgorithmMaxCount;
@@ -91,7 +91,8 @@ class Convolution final : public Kernel {
     rounded_bytes_ = align_up(static_cast<Bytes>(count) * size_of(type_), 256);
   }
 
-  // The result in the operands' type, where it is another, and cuDNN's own.
+  // The result in the operands' element type, if the op's result has another, followed by cuDNN's
+  // workspace.
   Bytes workspace_bytes() const override { return rounded_bytes_ + bytes_; }
 
   void run(const OpBuffers& buffers) override {
@@ -129,8 +130,8 @@ class Convolution final : public Kernel {
     return ranked;
   }
 
-  // The fastest by cuDNN's own estimate. Nothing is timed: the choice, and with it the workspace,
-  // would change from run to run.
+  // Takes cuDNN's own estimate of the fastest algorithm. Timing the algorithms would let the
+  // choice, and with it the workspace, change from run to run.
   void choose(const Op& op) {
     const std::vector<Ranked> ranked = rank(op);
     std::vector<RankedAlgorithm> candidates;
@@ -155,8 +156,8 @@ class Convolution final : public Kernel {
     bytes_ = chosen->workspace;
   }
 
-  // In the arithmetic it was ranked with, which stays set. In f32 that is fma whatever the ranking
-  // says: the standard one may be TF32.
+  // Sets the math type that the algorithm was ranked with, and leaves it set. In f32 that is always
+  // fma, because the standard math type may be TF32.
   std::optional<Bytes> workspace_of(decltype(Ranked::algo) algorithm, cudnnMathType_t math) {
     if (arithmetic_ != Arithmetic::f32) set_math(math);
     std::size_t bytes = 0;
@@ -167,13 +168,13 @@ class Convolution final : public Kernel {
   }
 
   cudnnHandle_t cudnn_;
-  DType type_;  // of the operands
+  DType type_;  // element type of the operands
   Arithmetic arithmetic_;
   Pass pass_;
   ConvolutionDescriptor window_;
   decltype(Ranked::algo) algorithm_{};
   std::size_t bytes_ = 0;
-  std::unique_ptr<Kernel> cast_result_;  // out of the workspace; null where there is none
+  std::unique_ptr<Kernel> cast_result_;  // casts the result from the workspace; null if not needed
   Bytes rounded_bytes_ = 0;
 };
 

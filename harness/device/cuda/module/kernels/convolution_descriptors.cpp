@@ -47,7 +47,7 @@ ConvolutionDescriptor describe_window(const Op& op) {
                     op.name, fmt::join(padding, ",")));
   auto window = make_owned<cudnnDestroyConvolutionDescriptor>(cudnnCreateConvolutionDescriptor,
                                                               "a convolution");
-  // Sums in f32, whatever the operands are.
+  // Sums are f32 whatever the operands' type.
   require_success(cudnnSetConvolution2dDescriptor(
                       window.get(), library_int(padding.at(0), op), library_int(padding.at(1), op),
                       library_int(strides.at(0), op), library_int(strides.at(1), op), 1, 1,
@@ -73,7 +73,7 @@ cudnnMathType_t library_math(Instructions instructions) {
 Instructions instructions_of(cudnnMathType_t math) {
   if (math == CUDNN_DEFAULT_MATH) return Instructions::standard;
   if (math == CUDNN_TENSOR_OP_MATH) return Instructions::tensor;
-  // One that is not known yet is treated as the one that is never taken.
+  // An unknown math type is treated as the one that is never chosen.
   return math == CUDNN_FMA_MATH ? Instructions::fma : Instructions::tensor_converting;
 }
 

@@ -1,4 +1,4 @@
-// What cuDNN is told of a convolution's operands, window and arithmetic.
+// cuDNN descriptors of a convolution's operands, window and arithmetic.
 #pragma once
 
 #include "harness/device/cuda/module/check.h"
@@ -11,10 +11,10 @@ using TensorDescriptor = Owned<cudnnTensorStruct, cudnnDestroyTensorDescriptor>;
 using FilterDescriptor = Owned<cudnnFilterStruct, cudnnDestroyFilterDescriptor>;
 using ConvolutionDescriptor = Owned<cudnnConvolutionStruct, cudnnDestroyConvolutionDescriptor>;
 
-// Row-major, of the value's shape, as elements of `type`.
+// Describes a row-major tensor of the value's shape with elements of `type`.
 TensorDescriptor describe_tensor(const Value& value, DType type, const Op& op);
 FilterDescriptor describe_weights(const Value& value, DType type, const Op& op);
-// Throws NotSupported for a padding that differs between sides.
+// Throws NotSupported when the padding differs between opposite sides.
 ConvolutionDescriptor describe_window(const Op& op);
 
 cudnnMathType_t library_math(Instructions instructions);

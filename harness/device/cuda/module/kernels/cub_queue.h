@@ -1,5 +1,5 @@
-// The queue of work.h on the GPU: every step is one algorithm of CUB on the context's stream, and
-// all memory that it needs is the op's workspace.
+// The queue of work.h on the GPU: each step is one CUB algorithm on the context's stream, and all
+// memory comes from the op's workspace.
 #pragma once
 
 #include <thrust/iterator/counting_iterator.h>
@@ -16,11 +16,11 @@
 
 namespace headroom::cuda {
 
-// What a conditional op leaves out.
+// Runs f unless the flag of a conditional op says to skip it.
 template <typename F>
 struct Unless {
   F f;
-  const float* flag;  // null: no condition
+  const float* flag;  // null for an unconditional op
   __device__ void operator()(Index i) {
     if (flag == nullptr || *flag == 0) f(i);
   }
@@ -32,14 +32,14 @@ struct RowStart {
 };
 
 struct QueueNeeds {
-  Bytes scratch = 0;    // all pieces of the op together
-  Bytes temporary = 0;  // CUB's, of the step that needs most
+  Bytes scratch = 0;    // all scratch of the op
+  Bytes temporary = 0;  // CUB's temporary storage, the largest of any step
   Bytes total() const { return scratch + temporary; }
 };
 
 class CubQueue {
  public:
-  // Queues nothing and finds out what the work needs.
+  // Queues nothing; only measures what the work needs.
   explicit CubQueue(cudaStream_t stream) : stream_(stream) {}
   // `workspace` has needs.total() bytes; `unless` may be null.
   CubQueue(cudaStream_t stream, const QueueNeeds& needs, std::byte* workspace, const float* unless)
@@ -103,7 +103,7 @@ class CubQueue {
     return thrust::make_transform_iterator(thrust::make_counting_iterator(Index{0}), value);
   }
 
-  // CUB tells its needs where it is given no memory.
+  // CUB reports its storage size when called with a null pointer.
   template <typename Call>
   void step(const char* what, Call call) {
     std::size_t bytes = needs_.temporary;

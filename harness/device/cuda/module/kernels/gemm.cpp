@@ -1,5 +1,5 @@
-// A row-major [rows, columns] tensor is, in columns, its own transpose: columns rows high. So a
-// row-major product y = p q is computed as yᵀ = qᵀ pᵀ, the operands exchanged.
+// A row-major [rows, columns] tensor is, read column-major, its own transpose with `columns` rows.
+// So a row-major product y = p q is computed as yᵀ = qᵀ pᵀ with the operands swapped.
 #include "harness/device/cuda/module/kernels/gemm.h"
 
 #include "harness/base/error.h"
@@ -10,7 +10,7 @@ namespace {
 
 GemmMatrix whole(const Shape& shape) { return {shape.at(1), shape.at(0), shape.at(1), 0}; }
 
-// The tensor of one sample and head as it lies: whether the op reads it transposed does not matter.
+// The tensor of one sample and head as stored, whether or not the op reads it transposed.
 struct Stored {
   GemmMatrix matrix;
   bool transposed;
@@ -30,8 +30,9 @@ Stored stored(const Op& op, std::size_t operand, const Shape& shape) {
           view.head_stride};
 }
 
-// The library steps through a batch by one stride; samples and heads are two. Where one stride does
-// for all three operands it is one call, else as many as there are samples or heads, the fewer.
+// The library steps through a batch with one stride, but samples and heads have two. When one
+// stride fits all three operands the batch is one call; otherwise it is one call per sample or per
+// head, whichever is fewer.
 void set_batch(Gemm& gemm, const Op& op, const std::array<Stored, 3>& of) {
   const std::int64_t samples = op.list("batch")[0], heads = op.list("batch")[1];
   bool even = true;
@@ -94,7 +95,7 @@ Gemm as_it_lies(const Op& op, const Program& program) {
   throw Error(op.kind + " is no matrix product");
 }
 
-// Nothing in 8 bits is batched: the matrices are packed.
+// 8-bit products are never batched, because their matrices are packed.
 void turn(GemmMatrix& matrix, bool& transpose) {
   matrix = {matrix.columns, matrix.rows, matrix.columns, 0};
   transpose = !transpose;

@@ -1,5 +1,5 @@
-// One op made executable on the GPU. Lowering asks a kernel for its workspace, compiling keeps it:
-// both build it from the same shapes, so the algorithm is the same.
+// One op made executable on the GPU. Lowering asks a kernel for its workspace and compiling keeps
+// the kernel; both build it from the same shapes, so both get the same algorithm.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,17 @@ namespace headroom::cuda {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Exactly what run() needs; 0 for none.
+  // Bytes that run() needs; 0 for none.
   virtual Bytes workspace_bytes() const = 0;
   // Queues the work on the context's stream.
   virtual void run(const OpBuffers& buffers) = 0;
-  // Of one that works beside that stream: recorded by run() once the result is there. Else null.
+  // For a kernel that works beside that stream: the event that run() records once the result is
+  // ready. Null otherwise.
   virtual cudaEvent_t arrival() const { return nullptr; }
 };
 
-// By the libraries, one file per family; own_kernel.h has the kernels of our own. Throw
-// NotSupported for shapes and element types that the GPU's library cannot take.
+// Kernels of the libraries, one file per family; own_kernel.h declares our own. All throw
+// NotSupported for shapes and element types that the library cannot take.
 std::unique_ptr<Kernel> make_convolution(const Context&, const Program&, const Op&);
 std::unique_ptr<Kernel> make_convolution_backward_data(const Context&, const Program&, const Op&);
 std::unique_ptr<Kernel> make_convolution_backward_weights(const Context&, const Program&,
@@ -29,10 +30,10 @@ std::unique_ptr<Kernel> make_convolution_backward_weights(const Context&, const 
 std::unique_ptr<Kernel> make_copy_in(const Context&, const Program&, const Op&);
 std::unique_ptr<Kernel> make_copy_out(const Context&, const Program&, const Op&);
 std::unique_ptr<Kernel> make_linear_backward_weights(const Context&, const Program&, const Op&);
-// linear, linear_backward_data, batched_matmul.
+// Makes kernels for linear, linear_backward_data and batched_matmul.
 std::unique_ptr<Kernel> make_matmul(const Context&, const Program&, const Op&);
 
-// A dimension as the libraries count it.
+// Converts a dimension to the libraries' int.
 int library_int(std::int64_t dimension, const Op& op);
 
 }  // namespace headroom::cuda

@@ -1,8 +1,8 @@
-// Matrix products by cuBLASLt, which takes its workspace from the caller (cuBLAS itself allocates
-// one of its own) and adds a bias on the way. Sums in true f32; TF32 where the op says so.
+// Matrix products by cuBLASLt, which takes its workspace from the caller (cuBLAS allocates its own)
+// and can add a bias in the same call. Sums are true f32, or TF32 when the op allows it.
 //
-// Workspace: the bias in the type that the library adds, transposed copies of operands in 8 bits,
-// then the library's own.
+// The workspace holds, in order: the bias in the type that the library adds, transposed copies of
+// 8-bit operands, and the library's own workspace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using Layout = Owned<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
 using Matmul = Owned<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
 
-// The most a workspace may take: what NVIDIA recommends for Hopper.
+// Limit of a workspace: the size NVIDIA recommends for Hopper.
 constexpr std::uint64_t kWorkspaceLimit = 32 * kMiB;
 
 cudaDataType_t library_type(DType dtype) {
@@ -46,7 +46,7 @@ cublasComputeType_t arithmetic_of(const Op& op, DType type) {
                                                     : CUBLAS_COMPUTE_32F;
 }
 
-// From this compute capability on GPUs multiply 8 bits.
+// GPUs multiply in 8 bits from this compute capability on.
 constexpr int kEightBits = 89;
 
 void require_8_bits(const Op& op) {
@@ -90,11 +90,11 @@ class Product final : public Kernel {
     set(CUBLASLT_MATMUL_DESC_TRANSB, gemm_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (gemm_.has_bias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-      // What is not read yet, but tells the choice below how the bias will be aligned (cublasLt.h
-      // at CUBLASLT_MATMUL_DESC_BIAS_POINTER): as every block is.
+      // This pointer is not read yet; it tells the choice below how the bias will be aligned
+      // (cublasLt.h at CUBLASLT_MATMUL_DESC_BIAS_POINTER), which is the alignment of every block.
       const std::uintptr_t aligned = kBlockAlignment;
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
-      // The library adds a bias of the result's own type only.
+      // The library adds a bias only in the result's element type.
       if (result_type_ != DType::f32)
         cast_bias_ = make_cast_kernel(context, DType::f32, result_type_, gemm_.of_d.rows);
     }
@@ -145,8 +145,8 @@ class Product final : public Kernel {
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer);
   }
 
-  // The scales of both factors stand last, in the op's order. The library multiplies by what the
-  // pointers show, which are not known yet.
+  // The scales of both factors are the last operands, in the op's order. The library reads them
+  // through pointers, whose targets are not known yet.
   void scale(const Op& op) {
     require_8_bits(op);
     scales_ = {op.inputs.size() - 2 + gemm_.a, op.inputs.size() - 2 + gemm_.b};
@@ -161,7 +161,7 @@ class Product final : public Kernel {
     }
   }
 
-  // `matrix` describes the transposed copy, where there is one.
+  // `matrix` describes the transposed copy, if there is one.
   void turn(const Context& context, std::size_t operand, const GemmMatrix& matrix) {
     if (!gemm_.turned[operand]) return;
     turns_[operand] = {make_transpose_kernel(context, matrix.columns, matrix.rows), copy_bytes_};
@@ -177,7 +177,7 @@ class Product final : public Kernel {
     return copy;
   }
 
-  // Blocks are aligned to 256 bytes; matrices inside them as their strides are.
+  // Blocks are aligned to 256 bytes; matrices inside them are aligned as their strides are.
   std::uint32_t alignment(const GemmMatrix& matrix, std::size_t operand, DType type) const {
     std::uint32_t aligned = 256;
     for (const std::int64_t distance : {matrix.stride, gemm_.steps[operand]})
@@ -185,7 +185,8 @@ class Product final : public Kernel {
     return aligned;
   }
 
-  // The library's first choice. Nothing is timed: the choice would change from run to run.
+  // Takes the library's first choice. Timing the algorithms would let the choice change from run to
+  // run.
   void choose(const Op& op) {
     const auto preference =
         make_owned<cublasLtMatmulPreferenceDestroy>(cublasLtMatmulPreferenceCreate, "a preference");
@@ -213,7 +214,7 @@ class Product final : public Kernel {
                                                 CUBLASLT_MATMUL_DESC_B_SCALE_POINTER};
 
   struct Turn {
-    std::unique_ptr<Kernel> kernel;  // into the workspace, null for none
+    std::unique_ptr<Kernel> kernel;  // copies into the workspace; null if not needed
     Bytes begin = 0;
   };
 
@@ -226,12 +227,12 @@ class Product final : public Kernel {
   Matmul matmul_;
   std::unique_ptr<Kernel> cast_bias_;  // into the workspace
   std::array<Turn, 2> turns_;          // of a and b
-  std::vector<std::size_t> scales_;    // operands: of a and b, in 8 bits only
+  std::vector<std::size_t> scales_;    // operand numbers of the scales of a and b, in 8 bits only
   Bytes copy_bytes_ = 0;
   cublasLtMatmulHeuristicResult_t chosen_{};
 };
 
-// dw is a product, db a sum; one after the other in the same workspace.
+// dw is a product and db a sum; they run one after the other in the same workspace.
 class LinearBackwardWeights final : public Kernel {
  public:
   LinearBackwardWeights(const Context& context, const Program& program, const Op& op)

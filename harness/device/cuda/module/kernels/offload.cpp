@@ -1,6 +1,6 @@
-// Copies to memory of the host and back. Out: on the stream of the kernels, since the memory they
-// leave is handed out again at once, to work on that stream. Back: on a stream of their own, while
-// the kernels go on; the first op that reads what comes back waits for it (awaited.h).
+// Copies to host memory and back. Copies out run on the kernels' stream, because the memory they
+// free is reused at once by work on that stream. Copies back run on a stream of their own beside
+// the kernels; the first op that reads the result waits for it (awaited.h).
 #include "harness/device/cuda/module/context.h"
 #include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
@@ -14,8 +14,8 @@ class CopyOut final : public Kernel {
 
   Bytes workspace_bytes() const override { return 0; }
 
-  // What is written to may have been read by a copy back that is under way: buffers of the host are
-  // used again. That stream works in order, so its last copy stands for all.
+  // A copy back may still be reading the destination, because host buffers are reused. The copy
+  // stream works in order, so waiting for its last copy is enough.
   void run(const OpBuffers& buffers) override {
     wait_for_all(context_.stream(), context_.copies(), copied_back_);
     require_success(cudaMemcpyAsync(buffers.outputs[0], buffers.inputs[0], bytes_,
@@ -36,8 +36,8 @@ class CopyIn final : public Kernel {
   Bytes workspace_bytes() const override { return 0; }
   cudaEvent_t arrival() const override { return arrived_.get(); }
 
-  // After all that the kernels' stream was given before: the copy out, and what used the memory
-  // that is written to.
+  // Waits for all work queued on the kernels' stream so far: the copy out, and any work that used
+  // the destination.
   void run(const OpBuffers& buffers) override {
     wait_for_all(context_.copies(), context_.stream(), ready_);
     require_success(cudaMemcpyAsync(buffers.outputs[0], buffers.inputs[0], bytes_,

@@ -9,7 +9,7 @@ namespace {
 
 __global__ void code_probe() {}
 
-// Operands of work that is only measured.
+// Null operands, for measuring the work without running it.
 OpBuffers nowhere(const Op& op, std::vector<std::byte*>& nulls) {
   nulls.assign(std::max(op.inputs.size(), op.outputs.size()), nullptr);
   return {.inputs = std::span(nulls).first(op.inputs.size()),

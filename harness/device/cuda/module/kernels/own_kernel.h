@@ -1,4 +1,4 @@
-// The seam to nvcc: kernels of our own (work/) made for the GPU.
+// The interface to nvcc: our own kernels (work/) built for the GPU.
 #pragma once
 
 #include <string_view>
@@ -8,19 +8,19 @@
 namespace headroom::cuda {
 
 std::vector<std::string_view> own_kinds();
-// `op` is of one of them; it may have a condition.
+// `op` must be of one of our own kinds; it may have a condition.
 std::unique_ptr<Kernel> make_own_kernel(const Context&, const Program&, const Op&);
 
-// db of linear_backward_weights.
+// Computes db of linear_backward_weights.
 std::unique_ptr<Kernel> make_bias_gradient(const Context&, const Program&, const Op&);
-// So many elements in another type, from the one input to the one output that it is run with. For
-// libraries that want their operands, or give their results, in a type that the op does not have.
+// Casts `count` elements from its one input to its one output. Used for libraries that need
+// operands, or give results, in an element type that the op does not have.
 std::unique_ptr<Kernel> make_cast_kernel(const Context&, DType from, DType to, std::int64_t count);
-// The transpose of a packed matrix in columns, elements of one byte, sides multiples of 16.
+// Transposes a packed column-major matrix of one-byte elements whose sides are multiples of 16.
 std::unique_ptr<Kernel> make_transpose_kernel(const Context&, std::int64_t rows,
                                               std::int64_t columns);
 
-// Whether this GPU can run the code compiled here.
+// Checks that this GPU can run the code compiled here.
 cudaError_t find_kernel_code();
 
 }  // namespace headroom::cuda

@@ -1,4 +1,4 @@
-// What is added to or scales weights, gradients and statistics in place.
+// Ops that add to or scale weights, gradients and statistics in place.
 #pragma once
 
 #include "harness/device/cuda/module/work/work.h"
@@ -47,7 +47,7 @@ class Divide {
   Index count_;
 };
 
-// x = x y where y is one number or as many as x.
+// x = x y, where y holds one number or as many as x.
 template <bool kOneFactor>
 class Multiply {
  public:

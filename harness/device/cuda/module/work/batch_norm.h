@@ -1,6 +1,6 @@
-// Batch normalisation. cuDNN's keeps the inverse deviation where this op keeps the variance, and
-// does not promise to work in place, as passes may ask; so the sums are CUB's: first over each
-// plane of an image, which lies in one piece, then over the images.
+// Batch normalisation. cuDNN's version keeps the inverse deviation where this op keeps the
+// variance, and does not promise to work in place, which passes may ask for. So the sums use CUB:
+// first over each plane of an image, which is contiguous, then over the images.
 #pragma once
 
 #include <cmath>
@@ -44,7 +44,7 @@ struct Normalise {
   }
 };
 
-// By running statistics; by those of the batch, which it keeps, in training.
+// Inference uses the running statistics; training uses those of the batch and keeps them.
 template <typename T, bool kTraining>
 class BatchNorm {
  public:

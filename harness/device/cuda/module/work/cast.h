@@ -1,4 +1,4 @@
-// The same numbers in another element type.
+// Casts between element types.
 #pragma once
 
 #include "harness/device/cuda/module/work/elementwise.h"

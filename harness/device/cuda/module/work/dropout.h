@@ -1,5 +1,5 @@
-// Dropout by the generator of the host: Philox4x32-10 (Salmon et al. 2011). Element e takes word
-// (e mod 64) / 16 of counter e / 64 · 16 + e mod 16, so both devices drop the same elements.
+// Dropout with the host's generator, Philox4x32-10 (Salmon et al. 2011). Element e takes word (e
+// mod 64) / 16 of counter e / 64 · 16 + e mod 16, so both devices drop the same elements.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@ HEADROOM_DEVICE inline PhiloxWords philox(std::uint64_t counter, std::uint32_t s
   return {{a, b, c, d}};
 }
 
-// One counter: four elements, 16 apart.
+// One Philox counter covers four elements, 16 apart.
 template <typename T>
 struct Drop {
   const T* x;

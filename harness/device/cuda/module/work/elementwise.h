@@ -1,4 +1,4 @@
-// Element by element: an output may lie where an input does.
+// Elementwise ops; an output may share memory with an input.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct OfTwo {
   HEADROOM_DEVICE void operator()(Index i) const { store(y[i], f(load(a[i]), load(b[i]))); }
 };
 
-// F is built from the op and maps one or two floats to one.
+// F is built from the op and maps one or two floats to one float.
 template <typename F, typename T>
 class Elementwise {
  public:
@@ -65,7 +65,7 @@ struct Times : Plain {
 };
 struct Relu : Plain {
   using Plain::Plain;
-  HEADROOM_DEVICE float operator()(float x) const { return x < 0 ? 0 : x; }  // or NaN
+  HEADROOM_DEVICE float operator()(float x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
 };
 struct ReluBackward : Plain {
   using Plain::Plain;

@@ -1,5 +1,5 @@
-// Rows picked by number. One that is not there cannot stop the program from here, as it does on
-// the host: its elements become NaN, and with them the loss.
+// Gathers rows by index. An invalid index cannot stop the program here as it does on the host, so
+// its elements become NaN, and with them the loss.
 #pragma once
 
 #include <limits>
@@ -31,8 +31,8 @@ class GatherRows {
   Index rows_, columns_, picked_;
 };
 
-// Sorted by row, all gradients of one row are neighbours, in the order they came: each sum has one
-// order, as on the host, where atomic additions would have any.
+// Sorting by row makes the gradients of one row adjacent and keeps their order, so each sum has one
+// fixed order, as on the host; atomic additions would not.
 class GatherRowsBackward {
  public:
   GatherRowsBackward(const Op& op, const Program& program)

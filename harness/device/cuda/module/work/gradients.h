@@ -1,4 +1,4 @@
-// What is found out about all gradients together: their norm, and whether they overflowed.
+// Properties of all gradients together: their norm, and whether they overflowed.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct SquareOf {
   HEADROOM_DEVICE double operator()(Index i) const { return double{x[i]} * x[i]; }
 };
 
-// x - x is 0 for every number, and not for infinities and NaN.
+// x - x is 0 for every finite number, but NaN for infinities and NaN.
 struct IsNotFinite {
   const float* x;
   HEADROOM_DEVICE Index operator()(Index i) const { return x[i] - x[i] != 0 ? 1 : 0; }

@@ -1,4 +1,4 @@
-// How many rows of logits are largest at their label.
+// Counts the rows of logits that are largest at their label.
 #pragma once
 
 #include <limits>
@@ -12,7 +12,7 @@ struct Best {
   Index at;
 };
 
-// Of equal scores the first.
+// Ties go to the first of equal scores.
 struct Better {
   HEADROOM_DEVICE Best operator()(Best a, Best b) const {
     if (a.score == b.score) return a.at < b.at ? a : b;

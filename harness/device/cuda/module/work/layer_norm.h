@@ -1,5 +1,5 @@
-// Layer normalisation, each row by its own mean and variance. cuDNN has it only as one of its
-// graphs; the sums are CUB's here, and outputs may lie where x or dy does.
+// Layer normalisation of each row by its own mean and variance. cuDNN offers it only in its graph
+// interface; here CUB computes the sums, and outputs may share memory with x or dy.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace headroom::cuda {
 struct MeanAndVariance {
   double mean, variance;
 };
-// From the sums of x and of x squared.
+// Computes both from the sums of x and of x squared.
 HEADROOM_DEVICE inline MeanAndVariance mean_and_variance(Sums sums, double count) {
   const double mean = sums.first / count;
   const double variance = sums.second / count - mean * mean;
@@ -59,8 +59,8 @@ class LayerNorm {
   double epsilon_;
 };
 
-// What the backward pass sums: over rows g = dy scale and g x^, over columns dy x^ and dy, with
-// x^ = (x - mean) inverse.
+// Sums of the backward pass: over rows, g = dy scale and g x^; over columns, dy x^ and dy, with x^
+// = (x - mean) inverse.
 template <typename T>
 struct LayerNormOperands {
   const T* x;
@@ -108,7 +108,7 @@ class LayerNormBackward {
     queue.reduce_rows(rows_, width_, of, Add{}, Sums{}, sums);
     sum_columns(queue, rows_, width_, of,
                 KeepSums{floats(buffers.outputs[1]), floats(buffers.outputs[2])});
-    // Last: it may write over x or dy.
+    // This step is last because it may overwrite x or dy.
     queue.for_each(rows_ * width_, [=, *this] HEADROOM_DEVICE(Index i) {
       const Index n = i / width_;
       const auto share = 1 / static_cast<double>(width_);

@@ -1,4 +1,4 @@
-// Kinds that are about memory, not numbers.
+// Kinds of op that concern memory, not numbers.
 #pragma once
 
 #include "harness/device/cuda/module/work/work.h"

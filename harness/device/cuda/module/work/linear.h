@@ -1,4 +1,4 @@
-// What a linear layer has beside its products.
+// The parts of a linear layer that are not products.
 #pragma once
 
 #include "harness/device/cuda/module/work/sums.h"
@@ -16,7 +16,7 @@ class BiasGradient {
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const T* dy = elements<T>(buffers.inputs[1]);
-    // In 8 bits the scales of x and of dy stand behind them.
+    // In 8 bits the scales of x and of dy follow them.
     const float* scale = host::EightBits<T> ? floats(buffers.inputs[3]) : nullptr;
     float* db = floats(buffers.outputs[1]);
     const Index width = width_;
@@ -45,8 +45,8 @@ struct alignas(16) SixteenBytes {
   std::byte bytes[16];
 };
 
-// y[columns, rows] of x[rows, columns], elements of one byte, both sides multiples of 16. Reads of
-// neighbours lie side by side, writes are of 16 bytes each.
+// y[columns, rows] is the transpose of x[rows, columns]: one-byte elements, both sides multiples of
+// 16. Neighbouring threads read adjacent bytes, and each write is 16 bytes.
 class TransposeBytes {
  public:
   TransposeBytes(Index rows, Index columns) : rows_(rows), columns_(columns) {}
@@ -68,7 +68,7 @@ class TransposeBytes {
   Index rows_, columns_;
 };
 
-// Of a matrix in columns that lies packed.
+// Transposes a packed column-major matrix.
 template <typename Queue>
 Work<Queue> transpose_bytes_work(Index rows, Index columns) {
   return TransposeBytes(columns, rows);

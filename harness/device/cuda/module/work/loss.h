@@ -1,5 +1,5 @@
-// The loss of a classifier. A label that is neither a class nor -1 cannot stop the program
-// from here, as it does on the host: it makes the loss NaN.
+// The loss of a classifier. A label that is neither a class nor -1 cannot stop the program here as
+// it does on the host, so it makes the loss NaN.
 #pragma once
 
 #include "harness/device/cuda/module/work/softmax.h"
@@ -23,7 +23,7 @@ struct Logit {
   HEADROOM_DEVICE Exponentials operator()(Index i) const { return {logits[i], 1}; }
 };
 
-// What the row adds to the loss.
+// One row's contribution to the loss.
 struct RowLoss {
   const float* logits;
   const std::int32_t* labels;
@@ -59,7 +59,7 @@ class CrossEntropy {
     queue.for_each(1, [=] HEADROOM_DEVICE(Index) {
       *loss = static_cast<float>(*sum / at_least_one(*counted));
     });
-    // Last: they may lie where the logits do.
+    // This step is last because the outputs may share memory with the logits.
     queue.for_each(rows_ * classes_, [=, *this] HEADROOM_DEVICE(Index i) {
       const Exponentials row = rows[i / classes_];
       const bool is_ignored = labels[i / classes_] == kIgnoredLabel;

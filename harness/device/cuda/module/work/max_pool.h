@@ -1,5 +1,5 @@
-// Max pooling. cuDNN's backward pass of it reads x and y, which these Programs free: they
-// keep the place of each maximum in its window, in one byte.
+// Max pooling. cuDNN's backward pass reads x and y, which these Programs free; they keep the place
+// of each maximum within its window instead, in one byte.
 #pragma once
 
 #include <string>
@@ -50,7 +50,7 @@ struct FindMaximum {
         const Index w = column * window.stride_width + kw - window.left;
         if (h < 0 || h >= window.height || w < 0 || w >= window.width) continue;
         const T candidate = plane[h * window.width + w];
-        // A NaN is larger than all numbers: it must not vanish.
+        // A NaN counts as larger than every number, so that it is not lost.
         if (found && !(load(candidate) > load(largest)) &&
             (load(candidate) == load(candidate) || load(largest) != load(largest)))
           continue;
@@ -63,7 +63,7 @@ struct FindMaximum {
   }
 };
 
-// Of one pixel: what the windows give back whose maximum it was, always in the same order.
+// Gradient of one pixel: the sum over the windows whose maximum it was, always in the same order.
 template <typename T>
 struct CollectMaxima {
   const T* dy;

@@ -1,4 +1,4 @@
-// Images made larger by repeating pixels and smaller by adding them up.
+// Upsampling by repeating pixels and downsampling by summing them.
 #pragma once
 
 #include "harness/device/cuda/module/work/work.h"
@@ -6,7 +6,7 @@
 namespace headroom::cuda {
 
 struct Resampling {
-  Index count, height, width;  // of y; count: of all its elements
+  Index count, height, width;  // of y; count: all its elements
   Index row;                   // elements in a row of x
   Index plane;                 // elements in an image of x
   Index factor;

@@ -1,5 +1,5 @@
-// The softmax of attention. What the rows need, their largest score and the sum of exponentials
-// shifted by it, is found in one reduction.
+// The softmax of attention. One reduction finds both the largest score of each row and the sum of
+// exponentials shifted by it.
 #pragma once
 
 #include <cmath>
@@ -9,13 +9,13 @@
 
 namespace headroom::cuda {
 
-// Of the scores seen so far; none: the lowest number and no sum.
+// State over the scores seen so far; before any score, the lowest number and a sum of 0.
 struct Exponentials {
   float largest = -std::numeric_limits<float>::max();
   float sum = 0;
 };
 
-// Shifts both sums to the larger largest, so that no exponential overflows.
+// Shifts both sums by the larger maximum, so that no exponential overflows.
 struct CombineExponentials {
   float scale;
   HEADROOM_DEVICE Exponentials operator()(Exponentials a, Exponentials b) const {
@@ -28,7 +28,7 @@ struct CombineExponentials {
 // Which keys a query must not see.
 struct Padding {
   const std::int32_t* mask;
-  Index width, sample;  // sample: elements of the scores of one
+  Index width, sample;  // sample: score elements per sample
   HEADROOM_DEVICE bool hides(Index i) const { return mask[i / sample * width + i % width] == 0; }
 };
 struct Future {
@@ -56,7 +56,7 @@ struct WriteSoftmax {
 
   HEADROOM_DEVICE void operator()(Index i) const {
     const Exponentials row = rows[i / width];
-    const float share = row.sum == 0 ? 0 : 1 / row.sum;  // a row that is all padding
+    const float share = row.sum == 0 ? 0 : 1 / row.sum;  // 0 for a row that is all padding
     store(y[i], mask.hides(i) ? 0 : std::exp(scale * (load(x[i]) - row.largest)) * share);
   }
 };

@@ -1,5 +1,4 @@
-// Sums that several kernels need, in double: what normalisations subtract from them must not
-// cancel.
+// Sums that several kernels need, in double, because normalisations subtract nearly equal sums.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@ struct Add {
   }
 };
 
-// Of the rows of one group, one column; neighbours in the columns read neighbours in memory.
+// Sums one column over one group of rows; neighbouring columns read adjacent memory.
 template <typename Value>
 struct SumGroup {
   Value value;
@@ -51,8 +50,8 @@ struct SumGroups {
   }
 };
 
-// finish(c, the sums of value(r, c) over all r) for each column c. As many groups of rows as keep a
-// GPU busy, and no more: their sums take workspace.
+// Calls finish(c, sums of value(r, c) over all r) for each column c. Uses just enough groups of
+// rows to keep a GPU busy, because their sums take workspace.
 template <typename Queue, typename Value, typename Finish>
 void sum_columns(Queue& queue, Index rows, Index columns, Value value, Finish finish) {
   constexpr Index kThreads = Index{1} << 17;

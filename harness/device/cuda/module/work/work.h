@@ -38,7 +38,7 @@ using host::store;
 template <typename Queue>
 using Work = std::function<void(Queue&, const OpBuffers&)>;
 
-// By kind of op.
+// Makers of work, by kind of op.
 template <typename Queue>
 using Works = std::map<std::string_view, Work<Queue> (*)(const Op&, const Program&)>;
 

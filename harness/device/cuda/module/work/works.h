@@ -1,4 +1,4 @@
-// All work of our own, by kind of op. Declarations: nvcc compiles each family in a file of its own.
+// Declares all work of our own, by kind of op. nvcc compiles each family in a file of its own.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Adafactor (Shazeer and Stern 2018): no update of the weight's size is ever kept; it is computed
-// twice, for its norm and to be applied.
+// Adafactor (Shazeer and Stern 2018). No update of the weight's size is stored; it is computed
+// twice, once for its norm and once to be applied.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct AdafactorRule {
     const double decay = 1 - std::pow(steps, -decay_rate);
     return static_cast<float>(decay * old + (1 - decay) * now);
   }
-  // What an update is multiplied by; from the sums of its squares and of the weight's.
+  // The factor of an update, from the sums of squares of the update and of the weight.
   HEADROOM_DEVICE float scale(Sums squares, double count, double steps) const {
     double rate = learning_rate;
     if (relative) {
@@ -28,7 +28,7 @@ struct AdafactorRule {
   }
 };
 
-// g^2 + epsilon1, by element and by row and column.
+// g^2 + epsilon1, per element, row and column.
 struct GradientSquare {
   const float* gradient;
   double epsilon;
@@ -65,7 +65,8 @@ struct FloatInDouble {
   HEADROOM_DEVICE double operator()(Index i) const { return x[i]; }
 };
 
-// A conditional op must not change states: they do in for_each only, from sums in scratch.
+// A conditional op must not change states when it is skipped, so they change only in for_each, from
+// sums in scratch.
 class Adafactor {
  public:
   Adafactor(const Op& op, const Program& program)

@@ -1,5 +1,5 @@
-// Adam over states kept in 8 bits (Dettmers et al. 2022). A new scale is the largest magnitude of
-// its block, so states are computed twice: for the scales, and to be kept under them.
+// Adam with 8-bit states (Dettmers et al. 2022). A new scale is the largest magnitude of its block,
+// so states are computed twice: for the scales, and to be stored with them.
 #pragma once
 
 #include <cmath>
@@ -8,9 +8,9 @@
 
 namespace headroom::cuda {
 
-// The dynamic 8-bit numbers in ascending order: each decade down to 1e-7 in half as many equal
-// parts as the one above it, the middle of each part; 0 and 1. Signed ones give half of the parts
-// to each sign.
+// The dynamic 8-bit numbers in ascending order: 0, 1, and the midpoints of equal parts of each
+// decade down to 1e-7, where each decade has half as many parts as the one above it. Signed numbers
+// give half of the parts to each sign.
 HEADROOM_DEVICE inline double dynamic_number(int code, bool is_signed) {
   const int zero = is_signed ? 127 : 0;
   if (code == zero) return 0;
@@ -19,7 +19,7 @@ HEADROOM_DEVICE inline double dynamic_number(int code, bool is_signed) {
   int parts = is_signed ? 1 : 2;
   double power = 1e-6;
   for (; part >= parts; parts *= 2, power *= 10) part -= parts;
-  // Powers below 1 are rounded: the nearest to each, not a product of them.
+  // Powers below 1 are each rounded to the nearest double, not computed as a product.
   const double decade = power < 0.5 ? 1 / std::round(1 / power) : 1.0;
   const double number = decade * (0.1 + 0.9 * (part + 0.5) / parts);
   return code > zero ? number : -number;
@@ -29,7 +29,7 @@ struct DynamicNumbers {
   const float* numbers;  // 256
 
   HEADROOM_DEVICE float operator[](std::uint8_t code) const { return numbers[code]; }
-  // The first code from whose middle to the next x does not lie above.
+  // The first code whose midpoint to the next code is not below x.
   HEADROOM_DEVICE std::uint8_t nearest(float x) const {
     int low = 0, high = 255;
     while (low < high) {

@@ -1,5 +1,5 @@
-// Masks over weights. Whether a step is due is known on the device only: magnitudes are sorted at
-// every step, and the mask is left alone where none is due.
+// Masks over weights. Only the device knows whether a step is due, so magnitudes are sorted at
+// every step, and the mask is left unchanged when none is due.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct PruningSchedule {
   HEADROOM_DEVICE bool is_due(double step) const {
     return step >= begin && step <= end && std::fmod(step - begin, every) == 0;
   }
-  // Zhu and Gupta 2017, equation 1; one element at least stays.
+  // Zhu and Gupta 2017, equation 1; at least one element stays.
   HEADROOM_DEVICE Index pruned_at(double step, Index count) const {
     const double left = end > begin ? (end - step) / (end - begin) : 0;
     const double share = final + (initial - final) * left * left * left;

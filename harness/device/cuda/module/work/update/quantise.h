@@ -1,4 +1,5 @@
-// To 8 bits in two passes over the tensor, as on the host: its largest magnitude, then its codes.
+// Quantises to 8 bits in two passes over the tensor, as on the host: the largest magnitude, then
+// the codes.
 #pragma once
 
 #include "harness/device/cuda/module/work/work.h"
@@ -6,7 +7,8 @@
 
 namespace headroom::cuda {
 
-// As bits without a sign, whose order is that of magnitudes, NaN above all: none is overlooked.
+// Magnitudes as bits without the sign: their order is that of magnitudes with NaN above all, so
+// none is missed.
 template <typename T>
 struct MagnitudeBits {
   const T* x;

@@ -1,6 +1,6 @@
 // Optimizer rules, element by element and in place.
-// Numbers that change from step to step (steps, factors, loss scales) are read on the device:
-// nobody waits for them.
+// Numbers that change from step to step (steps, factors, loss scales) are read on the device, so
+// the host does not wait for them.
 #pragma once
 
 #include <cmath>
@@ -35,7 +35,7 @@ class SgdMomentum {
   Index count_;
 };
 
-// 1 / (1 - beta^steps): what makes up for states that began at zero.
+// 1 / (1 - beta^steps): corrects the bias of states that start at zero.
 struct AdamCorrections {
   float mean, square;
 };

@@ -1,5 +1,4 @@
-// Optimizer rules over many weights with one launch for as many of them as its arguments have room
-// for.
+// Optimizer rules over many weights: one launch covers as many weights as its arguments can hold.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +11,10 @@
 
 namespace headroom::cuda {
 
-// A launch takes 4 KiB of arguments (CUDA C++ Programming Guide, "Function Parameters").
+// A launch takes at most 4 KiB of arguments (CUDA C++ Programming Guide, "Function Parameters").
 inline constexpr int kGroupsALaunch = 48;
 
-// Where the operands of some groups are, for up to four of each.
+// Addresses of the operands of several groups, up to four operands each.
 struct GroupTable {
   std::array<std::array<float*, 4>, kGroupsALaunch> operands;
   std::array<Index, kGroupsALaunch + 1> starts;  // of all groups one after another
@@ -46,7 +45,7 @@ class GroupLists {
     return floats(buffers.inputs[counts_.size() * kind_.operands]);
   }
 
-  // rule(operands, i) for every element i of every group; results count as its last operand.
+  // Runs rule(operands, i) for every element i of every group; results count as the last operands.
   template <typename Queue, typename Rule>
   void for_each(Queue& queue, const OpBuffers& buffers, Rule rule) const {
     for (std::size_t first = 0; first < counts_.size(); first += kGroupsALaunch) {
@@ -174,7 +173,8 @@ class ForeachMoments {
   MomentsOfList rule_;
 };
 
-// Rules that correct what began at zero. All public: nvcc takes no lambda from elsewhere.
+// Rules with bias correction. All members are public, because nvcc does not accept lambdas in
+// private ones.
 struct CorrectedLists {
   CorrectedLists(const Op& op, const Program& program)
       : lists_(op, program), rule_(op), beta1_(op.number("beta1")), beta2_(op.number("beta2")) {}
