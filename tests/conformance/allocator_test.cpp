@@ -1,5 +1,5 @@
-// What every allocator strategy promises, asked of every registered example on host and on meta.
-// A new strategy takes part by being registered.
+// Promises of every allocator strategy, tested for every registered example on host and meta. A new
+// strategy is included by being registered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 constexpr Bytes kCapacity = 64 * kMiB;
 
-// One strategy over one kind of memory, with everything recorded.
+// One strategy over one kind of memory, with every event recorded.
 class Bench {
  public:
   Bench(const std::string& spec, bool on_host) {
@@ -44,7 +44,7 @@ class Bench {
   }
 
   Allocator& allocator() { return *recording_; }
-  // Two modules ask in turn.
+  // Two modules request blocks in turn.
   Block take(Bytes bytes) {
     const char* module = ++requests_ % 2 == 0 ? "generator.1" : "discriminator.1";
     return recording_->allocate(bytes, {.name = module});
@@ -226,15 +226,16 @@ TEST_P(Strategy, gives_every_segment_back_when_it_ends) {
             bench_.memory().counters().segment_allocations);
 }
 
-// Random requests against a model that knows every live block; the independent validator and the
-// ledger judge the recorded trace.
+// Sends random requests and checks them against a model that knows every live block; the
+// independent validator and the ledger check the recorded trace.
 class RandomRequests {
  public:
   RandomRequests(Bench& bench, std::uint64_t seed) : bench_(bench), random_(seed) {}
 
   void run(int count) {
     for (int i = 0; i < count; ++i) {
-      // Three in four requests allocate until half of the memory is in use; then half of them.
+      // Three in four requests allocate until half of the memory is in use; after that one in two
+      // does.
       const bool take = live_.empty() || random_() % 4 < (allocated_ < kCapacity / 2 ? 3u : 1u);
       if (take)
         allocate();

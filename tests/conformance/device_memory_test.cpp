@@ -1,5 +1,5 @@
-// What the memory of every device promises to the strategies, asked of every device and of a share
-// of each: segments, and virtual memory.
+// Promises of device memory to the strategies, segments and virtual memory, tested for every device
+// and for a share of each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -182,7 +182,7 @@ TEST_P(Memory, records_pages_so_that_validator_and_ledger_see_one_segment) {
   EXPECT_DOUBLE_EQ(ledger.external_fragmentation, 0.5);  // half a page in front, half behind
 }
 
-// A device that has segments only says so, rather than doing something else.
+// A device with segments only refuses virtual memory instead of doing something else.
 class SegmentsOnly final : public DeviceMemory {
  public:
   SegmentsOnly() : DeviceMemory(kCapacity, kPage) {}

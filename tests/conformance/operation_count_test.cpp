@@ -1,9 +1,9 @@
-// How the work of a strategy grows with the blocks that live: at most as their logarithm, up to a
-// million. What is counted is not time but the edges of control flow taken in the allocators (built
-// a second time for this, with -fsanitize-coverage=trace-pc) and the words they move in memory; so
-// the result is the same on every machine and under every load.
+// How the work of a strategy grows with the number of live blocks: at most logarithmically, up to a
+// million blocks. The test counts not time but the control-flow edges taken in the allocators
+// (built a second time for this, with -fsanitize-coverage=trace-pc) and the words they move in
+// memory, so the result is the same on every machine and under every load.
 //
-// On meta: the host's kernel maps at most 65,530 areas, which `malloc` would pass.
+// Runs on meta, because the host's kernel maps at most 65,530 areas, which `malloc` would exceed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::uint64_t operations = 0;
 extern "C" {
 void __sanitizer_cov_trace_pc() { ++operations; }
 
-// The linker sends every memmove here (--wrap): shifting a long row is work, too.
+// The linker redirects every memmove here (--wrap), because shifting a long row is work, too.
 void* __real_memmove(void* to, const void* from, std::size_t bytes);
 void* __wrap_memmove(void* to, const void* from, std::size_t bytes) {
   operations += bytes / sizeof(std::uint64_t);
@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::size_t kMost = 1'000'000;
 
-// Keeps a number of blocks of 256 B to 64 KiB alive, of which it frees and replaces random ones.
+// Keeps a number of blocks of 256 B to 64 KiB alive, and frees and replaces random ones.
 class Load {
  public:
   explicit Load(const std::string& spec)
@@ -48,7 +48,7 @@ class Load {
             Spec("meta", {{"capacity", "4TiB"}}))),
         allocator_(make_allocator(Spec::parse_composition(spec), device_->memory())) {}
 
-  // One block in four goes again on the way, so that there are holes of every size.
+  // One block in four is freed on the way, which leaves holes of every size.
   void grow_to(std::size_t blocks) {
     while (live_.size() < blocks) {
       for (int i = 0; i < 4; ++i) allocate();
@@ -56,8 +56,8 @@ class Load {
     }
   }
 
-  // Operations of a free and an allocation: what 19 in 20 pairs do not exceed. The others may pay
-  // for a table that grows.
+  // Operations of one free and one allocation: the 95th percentile over pairs. The rest may pay for
+  // a table that grows.
   std::uint64_t operations_per_pair() {
     constexpr std::size_t kPairs = 2000;
     std::vector<std::uint64_t> counts;
@@ -90,9 +90,9 @@ class Load {
   std::vector<Block> live_;
 };
 
-// Of a spec, from a thousand live blocks to `most`: "" when the operations per pair grow at most as
-// the logarithm of the blocks, by half as much again for what differs from load to load. Up to
-// kAlwaysFine nothing is said: there short rows that give way to trees are all that is seen.
+// Tests a spec from a thousand live blocks to `most`. Returns "" when the operations per pair grow
+// at most as the logarithm of the blocks, with a factor of 1.5 for differences between loads. Up to
+// kAlwaysFine every result passes: there the growth only shows short rows being replaced by trees.
 std::string excess_over_logarithm(const std::string& spec, std::size_t most) {
   constexpr std::size_t kFewest = 1000;
   constexpr double kAlwaysFine = 300;
@@ -111,7 +111,7 @@ std::string excess_over_logarithm(const std::string& spec, std::size_t most) {
   return "";
 }
 
-// Examples that were told to hold less than a million blocks.
+// Examples configured to hold fewer than a million blocks.
 const std::map<std::string, const char*>& too_small() {
   static const std::map<std::string, const char*> examples = {
       {"guard(activation=1GiB,backward=2GiB)|bfc(growth=on)", "its budget is 1 GiB"},
@@ -134,7 +134,7 @@ TEST_P(OperationCount, grows_at_most_as_the_logarithm_of_the_live_blocks) {
   EXPECT_EQ(excess_over_logarithm(GetParam(), kMost), "");
 }
 
-// So that the test above is known to see one.
+// Shows that the test above detects a scan.
 TEST(OperationCountOfAScan, grows_faster_than_the_logarithm) {
   EXPECT_NE(excess_over_logarithm("arena", 100'000), "");
 }

@@ -1,6 +1,6 @@
-// What strategies promise programs of several streams, asked of every registered example: one
-// served to a stream is never in use by another, as far as the strategy says that it sees to that.
-// The streams are simulated: what one has been handed it finishes when the test says so.
+// What strategies promise programs with several streams, tested for every registered example: a
+// block served to one stream is never in use by another, unless the strategy leaves that to its
+// caller. The streams are simulated: a stream finishes its work when the test says so.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// More than is ever needed: a strategy that runs out waits for all streams, which nobody here would
-// see.
+// More memory than is ever needed: a strategy that runs out waits for all streams, which this test
+// would not notice.
 constexpr Bytes kCapacity = 4 * kGiB;
 constexpr Bytes kMostRequested = 64 * kMiB;
 constexpr int kStreams = 4;
 
-// For every address that was freed: which stream served it last, and which have yet to finish
-// their work on it. Knows nothing of how a strategy decides.
+// For every freed address, which stream served it last and which streams have yet to finish their
+// work on it. Knows nothing of how a strategy decides.
 class ShadowMap {
  public:
   void freed(const Block& block, std::set<StreamId> still_using) {
@@ -142,7 +142,7 @@ TEST_P(Streams, refuse_uses_of_and_frees_of_what_waits_for_one) {
   EXPECT_EQ(allocator_.statistics().pending, before.pending);
 }
 
-// Also under compositions, whose adaptors have to pass on what they are told.
+// Compositions are included: their adaptors must pass on what they are told.
 TEST_P(Streams, are_kept_apart_under_random_requests_where_the_strategy_says_so) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -1,5 +1,5 @@
-// Who waits for what the CUDA device copies back beside its kernels: on a copying stream as slow as
-// it may be, where nothing arrives before somebody waits for it.
+// Which ops wait for the copies that the CUDA device makes beside its kernels, on the slowest
+// possible copy stream: a copy arrives only when an op waits for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Program offloaded(const char* workload, const std::string& strategy) {
       Spec::parse(strategy));
 }
 
-// How many copies came back.
+// Returns the number of copies back.
 std::size_t run_with_slow_copies(const Program& program) {
   const auto awaited = awaited_copies(program);
   std::set<ValueId> under_way;
@@ -58,7 +58,7 @@ TEST(AwaitedCopies, are_there_when_they_are_read) {
     }
 }
 
-// Copied back, then two ops that have nothing to do with it, then two that read it.
+// One copy back, then two ops that do not use it, then two that read it.
 Program late_reader() {
   Program program{.name = "test"};
   ProgramBuilder build(program);

@@ -1,4 +1,4 @@
-// Which convolution algorithm is taken of those that cuDNN ranks, over rankings that are made up.
+// Choice among the convolution algorithms that cuDNN ranks, tested on made-up rankings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(ChosenAlgorithm, uses_tensor_cores_only_where_f32_was_not_asked_for) {
   EXPECT_EQ(instructions_for(Arithmetic::f32), Instructions::fma);
 }
 
-// The library's state is that of the algorithm it was asked of last.
+// The library keeps the state of the algorithm that was queried last.
 TEST(ChosenAlgorithm, is_the_last_whose_workspace_was_asked_for) {
   std::mt19937_64 random(headroom::testing::test_seed());
   for (int round = 0; round < 200; ++round) {

@@ -1,5 +1,5 @@
-// Which training steps the CUDA device has every kernel for. Lowering looks at the kinds of ops
-// before it looks for a GPU, so this needs the module and nothing else.
+// Training steps for which the CUDA device has every kernel. Lowering checks the kinds of ops
+// before it looks for a GPU, so this test needs only the module.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class CudaCoverage : public ::testing::Test {
     if (cuda_module().module == nullptr) GTEST_SKIP() << cuda_module().problem;
   }
 
-  // Fails where the device refuses an op of the cell; that it has no GPU is no failure here.
+  // Fails when the device refuses an op of the cell; a missing GPU is not a failure here.
   void expect_covered(Cell cell) {
     SCOPED_TRACE(cell.id());
     try {

@@ -1,5 +1,5 @@
-// The device as the program sees it: names, reasons and arguments everywhere; memory where there
-// is a GPU.
+// The device as the program sees it: names, reasons and arguments on every machine, memory only on
+// one with a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The GPU's kernels against the reference, all memory from bfc over cudaMalloc. Every kind of op of
-// every workload, on random shapes and in whole training steps.
+// The GPU's kernels against the reference, with all memory from bfc over cudaMalloc: every kind of
+// op of every workload, on random shapes and in whole training steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ using ::testing::IsEmpty;
 using testing::Tensors;
 using ::testing::ThrowsMessage;
 
-// Takes an op's operands, outputs and workspace to the GPU as they are on the host, runs it there
-// and brings all of them back: what the kernel left unwritten stays poisoned.
+// Copies an op's operands, outputs and workspace from the host to the GPU, runs the op there and
+// copies all of them back, so that whatever the kernel does not write stays poisoned.
 class OnGpu final : public CompiledProgram {
  public:
   OnGpu(const Program& lowered, Device& device, Allocator& allocator)
@@ -58,7 +58,7 @@ class OnGpu final : public CompiledProgram {
     Block block;
   };
 
-  // One place on the host is one place on the GPU, in whichever roles.
+  // One host address maps to one GPU address, whatever its role.
   std::vector<std::byte*> take(std::span<const ValueId> ids, std::span<std::byte* const> host) {
     std::vector<std::byte*> places;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -152,7 +152,8 @@ TEST_F(CudaKernels, of_whole_training_steps_agree_with_the_reference_op_by_op) {
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
-// The best of TF32 would be off by far more than the reference allows on sums this long.
+// Even exact sums of TF32 products would be off by far more than the reference allows at this
+// length.
 TEST_F(CudaKernels, of_products_compute_in_f32) {
   build_.emit_one("linear", "fc", {input("x", {33, 301}), input("w", {17, 301}), input("b", {17})});
   HostRun run(lower_for_gpu(), on_gpu());
@@ -163,8 +164,8 @@ TEST_F(CudaKernels, of_products_compute_in_f32) {
   run.run_and_judge();
 }
 
-// The library need not use TF32, but nothing coarser: operands rounded to 11 bits are each off by
-// 2^-11 of themselves, and cut off by twice that.
+// The library need not use TF32, but must not use anything coarser. Rounding operands to 11 bits
+// changes each by up to 2^-11 of its value, and truncating them by up to twice that.
 TEST_F(CudaKernels, of_products_that_may_use_tf32_are_no_coarser) {
   const std::int64_t rows = 64, inner = 512, columns = 96;
   const ValueId x = input("x", {rows, inner}), w = input("w", {columns, inner});
@@ -190,7 +191,7 @@ TEST_F(CudaKernels, of_products_that_may_use_tf32_are_no_coarser) {
     }
 }
 
-// The copies change no bit, and neither does when they arrive.
+// Copies change no bit, whenever they arrive.
 TEST_F(CudaKernels, of_steps_that_offload_give_the_losses_of_those_that_do_not) {
   Cell cell{.workload = Spec::parse("resnet(batch=4,depth=18,width=8)"),
             .device = Spec::parse("cuda(capacity=256MiB)"),
@@ -227,7 +228,7 @@ TEST_F(CudaKernels, of_convolutions_keep_to_the_workspace_limit_of_the_rules) {
   device_->compile(limited);  // finds the same algorithm, or throws
 }
 
-// The best of TF32 would be off by more here, too.
+// Even exact sums of TF32 products would be off by more here, too.
 TEST_F(CudaKernels, of_convolutions_compute_in_f32) {
   build_.emit_one("convolution", "conv", {input("x", {2, 64, 16, 16}), input("w", {64, 64, 3, 3})},
                   {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
@@ -249,7 +250,7 @@ TEST_F(CudaKernels, take_the_temporary_storage_of_a_large_reduction_from_the_str
   testing::fill_randomly(run.program(), tensors, random, 3);
   run.write_all(tensors);
   run.run_and_judge();
-  // The best of each row and partial sums: never a token byte.
+  // The best of each row and the partial sums, so never a token byte.
   EXPECT_THAT(workspaces_taken(), ElementsAre(Gt(kBlockAlignment)));
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }

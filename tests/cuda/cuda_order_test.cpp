@@ -1,5 +1,5 @@
-// What the GPU does later must find what it needs: memory that a queued kernel uses is not written
-// to, moved or taken away before its time.
+// Memory that a queued kernel uses must not be overwritten, moved or released before the kernel has
+// run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class CudaOrder : public ::testing::Test {
     return numbers;
   }
 
-  // Ops of these kinds, from one value to the next, as the device runs them.
+  // Compiles a chain of ops of these kinds, each reading the result of the one before.
   std::unique_ptr<CompiledProgram> compile(const std::vector<const char*>& kinds) {
     ProgramBuilder build(program_);
     ValueId last = build.input("x", {kCount}, DType::f32);
@@ -146,7 +146,7 @@ TEST_F(CudaOrder, moves_pages_together_with_what_queued_kernels_write_there) {
   memory().unreserve(from);
 }
 
-// Two values that share a place on the host, one after the other.
+// Two values that use the same host memory, one after the other.
 TEST_F(CudaOrder, copies_out_only_after_what_lay_there_was_copied_back) {
   const auto compiled = compile({"copy_out", "copy_in", "relu"});
   const auto host = device_->make_host_memory();

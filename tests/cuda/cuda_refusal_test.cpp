@@ -1,5 +1,5 @@
-// A GPU that refuses a call, or is lost, at any point of a run: the sample says so, and nothing
-// else is harmed. On the simulated GPU, which refuses what it is told to.
+// A GPU that refuses a call, or is lost, at any point of a run: the sample reports it and nothing
+// else is harmed. Runs on the simulated GPU, which refuses the calls it is told to.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kVariable = "HEADROOM_SIMULATED_GPU_REFUSES";
 
-// With all that asks for more than plain steps do.
+// Cells that use every feature that makes calls beyond those of plain steps.
 const std::vector<Cell>& cells() {
   const auto cell = [](const char* allocator, const char* checkpointing, const char* execution) {
     return Cell{.workload = Spec::parse("bert(size=tiny,batch=2,sequence=16,vocabulary=500)"),
@@ -65,7 +65,8 @@ class CudaRefusal : public ::testing::TestWithParam<std::size_t> {
     }
   }
 
-  // How many calls the cell makes that can be refused: the least that are too many.
+  // A power of two that no call of the cell reaches: an upper bound on the calls that can be
+  // refused.
   static std::uint64_t calls() {
     std::uint64_t most = 1;
     while (!run(std::to_string(most)).problem.empty()) most *= 2;

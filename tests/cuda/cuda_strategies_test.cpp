@@ -1,5 +1,5 @@
-// Every allocator strategy over the GPU's memory: blocks keep their bytes, and decisions are those
-// made on meta. A new strategy takes part by being registered.
+// Every allocator strategy over GPU memory: blocks keep their contents, and decisions equal those
+// made on meta. A new strategy is included by being registered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::unique_ptr<Device> make(const char* name, Bytes granule) {
   return Registry<DeviceKind>::instance().find(name).create(spec);
 }
 
-// Told from another's, and so is each page of 4 KiB from those some MiB away.
+// Contents that differ between blocks, and between a page of 4 KiB and those some MiB away.
 std::vector<unsigned char> tagged(Bytes bytes, std::uint32_t tag) {
   constexpr Bytes kPiece = 4 * kKiB;
   std::vector<unsigned char> contents(bytes);
@@ -44,7 +44,7 @@ std::vector<unsigned char> tagged(Bytes bytes, std::uint32_t tag) {
   return contents;
 }
 
-// One strategy on one device that is served random requests and recorded.
+// One strategy on one device that serves random requests and is recorded.
 class Session {
  public:
   Session(Device& device, const std::string& spec) : device_(device) {
@@ -75,7 +75,7 @@ class Session {
     std::vector<unsigned char> contents;
   };
 
-  // Running out is a decision, too, and is recorded.
+  // An out-of-memory error is a decision, too, and is recorded.
   void take(Bytes bytes, std::uint32_t tag) {
     const char* module = ++requests_ % 2 == 0 ? "generator.1" : "discriminator.1";
     Held held;
@@ -133,7 +133,7 @@ TEST_P(CudaStrategy, keeps_bytes_and_decides_as_on_meta) {
     on_gpu.run(std::mt19937(seed), 300);
     on_meta.run(std::mt19937(seed), 300);
     EXPECT_THAT(violations(on_gpu.trace()), IsEmpty());
-    // async is the driver's own on a GPU and a model of it elsewhere.
+    // async uses the driver's own pool on a GPU and a model of it elsewhere.
     if (Spec::parse_composition(GetParam()).innermost().name() != "async") {
       EXPECT_EQ(first_difference(on_gpu.trace(), on_meta.trace()), "");
     }

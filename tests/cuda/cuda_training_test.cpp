@@ -1,5 +1,5 @@
-// Whole training steps on the GPU, along every axis: the numbers are those of the host, or of the
-// plainest way to train on the GPU; the bytes are those that meta counts.
+// Whole training steps on the GPU, along every axis. Their numbers equal those of the host or of
+// the plainest GPU run, and their bytes equal those that meta counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ Sample run(const Cell& cell) {
   return sample;
 }
 
-// Capacities of both are counted in the GPU's pages.
+// Both capacities are multiples of the GPU's page size.
 Cell on_meta(Cell cell) {
   const Bytes page = cuda().create(cell.device)->memory().granule();
   cell.device = Spec("meta", {{"capacity", "1GiB"}, {"granule", std::to_string(page)}});
@@ -87,7 +87,7 @@ TEST_P(EveryAllocatorOnCuda, leaves_the_trace_that_it_leaves_on_meta) {
   EXPECT_EQ(first_difference(trace_of(cell), trace_of(on_meta(cell))), "");
 }
 
-// Those that the CPU's hands are needed for aside.
+// All strategies except poison, which needs a CPU to touch the memory.
 std::vector<std::string> every_allocator() {
   std::vector<std::string> specs;
   for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
@@ -100,7 +100,8 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryAllocatorOnCuda, ::testing::ValuesIn(e
 
 class EveryWorkloadOnCuda : public OnCuda<std::string> {};
 
-// The first loss is of the same weights and batch; later ones follow updates that round otherwise.
+// Only the first loss has the same weights and batch; later ones follow updates with different
+// rounding.
 TEST_P(EveryWorkloadOnCuda, begins_with_the_loss_of_the_host) {
   Cell cell = cell_of(GetParam().c_str());
   const std::vector<double> found = run(cell).loss;
@@ -108,7 +109,7 @@ TEST_P(EveryWorkloadOnCuda, begins_with_the_loss_of_the_host) {
   cell.rules = "onednn";
   const std::vector<double> wanted = run(cell).loss;
   ASSERT_THAT(found, SizeIs(wanted.size()));
-  if (!wanted.empty()) {  // replay computes nothing
+  if (!wanted.empty()) {  // replay computes no losses
     EXPECT_NEAR(found.front(), wanted.front(), 1e-3 * std::abs(wanted.front()));
   }
 }

@@ -1,6 +1,6 @@
-// The CUDA device's own kernels and the products it asks of cuBLAS, proven without a GPU: the same
-// code in plain loops against the double reference. What a GPU alone can show, the libraries' calls
-// and the launches, is in cuda_kernels_test.cpp.
+// The CUDA device's own kernels and its requests to cuBLAS, tested without a GPU: the same code
+// runs in plain loops and is compared with the double reference. cuda_kernels_test.cpp tests what
+// needs a GPU, namely library calls and launches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST(CudaWork, of_dropout_keeps_the_elements_that_the_host_keeps) {
   EXPECT_EQ(loops.read(y[0]), host.read(y[0]));
 }
 
-// One update of `elements` weights from random states; codes, scales and weights after it.
+// One update of `elements` weights from random states: the codes, scales and weights after it.
 struct Adam8bit {
   Program program{.name = "test"};
   std::vector<ValueId> operands;
@@ -85,8 +85,8 @@ struct Adam8bit {
   }
 };
 
-// The reference has no such kind; the host's is judged in a test of its own. A state between two
-// codes may go to either where the two compilers round differently.
+// The reference does not have this kind; the host's version has a test of its own. A state halfway
+// between two codes may round to either when the two compilers round differently.
 TEST(CudaWork, of_adam_in_8_bits_agrees_with_the_host) {
   std::mt19937_64 random(testing::test_seed());
   for (const auto& [elements, block] : {std::pair{1000L, 256L}, {4096L, 64L}, {7L, 4096L}}) {

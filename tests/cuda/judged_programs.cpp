@@ -16,7 +16,7 @@ std::vector<DType> types_of(const OneOp& one) {
   return {DType::f32};
 }
 
-// The lowered Programs of one training step: residual network, BERT, GPT and GANs at their
+// The lowered Programs of one training step of a residual network, BERT, GPT and GANs, each at its
 // smallest.
 std::vector<Program> training_steps(const std::string& rules) {
   const std::pair<const char*, const char*> cells[] = {
@@ -91,7 +91,8 @@ void judge_training_steps(const std::string& rules, const HostRun::Compile& comp
     HostRun run(std::move(step), compile);
     Tensors tensors(run.program());
     fill_for_cuda(run.program(), tensors, random, 2);
-    // Small, as networks begin: the reference's exponentials are not shifted and would overflow.
+    // Small values, as at initialisation, because the reference does not shift exponentials and
+    // would overflow.
     for (ValueId id = 0; id < run.program().values.size(); ++id)
       if (run.program().value(id).role == Role::weight)
         for (double& x : tensors[id]) x = static_cast<float>(x * 0.1);

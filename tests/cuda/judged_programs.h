@@ -1,5 +1,5 @@
-// What both the loops and a GPU are put through: the small Programs and whole training steps, on
-// fresh numbers.
+// Tests shared by the plain loops and a GPU: small Programs and whole training steps on fresh
+// numbers.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace headroom::testing {
 
-// Fills inputs and persistent values afresh: counts and steps are whole, some labels do not count,
-// and what means whether a token is there says yes for one of each row.
+// Fills inputs and persistent values afresh: counts and steps are whole numbers, some labels are
+// ignored, and every mask keeps at least one token per row.
 void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& random,
                    std::int64_t classes);
 
 // Builds each of `all` a few times in each of its element types, lowers it under `rules`, runs and
-// judges it, and once more with outputs over operands.
+// judges it, then repeats the run with outputs written over operands.
 void judge(const std::vector<OneOp>& all, const std::string& rules,
            const HostRun::Compile& compile);
 

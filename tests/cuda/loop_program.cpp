@@ -33,7 +33,7 @@
 namespace headroom::testing {
 namespace {
 
-// Element (i, j) of op(matrix), as the documentation of cublasLtMatmul has it.
+// Element (i, j) of op(matrix), as defined in the documentation of cublasLtMatmul.
 template <typename T>
 double element(const T* data, const cuda::GemmMatrix& matrix, bool transposed, std::int64_t i,
                std::int64_t j) {
@@ -79,7 +79,7 @@ void for_factor_type(DType dtype, Make make) {
   host::for_type_of(of_that_type, make);
 }
 
-// The transposed copy that the device would make of a matrix in columns, or what is given.
+// The transposed copy that the device would make of a column-major matrix, or the matrix itself.
 std::byte* as_read(bool turned, const cuda::GemmMatrix& copy, std::byte* given,
                    std::vector<cuda::SixteenBytes>& room) {
   if (!turned) return given;
@@ -134,7 +134,7 @@ class LoopProgram final : public CompiledProgram {
  public:
   explicit LoopProgram(const Program& lowered) : program_(lowered) {}
 
-  // The same bits each time that an op runs, in one order or another.
+  // Gives the same bits each time an op runs, but sums in a random order.
   void run(std::size_t index, const OpBuffers& buffers) override {
     const Op& op = program_.ops.at(index);
     if (op.kind.find("convolution") != std::string::npos)

@@ -1,6 +1,6 @@
-// A Program as the CUDA device computes it, without a GPU: its own kernels in plain loops, its
-// matrix products with the numbers that cuBLAS would be handed. The convolutions of cuDNN are not
-// there; the reference stands in for them, so that whole networks run.
+// Runs a Program as the CUDA device would, without a GPU: its own kernels in plain loops, its
+// matrix products from the arguments that cuBLAS would get. The reference computes the convolutions
+// in place of cuDNN, so that whole networks run.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace headroom::testing {
 
-// `lowered` under dense rules; kept until the result is gone.
+// `lowered` must follow dense rules and outlive the result.
 std::unique_ptr<CompiledProgram> compile_in_loops(const Program& lowered);
 
 }  // namespace headroom::testing

@@ -1,5 +1,5 @@
-// The queue of the CUDA device's own kernels without a GPU: plain loops as unkind as a GPU may be,
-// in any order and with any grouping, over memory that holds no numbers before it is written.
+// The queue of the CUDA device's own kernels without a GPU: plain loops in any order and grouping
+// that a GPU may use, over memory that holds NaN before it is written.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class LoopQueue {
     return reinterpret_cast<T*>(pieces_.back().data());
   }
 
-  // i → (step · i + start) mod count takes every i once.
+  // i → (step · i + start) mod count visits every i once.
   template <typename F>
   void for_each(Index count, F f) {
     if (unless_ != nullptr && *unless_ != 0) return;
@@ -69,7 +69,7 @@ class LoopQueue {
     return std::uniform_int_distribution<Index>(low, high)(random_);
   }
 
-  // In groups of random lengths, the later ones first.
+  // Combines groups of random lengths, the later ones first.
   template <typename Value, typename Combine, typename T>
   T combined(Index begin, Index end, Value value, Combine combine, T initial) {
     T all = initial;

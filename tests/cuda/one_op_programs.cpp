@@ -104,7 +104,7 @@ void attention_softmax(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit_one("masked_softmax_backward", "back", {y, dy}, scale);
 }
 
-// Labels below 4; the first rows' are turned to "does not count" by the test.
+// Labels below 4; the test sets those of the first rows to "ignored".
 void losses(Sizes& size, ProgramBuilder& build, DType) {
   const Shape shape = {size(1, 90), size(4, 150)};
   const auto logits = f32(build, "logits", shape);
@@ -130,7 +130,7 @@ void linear(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t n = size(1, 40), in = size(1, 30), out = size(1, 50);
   const auto x = operand(build, "x", {n, in}, type), dy = operand(build, "dy", {n, out}, type);
   const auto w = operand(build, "w", {out, in}, type);
-  // In 16 bits the device rounds the bias to them: one that has no more.
+  // The device rounds the bias to 16 bits in 16-bit products, so this bias is already exact there.
   auto b = operand(build, "b", {out}, type);
   if (type != DType::f32)
     b = build.emit_one("cast", "b.f32", {b}, {{"to", static_cast<std::int64_t>(DType::f32)}});
@@ -139,7 +139,7 @@ void linear(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit("linear_backward_weights", "linear.weights", {x, dy});
 }
 
-// Sides that GPUs take. Operands in 8 bits and what they are made from.
+// Sides that GPUs accept, with 8-bit operands and the values they are made from.
 void linear_in_8_bits(Sizes& size, ProgramBuilder& build, DType type) {
   const auto side = [&] { return 16 * size(1, 5); };
   const std::int64_t n = side(), in = side(), out = side();
@@ -149,7 +149,7 @@ void linear_in_8_bits(Sizes& size, ProgramBuilder& build, DType type) {
   };
   const auto x = codes("x", {n, in}, DType::f8e4m3), w = codes("w", {out, in}, DType::f8e4m3);
   const auto dy = codes("dy", {n, out}, DType::f8e5m2);
-  // The device rounds the bias to 16 bits: one that has no more.
+  // The device rounds the bias to 16 bits, so this bias is already exact there.
   const auto bias = build.emit_one("cast", "b.f32", {operand(build, "b", {out}, DType::bf16)},
                                    {{"to", static_cast<std::int64_t>(DType::f32)}});
   build.emit_one("linear", "linear", {x[0], w[0], bias, x[1], w[1]});
@@ -157,7 +157,7 @@ void linear_in_8_bits(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit("linear_backward_weights", "linear.weights", {x[0], dy[0], x[1], dy[1]});
 }
 
-// Every way in which operands can lie.
+// Every layout of the operands.
 void batched_matmul(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t samples = size(1, 4), heads = size(1, 4);
   const std::int64_t rows = size(1, 12), inner = size(1, 12), columns = size(1, 12);
@@ -176,7 +176,7 @@ void batched_matmul(Sizes& size, ProgramBuilder& build, DType type) {
                   {"merged", Shape{ma ? 1 : 0, mb ? 1 : 0, size(0, 1)}}});
 }
 
-// Half of the time the flag leaves the op out.
+// In half of the runs the flag skips the op.
 void updates(Sizes& size, ProgramBuilder& build, DType) {
   const Shape shape = size.coin() ? Shape{size(1, 60)} : Shape{size(1, 20), size(1, 9), size(1, 9)};
   const auto flag = build.emit_one("relu", "flag", {f32(build, "chance", {1})});
@@ -209,8 +209,8 @@ void updates(Sizes& size, ProgramBuilder& build, DType) {
   build.emit("divide", "divide by nothing", {sum, flag}, {}, {sum});
 }
 
-// Of more weights than a launch has room for, now and then. Half of the time the flag leaves out
-// what changes.
+// Sometimes there are more weights than one launch has room for. In half of the runs the flag skips
+// the update.
 void update_lists(Sizes& size, ProgramBuilder& build, DType) {
   const auto flag = build.emit_one("relu", "flag", {f32(build, "chance", {1})});
   const auto steps = f32(build, "steps", {1});
@@ -277,7 +277,7 @@ void gradients(Sizes& size, ProgramBuilder& build, DType) {
   build.emit_one("clip_factor", "clip", gradients, {{"largest_norm", size.coin() ? 1e-1 : 1e3}});
   gradients.insert(gradients.begin(), scale);
   const auto found = build.emit("check_gradients", "check", gradients);
-  // Fine gradients, and as if they had overflowed.
+  // Gradients that are finite, and gradients that have overflowed.
   const auto skipped = f32(build, "skipped", {1});
   const auto overflow = build.emit_one("relu", "overflow", {f32(build, "chance", {1})});
   for (const ValueId flag : {found[0], overflow})
@@ -286,7 +286,7 @@ void gradients(Sizes& size, ProgramBuilder& build, DType) {
                {scale, good, skipped});
 }
 
-// Steps are whole numbers where the name says count.
+// Steps are whole numbers in operands whose name contains "count".
 void masks(Sizes& size, ProgramBuilder& build, DType) {
   const Shape shape = {size(1, 9), 4 * size(1, 5), size(1, 3), size(1, 3)};
   const auto w = f32(build, "w", shape), mask = f32(build, "mask", shape);

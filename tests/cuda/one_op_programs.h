@@ -1,5 +1,5 @@
-// Small Programs over which every kind of op with a CUDA kernel is judged: on random shapes, all
-// operands inputs. Convolutions are apart, as only a GPU has their kernels.
+// Small Programs that test every kind of op with a CUDA kernel, on random shapes with all operands
+// as inputs. Convolutions are separate, because only a GPU has their kernels.
 #pragma once
 
 #include <functional>

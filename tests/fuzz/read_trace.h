@@ -1,5 +1,5 @@
-// What is fuzzed: bytes of a stranger as a trace file, and as the inside of one. Read by the fuzz
-// target and by the test that replays its corpus.
+// The fuzzed function: untrusted bytes read as a trace file, and as the inside of one. Shared by
+// the fuzz target and by the test that replays its corpus.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace headroom {
 
-// The first thing wrong with how `bytes` were taken, in words; "" when they were refused with
-// InputError or were read, are the same after they are written and read again, and make requests
-// that hold together.
+// Describes the first error in how `bytes` were handled. Returns "" when they were refused with
+// InputError, or were read, survive a round trip through writing and reading, and give consistent
+// requests.
 std::string wrong_with_reading(std::string_view bytes);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Against NumPy and SciPy: change_points.csv, written by change_points.py.
+// Compares with NumPy and SciPy: change_points.csv, written by change_points.py.
 #include "harness/stats/change_points.h"
 #include "tests/golden/golden_rows.h"
 

@@ -1,4 +1,4 @@
-// Against SciPy: comparison.csv, written by comparison.py.
+// Compares with SciPy: comparison.csv, written by comparison.py.
 #include <gtest/gtest.h>
 
 #include <iterator>

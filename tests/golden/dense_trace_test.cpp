@@ -1,6 +1,7 @@
-// The trace of a small ResNet under dense rules, kept in a file: plain sizes and our own order of
-// operations, so it must be the same on every machine and with every library version.
-// After an intended change: HEADROOM_UPDATE_GOLDEN=1 build/tests/golden/golden_tests
+// Compares the trace of a small ResNet under dense rules with a stored file. It depends only on
+// plain sizes and our own order of operations, so it is the same on every machine and with every
+// library version. To update it after an intended change: HEADROOM_UPDATE_GOLDEN=1
+// build/tests/golden/golden_tests
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Files of the numbers that another program computed: cells between commas, the first names what a
-// row is about.
+// Reads files of numbers that another program computed: comma-separated cells, the first of which
+// names the kind of row.
 #pragma once
 
 #include <fstream>

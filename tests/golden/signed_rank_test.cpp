@@ -1,4 +1,4 @@
-// Against SciPy: signed_rank.csv, written by signed_rank.py.
+// Compares with SciPy: signed_rank.csv, written by signed_rank.py.
 #include <gtest/gtest.h>
 
 #include <sstream>

@@ -1,5 +1,5 @@
-// A trace file of format 1.0, kept: whatever becomes of the format, this must remain readable.
-// Made once, by a program of that version, from the events below.
+// A stored trace file of format 1.0, which must remain readable however the format changes. It was
+// made once, by a program of that version, from the events below.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// CUB's algorithms in loops, for the CUDA module's queue of kernels: what a step is given is given
-// to the stream, its temporary storage is what it asked for, and holds no numbers before.
+// CUB's algorithms as loops, for the CUDA module's queue of kernels. Each step is queued on the
+// stream; its temporary storage has the size it asked for and is poisoned before it runs.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace headroom::simulated_gpu {
 
-// Like CUB, tells how much temporary storage it needs where it is given none. `run` is called with
-// a LoopQueue, the same for the same storage: CUB adds up in the same order from run to run.
+// Like CUB, reports the temporary storage it needs when given none. `run` is called with a
+// LoopQueue that is the same for the same storage, because CUB sums in the same order from run to
+// run.
 template <typename Run>
 cudaError_t step(void* temporary, std::size_t& bytes, std::size_t needs, cudaStream_t stream,
                  Run run) {

@@ -1,5 +1,5 @@
-// Matrix products, with the demands of NVIDIA's "cuBLAS Library", chapter cuBLASLt: what an
-// algorithm was chosen for, its workspace and the alignments promised then, must hold when it runs.
+// Matrix products that enforce the requirements of NVIDIA's "cuBLAS Library", chapter cuBLASLt: the
+// workspace and alignments for which an algorithm was chosen must hold when it runs.
 #include <cublasLt.h>
 
 #include <array>
@@ -37,7 +37,7 @@ struct Preference {
   std::array<std::uint32_t, 4> aligned = {256, 256, 256, 256};  // a, b, c, d
 };
 
-// What an algorithm was chosen for; lies in cublasLtMatmulAlgo_t.
+// What an algorithm was chosen for; stored in cublasLtMatmulAlgo_t.
 struct Choice {
   std::uint64_t problem;
   std::uint64_t workspace;
@@ -92,8 +92,8 @@ bool is_supported(const Product& product, const Layout& a, const Layout& b, cons
   if (!is_8_bits(a) && !is_8_bits(b))
     return a.type == b.type && (d.type == a.type || d.type == CUDA_R_32F) &&
            (!tf32 || a.type == CUDA_R_32F);
-  // The table under cublasLtMatmul(): two of e5m2 are not multiplied, the first factor is
-  // transposed and the other is not, and sides are multiples of 16.
+  // From the table under cublasLtMatmul(): at most one factor is e5m2, only the first factor is
+  // transposed, and sides are multiples of 16.
   if (!is_8_bits(a) || !is_8_bits(b) || (a.type == CUDA_R_8F_E5M2 && b.type == CUDA_R_8F_E5M2))
     return false;
   if (product.transposed[0] != CUBLAS_OP_T || product.transposed[1] != CUBLAS_OP_N) return false;
@@ -254,7 +254,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
   }
 }
 
-// One that takes some workspace or none, as the shapes will have it.
+// Returns one algorithm, with or without workspace depending on the shapes.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

@@ -1,7 +1,7 @@
-// Convolutions and their gradients by the definition, with the demands of NVIDIA's "cuDNN API", the
-// part on convolutions: operands of one type, sums in f32, an algorithm with its own workspace. The
-// rankings hold what real ones may: algorithms that do not run, that are not deterministic, that
-// take much workspace or convert their operands.
+// Convolutions and their gradients by definition, enforcing the requirements of NVIDIA's "cuDNN
+// API", the part on convolutions: operands of one type, f32 sums, an algorithm with its own
+// workspace. The rankings contain what real ones may: algorithms that do not run, are not
+// deterministic, take much workspace or convert their operands.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct Algorithm {
   std::size_t workspace;
 };
 
-// In the order of the ranking.
+// The algorithms in ranking order.
 std::vector<Algorithm> algorithms(const Tensor& image) {
   const auto needs = static_cast<std::size_t>(image.sides[1] * image.sides[2] * 400);
   return {{.number = 0, .runs = true, .deterministic = false, .math = {}, .workspace = 0},
@@ -62,7 +62,7 @@ std::vector<Algorithm> algorithms(const Tensor& image) {
           {.number = 4, .runs = true, .deterministic = true, .math = {}, .workspace = 0}};
 }
 
-// Of the larger side of a convolution, its smaller side and the weights.
+// Shapes of the larger side of a convolution, of its smaller side and of the weights.
 struct Problem {
   Tensor x, w, y;
   Window window;

@@ -1,4 +1,4 @@
-// What there is: one GPU of compute capability 9.0.
+// The simulated machine: one GPU of compute capability 9.0.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>

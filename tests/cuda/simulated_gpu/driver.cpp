@@ -1,5 +1,5 @@
-// The driver's virtual memory: pages of a file that lies in memory, mapped where they are wanted.
-// Mapping and access are two things here, too, and nothing waits for what streams were given.
+// The driver's virtual memory: pages of an in-memory file, mapped on request. As in the real
+// driver, mapping and granting access are separate calls, and neither waits for queued work.
 #include <cudaTypedefs.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -88,7 +88,7 @@ CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
   if (is_refused()) return CUDA_ERROR_UNKNOWN;
   if (bytes == 0 || bytes % kPage != 0 || alignment > kPage || wanted != 0 || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  // More than is wanted, to begin at a multiple of a page; what is left over stays.
+  // Reserves more than requested so that it can start at a page boundary; the rest stays reserved.
   void* const data =
       mmap(nullptr, bytes + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -188,7 +188,7 @@ CUresult set_access(CUdeviceptr address, std::size_t bytes, const CUmemAccessDes
   return CUDA_SUCCESS;
 }
 
-// A pointer to each function, of the type that its callers cast it back to.
+// Returns a pointer to each function, of the type to which its callers cast it back.
 void* function_named(std::string_view name) {
   const auto any = [](auto* function) { return reinterpret_cast<void*>(function); };
   if (name == "cuDeviceGetAttribute") return any(device_attribute);

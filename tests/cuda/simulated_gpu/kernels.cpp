@@ -1,7 +1,7 @@
-// The kernels of our own, compiled for the CPU: CUB's headers are those of this folder.
+// Our own kernels compiled for the CPU, with the CUB headers of this folder.
 #include <cuda_runtime_api.h>
 
-// nvcc has one for every kernel.
+// nvcc generates an overload for every kernel.
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)()) {
   return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }

@@ -16,9 +16,9 @@
 namespace headroom::simulated_gpu {
 namespace {
 
-// What the driver takes for itself as soon as there is a context.
+// Memory that the driver takes as soon as a context exists.
 constexpr std::size_t kOfContext = std::size_t{256} << 20U;
-// Large blocks hold zeros, or this would take longer than the work on them.
+// Larger blocks hold zeros, because poisoning them would take longer than the work on them.
 constexpr std::size_t kMostPoisoned = std::size_t{64} << 20U;
 
 struct Book {
@@ -42,12 +42,12 @@ void protect_all() {
   for (const auto& [data, bytes] : book().shown) protect(data, bytes);
 }
 
-// Whole pages for `asked` bytes.
+// Reserves whole pages for `asked` bytes.
 std::byte* take_addresses(std::size_t bytes, std::size_t asked) {
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return nullptr;
-  // Shown and hidden many times: the fewer pages, the faster.
+  // Blocks are shown and hidden many times, and fewer pages make that faster.
   if (asked >= kPage) madvise(data, bytes, MADV_HUGEPAGE);
   if (asked <= kMostPoisoned) poison(data, asked);
   show(static_cast<std::byte*>(data), bytes);
@@ -84,7 +84,7 @@ void show(std::byte* data, std::size_t bytes) {
 
 void hide(std::byte* data) { book().shown.erase(data); }
 
-// Pages that were mapped one by one lie side by side.
+// Pages that were mapped one by one may be adjacent.
 bool is_shown(const void* data, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(data);
   const std::byte* const end = begin + bytes;
@@ -133,7 +133,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Waits for everything, as the guide has it under "Implicit Synchronization".
+// Waits for all work, as the guide says under "Implicit Synchronization".
 cudaError_t cudaFree(void* data) {
   const Lock lock;
   if (data == nullptr) return cudaSuccess;
@@ -160,7 +160,7 @@ cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags) {
   return cudaSuccess;
 }
 
-// Does not wait for anything, which callers must not rely on either way.
+// Does not wait; callers must not rely on it waiting or not waiting.
 cudaError_t cudaFreeHost(void* data) {
   const Lock lock;
   const auto found = book().pinned.find(static_cast<std::byte*>(data));
@@ -170,8 +170,8 @@ cudaError_t cudaFreeHost(void* data) {
   return cudaSuccess;
 }
 
-// Pinned memory is read and written when its turn comes, other memory of the host before this
-// returns (CUDA Runtime API, "API synchronization behavior").
+// Pinned memory is read and written when the copy runs, other host memory before this call returns
+// (CUDA Runtime API, "API synchronization behavior").
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind direction,
                             cudaStream_t stream) {
   const Lock lock;

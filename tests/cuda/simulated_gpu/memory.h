@@ -1,5 +1,5 @@
-// The simulated GPU's memory: 4 GiB, in pages of 2 MiB, that the CPU cannot touch but for the work
-// of a stream.
+// The simulated GPU's memory: 4 GiB in pages of 2 MiB that the CPU can touch only while a stream's
+// work runs.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace headroom::simulated_gpu {
 inline constexpr std::size_t kTotal = std::size_t{4} << 30U;
 inline constexpr std::size_t kPage = std::size_t{2} << 20U;
 
-// While there is one, all memory that the GPU may use can be touched.
+// While an instance exists, all memory that the GPU may use can be touched.
 class MemoryInUse {
  public:
   MemoryInUse();
@@ -18,16 +18,16 @@ class MemoryInUse {
   MemoryInUse& operator=(const MemoryInUse&) = delete;
 };
 
-// Addresses that only the work of streams can touch from now on, until they are hidden.
+// Allows the work of streams to touch these addresses until they are hidden.
 void show(std::byte* data, std::size_t bytes);
 void hide(std::byte* data);
-// Whether `bytes` there are shown, all of them at once.
+// Whether all `bytes` at `data` are shown.
 bool is_shown(const void* data, std::size_t bytes);
 
-// Fills what holds no numbers yet.
+// Fills memory that holds no values yet.
 void poison(void* data, std::size_t bytes);
 
-// What is taken of kTotal, by anybody. False, and nothing taken, where it is more than there is.
+// Charges `bytes` against kTotal. Returns false and charges nothing when they do not fit.
 bool charge(std::size_t bytes);
 void credit(std::size_t bytes);
 std::size_t free_memory();

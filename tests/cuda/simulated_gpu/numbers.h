@@ -1,4 +1,4 @@
-// Numbers of the libraries' element types.
+// Element types of the libraries.
 #pragma once
 
 #include <library_types.h>

@@ -1,6 +1,6 @@
-// Pools of cudaMallocAsync: what they hold, in chunks of 32 MiB as drivers take them. Blocks are
-// not reused, so work that uses one after it was freed faults; idle chunks go back when a stream
-// has come to the call that freed the last block in them.
+// Pools of cudaMallocAsync, which hold memory in chunks of 32 MiB as drivers do. Blocks are not
+// reused, so work that uses a freed block faults. A chunk is released when the stream reaches the
+// call that freed the last block in it.
 #include <sys/mman.h>
 
 #include <algorithm>

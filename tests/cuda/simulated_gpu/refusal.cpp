@@ -9,7 +9,7 @@
 namespace headroom::simulated_gpu {
 namespace {
 
-// Counts from where the variable was set to what it is now.
+// Counts calls since the variable was last changed.
 class Refusals {
  public:
   bool is_next() {

@@ -1,11 +1,11 @@
-// Calls that the simulated GPU refuses because it is told to. Those of
-// HEADROOM_SIMULATED_GPU_REFUSES: "n" is the n-th, counted over all that can be; "n+" that and all
-// after it, when the GPU is lost with all that was given to its streams.
+// Makes the simulated GPU refuse calls as HEADROOM_SIMULATED_GPU_REFUSES says: "n" refuses the n-th
+// of the calls that can be refused; "n+" refuses it and all later ones, as when the GPU is lost
+// with all work queued on its streams.
 #pragma once
 
 namespace headroom::simulated_gpu {
 
-// Asked once by each call that can be refused, whatever it asks for.
+// Every call that can be refused asks this exactly once.
 bool is_refused();
 bool is_lost();
 

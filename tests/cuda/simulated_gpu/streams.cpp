@@ -1,4 +1,4 @@
-// Rules as the CUDA C++ Programming Guide has them under "Asynchronous Concurrent Execution" and
+// Implements the rules of the CUDA C++ Programming Guide, "Asynchronous Concurrent Execution" and
 // "CUDA Graphs".
 #include "tests/cuda/simulated_gpu/streams.h"
 
@@ -20,14 +20,14 @@ namespace {
 
 struct Capture;
 
-// What an event was last recorded at.
+// Where an event was last recorded.
 struct Point {
   bool done = false;
   Capture* capture = nullptr;             // that it was recorded in; null outside
   std::vector<std::size_t> steps_before;  // of each lane of that capture
 };
 
-// One thing that a stream was given: to work, to wait or to record.
+// One item queued on a stream: work, a wait or a record.
 struct Step {
   Work work = {};
   std::shared_ptr<Point> awaits = {}, records = {};
@@ -88,7 +88,7 @@ cudaError_t& last_error() {
   return last;
 }
 
-// Does the next step of one of the lanes that need not wait; false where there is none.
+// Runs the next step of a lane that need not wait; returns false when there is none.
 bool advance(const std::vector<Steps*>& lanes) {
   std::vector<Steps*> ready;
   for (Steps* steps : lanes)
@@ -108,7 +108,7 @@ bool advance(const std::vector<Steps*>& lanes) {
   std::abort();
 }
 
-// The clock of a lane counts every lane's steps, also those that were not there when it began.
+// A lane's clock counts the steps of every lane, including lanes that joined later.
 std::size_t& seen(Lane& lane, std::size_t other) {
   if (lane.seen.size() <= other) lane.seen.resize(other + 1);
   return lane.seen[other];
@@ -135,7 +135,7 @@ void join(CUstream_st& stream, Capture& capture) {
   capture.lanes.push_back({.stream = &stream});
 }
 
-// All of a graph, as one thing that a stream does.
+// Runs a whole graph as one item of a stream.
 void replay(std::vector<Steps> lanes) {
   std::vector<Steps*> all;
   for (Steps& steps : lanes) {
@@ -199,7 +199,7 @@ cudaError_t finish(cudaStream_t stream) {
   const MemoryInUse in_use;
   std::vector<Steps*> all;
   for (const cudaStream_t one : streams()) all.push_back(&one->steps);
-  // One half of the time nothing else is done before it must be.
+  // In half of the runs no work is done before it must be.
   const bool lazy = any_of(2) == 0;
   while (!stream->steps.empty()) {
     if (lazy && advance({&stream->steps})) continue;
@@ -266,7 +266,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (is_refused()) return refuse(cudaErrorLaunchFailure);
   if (!streams().contains(stream) || flags != cudaEventWaitDefault)
     return refuse(cudaErrorInvalidResourceHandle);
-  if (event->last == nullptr) return cudaSuccess;  // of an event nobody recorded
+  if (event->last == nullptr) return cudaSuccess;  // the event was never recorded
   Capture* const outer = event->last->capture;
   if (outer != nullptr && outer->ended) return refuse(cudaErrorCapturedEvent);
   if (stream->capture == nullptr && outer != nullptr) join(*stream, *outer);
@@ -314,7 +314,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr || mode != cudaStreamCaptureModeRelaxed)
     return refuse(cudaErrorIllegalState);
-  // Kept: events may name it for as long as they are there.
+  // Kept for the life of the process, because events may refer to a capture as long as they exist.
   static std::deque<Capture> all;
   join(*stream, all.emplace_back());
   return cudaSuccess;

@@ -1,8 +1,8 @@
-// A GPU simulated on the CPU, for the CUDA module's own code: its calls to CUDA, cuDNN and cuBLASLt
-// end here instead of at the libraries. Streams keep what they are given until somebody waits for
-// it, and then do it in any order that streams and events allow; memory can be touched by that work
-// only. It shows whether the module asks for the right things in the right order. It says nothing
-// of what nvcc and NVIDIA's libraries make of them, and nothing of time.
+// A GPU simulated on the CPU for testing the CUDA module's own code: its calls to CUDA, cuDNN and
+// cuBLASLt end here instead of in the libraries. Streams keep queued work until something waits for
+// it, then run it in any order that streams and events allow; only that work can touch GPU memory.
+// The simulation shows whether the module makes the right calls in the right order. It says nothing
+// about nvcc, NVIDIA's libraries or time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,8 @@ namespace headroom::simulated_gpu {
 
 using Work = std::function<void()>;
 
-// Every function of the simulated libraries holds it: loaders of batches call from other threads.
+// Held by every function of the simulated libraries, because threads that load batches call them,
+// too.
 class Lock {
  public:
   Lock();
@@ -28,19 +29,19 @@ class Lock {
 // Returns `error` and keeps it for cudaGetLastError.
 cudaError_t refuse(cudaError_t error);
 
-// Keeps work for later, or puts it into the graph that is being captured.
+// Queues work, or adds it to the graph that is being captured.
 cudaError_t give(cudaStream_t stream, Work work);
-// Does all work of a stream, and what it waits for; all streams'.
+// Runs all work of a stream and what it waits for; finish_all() does so for all streams.
 cudaError_t finish(cudaStream_t stream);
 cudaError_t finish_all();
 bool captures(cudaStream_t stream);
-// Whether any stream does: what would wait for all of the device is refused then.
+// Whether any stream is capturing; calls that would wait for the whole device are then refused.
 bool captures_anything();
 
-// HEADROOM_TEST_SEED, else another in each process.
+// HEADROOM_TEST_SEED if set, else a different seed in each process.
 std::uint64_t seed();
 std::mt19937_64& random();
-// At least 0, less than `count`.
+// A random number in [0, count).
 std::size_t any_of(std::size_t count);
 
 }  // namespace headroom::simulated_gpu

@@ -1,4 +1,4 @@
-// In place of CUB's header of this name.
+// Replaces CUB's header of this name.
 #pragma once
 
 #include "tests/cuda/simulated_gpu/cub_step.h"
