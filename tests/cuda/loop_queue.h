@@ -1,5 +1,5 @@
 // The queue of the CUDA device's own kernels without a GPU: plain loops in any order and grouping
-// that a GPU may use, over memory that holds NaN before it is written.
+// that a GPU may use, over memory that is invalid before it is written.
 #pragma once
 
 #include <algorithm>

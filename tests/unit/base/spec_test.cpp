@@ -54,7 +54,7 @@ TEST(Spec, refuses_what_is_not_a_spec_and_quotes_it) {
   }
 }
 
-// Patterns that are matched by recursion end the program here.
+// A recursive pattern matcher would overflow the stack here.
 TEST(Spec, of_any_length_is_read_or_refused) {
   const std::string digits(9'000, '1');
   EXPECT_EQ(Spec::parse("gpt(vocabulary=" + digits + ")").text("vocabulary", ""), digits);

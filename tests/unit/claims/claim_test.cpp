@@ -77,7 +77,7 @@ class ClaimFile : public ::testing::Test {
     std::ofstream(path) << text;
     return path.string();
   }
-  // The sound file with one text replaced by another.
+  // Writes the valid file with one text replaced by another.
   std::string write_changed(const std::string& from, const std::string& to) {
     std::string text = kSound;
     const auto at = text.find(from);

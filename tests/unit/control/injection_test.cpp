@@ -1,4 +1,4 @@
-// Effects put in on purpose really happen, and the figures meant for them show them.
+// Injected effects really happen, and the metrics meant for them show them.
 #include "harness/control/injection.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-// The cell of the suites' controls; under dense rules its bytes are the same on every machine.
+// The cell of the suites' controls; under dense rules its byte counts are the same on every
+// machine.
 Cell cell(const std::string& inject, const std::string& device = "meta(capacity=256MiB)") {
   return {.workload = Spec::parse("resnet(batch=16,depth=18,width=16)"),
           .device = Spec::parse(device),

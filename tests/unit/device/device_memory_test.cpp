@@ -26,7 +26,7 @@ std::unique_ptr<Device> make_device(const std::string& text) {
   return Registry<DeviceKind>::instance().find(spec.name()).create(spec);
 }
 
-// How many of the pages at `data` the kernel holds in memory.
+// Number of pages at `data` that are resident.
 std::size_t resident_pages(std::byte* data, Bytes bytes) {
   std::vector<unsigned char> pages(bytes / kHostGranule);
   if (mincore(data, bytes, pages.data()) != 0) return 0;
@@ -110,7 +110,7 @@ TEST(HostMemory, gives_its_pages_back_when_a_segment_is_freed) {
   HostMemory memory(64 * kMiB);
   const Segment segment = memory.allocate(16 * kMiB);
   memory.free(segment);
-  // Nothing is mapped there any more, which mincore answers with ENOMEM.
+  // Nothing is mapped there any more, so mincore fails with ENOMEM.
   std::vector<unsigned char> pages(16 * kMiB / kHostGranule);
   EXPECT_EQ(mincore(segment.data, 16 * kMiB, pages.data()), -1);
   EXPECT_EQ(errno, ENOMEM);

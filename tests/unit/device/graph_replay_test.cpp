@@ -1,5 +1,5 @@
-// When work is captured as a CUDA graph and when it is launched, over a driver that exists only
-// here and writes down what it is told.
+// When work is captured as a CUDA graph and when it is launched, tested with a fake driver that
+// records its calls.
 #include "harness/device/cuda/graph_replay.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ class NotedDriver final : public GraphDriver {
   std::string refused_;
 };
 
-// What is called in each of so many runs; the work itself is the call "queue".
+// The driver calls of each run; the work itself is the call "queue".
 struct Script {
   Calls calls;
   bool work_is_refused = false;

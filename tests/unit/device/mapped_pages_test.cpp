@@ -1,4 +1,4 @@
-// The CUDA device's page bookkeeping over a driver that is strict and exists only here.
+// The CUDA device's page bookkeeping, tested with a strict fake driver.
 #include "harness/device/cuda/mapped_pages.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ constexpr Bytes kPage = 2 * kMiB;
 
 std::byte* address(Bytes page) { return reinterpret_cast<std::byte*>((1000 + page) * kPage); }
 
-// Refuses what the CUDA driver refuses: mapping twice, taking back what is not there or only a
-// part, destroying a page that is mapped; and the calls it is told to refuse.
+// Refuses what the CUDA driver refuses (mapping a page twice, unmapping a missing or partial
+// mapping, destroying a mapped page) and the calls it is told to refuse.
 class StrictDriver final : public PageDriver {
  public:
   Page create(Bytes size) override {

@@ -41,7 +41,7 @@ TEST(SecondStage, is_asked_for_where_the_pilot_varies_and_only_there) {
 TEST(SecondStage, does_not_look_at_the_estimate) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 generator(seed);
-  // So wide that no pilot is enough by chance.
+  // The spread is so wide that no pilot is large enough by chance.
   const double spread = std::uniform_real_distribution<double>(0.1, 0.3)(generator);
   const auto experiments = staged(1'000'000);
   const auto wanted = [&](double effect) {
@@ -49,7 +49,7 @@ TEST(SecondStage, does_not_look_at_the_estimate) {
         stages_of(experiments, synthetic::timed_blocks(experiments[0], kPilot, effect, spread));
     return stages.empty() ? 0 : stages[0].wanted;
   };
-  // Step times are whole nanoseconds: what is rounded may move the number by one.
+  // Step times are whole nanoseconds, and rounding may change the number by one.
   for (const double effect : {0.03, -0.1, 0.7, -2.0})
     EXPECT_NEAR(wanted(effect), wanted(0), 1) << "seed " << seed;
   EXPECT_GT(wanted(0), 0) << "seed " << seed;

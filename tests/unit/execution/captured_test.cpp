@@ -1,5 +1,5 @@
-// Steps that are captured once and replayed: the same numbers, one block kept for good, and nobody
-// asks for memory any more.
+// Steps that are captured once and replayed: they give the same numbers, keep one block permanently
+// and make no further requests for memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,7 +135,7 @@ TEST(Captured, holds_its_peak_from_before_the_first_step_to_the_end) {
               ::testing::AllOf(SizeIs(4), Each(ledger.allocated.overall_peak)));
 }
 
-// Of the blocks taken for the pools.
+// Sizes of the blocks taken for the pools.
 std::vector<Bytes> pools_of(const char* execution) {
   const Cell cell = cell_of(kGan, execution, kMeta);
   const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, "dense");
@@ -188,7 +188,7 @@ TEST(Captured, runs_out_of_memory_before_the_first_step_or_not_at_all) {
   EXPECT_THAT(sample.step_time_ns, ::testing::IsEmpty());
 }
 
-// Sixteen shapes, and two steps.
+// Sixteen shapes in two steps.
 TEST(Captured, is_invalid_where_nothing_was_replayed) {
   Cell cell = cell_of("gpt(preset=tiny,lengths=ragged)", "captured", kMeta);
   cell.measured_steps = 1;

@@ -1,5 +1,5 @@
-// Places that are fixed before a Program runs: steps of random networks are followed byte by byte,
-// by who wrote where last.
+// Offsets fixed before a Program runs: steps of random networks are followed byte by byte, by last
+// writer.
 #include "harness/execution/pool_plan.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 namespace headroom::pool_plan_test {
 namespace {
 
-// Who wrote each unit of 256 bytes last. Knows nothing of lifetimes.
+// Last writer of each unit of 256 bytes. Knows nothing of lifetimes.
 class Memory {
  public:
   Memory(const Program& program, const PoolPlan& plan)
@@ -111,7 +111,7 @@ TEST(PoolPlan, keeps_every_operand_in_its_place_until_it_was_read_for_the_last_t
   }
 }
 
-// x → a → b → c: a is gone when c is made.
+// x → a → b → c: a is dead when c is computed.
 TEST(PoolPlan, lets_values_share_bytes_that_never_live_at_the_same_time) {
   Program program;
   program.name = "chain";

@@ -16,11 +16,11 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 
 TEST(CoreTimes, blame_others_for_no_more_than_they_ran) {
   const CoreTimes before{.waited_ns = 5, .own_ns = 7, .busy_ns = 11};
-  // Three threads on two cores for a second, nobody else there.
+  // Three threads on two cores for a second, with no other process running.
   const CoreTimes alone{
       .waited_ns = 5 + kSecond, .own_ns = 7 + 2 * kSecond, .busy_ns = 11 + 2 * kSecond};
   EXPECT_EQ(waited_for_others_ns(before, alone), 0);
-  // The same beside something that ran for a quarter of it.
+  // The same, with another process running for a quarter of the time.
   const CoreTimes visited{
       .waited_ns = 5 + kSecond, .own_ns = 7 + 2 * kSecond, .busy_ns = 11 + 9 * kSecond / 4};
   EXPECT_EQ(waited_for_others_ns(before, visited), kSecond / 4);
@@ -38,14 +38,14 @@ TEST(CoreTimes, take_all_waiting_for_others_doing_where_the_kernel_does_not_tell
   EXPECT_EQ(waited_for_others_ns(before, after), 5);
 }
 
-// The kernel's ticks run a little behind, or ahead.
+// The kernel's tick counts run slightly behind or ahead.
 TEST(CoreTimes, find_nobody_where_this_process_alone_seems_to_have_run_more_than_all) {
   const CoreTimes before{.waited_ns = 0, .own_ns = 0, .busy_ns = 0};
   const CoreTimes after{.waited_ns = kSecond, .own_ns = kSecond + 1, .busy_ns = kSecond};
   EXPECT_EQ(waited_for_others_ns(before, after), 0);
 }
 
-// More threads than cores, all busy, until the kernel has counted that.
+// Keeps more threads than cores busy until the kernel has counted the contention.
 TEST(CoreTimes, grow_where_threads_share_cores) {
   const auto before = core_times();
   if (!before) GTEST_SKIP() << "this kernel does not count how long threads wait for a core";

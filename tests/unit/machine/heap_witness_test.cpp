@@ -19,7 +19,7 @@ class HeapWitness : public ::testing::Test {
   void SetUp() override {
     if (!heap_witness_available()) GTEST_SKIP() << "a sanitizer brings its own malloc";
   }
-  // The compiler must not see that a block is never used.
+  // Stops the compiler from seeing that a block is never used.
   static void* keep(void* data) {
     asm volatile("" : "+r"(data) : : "memory");
     return data;
@@ -97,7 +97,7 @@ TEST_F(HeapWitness, loses_nothing_between_threads) {
     }
     for (std::thread& thread : threads) thread.join();
   }
-  // Threads leave a little behind in libc (their stacks' bookkeeping), never a multiple of it.
+  // Threads leave a little behind in libc (bookkeeping of their stacks), never a multiple of it.
   EXPECT_NEAR(static_cast<double>(heap_counters().live_bytes), static_cast<double>(before), 16'384);
 }
 

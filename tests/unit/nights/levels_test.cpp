@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kTime = "steady_step_time_ns";
 constexpr double kBase = 1e8;
 
-// One machine's nights with so many timed cells; the figures are put in by each test.
+// Nights of one machine with a number of timed cells; each test supplies the figures.
 class Levels : public ::testing::Test {
  protected:
   void add_night(const std::vector<double>& times, const std::string& environment = "one") {
@@ -37,7 +37,7 @@ class Levels : public ::testing::Test {
     }
     nights_.push_back(night);
   }
-  // Up and down by turns around the level, so that nothing hangs on luck.
+  // Alternates above and below the level, so that nothing depends on chance.
   void add_level(int count, double level, const std::string& environment = "one") {
     for (int i = 0; i < count; ++i) add_night({level * (i % 2 == 0 ? 1.005 : 0.995)}, environment);
   }
@@ -95,7 +95,7 @@ TEST_F(Levels, of_nights_that_are_not_to_be_trusted_do_not_count) {
   EXPECT_THAT(shifts(), ::testing::IsEmpty());
 }
 
-// Benjamini and Hochberg: of 40 cells of plain noise, in at most 5 % of the checks one is told.
+// Benjamini and Hochberg: with 40 cells of pure noise, at most 5 % of the checks report one.
 TEST_F(Levels, of_many_cells_of_noise_are_told_no_more_often_than_one_would_be) {
   constexpr int kRounds = 200;
   constexpr int kCells = 40;

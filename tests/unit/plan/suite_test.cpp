@@ -171,7 +171,8 @@ TEST_F(SuiteFile, puts_every_arm_first_about_equally_often) {
   const Experiment experiment = read(std::string(kHead) + kMatrix).experiments[0];
   std::vector<int> first(3);
   for (int block = 0; block < 3000; ++block) ++first[make_block(experiment, 0, block, 7).arms[0]];
-  // 1000 expected, standard deviation 26; the seed is fixed, so this passes or fails for good.
+  // The expected count is 1000, with standard deviation 26. The seed is fixed, so the result never
+  // varies.
   for (const int count : first) EXPECT_NEAR(count, 1000, 130);
 }
 

@@ -1,5 +1,4 @@
-// Plans for buffers that have gaps, alignments, a fixed place or a hint, judged against trying
-// everything.
+// Plans for buffers with gaps, alignments, fixed offsets or hints, compared with exhaustive search.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +17,7 @@ using ::testing::IsEmpty;
 
 using Outcome = PlanSearch::Outcome;
 
-// What a buffer uses of its own bytes at a moment, by the definition.
+// Whether a buffer uses one of its bytes at a moment, by definition.
 bool uses(const PlanBuffer& buffer, std::int64_t time, Bytes byte) {
   if (time < buffer.lower || time >= buffer.upper || byte >= buffer.size) return false;
   for (const PlanGap& gap : buffer.gaps)
@@ -35,7 +34,7 @@ bool overlap(const PlanBuffer& a, Bytes a_offset, const PlanBuffer& b, Bytes b_o
   return false;
 }
 
-// Every plan of few small buffers, tried out.
+// Tries every plan of a few small buffers.
 bool fits_somehow(const std::vector<PlanBuffer>& buffers, Bytes capacity, Offsets& offsets) {
   if (offsets.size() == buffers.size()) return true;
   const PlanBuffer& next = buffers[offsets.size()];
@@ -160,7 +159,7 @@ TEST(PlacementExamples, puts_a_buffer_into_the_gap_of_another) {
   EXPECT_EQ(makespan(buffers, plan_greedily(buffers)), 2U);
 }
 
-// Each keeps half of itself while the other is whole.
+// Each buffer keeps half of itself while the other is whole.
 TEST(PlacementExamples, lets_buffers_reach_into_each_other) {
   const std::vector<PlanBuffer> buffers = {
       {.lower = 0, .upper = 10, .size = 2, .gaps = {{.lower = 0, .upper = 5, .end = 1}}},
@@ -181,7 +180,7 @@ TEST(PlacementExamples, is_no_higher_than_the_plan_that_hints_describe) {
   for (int round = 0; round < 20; ++round) {
     auto buffers = random_problem(random, 40, Gaps::none);
     for (PlanBuffer& buffer : buffers) buffer.offset.reset();
-    Bytes top = 0;  // an obedient plan, and a bad one: all in a row
+    Bytes top = 0;  // a valid but bad plan: all in a row
     for (PlanBuffer& buffer : buffers) {
       buffer.hint = align_up(top, buffer.alignment);
       top = *buffer.hint + buffer.size;

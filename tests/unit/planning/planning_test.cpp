@@ -1,4 +1,5 @@
-// Plans made with every lifetime known ahead: judged by a validator that shares no code with them.
+// Plans made with every lifetime known in advance, checked by a validator that shares no code with
+// them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +31,8 @@ std::vector<PlanBuffer> random_buffers(std::mt19937& random, std::size_t count, 
   return buffers;
 }
 
-// A rectangle of 100 moments and 1000 bytes cut into buffers without waste: a plan of exactly 1000
-// bytes exists, and no lower one.
+// Cuts a rectangle of 100 moments and 1000 bytes into buffers without waste, so the best plan has
+// exactly 1000 bytes.
 std::vector<PlanBuffer> cut_rectangle(std::mt19937& random, std::size_t count) {
   std::vector<PlanBuffer> buffers = {{.lower = 0, .upper = 100, .size = 1000}};
   while (buffers.size() < count) {
@@ -95,7 +96,7 @@ TEST(Planning, gives_what_is_empty_or_never_lives_no_room) {
   EXPECT_THAT(plan_greedily({}), IsEmpty());
 }
 
-// Several steps each, so that what lives across steps is in the way.
+// Several steps each, so that values that live across steps are included.
 TEST(Planning, comes_within_a_percent_of_the_live_bytes_of_training) {
   for (const std::string workload :
        {"resnet(batch=8,depth=50,image=224,stem=imagenet)", "bert(preset=tiny)", "gan(preset=tiny)",
@@ -134,7 +135,7 @@ TEST(Planning, never_finds_less_than_what_lives_at_once) {
             PlanSearch::Outcome::infeasible);
 }
 
-// Every way to place few small buffers, tried out.
+// Tries every placement of a few small buffers.
 bool fits_somehow(const std::vector<PlanBuffer>& buffers, Bytes capacity, Offsets& offsets) {
   if (offsets.size() == buffers.size()) return true;
   const PlanBuffer& next = buffers[offsets.size()];

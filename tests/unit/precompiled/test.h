@@ -1,5 +1,5 @@
-// What nearly every test includes, read once. Files name what they use all the same: builds with
-// -Db_pch=false go without this one.
+// Precompiled header of what nearly every test includes. Files still include what they use, because
+// builds with -Db_pch=false do not have it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

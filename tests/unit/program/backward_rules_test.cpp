@@ -1,5 +1,5 @@
-// Backward rules against central finite differences, in double on the naive reference: neither
-// rule nor reference is trusted, they must agree with the definition of a derivative.
+// Backward rules against central finite differences, in double on the naive reference. Neither the
+// rule nor the reference is trusted: both must agree with the definition of a derivative.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void expect_slopes(const Tensor& found, const std::vector<std::size_t>& elements
   EXPECT_LE(2 * kinks, elements.size()) << what;
 }
 
-// At most `limit` of them, drawn without repetition.
+// Draws at most `limit` elements without repetition.
 std::vector<std::size_t> some_elements(std::size_t size, std::size_t limit,
                                        std::mt19937_64& random) {
   std::vector<std::size_t> elements(size);
@@ -55,8 +55,8 @@ std::vector<std::size_t> some_elements(std::size_t size, std::size_t limit,
   return elements;
 }
 
-// One op over weights only, so that every operand wants a gradient; the scalar is <y, r> for a
-// random r, which stands in for the gradient that would arrive from above.
+// One op whose operands are all weights, so that each needs a gradient. The scalar is <y, r> for a
+// random r, which takes the place of the incoming gradient.
 struct SingleOp {
   Program program{.name = "single"};
   ProgramBuilder build{program};
@@ -206,7 +206,7 @@ TEST(BackwardRule, of_dropout_is_its_derivative) {
                               {{"rate", 0.3}, {"stream", std::int64_t{5}}});
 }
 
-// Every way of transposing and merging; 2 samples, 3 heads, matrices 4x5 times 5x6.
+// Every combination of transposing and merging: 2 samples, 3 heads, matrices 4x5 times 5x6.
 TEST(BackwardRule, of_every_batched_matmul_is_its_derivative) {
   for (std::int64_t mode = 0; mode < 32; ++mode) {
     const auto bit = [&](int i) { return mode >> i & 1; };
@@ -228,7 +228,7 @@ TEST(BackwardRule, of_every_batched_matmul_is_its_derivative) {
   }
 }
 
-// Two losses over one weight, and another weight that is frozen on the way.
+// Two losses over one weight, one of them through a frozen weight.
 TEST(Differentiate, gives_the_derivative_of_a_sum_of_losses_and_leaves_frozen_weights_alone) {
   Program forward{.name = "turn"};
   ProgramBuilder build(forward);

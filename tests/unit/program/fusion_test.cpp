@@ -1,4 +1,4 @@
-// Which neighbours are computed as one under the rules `onednn`, and that no bit tells.
+// Which neighbouring ops the rules `onednn` fuse, and that fusion changes no bit of the results.
 #include "harness/program/lowering/fusion.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST(Fusion, needs_no_output_of_relu_for_its_gradient) {
     }
 }
 
-// x -> norm -> relu, and what else reads the outcome of the normalisation.
+// x -> norm -> relu, and any other readers of the normalisation's output.
 struct Chain {
   Program program{.name = "chain"};
   ProgramBuilder build{program};
@@ -128,7 +128,7 @@ TEST(Fusion, computes_a_loss_with_its_gradient) {
   EXPECT_EQ(named(program, "loss.backward"), nullptr);
 }
 
-// A table whose rows are looked up and that is the last layer too, as in BERT.
+// A table that is both looked up and the last layer, as in BERT.
 TEST(Fusion, adds_rows_to_the_gradient_that_a_tied_layer_has_left) {
   Program program{.name = "tied"};
   ProgramBuilder build(program);
@@ -150,7 +150,8 @@ TEST(Fusion, adds_rows_to_the_gradient_that_a_tied_layer_has_left) {
   testing::judge_on_host(step, 40);
 }
 
-// The host reads what lies between, and an op stands between where a gradient has two readers.
+// Prevents fusion: the host reads the values in between, and an op separates a gradient's two
+// readers.
 Program kept_apart(Program program) {
   for (const char* between : {"stem.norm", "block.norm", "loss:1"})
     program.results.push_back(program.find(between));

@@ -1,4 +1,4 @@
-// Kernels that write over an operand, and what a Program may say of it.
+// Kernels that overwrite an operand, and how a Program declares it.
 #include "harness/program/in_place.h"
 
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// No batch normalisation that the relu could be computed with, and probabilities that the host
-// reads, so that the loss stays apart from its gradient.
+// Avoids fusion: no batch normalisation precedes the relu, and the host reads the probabilities, so
+// the loss stays separate from its gradient.
 Program ops_apart() {
   Program program{.name = "train"};
   ProgramBuilder build(program);
@@ -32,7 +32,7 @@ Program ops_apart() {
   return program;
 }
 
-// With these networks every kind has its turn.
+// Together these networks use every kind.
 std::vector<Program> every_network() {
   std::vector<Program> networks = {ops_apart()};
   for (const char* workload : {"resnet(preset=tiny)", "bert(preset=tiny,dropout=0.1)",

@@ -26,7 +26,7 @@ Program training(std::int64_t channels = 10, std::int64_t batch = 2) {
   return testing::with_sgd(differentiate(testing::tiny_residual_net(batch, channels)));
 }
 
-// The weights of tiny_residual_net in another Program, as evaluation has it.
+// The weights of tiny_residual_net in a second Program, as for evaluation.
 Program evaluation(std::int64_t channels = 10) {
   Program program = testing::tiny_residual_net(5, channels);
   program.name = "evaluate";
@@ -56,8 +56,8 @@ TEST(OneDnn, keeps_inputs_and_results_in_row_major_order) {
   for (const ValueId id : program.results) EXPECT_EQ(program.value(id).layout, "");
 }
 
-// compile_for_host() asks the library again for each op with the planned layouts and refuses
-// where an operand or a workspace differs.
+// compile_for_host() queries the library again for each op with the planned layouts and throws when
+// an operand or a workspace differs.
 TEST(OneDnn, plans_operands_and_workspaces_that_the_kernels_take) {
   for (const std::int64_t channels : {3, 10, 16, 64, 100}) {
     PersistentLayouts layouts;
@@ -75,14 +75,14 @@ TEST(OneDnn, reorders_only_between_different_layouts_and_once_per_phase) {
     EXPECT_TRUE(copies.emplace(op.inputs[0], program.value(op.outputs[0]).layout, op.phase).second)
         << op.name;
   }
-  EXPECT_FALSE(copies.empty());  // else this test says nothing
+  EXPECT_FALSE(copies.empty());  // otherwise this test proves nothing
 }
 
 TEST(OneDnn, adds_reorders_only_and_leaves_out_only_what_a_neighbour_computes) {
   PersistentLayouts layouts;
   const Program source = training();
   const Program program = onednn(source, layouts);
-  validate(program);  // what anybody reads is made
+  validate(program);  // every value that is read is also made
   std::vector<std::string> kept;
   for (const Op& op : program.ops)
     if (op.kind != "reorder") kept.push_back(op.name);
@@ -95,7 +95,7 @@ TEST(OneDnn, adds_reorders_only_and_leaves_out_only_what_a_neighbour_computes) {
   EXPECT_EQ(kept, wanted);
 }
 
-// Batch normalisations of images in row-major order want scratch under every instruction set.
+// Batch normalisation of row-major images needs scratch under every instruction set.
 Program row_major_norms() {
   Program program{.name = "norms"};
   ProgramBuilder build(program);
@@ -137,7 +137,7 @@ TEST(OneDnn, gives_the_gradient_of_a_pooled_image_the_layout_of_the_image) {
   const Program program = onednn(training(), layouts);
   const ValueId image = program.find("stem.relu");
   const ValueId gradient = program.find("pool.backward");
-  EXPECT_NE(program.value(image).layout, "");  // else this test says nothing
+  EXPECT_NE(program.value(image).layout, "");  // otherwise this test proves nothing
   EXPECT_EQ(program.value(gradient).layout, program.value(image).layout);
 }
 

@@ -105,7 +105,7 @@ TEST(Program, counts_the_flops_of_convolutions_and_products_both_ways) {
   const double convolution = 2.0 * (2 * 5 * 2 * 2) * (3 * 3 * 3);
   const double linear = 2.0 * 2 * 5 * 7;
   EXPECT_DOUBLE_EQ(total_flops(b.program), convolution + linear);
-  // The image needs no gradient, so the convolution has one backward pass, the linear layer two.
+  // The image needs no gradient, so the convolution has one backward pass and the linear layer two.
   EXPECT_DOUBLE_EQ(total_flops(differentiate(b.program)), 2 * convolution + 3 * linear);
 }
 

@@ -7,7 +7,7 @@
 namespace headroom::testing {
 namespace {
 
-// c[i,j] += Σ_k a(i,k)·b(k,j), operands given as functions of their indices.
+// c[i,j] += Σ_k a(i,k)·b(k,j), with operands given as functions of their indices.
 template <typename A, typename B>
 void product(Index rows, Index inner, Index columns, A a, B b, Tensor& c) {
   for (Index i = 0; i < rows; ++i)
@@ -23,7 +23,8 @@ auto transposed(const Tensor& t, Index columns) {
   return [&t, columns](Index i, Index j) { return t[static_cast<std::size_t>(j * columns + i)]; };
 }
 
-// What is multiplied: in 8 bits numbers times their scale. The scales of both factors stand last.
+// A factor of a product; in 8 bits its values are multiplied by its scale. The scales of both
+// factors are the last operands.
 Tensor factor(const Run& r, std::size_t i) {
   Tensor numbers = r.in(i);
   if (is_f8(r.program.value(r.op.inputs[i]).dtype))
@@ -53,7 +54,7 @@ void linear_backward_weights(const Run& r) {
   for (std::size_t i = 0; i < dy.size(); ++i) db[i % static_cast<std::size_t>(out)] += dy[i];
 }
 
-// Label -1: the row does not count.
+// Rows with label -1 are ignored.
 double counted_rows(const Tensor& labels) {
   const auto counted = std::count_if(labels.begin(), labels.end(), [](double l) { return l >= 0; });
   return std::max(1.0, static_cast<double>(counted));
@@ -98,8 +99,8 @@ void softmax_cross_entropy_and_gradient(const Run& r) {
 void sigmoid_cross_entropy(const Run& r) {
   Tensor& loss = r.out(0);
   const double target = r.op.number("target");
-  // log σ(x) = −log(1 + e⁻ˣ), and 1 − σ(x) = σ(−x): no difference of nearly equal numbers. With
-  // the larger of 1 and eˣ taken out, nothing overflows.
+  // log σ(x) = −log(1 + e⁻ˣ) and 1 − σ(x) = σ(−x), which avoids subtracting nearly equal numbers.
+  // Factoring out the larger of 1 and eˣ avoids overflow.
   const auto log_of_one_plus_exp = [](double x) {
     return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
   };

@@ -9,7 +9,8 @@
 namespace headroom::testing {
 namespace {
 
-// Leading zeros are the exponent, a one ends them, the bits behind it are a fraction of [0.1, 1].
+// The leading zeros are the exponent, a one ends them, and the remaining bits are a fraction of
+// [0.1, 1].
 double dynamic_number(unsigned bits, int width) {
   const int fraction_bits = std::bit_width(bits) - 1;
   const double parts = std::ldexp(1.0, fraction_bits);
@@ -24,7 +25,7 @@ double nearest_code(const Tensor& numbers, double x) {
   return static_cast<double>(nearest - numbers.begin());
 }
 
-// One state: what it holds, and how it is kept again, block by block.
+// One state: its values, and how it is stored again, block by block.
 struct State {
   Tensor &codes, &scales;
   const Tensor& numbers;

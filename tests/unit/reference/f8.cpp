@@ -28,7 +28,7 @@ double f8_number(DType type, unsigned code) {
 unsigned nearest_f8(DType type, double x) {
   const unsigned sign = std::signbit(x) ? kSign : 0;
   if (std::isnan(x)) return sign | 0x7F;
-  // Differences from much larger numbers would all be the same in double.
+  // Differences from much larger numbers would all be equal in double.
   const double size = std::min(std::abs(x), 1e6);
   unsigned nearest = 0;
   for (unsigned code = 1; code < kCodes && std::isfinite(magnitude(type, code)); ++code) {

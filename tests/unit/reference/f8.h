@@ -1,15 +1,15 @@
-// The two element types of 8 bits, from the table of Micikevicius et al. 2022: all 256 numbers of
-// each, and rounding by looking through them.
+// The two 8-bit element types, from the table of Micikevicius et al. 2022: all 256 values of each,
+// and rounding by searching them.
 #pragma once
 
 #include "harness/program/value.h"
 
 namespace headroom::testing {
 
-// What a code stands for.
+// The value of a code.
 double f8_number(DType type, unsigned code);
-// The code of the nearest number; of two equally near ones the even code, of what lies beyond the
-// largest the largest. Codes of NaN are 0x7F and 0xFF.
+// The code of the nearest value. Ties go to the even code, and values beyond the largest to the
+// largest. NaN has the codes 0x7F and 0xFF.
 unsigned nearest_f8(DType type, double x);
 
 }  // namespace headroom::testing

@@ -59,7 +59,7 @@ void convolution_backward_weights(const Run& r) {
                });
 }
 
-// As the sum it is: each input pixel spreads a kernel over the output.
+// Computed as its defining sum: each input pixel adds a scaled kernel to the output.
 void transposed_convolution(const Run& r) {
   Tensor& y = r.out(0);
   each_product(r.op, r.out_shape(0), r.shape(1), r.shape(0),
@@ -133,7 +133,7 @@ void batch_norm_add_relu(const Run& r) {
     y = std::max(y + r.in(3)[i++], 0.0);
 }
 
-// Which numbers are above 0 hangs on rounding where they nearly are: this decides it in f32.
+// Rounding decides which values near 0 are positive, so this comparison is made in f32.
 void batch_norm_relu_backward(const Run& r) {
   Tensor g = r.in(1);
   for (std::size_t i = 0; i < g.size(); ++i) {
@@ -177,7 +177,7 @@ void add(const Run& r) {
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = r.in(0)[i] + r.in(1)[i];
 }
 
-// The reference's indices hold the flat position inside x's plane of each maximum.
+// The reference's indices are flat positions of the maxima inside x's plane.
 void max_pool(const Run& r) {
   Tensor& y = r.out(0);
   Tensor& indices = r.out(1);

@@ -1,4 +1,5 @@
-// What the files of the reference share: one op at work, and which kinds each file judges.
+// Declarations shared by the files of the reference: one op being run, and the kinds that each file
+// implements.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace headroom::testing {
 
 using Index = std::int64_t;
 
-// What one op reads and writes.
+// What one op reads and writes, as tensors.
 struct Run {
   const Program& program;
   const Op& op;
@@ -30,9 +31,9 @@ struct Run {
 using Kinds = std::map<std::string, void (*)(const Run&)>;
 Kinds image_kinds();        // convolution, normalisation over a batch, pooling
 Kinds dense_kinds();        // linear layers and losses
-Kinds text_kinds();         // rows, attention, activations, dropout; and what only moves values
-Kinds update_kinds();       // what changes weights and states
-Kinds update_list_kinds();  // of many weights at once
+Kinds text_kinds();         // rows, attention, activations, dropout, moves
+Kinds update_kinds();       // updates of weights and states
+Kinds update_list_kinds();  // updates of many weights at once
 Kinds eight_bit_kinds();
 
 }  // namespace headroom::testing

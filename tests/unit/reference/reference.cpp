@@ -36,14 +36,14 @@ void reference_run(const Program& program, Tensors& tensors) {
   for (const Op& op : program.ops) reference_run(program, op, tensors);
 }
 
-// In whole units of the last of 8 bits; std::nearbyint goes to even at a tie.
+// Rounds to multiples of the last of 8 bits; std::nearbyint rounds ties to even.
 double rounded_to_bf16(double x) {
   if (x == 0) return x;
   const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7);
   return std::nearbyint(x / unit) * unit;
 }
 
-// Of 11 bits, or of the multiples of 2^-24 near zero.
+// Rounds to 11 bits, or to multiples of 2^-24 near zero.
 double rounded_to_f16(double x) {
   if (x == 0) return x;
   const double unit = std::ldexp(1.0, std::max(std::ilogb(x), -14) - 10);

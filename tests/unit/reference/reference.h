@@ -1,4 +1,4 @@
-// The judge of kernels and backward rules: every op kind computed in double, straight from its
+// The reference for kernels and backward rules: every op kind computed in double, straight from its
 // definition, over plain row-major tensors. Shares no code with the kernels.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace headroom::testing {
 
 using Tensor = std::vector<double>;
 
-// By value id; an absent tensor is empty.
+// Tensors by value id; an absent tensor is empty.
 class Tensors {
  public:
   explicit Tensors(const Program& program) : tensors_(program.values.size()) {}
@@ -25,26 +25,25 @@ class Tensors {
   std::vector<Tensor> tensors_;
 };
 
-// Runs one op; its inputs must be there.
+// Runs one op; its inputs must be present.
 void reference_run(const Program& program, const Op& op, Tensors& tensors);
 // Runs all ops of the Program.
 void reference_run(const Program& program, Tensors& tensors);
 
-// The nearest number that bf16 holds; x must lie in its range.
+// The nearest bf16 value; x must lie in the range of bf16.
 double rounded_to_bf16(double x);
-// That f16 holds; infinite from 65520 on.
+// The nearest f16 value; infinite from 65520 on.
 double rounded_to_f16(double x);
 
 // Philox4x32-10 of Salmon et al. 2011, one counter at a time.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
-// Seed of this test run, printed once, so that a failure can be repeated:
-// HEADROOM_TEST_SEED=… repeats it.
+// Seed of this test run, printed once. Set HEADROOM_TEST_SEED=… to repeat a failure.
 std::uint64_t test_seed();
 
-// Gives every input and persistent value fresh contents that an exact float holds: normal for
-// f32, a class below `classes` for s32 labels, positive for variances, squares, steps and loss
+// Fills every input and persistent value with new contents that a float represents exactly: normal
+// for f32, a class below `classes` for s32 labels, positive for variances, squares, steps and loss
 // scales.
 void fill_randomly(const Program& program, Tensors& tensors, std::mt19937_64& random,
                    std::int64_t classes);

@@ -1,4 +1,4 @@
-// Rows of a text: gathering, layer normalisation, activations, attention, dropout; casts.
+// Text: gathering rows, layer normalisation, activations, attention, dropout; casts.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -44,7 +44,7 @@ void layer_norm(const Run& r) {
   }
 }
 
-// Through the mean and the variance step by step, not by the closed form.
+// Differentiates through the mean and the variance step by step, not by the closed form.
 void layer_norm_backward(const Run& r) {
   Tensor &dx = r.out(0), &dscale = r.out(1), &dshift = r.out(2);
   const std::size_t width = r.in(4).size();
@@ -103,7 +103,7 @@ void leaky_relu_backward(const Run& r) {
     dx[i] = r.in(1)[i] * (r.in(0)[i] > 0 ? 1 : r.op.number("slope"));
 }
 
-// Splits heads and transposes into tensors of their own, as the kernel never does.
+// Splits heads and transposes into separate tensors, which the kernel never does.
 Tensor matrices(const Op& op, std::size_t operand, const Tensor& t, const Shape& shape, Index rows,
                 Index columns) {
   const Index samples = op.list("batch")[0], heads = op.list("batch")[1];
@@ -148,8 +148,8 @@ void batched_matmul(const Run& r) {
         }
 }
 
-// Of the row's scores that `is_kept` names, scaled; shifted by the largest, since exponentials of
-// scores below -745 are all 0.
+// Softmax over the row's scores for which `is_kept` holds, scaled and shifted by the largest,
+// because exponentials of scores below -745 are all 0.
 template <typename IsKept>
 void softmax_of_row(const Run& r, Tensor& y, std::size_t n, std::size_t width, IsKept is_kept) {
   const auto score = [&](std::size_t k) { return r.op.number("scale") * r.in(0)[n * width + k]; };
@@ -180,7 +180,7 @@ void causal_softmax(const Run& r) {
     softmax_of_row(r, y, n, width, [&](std::size_t k) { return k <= n % width; });
 }
 
-// The whole Jacobian of each row.
+// Computes the full Jacobian of each row.
 void masked_softmax_backward(const Run& r) {
   Tensor& dx = r.out(0);
   const auto width = static_cast<std::size_t>(r.shape(0)[3]);
@@ -224,8 +224,8 @@ void cast(const Run& r) {
                                 : r.in(0)[i];
 }
 
-// In single precision where rounding to 8 bits would show the difference. A tensor in 8 bits holds
-// the numbers that its codes stand for.
+// Uses single precision where rounding to 8 bits would show the difference. A tensor in 8 bits
+// holds the values of its codes.
 void quantise(const Run& r) {
   const DType type = r.program.value(r.op.outputs[0]).dtype;
   float largest = 0;

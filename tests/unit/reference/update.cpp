@@ -121,7 +121,7 @@ void adam(const Run& r) {
   }
 }
 
-// Rows and columns as sums, as the paper writes them; the op keeps means.
+// Uses row and column sums, as the paper does; the op keeps means.
 void adafactor(const Run& r) {
   const bool factored = r.op.inputs.size() == 5;
   Tensor &w = r.in(0), &g = r.in(1);

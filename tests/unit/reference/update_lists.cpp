@@ -1,4 +1,4 @@
-// Optimizers over many weights at once, group by group, as the rule of one weight has it.
+// Optimizers over many weights at once: the rule of one weight applied to each group.
 #include <cmath>
 
 #include "tests/unit/reference/kinds.h"
@@ -6,7 +6,7 @@
 namespace headroom::testing {
 namespace {
 
-// The tensors of one group, as its kind takes them.
+// The operands of one group, in its kind's order.
 struct Group {
   const Run& run;
   std::size_t first;

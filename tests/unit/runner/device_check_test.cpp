@@ -1,4 +1,4 @@
-// The check of a device, tried on devices that are right and on one that is not.
+// The device check, run on correct devices and on a faulty one.
 #include "harness/runner/device_check.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Outcome = DeviceFinding::Outcome;
 
-// The host, but for one bit of what is read back.
+// A host device that flips one bit of what is read back.
 class Forgetful final : public Device {
  public:
   explicit Forgetful(std::unique_ptr<Device> host) : host_(std::move(host)) {}

@@ -1,4 +1,4 @@
-// A cell whose strategy did not do what its name says is no result.
+// A cell whose strategy did not do what it promises gives no result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Promises to take no memory in the first step, and takes it as malloc does. Without examples, so
-// that no other test meets it.
+// Promises to take no memory in the first step but behaves like malloc. It has no examples, so no
+// other test uses it.
 const bool registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "idle_in_step_one",
      .summary = "A strategy made for tests that does not do what its name says",

@@ -1,4 +1,5 @@
-// What is handed over after training: bytes counted, rounding judged, accuracy told.
+// Exported weights: their bytes are counted, their rounding is checked and their accuracy is
+// reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

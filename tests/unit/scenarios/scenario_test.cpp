@@ -54,7 +54,7 @@ TEST(Scenario, gives_a_sample_figures_that_survive_the_file) {
   EXPECT_EQ(find_metric("script.holds").value(read), std::nullopt) << "another scenario's figure";
 }
 
-// Whether a batch trains, asked of the whole run as it would be recorded.
+// Whether a batch trains, according to the recorded run.
 bool trains_at(Cell cell, int batch) {
   cell.scenario = Spec(kTraining);
   cell.workload.set("batch", std::to_string(batch));

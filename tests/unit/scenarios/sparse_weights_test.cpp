@@ -1,5 +1,5 @@
-// Weights without their zeros: what comes out is what went in, and bytes are what the definition of
-// each form says.
+// Sparse storage of weights: the round trip is exact, and bytes follow from the definition of each
+// format.
 #include "bench/scenarios/sparse_weights.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ struct Weights {
   }
 };
 
-// Zeros of both signs, as a mask leaves them.
+// Includes zeros of both signs, as a mask leaves them.
 Weights random_weights(std::mt19937_64& random) {
   const auto size = [&](std::int64_t most) {
     return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
@@ -52,7 +52,7 @@ Weights random_weights(std::mt19937_64& random) {
   return weights;
 }
 
-// Two of each four along the second dimension become zero, any two.
+// Zeroes two random elements of every four along the second dimension.
 void leave_two_of_four(Weights& weights, std::mt19937_64& random) {
   const auto columns = static_cast<std::size_t>(weights.shape[1]);
   const std::size_t inner = weights.columns() / columns;
@@ -92,7 +92,7 @@ TEST(SparseWeights, with_three_numbers_in_a_group_of_four_are_no_two_of_four) {
   EXPECT_FALSE(fits(SparseForm::csr, {8}));
 }
 
-// The bytes taken as cuSPARSE's documentation of CSR describes them, not by unpack().
+// Reads the bytes as cuSPARSE's documentation of CSR describes them, without unpack().
 TEST(SparseWeights, in_csr_multiply_as_dense_ones_do) {
   std::mt19937_64 random(testing::test_seed());
   std::normal_distribution<float> normal;
@@ -174,7 +174,7 @@ Sample exported(const std::string& scenario, const std::string& pruning) {
   return run_cell(cell, 5, "");
 }
 
-// Counted from the workload and the definition of the form.
+// Computed from the workload and the definition of the format.
 Bytes bytes_of_artifact(SparseForm form, double sparsity) {
   Bytes sum = 0;
   const Program inference = *make_workload(Spec::parse(kResNet))->evaluation();

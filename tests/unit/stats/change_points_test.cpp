@@ -55,7 +55,7 @@ TEST(ChangePoints, take_one_odd_night_for_no_level) {
   EXPECT_EQ(latest_shift(values), std::nullopt) << "seed " << series.seed();
 }
 
-// Up and down by turns: no stretch of it is a level of its own, whatever the luck of the draw.
+// Alternates around a level, so no stretch of it has a level of its own by chance.
 std::vector<double> alternating(std::size_t count, double level) {
   std::vector<double> values(count, level - 0.001);
   for (std::size_t i = 0; i < count; i += 2) values[i] += 0.002;
@@ -74,7 +74,7 @@ TEST(LatestShift, measures_against_the_best_level_and_is_past_when_that_is_reach
   EXPECT_NEAR(back->last, back->best, 1e-9);
 }
 
-// By Bonferroni's inequality the corrected p-value may be ≤ 0.05 in at most 5 % of noise.
+// By Bonferroni's inequality the corrected p-value is ≤ 0.05 for at most 5 % of noise series.
 TEST(LatestShift, raises_no_more_false_alarms_on_noise_than_its_p_value_admits) {
   Series series;
   constexpr int kRounds = 2000;

@@ -1,6 +1,6 @@
-// The design against the noise of a shared machine, simulated: slow drift (first-order
-// autoregressive, sd 5 %), independent noise (2 %) and rare bursts. The seed is fixed and the
-// bounds stand many standard errors away from the rates, so that only a wrong method fails.
+// The design under simulated noise of a shared machine: slow drift (first-order autoregressive, sd
+// 5 %), independent noise (2 %) and rare bursts. The seed is fixed and the bounds are many standard
+// errors from the rates, so only a wrong method fails.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ double false_alarm_rate(Design design, std::size_t pairs) {
   return simulate({.design = design, .delta = kDelta, .pairs = pairs}).alarms;
 }
 
-// Of calling a slowdown of 2δ WORSE.
+// Power: the rate at which a slowdown of 2δ is called WORSE.
 double power(Design design, double noise) {
   return simulate({.design = design,
                    .noise = independent_noise(noise),

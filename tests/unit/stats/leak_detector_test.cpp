@@ -14,7 +14,7 @@ namespace {
 
 class LeakDetector : public ::testing::Test {
  protected:
-  // `bytes` at steps 1 … n, and noise of up to this many bytes either way.
+  // A series of `bytes` at steps 1 … n, plus noise of up to `noise` bytes either way.
   Series steps(int n, const std::function<double(int)>& bytes, double noise = 0) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     Series series;
@@ -121,7 +121,7 @@ TEST_F(LeakDetector, decides_a_noisy_series_that_goes_on_for_as_long_as_it_asked
   EXPECT_NE(finding.verdict, LeakVerdict::undecided) << n << " steps";
 }
 
-// The rates themselves are in bench/statistics; here is what they must never pass.
+// bench/statistics measures the rates; this test checks their upper limits.
 TEST_F(LeakDetector, raises_few_false_alarms_over_noise_that_remembers) {
   std::normal_distribution<double> normal;
   int alarms = 0;

@@ -14,7 +14,7 @@ namespace headroom::paired_test {
 namespace {
 
 // Hamilton depression scale factor IV of nine patients, second visit minus first: Hollander and
-// Wolfe, "Nonparametric Statistical Methods", table 3.1; the same data stand in R's wilcox.test.
+// Wolfe, "Nonparametric Statistical Methods", table 3.1; R's wilcox.test uses the same data.
 const std::vector<double> kDepression = {0.878 - 1.83, 0.647 - 0.50, 0.598 - 1.62,
                                          2.05 - 2.48,  1.06 - 1.68,  1.29 - 1.88,
                                          1.06 - 1.55,  3.14 - 3.06,  1.29 - 1.30};
@@ -98,7 +98,7 @@ TEST(Paired, widens_the_interval_at_a_corrected_level) {
 TEST(Paired, refuses_an_empty_sample) { EXPECT_THROW(hodges_lehmann({}), Error); }
 
 TEST(Paired, states_the_minimum_detectable_effect_with_t_quantiles) {
-  // t(0.975, 9) and t(0.8, 9) of any table.
+  // t(0.975, 9) and t(0.8, 9) from standard tables.
   EXPECT_NEAR(student_t_quantile(0.975, 9), 2.262, 5e-4);
   EXPECT_NEAR(student_t_quantile(0.8, 9), 0.883, 5e-4);
   const std::vector<double> differences = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1};

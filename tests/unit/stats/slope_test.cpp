@@ -76,8 +76,8 @@ TEST_F(Slope, is_not_moved_by_a_few_values_however_wild) {
   EXPECT_DOUBLE_EQ(theil_sen(series), 5);
 }
 
-// The interval's own definition, by the other road: count the discordant pairs that are left when
-// a slope is taken out.
+// Checks the interval by its definition: count the discordant pairs that remain after a slope is
+// subtracted.
 TEST_F(Slope, has_in_its_interval_what_the_test_of_kendall_does_not_reject) {
   for (int round = 0; round < 60; ++round) {
     const std::size_t n = 6 + random_() % 15;

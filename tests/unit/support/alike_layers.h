@@ -1,5 +1,5 @@
-// A network of layers that are alike, each a product and a nonlinearity, so that what passes
-// between them and what the backward pass reads of them can be told by hand.
+// A network of identical layers, each a product and a nonlinearity, so that what passes between
+// layers and what the backward pass reads can be computed by hand.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Small networks that no one thought of: branches that meet again, values with several readers and
-// with none, on images or on rows of a text.
+// Random small networks with merging branches and values with several readers or none, on images or
+// on rows of a text.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class BranchingNet {
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
   }
-  // Of what was made, mostly the latest.
+  // A value made so far, usually a recent one.
   ValueId any() {
     const auto last = static_cast<std::int64_t>(made_.size()) - 1;
     return made_[static_cast<std::size_t>(between(0, 2) > 0 ? last : between(0, last))];

@@ -1,4 +1,4 @@
-// Derivatives by their definition, in double.
+// Derivatives from their definition, in double.
 #pragma once
 
 #include <cmath>
@@ -9,10 +9,10 @@
 
 namespace headroom::testing {
 
-// d(scalar)/d(tensor[i]) by central differences, for the elements asked for. Not a number where the
-// slopes to the left and to the right differ by more than `tolerance` (of 1 + the slope): a kink of
-// relu or max_pool has no derivative. What remains is off by half of that at most, as a kink; a
-// smooth scalar by step^2/6 of its third derivative, and by rounding, about 1e-15/step.
+// d(scalar)/d(tensor[i]) by central differences, for the requested elements. NaN where the left and
+// right slopes differ by more than `tolerance` (relative to 1 + the slope), because a kink of relu
+// or max_pool has no derivative. An undetected kink causes an error of at most half of that; a
+// smooth scalar one of step^2/6 times its third derivative, plus rounding of about 1e-15/step.
 template <typename Scalar>
 Tensor finite_differences(Tensor& tensor, const std::vector<std::size_t>& elements, double step,
                           double tolerance, Scalar scalar) {

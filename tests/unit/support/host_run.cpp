@@ -34,7 +34,7 @@ Tensor from_plain_as(const std::vector<std::byte>& plain) {
   return Tensor(elements.begin(), elements.end());
 }
 
-// The upper half of a float; it cuts off what bf16 cannot hold.
+// The upper half of a float; truncates what bf16 cannot hold.
 struct UpperHalf {
   std::uint16_t bits = 0;
 
@@ -84,7 +84,7 @@ double largest(const Tensor& tensor) {
 
 bool has_numbers(const Value& value) { return value.dtype != DType::u8; }
 
-// Byte by byte, but for the sign of zeros in f16, which the library's reorder drops.
+// Compares bytes, except for the sign of f16 zeros, which the library's reorder drops.
 bool same_contents(const Value& value, const std::byte* a, const std::byte* b) {
   if (value.dtype != DType::f16) return std::memcmp(a, b, value.bytes) == 0;
   for (Bytes at = 0; at < value.bytes; at += 2) {
@@ -217,21 +217,21 @@ void HostRun::judge(const Op& op, Tensors& before) {
 
 void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
   const Value& value = program_.value(id);
-  // Of indices only the meaning counts, of scratch nothing.
+  // Only the meaning of indices is compared, and scratch not at all.
   if (!has_numbers(value) || value.role == Role::workspace) return;
   const Tensor found = read(id);
   ASSERT_EQ(found.size(), wanted.size());
-  // Sums of up to some thousand terms of the inputs' size in single precision, which may cancel.
-  // Rounding to 8 bits is exact by itself.
+  // Allows for sums of up to some thousand single-precision terms of the inputs' size, which may
+  // cancel. Rounding to 8 bits is itself exact.
   const double tolerance =
       is_f8(value.dtype) ? 0 : 1e-5 * (1 + std::max(largest(wanted), largest_input));
-  // And the result itself rounded to 8 or 11 bits, by half a unit or, where it is kept and read
-  // again on the way, twice that.
+  // Allows for rounding the result to 8 or 11 bits: half a unit, or a full unit when it is stored
+  // and read again on the way.
   const DType kept =
       rounded_.contains(op.kind) ? program_.value(op.inputs.front()).dtype : value.dtype;
   const double rounding = kept == DType::bf16 ? 0x1p-8 : kept == DType::f16 ? 0x1p-11 : 0;
-  // oneDNN adds up the windows that share a maximum in the result itself: up to 4 here, each of up
-  // to the largest input, and rounded after each.
+  // oneDNN sums the windows that share a maximum in the result itself: up to 4 here, each up to the
+  // largest input, with rounding after each.
   const double windows =
       op.kind == "max_pool_backward" && value.dtype == DType::bf16 ? 0x1p-5 * largest_input : 0;
   for (std::size_t i = 0; i < found.size(); ++i)
@@ -239,7 +239,7 @@ void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double
         << op.name << " (" << op.kind << "): '" << value.name << "' " << to_string(value.shape)
         << " at " << i;
 
-  // Written again into zeros, the same numbers must give the same bytes: padding holds zeros.
+  // Writing the same numbers again into zeros must give the same bytes, because padding is zero.
   std::vector<std::byte> again(value.bytes);
   write_value(value, again.data(), to_plain(value, found));
   ASSERT_TRUE(same_contents(value, again.data(), buffers_[id].data))

@@ -1,6 +1,6 @@
-// Runs a lowered Program in plain buffers, without allocator or executor, and judges each op by the
-// reference on the very inputs its kernel saw: on the host, or on whatever takes its operands
-// there.
+// Runs a lowered Program in plain buffers, without allocator or executor, and checks each op by the
+// reference on exactly the inputs that its kernel saw, on the host or on any device that copies
+// operands to itself.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,26 @@ namespace headroom::testing {
 class HostRun {
  public:
   explicit HostRun(Program lowered);
-  // `compile` is given the Program this keeps.
+  // `compile` receives the Program that this object keeps.
   using Compile = std::function<std::unique_ptr<CompiledProgram>(const Program&)>;
   HostRun(Program lowered, const Compile& compile);
 
   void write(ValueId id, const Tensor& plain);
   Tensor read(ValueId id) const;
-  // Inputs and persistent values from `tensors`.
+  // Writes inputs and persistent values from `tensors`.
   void write_all(const Tensors& tensors);
 
-  // Executes every op. Outputs and workspaces are poisoned before each.
+  // Executes every op, with outputs and workspaces poisoned before each.
   void run();
-  // The result of this kind may be rounded to the element type of its first operand, whichever it
-  // is then kept in.
+  // Allows the result of this kind to be rounded to the element type of its first operand, whatever
+  // type it is stored in.
   void allow_rounding_of(const std::string& kind) { rounded_.insert(kind); }
-  // As run(), and fails the test where an output or a changed input differs from the reference,
-  // where padding is not zero, or where a kernel wrote outside its buffers.
+  // Like run(), but fails the test when an output or a changed input differs from the reference,
+  // when padding is not zero, or when a kernel wrote outside its buffers.
   void run_and_judge();
-  // As run(), and each op again for every operand that its kind can write over, whoever else reads
-  // it: fails the test where a bit of an output differs. Returns what was tried, as "kind 0 over
-  // 1".
+  // Like run(), but runs each op again for every operand that its kind can overwrite, whatever else
+  // reads that operand, and fails the test when a bit of an output differs. Returns the pairs
+  // tried, as "kind 0 over 1".
   std::set<std::string> run_in_place_too();
 
   const Program& program() const { return program_; }
@@ -65,8 +65,8 @@ class HostRun {
   std::set<std::string> rounded_;  // kinds
 };
 
-// Lowers under onednn rules, fills inputs and persistent values afresh, runs and judges twice:
-// the second time over the same addresses, when kernels have nothing left to set up.
+// Lowers under onednn rules, fills inputs and persistent values, then runs and checks twice. The
+// second run uses the same addresses, when kernels have nothing left to set up.
 void judge_on_host(Program program, std::int64_t classes = 4);
 
 }  // namespace headroom::testing

@@ -1,4 +1,4 @@
-// What a Program's forward pass leaves for its backward pass.
+// Bytes that a Program's forward pass keeps for its backward pass.
 #pragma once
 
 #include <string>

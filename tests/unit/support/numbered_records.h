@@ -1,5 +1,5 @@
-// A workload whose records are their own numbers, for tests of input pipelines: what comes out of a
-// pipeline tells which records went in, and how many were read by when.
+// A workload whose records are their own numbers, for tests of input pipelines: the output of a
+// pipeline shows which records were read, and when.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct Traffic {
   std::atomic<int> batches = 0;  // completed
 };
 
-// The workload's own order: each epoch begins at another record.
+// The workload's own order: each epoch begins at a different record.
 inline std::vector<Number> own_order(std::int64_t count, std::int64_t epoch) {
   std::vector<Number> order(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
@@ -39,7 +39,7 @@ inline std::vector<Number> own_order(std::int64_t count, std::int64_t epoch) {
   return order;
 }
 
-// A sample is its record's number, decoded by negating it.
+// A sample is its record's number; decoding negates it.
 class NumberedRecords final : public RecordSource {
  public:
   NumberedRecords(const NumberedData& data, Traffic& traffic) : data_(data), traffic_(traffic) {}
@@ -102,7 +102,7 @@ class NumberedWorkload final : public Workload {
   std::unique_ptr<Traffic> traffic_ = std::make_unique<Traffic>();
 };
 
-// For stages that keep batches where a device copies from.
+// A device for stages that keep batches in memory it copies from.
 inline Device& any_device() {
   static const auto device =
       Registry<DeviceKind>::instance().find("host").create(Spec::parse("host(capacity=1MiB)"));

@@ -11,7 +11,7 @@ namespace headroom::testing {
 namespace {
 
 constexpr std::int64_t kClasses = 3;
-// Large, so that no normalisation divides by next to nothing: derivatives stay moderate.
+// Large, so that no normalisation divides by nearly 0 and derivatives stay moderate.
 constexpr double kEpsilon = 0.1;
 
 class Drawing {
@@ -39,7 +39,7 @@ class Drawing {
   bool chance(std::int64_t one_in) { return between(1, one_in) == 1; }
   const Shape& shape(ValueId id) const { return program_.value(id).shape; }
 
-  // Now and then the next module begins.
+  // Sometimes begins the next module.
   std::string name(const char* what) {
     if (chance(2)) ++module_;
     return fmt::format("layer.{}.{}{}", module_, what, ++ops_);
@@ -92,7 +92,7 @@ class Drawing {
     return y[0];
   }
 
-  // Of whatever was made so far, not only what was made last.
+  // Uses any value made so far, not only the latest.
   void add_vector_op() {
     const ValueId x = chance(3) ? any() : made_.back();
     switch (between(1, 8)) {
@@ -134,7 +134,7 @@ class Drawing {
   std::int64_t size() const { return static_cast<std::int64_t>(made_.size()); }
   void made(ValueId id) { made_.push_back(id); }
 
-  // Everything that nothing has read yet, so that every weight has a gradient.
+  // Combines every unread value, so that every weight has a gradient.
   ValueId gathered() {
     std::vector<bool> read(program_.values.size());
     for (const Op& op : program_.ops)
@@ -157,7 +157,7 @@ class Drawing {
   std::vector<ValueId> made_, weights_;
 };
 
-// Sample n is the same whatever batch it comes in.
+// Sample n is the same whichever batch contains it.
 class Samples final : public BatchSource {
  public:
   Samples(std::uint64_t seed, std::vector<Value> inputs, NetTraits traits)
@@ -188,7 +188,7 @@ class Samples final : public BatchSource {
     for (std::size_t at = 0; at < bytes.size(); at += 4) {
       const float real = normal(random);
       auto whole = static_cast<std::int32_t>(random() % kClasses);
-      // One in four always counts: a batch without any label has no mean.
+      // One label in four always counts, because a batch without labels has no mean.
       const bool counts = sample_ % 4 == 1 || random() % 3 != 0;
       if (traits_.ignored_labels && value.name == "labels" && !counts) whole = -1;
       std::memcpy(bytes.data() + at,

@@ -1,5 +1,5 @@
-// Small networks drawn at random, as a workload: images or vectors, residual sums, values and
-// weights read several times, and numbers for batches of any size.
+// A workload of small random networks: images or vectors, residual sums, values and weights with
+// several readers, and data for batches of any size.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace headroom::testing {
 
-// What the network may hold that an accumulating step sees differently.
+// Features of a network that an accumulating step handles differently.
 struct NetTraits {
   bool across_samples = false;  // batch normalisation, and dropout's one key for the whole batch
   bool ignored_labels = false;  // not as many in each part of a batch
 };
 
-// The network and its numbers depend on `seed` and the traits only: parts of a batch, one after
-// another, are the batch.
+// The network and its data depend only on `seed` and the traits: the parts of a batch, taken in
+// order, equal the batch.
 class RandomNet final : public Workload {
  public:
   RandomNet(std::uint64_t seed, std::int64_t batch, NetTraits traits)

@@ -1,4 +1,4 @@
-// Kinds of ops on random shapes, against the reference.
+// Op kinds on random shapes, compared with the reference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace headroom::testing {
 
-// `build` makes a Program of the shapes it draws from Shapes; a dozen of them are judged.
+// `build` makes a Program from shapes drawn from Shapes; a dozen such Programs are checked.
 template <typename Shapes, typename Build>
 void judge_on_random_shapes(Build build) {
   Shapes shapes;

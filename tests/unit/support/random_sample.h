@@ -1,4 +1,4 @@
-// Samples with every field filled at random, for what must hold of any of them.
+// Samples with every field filled at random, for properties that hold for any sample.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Cells that train for a few steps in a moment.
+// Cells that train for a few steps within moments.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace headroom::testing {
 
 inline constexpr const char* kSmallHost = "host(capacity=1GiB)";
 
-// The first of `steps` is warm-up. Values by axis; what is not named is as it comes.
+// The first of `steps` is warm-up. `axes` maps axes to values; others keep their defaults.
 inline Cell small_cell(const std::string& workload,
                        const std::map<std::string, std::string>& axes = {}, int steps = 4,
                        const std::string& device = kSmallHost) {

@@ -1,4 +1,4 @@
-// Networks of workloads and steps with one choice made, as tests of strategies look at them.
+// Networks of workloads, and steps with one strategy applied, for tests of strategies.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline Program forward_of(const std::string& workload) {
   return make_workload(Spec::parse(workload))->training_forward();
 }
 
-// Elements of all weights that a step trains.
+// Number of elements of all weights that a step trains.
 inline std::int64_t parameters_of(const std::string& workload) {
   std::int64_t count = 0;
   for (const Value& value : forward_of(workload).values)
@@ -27,7 +27,7 @@ inline Program with_optimizer(Program forward, const std::string& optimizer) {
   return apply_pass<OptimizerStrategy>(differentiate(std::move(forward)), Spec::parse(optimizer));
 }
 
-// Forward and backward pass; nothing is updated.
+// Forward and backward pass without an update.
 inline Program in_precision(Program forward, const std::string& precision) {
   const Spec spec = Spec::parse(precision);
   Program program = differentiate(apply_pass<PrecisionStrategy>(std::move(forward), spec));

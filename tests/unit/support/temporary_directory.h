@@ -1,4 +1,4 @@
-// A directory of its own for one test, gone with it.
+// A temporary directory for one test, deleted with the object.
 #pragma once
 
 #include <cstdlib>

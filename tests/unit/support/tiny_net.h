@@ -1,5 +1,6 @@
-// A residual network small enough for finite differences, with every kind of op that training
-// knows, odd sizes on purpose: 3 image channels, 10 inner channels and 7x5 images unless told.
+// A residual network small enough for finite differences, with every kind of op that training uses.
+// Sizes are odd to catch layout errors: 3 image channels, 10 inner channels and 7x5 images by
+// default.
 #pragma once
 
 #include "harness/program/program.h"
@@ -58,7 +59,7 @@ inline Program tiny_residual_net(std::int64_t batch = 2, std::int64_t channels =
   return program;
 }
 
-// As an optimizer strategy would do it.
+// Adds SGD updates as an optimizer strategy would.
 inline Program with_sgd(Program program) {
   const auto gradients = program.gradients;
   ProgramBuilder build(program, Phase::update);

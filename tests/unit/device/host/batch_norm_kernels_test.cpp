@@ -1,5 +1,5 @@
-// Batch normalisations in groups of channels, alone and with what stands behind them: against the
-// naive reference in every way in which channels lie side by side, and against themselves apart.
+// Batch normalisation in groups of channels, alone and fused with the ops behind it: compared with
+// the naive reference in every channel layout, and with the separate ops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Tag = dnnl::memory::format_tag;
 
 const Attributes kEpsilon = {{"epsilon", 1e-2}};
 
-// Every kind once, over operands of its own.
+// Every kind once, each with its own operands.
 struct EveryKind {
   Program program{.name = "every"};
   ProgramBuilder build{program};
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, BatchNormOfGroups,
                                            Layout{"channels_last", Tag::nhwc, {8, 16, 24, 48}}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Where a sum of squares less the square of the sum would have lost all digits.
+// A sum of squares less the square of the sum would lose all digits here.
 TEST(BatchNorm, knows_the_variance_of_numbers_far_from_zero) {
   const EveryKind every({4, 8, 30, 30});
   testing::HostRun host(every.lowered(Tag::nChw8c));
@@ -119,8 +119,8 @@ double dot(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-// Of the reference, by which the kernels are judged: operand `of` of the forward op against result
-// `gradient` of the backward one.
+// Checks the reference that judges the kernels: the derivative by operand `of` of the forward op
+// must equal result `gradient` of the backward op.
 void expect_derivative(const std::string& kind, std::size_t of, std::size_t gradient) {
   EveryKind every({3, 2, 2, 3});
   const Program& program = every.program;

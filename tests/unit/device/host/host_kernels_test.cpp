@@ -1,4 +1,4 @@
-// Every op kind on the host against the naive reference: fresh numbers and odd shapes at each run,
+// Every op kind on the host against the naive reference: new numbers and odd shapes in each run,
 // poisoned outputs and workspaces, guarded buffers.
 #include "harness/device/host/host_kernels.h"
 
@@ -17,8 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Random sizes with a liking for what libraries get wrong: one image, one pixel, channels that
-// fill no block.
+// Random sizes, biased towards cases that libraries get wrong: one image, one pixel, a channel
+// count that fills no block.
 class Shapes {
  public:
   std::int64_t between(std::int64_t low, std::int64_t high) {
@@ -30,7 +30,7 @@ class Shapes {
   }
   Shape image() { return {between(1, 3), channels(), between(1, 13), between(1, 13)}; }
   Shape strides() { return {between(1, 3), between(1, 3)}; }
-  // Smaller than the kernel on each side.
+  // Padding smaller than the kernel on each side.
   Shape padding(std::int64_t kh, std::int64_t kw) {
     return {between(0, kh - 1), between(0, kw - 1), between(0, kh - 1), between(0, kw - 1)};
   }
@@ -126,7 +126,7 @@ TEST(HostKernel, of_sigmoid_cross_entropy_and_its_backward_agree_with_the_refere
 TEST(HostKernel, of_batch_norm_and_its_backward_agree_with_the_reference) {
   testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     Shape image = shapes.image();
-    image[0] = 3;  // one single number per channel has no variance to speak of
+    image[0] = 3;  // a single number per channel has no variance
     const auto x = build.input("x", image, DType::f32);
     const auto scale = build.persistent("scale", {image[1]}, Role::weight, {});
     const auto shift = build.persistent("shift", {image[1]}, Role::weight, {});
@@ -179,7 +179,7 @@ TEST(HostKernel, of_upsample_and_sum_pool_agree_with_the_reference) {
   });
 }
 
-// Beside convolutions, which choose blocks of channels; images have another block than features.
+// Next to convolutions, which choose channel blocks; images have another block size than features.
 TEST(HostKernel, of_upsample_and_sum_pool_reads_and_writes_the_layouts_of_convolutions) {
   testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Attributes same = {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}};

@@ -1,4 +1,4 @@
-// Element types of 8 bits and the op that makes them, by all of their numbers.
+// The 8-bit element types and the op that quantises to them, tested over all of their values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TYPED_TEST(EightBits, are_the_nearest_to_any_float_even_at_ties_and_saturated) {
     ASSERT_EQ(code_of<TypeParam>(x), testing::nearest_f8(kType<TypeParam>, x))
         << x << ", bits " << std::bit_cast<std::uint32_t>(x);
   };
-  // Each number, the middle to the next, and the floats beside both.
+  // Each value, its midpoint to the next, and the floats on either side of both.
   for (unsigned code = 0; code < 255; ++code) {
     const double number = testing::f8_number(kType<TypeParam>, code);
     const double next = testing::f8_number(kType<TypeParam>, code + 1);
@@ -66,7 +66,7 @@ TYPED_TEST(EightBits, are_the_nearest_to_any_float_even_at_ties_and_saturated) {
   for (const float x : {kNan, -kNan, HUGE_VALF, -HUGE_VALF, std::numeric_limits<float>::max(),
                         std::numeric_limits<float>::denorm_min(), 0.0F, -0.0F})
     expect_nearest(x);
-  // Any bits at all, and those within the range of the format.
+  // Random bits, and floats within the range of the format.
   std::mt19937_64 random(testing::test_seed());
   for (int i = 0; i < 20'000; ++i) {
     expect_nearest(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
@@ -76,7 +76,7 @@ TYPED_TEST(EightBits, are_the_nearest_to_any_float_even_at_ties_and_saturated) {
   }
 }
 
-// One tensor in 8 bits, as the op leaves it.
+// One tensor in 8 bits as the op produces it.
 struct Quantised {
   Tensor codes, scale;
 };

@@ -1,5 +1,5 @@
-// The kinds that a transformer adds, on the host against the naive reference: fresh numbers and odd
-// shapes at each run, poisoned outputs, guarded buffers.
+// The op kinds that a transformer adds, on the host against the naive reference: new numbers and
+// odd shapes in each run, poisoned outputs, guarded buffers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -122,7 +122,7 @@ TEST(HostKernel, of_dropout_and_its_backward_agree_with_the_reference) {
   });
 }
 
-// Known answers of the generator's authors: Random123, kat_vectors.
+// Published test vectors of the generator: Random123, kat_vectors.
 TEST(Reference, of_dropout_draws_the_published_random_numbers) {
   EXPECT_EQ(testing::philox4x32({0, 0, 0, 0}, {0, 0}),
             (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

@@ -1,5 +1,5 @@
-// Convolutions by Winograd's algorithm: the results of the direct ones, which the naive reference
-// judges (host_kernels_test.cpp), within the workspace that the rules allow.
+// Winograd convolutions give the results of direct ones, which the naive reference checks
+// (host_kernels_test.cpp), within the workspace that the rules allow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ struct Passes {
   }
 };
 
-// Of its convolutions, in their order.
+// Workspace of each convolution, in order.
 std::vector<Bytes> workspaces(const Program& lowered) {
   std::vector<Bytes> bytes;
   for (const Op& op : lowered.ops)
@@ -56,13 +56,13 @@ std::vector<Bytes> workspaces(const Program& lowered) {
   return bytes;
 }
 
-// 4 × 4 tiles that fit an image and others that stand over its edges.
+// Images that 4 × 4 tiles fit exactly, and images whose edges the tiles exceed.
 class Winograd : public ::testing::TestWithParam<Shape> {
  protected:
   void SetUp() override {
     if (direct_.rules.find("avx512") == std::string::npos)
       GTEST_SKIP() << "oneDNN 2 has Winograd convolutions for AVX-512 only: " << direct_.rules;
-    ASSERT_NE(workspaces(direct_), workspaces(winograd_));  // else these tests say nothing
+    ASSERT_NE(workspaces(direct_), workspaces(winograd_));  // otherwise these tests prove nothing
   }
 
   const Passes passes_{4, 128, GetParam()};
@@ -89,7 +89,7 @@ TEST_P(Winograd, gives_in_all_passes_what_the_direct_convolution_gives) {
       largest = std::max(largest, std::abs(wanted[i]));
       error = std::max(error, std::abs(found[i] - wanted[i]));
     }
-    // Ten times what is seen; the transforms have factors of up to 8.
+    // Ten times the observed error; the transforms have factors of up to 8.
     EXPECT_LT(error, 2e-5 * largest) << passes_.program.value(id).name;
   }
 }
