@@ -1,4 +1,4 @@
-// Adafactor: its numbers against the paper's formulas, and its states counted.
+// Adafactor: its results compared with the paper's formulas, and its state bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(HostKernel, of_adafactor_agrees_with_the_reference) {
   }
 }
 
-// Weights in the layouts that the library chose for its convolutions: blocks of channels, padded.
+// Weights in the layouts that the library chose for its convolutions: padded channel blocks.
 TEST(Adafactor, computes_on_the_host_as_the_reference_does_in_whatever_layout_a_weight_has) {
   for (const char* optimizer : {"adafactor", "adafactor(learning_rate=0.01,clip_threshold=0.5)",
                                 "adafactor(clip_norm=0.1)"})

@@ -1,5 +1,5 @@
-// Adam over 8-bit states: its numbers against codes made bit by bit, its states counted, and how
-// far its losses are from Adam's.
+// Adam with 8-bit states: its results compared with codes built bit by bit, its state bytes, and
+// how far its losses are from Adam's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using testing::with_optimizer;
 
 const std::size_t kBlock = 256;
 
-// A state as a step finds or leaves it.
+// A state before or after a step.
 struct State {
   Tensor codes, scales, numbers;
 
@@ -37,7 +37,7 @@ struct State {
   }
 };
 
-// Each scale is the largest magnitude of its block, each code as near as any.
+// Each scale is the largest magnitude of its block, and each code is a nearest one.
 void judge_state(const State& state, const Tensor& wanted) {
   for (std::size_t begin = 0; begin < wanted.size(); begin += kBlock) {
     const std::size_t end = std::min(wanted.size(), begin + kBlock);
@@ -140,7 +140,7 @@ TEST(Adam8Bit, starts_from_states_that_are_zero) {
       tensors[id].assign(tensors[id].size(), 0.0);
   host.write_all(tensors);
   host.run();
-  // The first step of Adam goes by the learning rate, whatever the gradient, but for epsilon.
+  // The first step of Adam is the learning rate whatever the gradient, except for epsilon.
   const Tensor after = host.read(weight);
   for (std::size_t i = 0; i < after.size(); ++i) {
     const double gradient = tensors[program.gradients[0].second][i];
@@ -172,7 +172,7 @@ std::vector<double> trained(const char* optimizer) {
       testing::small_cell("gpt(preset=tiny,vocabulary=200)", {{"optimizer", optimizer}}, 40));
 }
 
-// Single steps may be further apart: a square that was rounded to zero makes a long step.
+// Single steps may differ more: a square rounded to zero makes a long step.
 TEST(Adam8Bit, trains_to_within_two_percent_of_the_loss_of_adam) {
   const auto last_ten = [](const std::vector<double>& loss) {
     return std::accumulate(loss.end() - 10, loss.end(), 0.0) / 10;

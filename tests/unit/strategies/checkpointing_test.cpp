@@ -1,4 +1,5 @@
-// Checkpointing: the same training with less kept for the backward pass and more computed.
+// Checkpointing: the same training with fewer values kept for the backward pass and more
+// computation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +88,8 @@ TEST_P(EveryCheckpointing, leaves_the_same_trace_on_host_and_on_meta_event_by_ev
   EXPECT_EQ(first_difference(host, meta), "");
 }
 
-// Every kernel of the rewritten step against its definition; and against the plain step below.
+// Every kernel of the rewritten step against its definition; a test below compares with the plain
+// step.
 TEST_P(EveryCheckpointing, makes_a_program_whose_every_op_computes_what_it_should) {
   testing::judge_on_host(testing::with_sgd(checkpointed(testing::tiny_residual_net(), GetParam())));
 }
@@ -149,7 +151,7 @@ TEST(Checkpointing, keeps_of_a_chain_what_passes_between_segments_and_the_last_s
   EXPECT_EQ(saved("recursive", 7), 2 + 1);            // behind layers 3 and 5
 }
 
-// m*m modules in m segments of m: m - 1 between them and 2(m - 1) in the last.
+// m*m modules in m segments of m: m - 1 values between segments and 2(m - 1) in the last.
 TEST(Checkpointing, by_sqrt_saves_in_proportion_to_the_root_of_the_depth_and_every_to_the_depth) {
   for (const std::int64_t m : {3, 4, 8, 16}) {
     const std::int64_t layers = m * m - 1;
@@ -168,7 +170,7 @@ std::int64_t repeated(const std::string& strategy, std::int64_t layers) {
   return recomputed_ops(checkpointed(chain(layers), strategy));
 }
 
-// Of a segment of n layers, all 2n ops but the last, whose result was kept.
+// A segment of n layers repeats all of its 2n ops except the last, whose result was kept.
 TEST(Checkpointing, repeats_of_a_chain_what_leads_to_the_dropped_activations) {
   EXPECT_EQ(repeated("every(n=1)", 12), 12);
   EXPECT_EQ(repeated("every(n=4)", 12), 3 * 7);
@@ -177,7 +179,7 @@ TEST(Checkpointing, repeats_of_a_chain_what_leads_to_the_dropped_activations) {
   EXPECT_EQ(repeated("recursive", 7), 7 + 3 + 3 + 4);
 }
 
-// Korthikanti et al. 2022, section 5: attention's own share, 5 a s / h of 34 + 5 a s / h, goes.
+// Korthikanti et al. 2022, section 5: removes attention's share, 5 a s / h of 34 + 5 a s / h.
 TEST(Checkpointing, selective_leaves_of_a_transformer_layer_what_the_closed_form_says) {
   const auto [s, b, h] = std::tuple(512, 2, 1024);
   const Program program = checkpointed(

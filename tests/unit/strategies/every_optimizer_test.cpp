@@ -1,4 +1,4 @@
-// What must hold of every optimizer, whatever its rule: those registered are asked by name.
+// Properties of every registered optimizer, whatever its rule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

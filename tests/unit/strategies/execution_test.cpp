@@ -1,4 +1,4 @@
-// How long values live: eager execution keeps what a training loop has names for.
+// Lifetimes of values: eager execution keeps what a training loop has names for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

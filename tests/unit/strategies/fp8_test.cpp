@@ -1,5 +1,5 @@
-// Linear layers in 8 bits: what is kept of them, how far from fp32 the gradients lie, and what
-// other axes make of it.
+// Linear layers in 8 bits: what they keep, how far their gradients are from fp32, and how they
+// combine with other axes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ using testing::Tensor;
 using testing::Tensors;
 using ::testing::ThrowsMessage;
 
-// Why the host cannot compute so; "" where it can.
+// Why the host cannot compute in this type; "" when it can.
 std::string missing() {
   try {
     lowered(in_precision(forward_of("bert(preset=tiny)"), "bf16"), "onednn");
@@ -258,7 +258,8 @@ std::string any_of(std::mt19937_64& random) {
   return examples[random() % examples.size()];
 }
 
-// What other axes do to the 8-bit copies changes no bit of them, and meta counts what host takes.
+// Passes of other axes change no bit of the 8-bit copies, and meta counts the bytes that host
+// takes.
 TEST(Fp8, goes_with_random_passes_of_other_axes) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   std::mt19937_64 random(testing::test_seed());

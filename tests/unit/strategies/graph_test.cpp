@@ -1,4 +1,4 @@
-// Execution as a graph: less memory or another order, and not a bit of another result.
+// Graph execution: less memory or another order of ops, with bit-identical results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ struct Outcome {
   Bytes peak_bytes = 0;                            // asked for
 };
 
-// Freed memory is overwritten, and what writes outside its block is found.
+// Freed memory is overwritten, and writes outside a block are detected.
 Outcome trained(const TrainingPlan& plan, const Workload& workload, const std::string& device_kind,
                 int steps) {
   const auto device = Registry<DeviceKind>::instance()
@@ -260,7 +260,7 @@ TEST(Graph, reads_a_weight_before_it_changes_and_statistics_after) {
         << order;
 }
 
-// All of a recomputation is there once its checkpoint is; early, it would undo what was dropped.
+// A recomputation could run as soon as its checkpoint exists, but early it would undo the saving.
 TEST(Graph, computes_nothing_again_before_its_turn) {
   for (const char* order : {"depth_first", "breadth_first", "memory"}) {
     const std::string graph = std::string("graph(order=") + order + ")";

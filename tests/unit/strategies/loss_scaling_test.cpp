@@ -1,4 +1,4 @@
-// fp16 and its loss scale: which numbers it holds, which steps are left out, and what follows.
+// fp16 and its loss scale: which numbers fp16 holds, which steps are skipped, and what follows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ testing::Tensor cast(const testing::Tensor& numbers, DType from, DType to) {
   return host.read(host.program().ops.back().outputs[0]);
 }
 
-// Bit by bit, as IEEE 754 defines binary16.
+// Decodes bit by bit, as IEEE 754 defines binary16.
 double f16_of(unsigned bits) {
   const double sign = (bits & 0x8000U) != 0 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> 10U & 31U);

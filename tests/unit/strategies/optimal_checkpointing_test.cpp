@@ -1,4 +1,4 @@
-// checkpointing=optimal against all there is to choose, on chains small enough to try everything.
+// checkpointing=optimal compared with exhaustive search on small chains.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::int64_t between(std::mt19937_64& random, std::int64_t low, std::int64_t hig
   return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
 }
 
-// Modules unlike each other, each of which reads what the one before it made and nothing else.
+// Different modules, each of which reads only the result of the one before.
 Program random_chain(std::mt19937_64& random, std::int64_t modules) {
   Program program{.name = "chain"};
   ProgramBuilder build(program);

@@ -1,4 +1,4 @@
-// How an optimizer goes over the weights: one by one, part by part, or all in one op.
+// How an optimizer iterates over the weights: one by one, in parts, or all in one op.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<double> losses(const std::string& workload, const std::string& optim
   return testing::losses_of(testing::small_cell(workload, {{"optimizer", optimizer}}));
 }
 
-// Weights dwarf everything else, so that the update is where most is alive.
+// Weights dwarf everything else, so that memory peaks at the update.
 Program wide_net(std::int64_t layers, std::int64_t width) {
   Program program{.name = "train"};
   ProgramBuilder build(program);

@@ -1,5 +1,5 @@
-// How an optimizer's step is taken: weights that change in the backward pass, gradients that are
-// clipped or kept across steps.
+// Optimizer steps: updates during the backward pass, gradient clipping, and gradients kept across
+// steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -152,7 +152,7 @@ TEST(OptimizerStep, that_changes_no_weight_early_is_not_engaged) {
   EXPECT_THAT(strategy.why_not_engaged(Spec("sgd"), before, before), HasSubstr("has no weight"));
 }
 
-// Random straight-line programs in which some ops add into kept sums: moving them keeps every
+// Random straight-line programs in which some ops add into kept sums: moving those ops changes no
 // result.
 TEST(Advance, keeps_what_every_op_reads) {
   std::mt19937_64 random(testing::test_seed());

@@ -1,5 +1,5 @@
-// Random stacks of the registered passes over random networks: whatever is combined, the gradients
-// are those of the loss, the weights change as in the plain step, and meta counts what host takes.
+// Random stacks of the registered passes over random networks: gradients are those of the loss,
+// weights change as in the plain step, and meta counts the bytes that host takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ Tensor to_double(const Value& value, const std::vector<std::byte>& bytes) {
 
 using Named = std::map<std::string, Tensor>;
 
-// Steps of a plan in double, op by op as the reference defines them.
+// Runs the steps of a plan in double, op by op as the reference defines them.
 struct DoubleSteps {
   const TrainingPlan& plan;
   Named persistent;
@@ -149,7 +149,7 @@ struct DoubleSteps {
   }
 };
 
-// Steps of a plan on a device, under an allocator that spoils what is freed.
+// Runs the steps of a plan on a device, under an allocator that overwrites freed memory.
 class DeviceSteps {
  public:
   DeviceSteps(const TrainingPlan& plan, const char* device, std::unique_ptr<BatchSource> data)
@@ -255,7 +255,7 @@ Named only_sums(const Named& persistent) {
   return sums;
 }
 
-// False where nothing was judged: the loss has a kink next to the weights.
+// Returns false when nothing was checked because the loss has a kink next to the weights.
 bool judge(const Draw& drawn, std::mt19937_64& random) {
   const TrainingPlan plan = drawn.plan("dense"), plain = drawn.plain_plan("dense");
   const TrainingPlan on_device = drawn.plan("onednn"), plain_on_device = drawn.plain_plan("onednn");
@@ -283,7 +283,7 @@ bool judge(const Draw& drawn, std::mt19937_64& random) {
   // Sums in another order only: some 1e2 roundings of 1e-16.
   expect_near(steps.gradients, clipped(step.gradients, drawn.cell.optimizer), 1e-12, "gradient");
   host.step();
-  // Single precision, sums of up to some hundred terms that may cancel.
+  // Single precision: sums of up to some hundred terms that may cancel.
   if (drawn.parts() > 1) expect_near(only_sums(host.persistent()), steps.gradients, 1e-4, "host");
 
   plain_host.step();
@@ -291,7 +291,7 @@ bool judge(const Draw& drawn, std::mt19937_64& random) {
   plain_host.step();
   steps.step();
   plain_steps.step();
-  // Optimizers divide by what may be next to nothing, but at least 1e-8.
+  // Optimizers may divide by numbers as small as 1e-8.
   for (const auto& [name, weight] : plain_host.persistent(Role::weight))
     expect_near(steps.persistent, {{name, plain_steps.persistent.at(name)}}, 1e-8, "weights");
   if (drawn.parts() == 1) {

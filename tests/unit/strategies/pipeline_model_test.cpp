@@ -1,4 +1,4 @@
-// Random pipelines over random data against a single-threaded model of what must come out.
+// Random pipelines over random data, compared with a single-threaded model of their output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ std::vector<Number> of_epoch(const std::vector<Number>& shown, const NumberedDat
   return {shown.begin() + first, shown.begin() + first + shown_of_an_epoch(data)};
 }
 
-// Each record once; and with a buffer of n, none more than n − 1 places early.
+// Each record appears once; with a buffer of n, none more than n − 1 places early.
 void expect_a_permutation(const std::vector<Number>& epoch, const Drawn& drawn) {
   EXPECT_EQ(std::set<Number>(epoch.begin(), epoch.end()).size(), epoch.size());
   if (drawn.buffer == 0 || !drawn.in_order) return;

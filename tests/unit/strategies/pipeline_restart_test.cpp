@@ -1,4 +1,4 @@
-// A pipeline that is taken down and built again in the midst of a run.
+// A pipeline that is destroyed and rebuilt during a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Training behind input pipelines: the mathematics they keep, and what a sample records of them.
+// Training with input pipelines: they keep the mathematics, and samples record what they did.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What the stages of an input pipeline promise beyond the right records: bounded memory, an end
-// whenever one is wanted, errors that name their place, and a record of what they did.
+// Properties of the stages of an input pipeline beyond correct records: bounded memory, shutdown at
+// any time, errors that name their place, and a record of what they did.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-// Long enough for a thread that is not held back to run on.
+// Long enough for a thread that is not blocked to run ahead.
 void leave_it_alone() { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
 
 void wait_until(const std::function<bool()>& reached) {
@@ -138,7 +138,7 @@ TEST_P(EveryKindOfThread, tells_of_a_failed_decoding_as_of_the_map_stage) {
                                          HasSubstr("no picture"))));
 }
 
-// If it did not end, the test's time would.
+// If shutdown hung, the test would time out.
 TEST_P(EveryKindOfThread, ends_when_nobody_asked_in_the_midst_of_an_epoch_and_while_it_is_blocked) {
   const NumberedWorkload workload({.count = 7, .batch = 2});
   pipeline_over(workload, GetParam());

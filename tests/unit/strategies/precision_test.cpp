@@ -1,4 +1,4 @@
-// Mixed precision: what computes in 16 bits, what stays in f32, and how far apart the two lie.
+// Mixed precision: what computes in 16 bits, what stays in f32, and how far the results differ.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kClasses = 2;  // the least a number may name: segments of a text
 
-// Why the host cannot compute so; "" where it can.
+// Why the host cannot compute in this precision; "" when it can.
 std::string missing(const char* precision) {
   try {
     lowered(in_precision(testing::tiny_residual_net(), precision), "onednn");
@@ -49,8 +49,8 @@ Program small_gpt() {
       "gpt(batch=2,dropout=0.1,heads=3,hidden=48,layers=1,sequence=11,size=tiny,vocabulary=50)");
 }
 
-// What the other networks have not: a transposed convolution, tanh, leaky_relu, a sum of losses and
-// a weight used twice.
+// Features that the other networks lack: a transposed convolution, tanh, leaky_relu, a sum of
+// losses and a weight used twice.
 Program tiny_adversary() {
   Program program{.name = "train"};
   ProgramBuilder build(program);
@@ -105,7 +105,7 @@ struct Outcome {
   std::map<std::string, testing::Tensor> gradients;
 };
 
-// Weights as the network initialises them: of a size at which it would train.
+// Weights as the network initialises them, at a magnitude at which it would train.
 Outcome computed(const Program& step, std::uint64_t seed) {
   testing::HostRun host(lowered(step, "onednn"));
   testing::Tensors tensors(host.program());
@@ -144,7 +144,7 @@ TEST_P(SixteenBits, gives_nearly_the_loss_and_the_gradients_of_fp32) {
         all.push_back(gradient[i]);
         difference.push_back(rounded.gradients.at(name)[i] - gradient[i]);
       }
-    // A draw whose units are all dead has gradients of rounding errors only.
+    // In a draw whose units are all dead the gradients are only rounding errors.
     if (norm(all) < 1e-6) continue;
     ++judged;
     // Each rounding is off by 2^-9 or 2^-12 at most; normalising a handful of numbers magnifies

@@ -1,4 +1,4 @@
-// Pruning: masks zero what they say, and take memory; removed channels give it back.
+// Pruning: masks zero the weights they name and take memory; removed channels release memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Inputs that fuzzing found worth keeping, read again by every compiler.
+// Inputs that fuzzing found, read again with every compiler.
 #include <gtest/gtest.h>
 
 #include <filesystem>

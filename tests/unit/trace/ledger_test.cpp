@@ -1,4 +1,4 @@
-// Ledgers worked out by hand.
+// Ledgers compared with results worked out by hand.
 #include "harness/trace/ledger.h"
 
 #include <gmock/gmock.h>
@@ -181,7 +181,7 @@ TEST(Ledger, refuses_traces_that_break_its_invariants) {
   EXPECT_THAT([&] { ledger_of(backwards); }, ThrowsMessage<Error>(HasSubstr("earlier step")));
 }
 
-// A weight before the first step, a block in the second of four.
+// A weight before the first step, and a block in the second of four steps.
 TEST(LedgerOfQuietSteps, holds_in_a_step_without_an_event_what_the_one_before_it_left) {
   TraceBuilder builder;
   builder.segment(1, kBase, 8192).alloc(1, kBase, 1000, 1024, Role::weight);

@@ -1,4 +1,4 @@
-// Traces for tests of files: anything goes, nothing has to make sense.
+// Random traces for tests of files; their events need not be consistent.
 #pragma once
 
 #include <random>

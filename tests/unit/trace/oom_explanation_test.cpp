@@ -1,4 +1,4 @@
-// What stood in the way of a request that found no room.
+// Explanations of requests that found no room.
 #include "harness/trace/oom_explanation.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(OomExplanation, is_asked_only_of_a_trace_that_ends_out_of_memory) {
   EXPECT_THROW(explain_oom(build.trace()), Error);
 }
 
-// Against every place, byte by byte.
+// Compares with a search of every place, byte by byte.
 TEST(OomExplanation, finds_the_cheapest_place_of_all) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);

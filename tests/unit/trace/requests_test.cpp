@@ -1,4 +1,4 @@
-// What a trace asked for, apart from how it was served.
+// The requests of a trace, separate from how they were served.
 #include "harness/trace/requests.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What becomes of damaged trace files: each is refused with InputError or read, never more.
+// Damaged trace files: each is either refused with InputError or read.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -34,7 +34,7 @@ std::string small_file() {
   return file.str();
 }
 
-// Nothing where it is refused; every other exception ends the test.
+// Returns nothing when the file is refused; any other exception fails the test.
 std::optional<Trace> read(const std::string& bytes) {
   std::istringstream file(bytes);
   try {
@@ -53,7 +53,7 @@ class DamagedTraces : public ::testing::Test {
  protected:
   std::size_t below(std::size_t end) { return random_() % end; }
 
-  // Cuts out, doubles, moves or overwrites a part.
+  // Cuts out, duplicates, moves or overwrites a part.
   std::string damaged(std::string bytes) {
     const std::size_t at = below(bytes.size());
     const std::size_t length = 1 + below(std::min<std::size_t>(64, bytes.size() - at));
@@ -110,7 +110,7 @@ TEST_F(DamagedTraces, are_refused_or_read_after_any_splice) {
   }
 }
 
-// As a hostile writer would make them: every checksum is right.
+// Damage as an attacker would make it: every checksum is correct.
 TEST_F(DamagedTraces, are_refused_or_read_when_damage_came_before_compression) {
   const Trace trace = small_trace();
   std::string chunk;

@@ -1,5 +1,5 @@
-// Checkpoints that wait in memory of the host while what is between them is computed again. That
-// such steps train as the plain one does is tested with all of checkpointing and in random stacks.
+// Checkpoints that wait in host memory while the values between them are recomputed. The tests of
+// checkpointing and of random stacks show that such steps train as the plain one does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Offloading: what the backward pass reads waits in memory of the host. That every offloading step
-// trains as the plain one does is tested with all of checkpointing and in random stacks of passes.
+// Offloading: values that the backward pass reads wait in host memory. The tests of checkpointing
+// and of random pass stacks show that offloading steps train as the plain one does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Steps that differ in shape: the odd last batch of an epoch, texts in buckets of length, and
+// Steps of different shapes: the odd last batch of an epoch, texts in length buckets, and
 // evaluation between training steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Cell cell(const std::string& workload, const std::string& device, int steps) {
   return testing::small_cell(workload, {}, steps, device);
 }
 
-// Bytes of the first input that each step asks for.
+// Bytes of the first input that each step requests.
 std::vector<Bytes> first_inputs(const std::string& workload, int steps) {
   const Cell asked = cell(workload, "meta(capacity=1GiB)", steps);
   const TrainingPlan plan = plan_training(*make_workload(asked.workload), asked, "dense");

@@ -1,4 +1,4 @@
-// Batches that wait where a device copies from, and are copied while it computes.
+// Batches that wait in memory that a device copies from, and are copied while it computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(Staging, is_what_lends_and_nothing_else) {
   EXPECT_THROW(pipeline_over(workload, "prefetch(2)|stream")->lend_training_batch(), InputError);
 }
 
-// The host, but what is staged arrives as late as it may: when somebody waits for it.
+// A host device whose staged copies arrive as late as possible: when they are waited for.
 class LateCopies final : public Device {
  public:
   DeviceMemory& memory() override { return host_->memory(); }
@@ -171,7 +171,8 @@ struct Case {
 
 class EveryStagedWorkload : public ::testing::TestWithParam<Case> {};
 
-// Neither does a step read what has not arrived, nor is a batch written over that is being copied.
+// A step reads no batch before it has arrived, and no batch is overwritten while it is being
+// copied.
 TEST_P(EveryStagedWorkload, trains_to_the_same_losses_however_late_the_copies_arrive) {
   for (const char* staged : {"staging(2)", "staging(3)|slow(ms=1)|direct"}) {
     Cell direct = cell(GetParam().workload, "direct"), late = cell(GetParam().workload, staged);
@@ -204,7 +205,7 @@ TEST(Staging, holds_the_inputs_of_one_more_run_on_the_device_on_host_as_on_meta)
   EXPECT_EQ(host.ledger.allocated_after_step, meta.ledger.allocated_after_step);
 }
 
-// Discriminator and generator each go over all micro-batches.
+// Discriminator and generator each process all micro-batches.
 TEST(Staging, of_networks_that_take_turns_needs_room_for_all_they_go_over) {
   for (const char* device : {"host(capacity=1GiB)", "meta(capacity=1GiB)"}) {
     Cell crowded = cell("gan(batch=6,latent=8,width=4)", "staging(2)", device);
@@ -217,7 +218,7 @@ TEST(Staging, of_networks_that_take_turns_needs_room_for_all_they_go_over) {
   }
 }
 
-// In the midst of a step, with copies under way.
+// Memory runs out in the middle of a step, with copies under way.
 TEST(Staging, that_runs_out_of_memory_ends_as_any_other_run_does) {
   const std::string workload = "resnet(batch=4,depth=18,width=8)";
   const Bytes needed = run(cell(workload, "staging(2)")).ledger.reserved.overall_peak;

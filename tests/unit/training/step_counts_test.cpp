@@ -1,4 +1,4 @@
-// What a step is said to do, against networks small enough to count by hand.
+// Operations and bytes counted per step, compared with networks small enough to count by hand.
 #include "harness/training/step_counts.h"
 
 #include <gtest/gtest.h>

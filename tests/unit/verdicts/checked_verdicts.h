@@ -11,7 +11,7 @@
 
 namespace headroom::testing {
 
-// The object, held against the schema first.
+// Returns the verdicts after validating them against the schema.
 inline nlohmann::json verdicts_of(const VerifyInput& input) {
   const std::string text = verdicts_json(input);
   EXPECT_NO_THROW(check_record(text, RecordKind::verdicts, "verdicts.json")) << text;

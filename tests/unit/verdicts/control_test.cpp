@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::verdicts_of;
 
-// Arms `base`, clean, and `new`, with the effect.
+// Arm `base` is clean and arm `new` has the injected effect.
 Experiment control(const std::string& inject, const std::string& device = "host") {
   Experiment experiment = synthetic::experiment(device, "suite/control");
   experiment.kind = ExperimentKind::control;

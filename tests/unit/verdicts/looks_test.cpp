@@ -1,5 +1,5 @@
-// Blocks added because the first ones left a comparison open: what that does to false alarms. The
-// seed is fixed and the bounds stand many standard errors away from the rates.
+// False-alarm rates when blocks are added because the first ones left a comparison undecided. The
+// seed is fixed and the bounds are many standard errors from the rates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ constexpr int kBlocks = 10;
 
 enum class Level { halved_at_each_look, always_the_same };
 
-// Share of rounds in which identical arms look different at any of five looks, ten blocks being
+// Share of rounds in which identical arms look different at any of five looks, with ten blocks
 // added before each.
 double false_alarm_rate(Level level) {
   std::mt19937_64 generator(20261120);

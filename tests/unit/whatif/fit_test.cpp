@@ -1,4 +1,4 @@
-// What a plan says must be what a run on the same virtual device shows.
+// A plan must predict what a run on the same virtual device shows.
 #include "harness/whatif/fit.h"
 
 #include <gmock/gmock.h>

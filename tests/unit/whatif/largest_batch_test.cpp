@@ -1,4 +1,4 @@
-// The search for the largest batch, against trying every batch.
+// The search for the largest batch, compared with trying every batch.
 #include "harness/whatif/largest_batch.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace headroom::largest_batch_test {
 namespace {
 
-// Two of three batches up to `bound` fit, in no order; none above.
+// Two of three batches up to `bound` fit, in random order; none above fits.
 BatchFits comes_and_goes(std::mt19937_64& random, std::int64_t bound) {
   std::vector<bool> fit(static_cast<std::size_t>(bound) + 2, false);
   for (std::int64_t batch = 1; batch <= bound; ++batch)

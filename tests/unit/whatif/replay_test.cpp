@@ -1,4 +1,4 @@
-// Requests served again by another strategy on a virtual device.
+// Recorded requests replayed with another strategy on a virtual device.
 #include "harness/whatif/replay.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace headroom::replay_test {
 namespace {
 
-// Four quarters, two of them given back, then half of the whole.
+// Takes four quarters, frees two of them, then requests half of the whole.
 RequestList checkerboard() {
   TraceBuilder build;
   for (std::uint32_t id = 1; id <= 4; ++id) build.alloc(id, 0, 8 * kMiB);

@@ -58,7 +58,7 @@ TEST(Bert, keeps_for_the_backward_pass_what_the_closed_form_says) {
   }
 }
 
-// Every op of a step, in the layouts it gets beside the others; there are two segments.
+// Checks every op of a step in the layouts it gets within the step; there are two segments.
 TEST(Bert, computes_a_step_as_the_reference_does) {
   for (const char* head : {"gathered", "full"}) {
     SCOPED_TRACE(head);
@@ -108,7 +108,7 @@ TEST(Bert, learns_more_from_text_than_shuffled_targets_can_teach) {
   EXPECT_LT(mean_of_last(real, 30), mean_of_last(control, 30) - 0.1);
 }
 
-// The rows that a gathered head picks are those that a full head scores.
+// The rows that a gathered head picks equal those that a full head scores.
 TEST(Bert, has_the_same_losses_whether_its_head_reads_the_guessed_tokens_or_all) {
   const std::string tiny = "bert(size=tiny,hidden=32,batch=3,dropout=0,sequence=24,vocabulary=150";
   const std::vector<double> gathered = train(tiny + ",head=gathered)", 3, 9).loss;

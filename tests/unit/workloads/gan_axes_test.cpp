@@ -1,5 +1,5 @@
-// The residual adversarial networks on every axis of a cell: each choice trains them, or says why
-// it does not.
+// The residual adversarial networks on every axis of a cell: each choice trains them or reports why
+// it cannot.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> every_choice() {
   return choices;
 }
 
-// To the same losses, bit by bit, where only memory is handled otherwise.
+// Choices that only change memory handling give bit-identical losses.
 TEST(ResNetGan, trains_under_every_choice_of_every_axis_or_says_why_not) {
   const std::vector<double> plain = run("checkpointing", "none").loss;
   int trained = 0;

@@ -1,5 +1,5 @@
-// Adversarial networks as two Programs that take turns: published sizes, who trains whom, and that
-// they learn.
+// Adversarial networks as two alternating Programs: published sizes, which network trains which
+// weights, and that they learn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ Parameters parameters(const std::string& spec) {
   return sums;
 }
 
-// The counts of PyTorch's DCGAN example.
+// Parameter counts of PyTorch's DCGAN example.
 TEST(Gan, has_the_published_number_of_parameters) {
   EXPECT_EQ(parameters("gan"), (Parameters{3'576'704, 2'765'568}));
 }
@@ -95,7 +95,7 @@ TEST_P(EveryGan, keeps_nothing_of_the_generators_pass_in_the_discriminators_turn
   }
 }
 
-// Every op of both turns, in the layouts it gets beside the others.
+// Checks every op of both turns in the layouts it gets within the step.
 TEST_P(EveryGan, computes_each_turn_as_the_reference_does) {
   for (const Program& forward : turns(with("batch=2,latent=3,width=2"))) {
     SCOPED_TRACE(forward.name);
@@ -103,7 +103,7 @@ TEST_P(EveryGan, computes_each_turn_as_the_reference_does) {
   }
 }
 
-// The batch source fills them and exports name files after them.
+// The batch source fills inputs by name, and exports name files after them.
 TEST_P(EveryGan, takes_inputs_of_different_names) {
   std::set<std::string> names;
   for (const Program& turn : turns(with("batch=2")))
@@ -138,7 +138,7 @@ TEST_P(EveryGan, repeats_a_run_bit_by_bit_from_its_seed) {
   EXPECT_NE(train(tiny, 4, 5).loss, train(tiny, 4, 6).loss);
 }
 
-// The best ten steps in a row, as the generator hits back at times.
+// The best mean over ten consecutive steps, because the generator recovers at times.
 double best_loss(const Sample& sample) {
   double best = std::numeric_limits<double>::infinity();
   for (auto step = sample.loss.begin(); step + 10 <= sample.loss.end(); ++step)
@@ -146,7 +146,7 @@ double best_loss(const Sample& sample) {
   return best;
 }
 
-// One that cannot tell has a loss of 2 ln 2 at best.
+// A discriminator that cannot tell them apart has a loss of 2 ln 2 at best.
 TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
   const Sample sample = train("gan(batch=16,latent=16,width=8)", 60, 3, "host(capacity=1GiB)",
                               "adam(beta1=0.5,learning_rate=0.002)");
@@ -154,7 +154,7 @@ TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
   EXPECT_LT(best_loss(sample), 0.9 * 2 * std::numbers::ln2);
 }
 
-// It begins far above guessing; in so few steps it depends on the seed whether it gets below.
+// The loss starts far above guessing; whether so few steps bring it below depends on the seed.
 TEST(ResNetGan, brings_the_discriminators_loss_down_to_a_tenth) {
   const Sample sample = train("gan(batch=16,image=32,latent=16,model=resnet,width=8)", 60, 3,
                               "host(capacity=1GiB)", "adam(learning_rate=0.0005)");

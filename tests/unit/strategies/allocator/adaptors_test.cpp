@@ -1,5 +1,5 @@
-// Adaptors that stand in front of a strategy: what each refuses, finds or writes, and in which
-// order they may stand.
+// Adaptors in front of a strategy: what each refuses, detects or writes, and the orders in which
+// they may be composed.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -178,7 +178,7 @@ TEST_F(Adaptors, log_wants_a_file_it_can_write) {
   refuses("log(file=/nowhere/at/all.csv)|bfc", "cannot write /nowhere/at/all.csv: No such file");
 }
 
-// The writes below are what poison is for; AddressSanitizer would end the process at them.
+// These writes are what poison detects; AddressSanitizer would end the process at them.
 class PoisonAdaptor : public Adaptors {
  protected:
   void SetUp() override { make("poison(quarantine=8KiB)|caching", "host(capacity=64MiB)"); }

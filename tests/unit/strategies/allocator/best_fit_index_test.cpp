@@ -60,7 +60,7 @@ TEST_F(BestFitIndexTest, says_so_when_a_chunk_to_be_taken_out_is_not_there) {
   EXPECT_THROW(index.erase(taken), Error);
 }
 
-// Against the standard ordered map, from empty to thousands of entries and back, twice.
+// Compared with the standard ordered map, from empty to thousands of entries and back, twice.
 TEST_F(BestFitIndexTest, agrees_with_an_ordered_map_at_every_fill) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);

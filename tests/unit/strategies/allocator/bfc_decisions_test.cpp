@@ -1,5 +1,5 @@
 // Whole sequences of bfc's decisions, worked out by hand from the rules of TensorFlow's and XLA's
-// allocator: which region, which chunk, split or not, what is merged and what is given back.
+// allocator: the region, the chunk, whether it is split, what is merged and what is released.
 #include <gmock/gmock.h>
 
 #include "harness/base/error.h"

@@ -238,8 +238,8 @@ TEST_F(Bfc, keeps_idle_regions_when_giving_them_back_would_not_help) {
   EXPECT_EQ(device_->memory().counters().segment_frees, 0u);
 }
 
-// What tells physical regions from virtual memory: 508 of 512 MiB are free, but in regions that
-// were taken one by one. XLA's own suite asks the same of both kinds of allocator.
+// Distinguishes physical regions from virtual memory: 508 of 512 MiB are free, but in regions that
+// were taken one by one. XLA's own tests check both kinds of allocator this way.
 TEST_F(Bfc, cannot_serve_508_of_512_mebibytes_that_are_free_in_separate_regions) {
   make("bfc(growth=on,garbage_collection=off)", "meta(capacity=512MiB)");
   std::vector<Block> blocks;
@@ -249,7 +249,7 @@ TEST_F(Bfc, cannot_serve_508_of_512_mebibytes_that_are_free_in_separate_regions)
   give(blocks.back());
 }
 
-// Chunk handles are used again, or the table of chunks would grow with every round.
+// Chunk handles are reused; otherwise the table of chunks would grow with every round.
 TEST_F(Bfc, asks_nothing_of_the_heap_once_it_has_seen_a_round) {
   if (!heap_witness_available()) GTEST_SKIP() << "a sanitizer brings its own malloc";
   make("bfc(growth=on)");
@@ -298,7 +298,7 @@ TEST_F(Bfc, counts_as_preallocation_only_with_exactly_one_region) {
   make("bfc");
   take(1);
   EXPECT_EQ(allocator_->why_not_engaged(), "");
-  // Another holder makes the one region impossible; what is left grows in a second one.
+  // Another user of the device makes one region impossible, so the rest grows in a second one.
   make("bfc", "meta(capacity=10MiB)");
   const Segment other = device_->memory().allocate(2 * kMiB);
   take(6 * kMiB);

@@ -1,4 +1,4 @@
-// Decisions of caching against sequences worked out by hand from PyTorch's rules, on meta.
+// caching's decisions compared with sequences worked out by hand from PyTorch's rules, on meta.
 #include <gmock/gmock.h>
 
 #include "harness/base/error.h"
@@ -216,7 +216,7 @@ TEST_F(Caching, empties_its_cache_when_asked) {
   EXPECT_EQ(memory().reserved(), 0u);
 }
 
-// 5 steps of 100 MiB and 4 · 10 MiB: nothing new is taken once the first step is over.
+// 5 steps of 100 MiB and 4 · 10 MiB: no memory is taken after the first step.
 TEST_F(Caching, takes_nothing_from_the_device_in_a_repeated_step) {
   make("caching");
   const auto step = [&] {
@@ -230,7 +230,7 @@ TEST_F(Caching, takes_nothing_from_the_device_in_a_repeated_step) {
   EXPECT_EQ(memory().counters().segment_allocations, taken);
 }
 
-// Every rule once, in the order in which a program would meet them.
+// Applies every rule once, in the order in which a program would meet them.
 TEST_F(Caching, decides_a_sequence_as_the_documented_rules_have_it) {
   make("caching", "meta(capacity=64MiB)");
   const Block a = take(1);              // small: of 2 MiB, the rest stays in the pool

@@ -1,5 +1,5 @@
-// An allocator on meta whose every decision is written down as a line, to be compared with a
-// sequence worked out by hand from the documented rules.
+// An allocator on meta that logs every decision as a line, for comparison with a sequence worked
+// out by hand from the documented rules.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// async on a device with stream-ordered pools: the books over a driver that exists only here.
+// async on a device with stream-ordered pools: its accounting, tested with a fake driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::ThrowsMessage;
 constexpr Bytes kCapacity = 256 * kMiB;
 constexpr Bytes kGrowth = 32 * kMiB;
 
-// What a pool did, which outlives it.
+// What a pool did; outlives the pool.
 struct Account {
   StreamPoolOptions options;
   std::map<std::byte*, Bytes> live;
@@ -30,7 +30,7 @@ struct Account {
   Bytes held = 0;
 };
 
-// Grows by 32 MiB and keeps what it has until it is told to give back.
+// Grows by 32 MiB and keeps its memory until it is trimmed.
 class MadeUpPool final : public StreamPool {
  public:
   explicit MadeUpPool(Account& account) : account_(account) {}
@@ -156,7 +156,7 @@ TEST(AsyncOnADriversPool, is_charged_to_the_share_it_stands_over) {
   allocator->deallocate(block);
 }
 
-// A device without a driver, as host and meta.
+// A device without stream-ordered pools, like host and meta.
 class SegmentsOnly final : public DeviceMemory {
  public:
   SegmentsOnly() : DeviceMemory(kCapacity, 2 * kMiB) {}

@@ -1,4 +1,4 @@
-// Decisions of expandable against sequences worked out by hand from PyTorch's rules, on meta.
+// expandable's decisions compared with sequences worked out by hand from PyTorch's rules, on meta.
 #include <gmock/gmock.h>
 
 #include "harness/base/error.h"
@@ -38,7 +38,7 @@ TEST_F(Expandable, splits_off_whatever_has_512_bytes) {
   EXPECT_EQ(take(4 * kMiB - 512).size, 4 * kMiB - 512);
 }
 
-// The slivers that batch N, N − 1, N + 1 leave behind in segments of fixed size.
+// The small holes that batches of N, N − 1 and N + 1 leave in segments of fixed size.
 TEST_F(Expandable, grows_the_same_range_when_a_request_is_a_little_larger_than_before) {
   make("expandable(page=2MiB)");
   for (const Bytes mebibytes : {100u, 98u, 102u}) give(take(mebibytes * kMiB));
@@ -90,7 +90,7 @@ TEST_F(Expandable, moves_idle_pages_instead_of_taking_new_ones_when_stitching) {
   EXPECT_EQ(memory().reserved(), 24 * kMiB);
 }
 
-// What tells virtual memory from physical regions, where 508 of 512 MiB are free.
+// Distinguishes virtual memory from physical regions, where 508 of 512 MiB are free.
 TEST_F(Expandable, serves_508_of_512_mebibytes_whichever_block_stays) {
   for (const char* spec : {"expandable(page=2MiB)", "stitching"}) {
     for (const std::size_t stays : {0u, 63u, 127u}) {

@@ -1,5 +1,5 @@
-// Who is served from which part, that a full part refuses whatever the others have, and the two
-// partitions a published guide proposes: layers 40/60, and generator and discriminator 0.4/0.6 that
+// Which part serves a request, that a full part refuses whatever the other parts have free, and the
+// two partitions of a published guide: layers 40/60, and generator and discriminator 0.4/0.6 that
 // become 0.5/0.5.
 #include <gmock/gmock.h>
 #include <unistd.h>

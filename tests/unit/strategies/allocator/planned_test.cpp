@@ -1,4 +1,4 @@
-// Which steps planned serves from a plan; its placements are judged by the independent validator.
+// Steps that `planned` serves from a plan; the independent validator checks its placements.
 #include <gmock/gmock.h>
 
 #include "harness/base/error.h"
@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 class Planned : public DecisionLog {
  protected:
-  // Fragments online: a hole of 4 MiB that the 6 MiB cannot use.
+  // Fragments without a plan: the 6 MiB do not fit into a hole of 4 MiB.
   void step(Bytes extra = 0) {
     const Block a = take(4 * kMiB + extra);
     const Block b = take(2 * kMiB);

@@ -1,4 +1,4 @@
-// Decisions of the strategies that grow by regions against sequences worked out by hand, on meta.
+// Strategies that grow by regions: decisions compared with sequences worked out by hand, on meta.
 #include <gmock/gmock.h>
 
 #include "harness/base/error.h"

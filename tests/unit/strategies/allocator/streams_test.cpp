@@ -1,5 +1,5 @@
 // Strategies under several streams, each decision worked out by hand from the rules that its source
-// cites. What a stream was handed it has finished when the test says so.
+// cites. A stream finishes its work when the test says so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
