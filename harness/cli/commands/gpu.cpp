@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path make_directory(fs::path path) {
+fs::path make_record_directory(fs::path path) {
   if (path.empty())
     path = fs::path("runs") /
            fmt::format("{:%Y%m%dT%H%M%SZ}-gpu-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
@@ -146,7 +146,7 @@ ExitCode gpu_command(const GpuOptions& options) {
         "gpu: this machine has a GPU of its own; --beside-real-gpu starts the program on a virtual "
         "one all the same");
   const Card* card = options.which ? nullptr : &find_card(options.card);
-  const fs::path directory = make_directory(options.out);
+  const fs::path directory = make_record_directory(options.out);
   const GpuAnswer answer =
       card == nullptr ? find_smallest(options, directory) : try_card(options, *card, directory);
   std::ofstream(directory / "gpu.json") << to_json(answer).dump(1) << "\n";

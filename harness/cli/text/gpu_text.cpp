@@ -10,7 +10,6 @@ namespace {
 using nlohmann::ordered_json;
 using virtual_gpu::Framework;
 using virtual_gpu::FrameworkUse;
-using virtual_gpu::Outcome;
 using virtual_gpu::Share;
 
 constexpr std::size_t kMostLines = 6;
@@ -34,7 +33,7 @@ std::string word_of(GpuVerdict verdict) {
 }
 
 // For example "5 optimizer steps of PyTorch 2.15.0".
-std::string steps_of(const Outcome& outcome) {
+std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework told of its steps";
   const Framework& first = outcome.frameworks.front();
   return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s",
@@ -47,7 +46,7 @@ std::string first_sentences(const std::string& message) {
   return message.substr(0, std::min(advice, message.find('\n')));
 }
 
-std::string why_not(const Outcome& outcome) {
+std::string why_not(const virtual_gpu::Outcome& outcome) {
   for (const Framework& framework : outcome.frameworks) {
     if (!framework.ended_out_of_memory) continue;
     std::string text = first_sentences(framework.error);
@@ -59,7 +58,7 @@ std::string why_not(const Outcome& outcome) {
 }
 
 std::string first_line(const GpuAnswer& answer) {
-  const Outcome& outcome = answer.outcome;
+  const virtual_gpu::Outcome& outcome = answer.outcome;
   const std::string of = fmt::format("{} of {}'s {}", format_bytes(outcome.peak()), answer.card->id,
                                      format_bytes(answer.memory));
   switch (verdict_of(answer)) {
@@ -148,7 +147,7 @@ ordered_json to_json(const Framework& framework) {
 }  // namespace
 
 GpuVerdict verdict_of(const GpuAnswer& answer) {
-  const Outcome& outcome = answer.outcome;
+  const virtual_gpu::Outcome& outcome = answer.outcome;
   if (!outcome.not_supported.empty()) return GpuVerdict::not_supported;
   if (answer.exit_status != 0)
     return outcome.out_of_memory() ? GpuVerdict::does_not_fit : GpuVerdict::failed;
@@ -173,7 +172,7 @@ std::string to_words(const GpuAnswer& answer) {
 }
 
 nlohmann::ordered_json to_json(const GpuAnswer& answer) {
-  const Outcome& outcome = answer.outcome;
+  const virtual_gpu::Outcome& outcome = answer.outcome;
   ordered_json frameworks = ordered_json::array(), devices = ordered_json::array();
   for (const Framework& framework : outcome.frameworks) frameworks.push_back(to_json(framework));
   for (const auto& [index, use] : outcome.devices)
