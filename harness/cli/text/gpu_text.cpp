@@ -144,6 +144,12 @@ ordered_json to_json(const Framework& framework) {
           {"devices", devices},       {"snapshot", framework.snapshot}};
 }
 
+// The stand-in says so where it had no cuDNN, or one too old, to ask for a workspace.
+bool cudnn_chose(const GpuAnswer& answer) {
+  return answer.has_cudnn &&
+         !answer.outcome.sizes_not_known.contains("cudnnBackendGetAttribute (workspace)");
+}
+
 }  // namespace
 
 GpuVerdict verdict_of(const GpuAnswer& answer) {
@@ -187,7 +193,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
       {"context_bytes", answer.context},
       {"peak_bytes", outcome.peak()},
       {"exit_status", answer.exit_status},
-      {"cudnn_workspaces", answer.has_cudnn ? "cuDNN's own heuristics" : "not known"},
+      {"cudnn_workspaces", cudnn_chose(answer) ? "cuDNN's own heuristics" : "not known"},
       {"devices", devices},
       {"frameworks", frameworks},
       {"sizes_not_known", outcome.sizes_not_known},

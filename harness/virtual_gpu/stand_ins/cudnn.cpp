@@ -28,14 +28,20 @@ constexpr int kPlanWorkspace = 402, kPlanDevice = 407;
 constexpr int kEngineConfigDevice = 1307;
 constexpr int kDevicePropertiesJson = 2702;
 constexpr int kVersionWithoutLibrary = 92'600;
+constexpr std::size_t kFirstWithoutCard = 90'800;  // 9.8
 
 void* library() {
   static void* result = []() -> void* {
     const char* path = std::getenv("HEADROOM_GPU_CUDNN");
     if (path == nullptr) return nullptr;
     void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr) std::fprintf(stderr, "headroom gpu: no cuDNN: %s\n", dlerror());
-    return opened;
+    if (opened == nullptr) {
+      std::fprintf(stderr, "headroom gpu: no cuDNN: %s\n", dlerror());
+      return nullptr;
+    }
+    // Older versions choose algorithms only for a card that is there.
+    const auto version = reinterpret_cast<std::size_t (*)()>(dlsym(opened, "cudnnGetVersion"));
+    return version != nullptr && version() >= kFirstWithoutCard ? opened : nullptr;
   }();
   return result;
 }
