@@ -68,7 +68,7 @@ def summary_line(kind, who, errors):
     )
 
 
-# Of a row on the virtual GPU: environment, and whose workspaces of convolutions count.
+# The environment of a row on the virtual GPU, and the source of its convolution workspaces.
 WAYS = {
     ("pytorch-2.6", ""): "virtual GPU, PyTorch 2.6",
     ("pytorch-2.6", "cuDNN"): "virtual GPU, PyTorch 2.6, workspaces by cuDNN's heuristics",
