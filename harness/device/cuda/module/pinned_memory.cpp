@@ -16,8 +16,8 @@ std::byte* PinnedMemory::commit(Bytes bytes) {
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     throw DeviceError(
-        fmt::format("the system locks no {} more of the host's memory, of which {} are locked; "
-                    "offload less (share=) or stage fewer batches",
+        fmt::format("the system refused to lock {} more of the host's memory, of which {} are "
+                    "locked; offload less (share=) or stage fewer batches",
                     format_bytes(bytes), format_bytes(reserved())));
   }
   require_success(status, "locked memory of the host");
