@@ -14,7 +14,7 @@ from reports.data.read import InputError, read_changes, read_run
 from reports.data.watch import read_watch
 from reports.exports import FORMATS
 from reports.render import render, render_changes, render_page
-from reports.views.cost import build_cost
+from reports.views.closing import closing
 from reports.views.watch import build_watch
 
 USAGE_ERROR = 2
@@ -55,15 +55,16 @@ def _report(words: list[str]) -> list[Path]:
         if changes and not format.compares:
             raise InputError(f"--{format.name} is of one run: leave out {options.before} to have it.")
     written = []
-    if options.html or not wanted:
+    page_wanted = options.html or not wanted
+    if page_wanted:
         target = options.html or directory / ("changes.html" if changes else "report.html")
         _write(target, render_changes(data, changes) if changes else render(data))
         written.append(target)
     for format in wanted:
         _write(getattr(options, format.name), format.write(data, changes))
         written.append(getattr(options, format.name))
-    if not changes and (cost := build_cost(data.run)):
-        print(f"Cost of measuring: {cost.sentence}")
+    if page_wanted and not changes:
+        print(closing(data), end="")
     return written
 
 

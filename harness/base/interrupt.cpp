@@ -20,6 +20,12 @@ void catch_interrupts() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+void stop_catching_interrupts() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  requested = 0;
+}
+
 bool interrupt_requested() { return requested != 0; }
 
 InterruptsCaught::InterruptsCaught() {

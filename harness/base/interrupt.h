@@ -8,6 +8,8 @@ namespace headroom {
 
 // From now on, SIGINT and SIGTERM are recorded instead of ending the process.
 void catch_interrupts();
+// Undoes catch_interrupts() and forgets the request: the next signal ends the process.
+void stop_catching_interrupts();
 bool interrupt_requested();
 
 // For the lifetime of this object, SIGINT, SIGTERM and SIGHUP are recorded wherever they would end

@@ -25,12 +25,12 @@ struct Judged {
 // Writes verdicts.json. Throws InputError when the run directory cannot be read.
 Judged write_verdicts(const std::filesystem::path& run);
 
-// Prints the headline and the claims by verdict, and any distrust on standard error. Returns the
-// exit code "not calibrated" when there is distrust.
-ExitCode tell(const Judged& judged);
+// Returns ok, or "not calibrated" if times cannot be trusted and `strict` is set.
+ExitCode code_of(const Judged& judged, bool strict);
 
-// Writes the report, prints its summary, and returns its path. Throws InputError that says what to
-// install when no Python can make it; the results are unaffected.
+// Writes the report, prints what was found and how sure it is, and returns the path of the report.
+// Throws InputError that says what to install when no Python can make it; the results are
+// unaffected.
 std::filesystem::path write_report(const std::filesystem::path& run);
 
 }  // namespace headroom

@@ -35,6 +35,7 @@ struct RunOptions {
   bool dry_run = false;
   bool json = false;              // for a dry run
   bool samples_only = false;      // no verdicts, no report
+  bool strict = false;            // exit status 12 if times cannot be trusted
   std::vector<std::string> argv;  // the whole command line, for the record
 };
 
@@ -48,6 +49,7 @@ struct VerifyOptions {
   std::filesystem::path run;
   std::string expect;  // the verdict they must have; "" = any
   bool json = false;
+  bool strict = false;  // as in RunOptions
 };
 
 struct ReportOptions {

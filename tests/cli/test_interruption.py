@@ -53,6 +53,21 @@ def test_an_interrupt_keeps_what_is_done_and_prints_how_to_go_on(
     assert run_info(run)["status"] == "finished"
 
 
+def test_an_interrupt_leaves_a_report_of_what_there_is(headroom: Headroom, counting: str) -> None:
+    process = headroom.start("run", counting, "--progress", "plain", *SEED)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("5/"):
+            process.send_signal(signal.SIGINT)
+            break
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    report = headroom.only_run() / "report.html"
+    assert Path(output.splitlines()[-1]) == report
+    assert "was interrupted" in report.read_text()
+    assert "Complete the run: headroom run --resume" in output
+
+
 def test_a_kill_is_survived_even_in_the_middle_of_a_line(headroom: Headroom, counting: str, whole: dict) -> None:
     code, _ = stop_after(headroom, counting, 7, signal.SIGKILL)
     run = headroom.only_run()

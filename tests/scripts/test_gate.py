@@ -58,7 +58,7 @@ def test_the_new_build_runs_every_cell_against_the_old_one(gate):
     builds = gate.place / "runs" / "gate" / "builds"
     old, new = (builds / gate.commit(name) / "build" / "headroom" for name in ("HEAD~1", "HEAD"))
     (call,) = gate.calls()
-    assert call.startswith(f"{new} run mine --against {old} ")
+    assert call.startswith(f"{new} run mine --against {old} --strict ")
     assert call.endswith("--max-pairs 20")
 
 

@@ -15,6 +15,8 @@ struct Subcommand {
   std::function<Command()> command;  // to be called after parsing; throws InputError
 };
 
+constexpr const char* kStrictHelp = "Exit status 12 if the times of the run cannot be trusted";
+
 Subcommand add_run(CLI::App& app, const std::vector<std::string>& argv);
 Subcommand add_selftest(CLI::App& app);
 Subcommand add_export_state(CLI::App& app);

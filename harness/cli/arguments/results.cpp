@@ -18,7 +18,8 @@ constexpr const char* kVerifyNotes = R"(Examples
   headroom verify S02 runs/RUN --expect REFUTED     in CI: exit status 11 when that has changed
 
 A verdict is data, not success or failure. Exit status 0 whatever the verdict, 11 if it is not the one
-that --expect names, 12 if identical arms differ too often for a verdict on times.)";
+that --expect names. With --strict 12 if times cannot be trusted: identical arms differed too often, or an
+effect that was added on purpose was not detected.)";
 
 constexpr const char* kCompareNotes = R"(Examples
   headroom compare runs/A runs/B                       what became better or worse, cell by cell
@@ -58,13 +59,15 @@ class VerifyArguments {
     command_.add_option("--expect", expect_, "Exit status 11 if these claims have another verdict")
         ->check(CLI::IsMember(claim_verdicts()));
     command_.add_flag("--json", json_, "Print JSON: verdicts.json, of these claims only");
+    command_.add_flag("--strict", strict_, kStrictHelp);
   }
   CLI::App* parser() const { return &command_; }
   VerifyOptions options() const {
     return {.claims = {arguments_.begin(), arguments_.end() - 1},
             .run = arguments_.back(),
             .expect = expect_,
-            .json = json_};
+            .json = json_,
+            .strict = strict_};
   }
 
  private:
@@ -72,6 +75,7 @@ class VerifyArguments {
   std::vector<std::string> arguments_;
   std::string expect_;
   bool json_ = false;
+  bool strict_ = false;
 };
 
 constexpr const char* kHistoryNotes = R"(Examples

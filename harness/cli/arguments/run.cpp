@@ -90,6 +90,7 @@ class RunArguments {
     command_.add_option("--budget", budget_, "Begin no new block after this time, such as 45m");
     command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
     command_.add_flag("--samples-only", run_.samples_only, "Stop before verdicts and report");
+    command_.add_flag("--strict", run_.strict, kStrictHelp);
   }
 
   CLI::App* parser() const { return &command_; }

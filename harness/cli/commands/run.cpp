@@ -118,19 +118,25 @@ bool is_on_simulated_gpu(const RunInfo& info) {
 ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory& directory,
                 const RunOptions& options) {
   const RunOutcome outcome = measure(info, recorded, directory, options);
+  const std::size_t samples = recorded.size() + static_cast<std::size_t>(outcome.recorded);
+  ExitCode code = ExitCode::ok;
   if (outcome.interrupted) {
-    tell_interrupted(recorded.size() + static_cast<std::size_t>(outcome.recorded), directory);
-    return ExitCode::interrupted;
+    tell_interrupted(samples, directory);
+    code = ExitCode::interrupted;
+    if (samples == 0) return code;
+    stop_catching_interrupts();  // the report is short work; a second signal ends it
   }
   tell(outcome, directory);
   out::print("Results: {}\n", directory.path().string());
-  if (options.samples_only) return ExitCode::ok;
+  if (options.samples_only) return code;
   if (is_on_simulated_gpu(info)) {
     out::print("The GPU is simulated: there are samples, but no verdicts and no report.\n");
-    return ExitCode::ok;
+    return code;
   }
-  ExitCode code = tell(write_verdicts(directory.path()));
-  if (!options.against.empty() && tell_what_is_worse(directory.path())) code = ExitCode::regression;
+  const Judged judged = write_verdicts(directory.path());
+  if (!outcome.interrupted) code = code_of(judged, options.strict);
+  if (!options.against.empty() && tell_what_is_worse(directory.path()) && !outcome.interrupted)
+    code = ExitCode::regression;
   const std::filesystem::path report = write_report(directory.path());
   out::print("Report:\n{}\n", report.string());
   return code;
@@ -173,6 +179,7 @@ ExitCode resume(const RunOptions& options) {
   original.budget = options.budget;
   original.progress = options.progress;
   original.samples_only = options.samples_only;
+  original.strict = options.strict;
   return finish(run.info, run.samples, directory, original);
 }
 

@@ -47,6 +47,15 @@ bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
   return all;
 }
 
+void tell(const Judged& judged) {
+  out::print("{}\n", judged.headline);
+  for (const auto& [word, claims] : judged.claims_by_word)
+    out::print("  {:<18} {}\n", word, fmt::join(claims, " "));
+  if (!judged.distrust.empty())
+    out::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
+               judged.distrust);
+}
+
 }  // namespace
 
 Judged write_verdicts(const std::filesystem::path& run) {
@@ -74,28 +83,21 @@ Judged write_verdicts(const std::filesystem::path& run) {
           .distrust = distrust_of(json)};
 }
 
-ExitCode tell(const Judged& judged) {
-  out::print("{}\n", judged.headline);
-  for (const auto& [word, claims] : judged.claims_by_word)
-    out::print("  {:<18} {}\n", word, fmt::join(claims, " "));
-  if (judged.distrust.empty()) return ExitCode::ok;
-  out::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
-             judged.distrust);
-  return ExitCode::not_calibrated;
+ExitCode code_of(const Judged& judged, bool strict) {
+  return strict && !judged.distrust.empty() ? ExitCode::not_calibrated : ExitCode::ok;
 }
 
 ExitCode verify_command(const VerifyOptions& options) {
   const Judged judged = write_verdicts(options.run);
   const std::filesystem::path file = options.run / "verdicts.json";
-  ExitCode code = judged.distrust.empty() ? ExitCode::ok : ExitCode::not_calibrated;
   if (options.json) {
     out::print("{}\n", verdicts_of(read_file(file), options.claims));
   } else {
     out::print("{}", explain(read_file(file), options.claims));
-    code = tell(judged);
+    tell(judged);
     out::print("All the evidence: {}, or --json\n", file.string());
   }
-  return all_as_expected(judged, options) ? code : ExitCode::verdict_changed;
+  return all_as_expected(judged, options) ? code_of(judged, options.strict) : ExitCode::verdict_changed;
 }
 
 }  // namespace headroom
