@@ -57,6 +57,13 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
   info.finished.reset();
   directory.write(info);
   Progress progress(options.progress);
+  progress.note(fmt::format(
+      "Suite {}: {} samples{}, about {}{}. Results go to {}; Ctrl-C ends the run with a report of "
+      "what there is.",
+      info.suite, info.planned_samples,
+      recorded.empty() ? "" : fmt::format(", of which {} are there", recorded.size()),
+      format_duration(estimate(info.experiments)),
+      options.budget ? " (the budget may end it earlier)" : "", directory.path().string()));
   RunOutcome outcome;
   try {
     outcome =

@@ -97,7 +97,8 @@ ExitCode verify_command(const VerifyOptions& options) {
     tell(judged);
     out::print("All the evidence: {}, or --json\n", file.string());
   }
-  return all_as_expected(judged, options) ? code_of(judged, options.strict) : ExitCode::verdict_changed;
+  return all_as_expected(judged, options) ? code_of(judged, options.strict)
+                                          : ExitCode::verdict_changed;
 }
 
 }  // namespace headroom
