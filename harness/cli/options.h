@@ -79,6 +79,7 @@ struct PlanOptions {
   AxisOverrides axes;
   int steps = 3;
   bool json = false;
+  bool all = false;  // plan: print the figures of every allocator
 };
 
 struct SearchOptions {

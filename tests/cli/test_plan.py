@@ -56,10 +56,36 @@ def test_the_largest_batch_fits_and_one_more_does_not(headroom: Headroom) -> Non
 
 
 def test_nothing_that_fits_has_an_exit_status_of_its_own_and_is_an_answer(headroom: Headroom) -> None:
-    outcome = headroom("plan", TINY, "--device", "4MiB")
+    outcome = headroom("plan", TINY, "--device", "4MiB", "-a", "allocator=malloc")
     assert outcome.code == 3
-    assert "no room for the weights and states" in outcome.output
+    assert outcome.output.startswith("NO: no room for the weights and states")
     assert outcome.errors == ""
+
+
+def test_the_first_line_is_the_answer_and_the_table_of_all_allocators_is_asked_for(headroom: Headroom) -> None:
+    arguments = ("plan", TINY, "--device", "256MiB")
+    assert headroom(*arguments).output.startswith("YES: PyTorch's caching allocator reserves")
+    assert "stitching" not in headroom(*arguments).output
+    assert "stitching" in headroom(*arguments, "--all").output
+
+
+def test_what_would_fit_does_fit_with_the_memory_that_is_told(headroom: Headroom) -> None:
+    asked = ["bert(preset=tiny,batch=64)", "--device", "40MiB"]
+    outcome = headroom("plan", *asked)
+    assert outcome.output.startswith("NO: ")
+    advice = re.findall(r"^  (\S+=.*?) {2,}([\d.]+ \w+)", outcome.output, re.MULTILINE)
+    changes = [(change, size) for change, size in advice if "allocator=" not in change]
+    assert changes, outcome.output
+    for change, size in changes:
+        axes = [word for axis in change.split(" + ") for word in ("-a", axis)]
+        applied = headroom("plan", *asked, *axes)
+        assert applied.output.startswith(f"YES: PyTorch's caching allocator reserves at most {size} "), change
+
+
+def test_an_axis_that_is_already_set_is_not_advised_to_change(headroom: Headroom) -> None:
+    outcome = headroom("plan", "bert(preset=tiny,batch=64)", "--device", "30MiB", "-a", "checkpointing=every(n=1)")
+    assert "What would fit" in outcome.output or "None of the changes" in outcome.output
+    assert "checkpointing=s" not in outcome.output
 
 
 @pytest.mark.parametrize("device", ["a100-80gb", "meta:a100-80gb", "meta(card=a100-80gb)"])

@@ -19,6 +19,8 @@ constexpr const char* kPlanNotes = R"(Examples
     -a optimizer=sgd -a optimizer=adam
   headroom plan 'gpt(size=175b,batch=1)' --device 4TiB -a allocator=caching --json
 
+The answer is that of PyTorch's caching allocator, or of the first that -a allocator=… names. If it is
+no, changes that would make the batch fit follow.
 Bytes are simulated exactly: the allocators' own code runs on a capacity that exists only on paper.
 Nothing is computed and nothing is timed. Exit status 0 if the batch fits under at least one of the
 allocators, 3 if it fits under none.)";
@@ -78,6 +80,8 @@ class PlanArguments {
         ->check(CLI::Range(fewest_steps, kMostSteps));
     command_.add_flag("--json", plan_.json,
                       fmt::format("Print JSON: {} of reports/schema.json", name));
+    if (name == "plan")
+      command_.add_flag("--all", plan_.all, "Print the figures of every allocator");
   }
 
   CLI::App* parser() const { return &command_; }

@@ -14,6 +14,21 @@ bool serves_somewhere(const Fit& fit) {
   });
 }
 
+// Only where there is one question, and the answer is no.
+std::vector<Change> changes_for(const std::vector<Fit>& fits, const PlannedCells& planned) {
+  if (fits.size() > 1) return {};
+  const Spec usual(kUsualAllocator);
+  const bool has_usual = std::find(planned.allocators.begin(), planned.allocators.end(), usual) !=
+                         planned.allocators.end();
+  const Spec& allocator = has_usual ? usual : planned.allocators.front();
+  const auto& rows = fits.front().allocators;
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const AllocatorFit& one) {
+    return one.allocator == allocator;
+  });
+  if (!row->refused.empty() || !row->outcome.failure) return {};
+  return changes_that_fit(fits.front().cell, allocator);
+}
+
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
@@ -24,7 +39,8 @@ ExitCode plan_command(const PlanOptions& options) {
   if (options.json)
     print_fits_json(fits);
   else
-    print_fits(fits);
+    print_fits(fits, changes_for(fits, planned),
+               options.all || options.axes.find("allocator") != options.axes.end());
   return std::any_of(fits.begin(), fits.end(), serves_somewhere) ? ExitCode::ok
                                                                  : ExitCode::does_not_fit;
 }

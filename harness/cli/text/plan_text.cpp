@@ -38,10 +38,84 @@ void print_roles(const Fit& fit) {
     if (fit.live_at_peak[role] > 0)
       parts.emplace_back(fit.live_at_peak[role], to_string(static_cast<Role>(role)));
   std::sort(parts.rbegin(), parts.rend());
+  constexpr Bytes kSmall = 200;  // a role of less than this part of the whole is named "other"
   std::vector<std::string> texts;
-  for (const auto& [bytes, role] : parts)
-    texts.push_back(fmt::format("{} {}", role, format_bytes(bytes)));
+  Bytes other = 0;
+  for (const auto& [bytes, role] : parts) {
+    if (bytes * kSmall < fit.peak_live_bytes)
+      other += bytes;
+    else
+      texts.push_back(fmt::format("{} {}", role, format_bytes(bytes)));
+  }
+  if (other > 0) texts.push_back(fmt::format("other {}", format_bytes(other)));
   out::print("  of it {}\n", fmt::join(texts, ", "));
+}
+
+std::string name_of(const Spec& device) { return device.text("card", "the device"); }
+
+const AllocatorFit& usual_row(const Fit& fit) {
+  const auto row = std::find_if(fit.allocators.begin(), fit.allocators.end(), [](const auto& one) {
+    return one.allocator.to_string() == kUsualAllocator;
+  });
+  return row != fit.allocators.end() ? *row : fit.allocators.front();
+}
+
+std::string largest_of(const Fit& fit, const AllocatorFit& row) {
+  if (!has_free_batch(fit)) return "";
+  if (row.largest.batch == 0) return " No batch fits.";
+  return fmt::format(" Up to batch {} fits.", row.largest.batch);
+}
+
+std::string answer_of(const Fit& fit, const AllocatorFit& row) {
+  std::string name = row.allocator.to_string();
+  if (name == kUsualAllocator) name = "PyTorch's caching allocator";
+  const std::string device = name_of(fit.cell.device);
+  const std::string capacity = format_bytes(fit.device.capacity);
+  if (!row.refused.empty()) return fmt::format("{} cannot run here: {}", name, row.refused);
+  if (!row.outcome.failure)
+    return fmt::format("YES: {} reserves at most {} of the {} of {}.{}", name,
+                       format_bytes(row.outcome.ledger.reserved.overall_peak), capacity, device,
+                       largest_of(fit, row));
+  const std::string needs = fmt::format("{} of tensors", format_bytes(fit.peak_live_bytes));
+  if (fit.peak_live_bytes > fit.device.capacity)
+    return fmt::format("NO: {}. It needs {}, {} has {}.{}", verdict(row), needs, device, capacity,
+                       largest_of(fit, row));
+  return fmt::format("NO: {}. Its {} would fit into the {} of {}, but {} cannot place them.{}",
+                     verdict(row), needs, capacity, device, name, largest_of(fit, row));
+}
+
+// Other allocators that serve the batch, the least reserved memory first.
+std::vector<const AllocatorFit*> others_that_fit(const Fit& fit) {
+  std::vector<const AllocatorFit*> rows;
+  for (const AllocatorFit& row : fit.allocators)
+    if (row.refused.empty() && !row.outcome.failure) rows.push_back(&row);
+  std::sort(rows.begin(), rows.end(), [](const AllocatorFit* a, const AllocatorFit* b) {
+    return a->outcome.ledger.reserved.overall_peak < b->outcome.ledger.reserved.overall_peak;
+  });
+  return rows;
+}
+
+void print_advice_row(const std::string& change, const Fit& fit, const AllocatorFit& row) {
+  out::print("  {:<46} {:>11}{}\n", change, format_bytes(row.outcome.ledger.reserved.overall_peak),
+             has_free_batch(fit) ? fmt::format("   up to batch {}", row.largest.batch) : "");
+}
+
+void print_advice(const Fit& fit, const std::vector<Change>& changes) {
+  const auto others = others_that_fit(fit);
+  if (others.empty() && changes.empty()) {
+    out::print("None of the changes tried makes it fit; headroom plan --help names the axes.\n");
+    return;
+  }
+  out::print("What would fit, with the memory reserved at the peak:\n");
+  constexpr std::size_t kMostOthers = 3;
+  for (std::size_t i = 0; i < std::min(kMostOthers, others.size()); ++i)
+    print_advice_row("allocator=" + others[i]->allocator.to_string(), fit, *others[i]);
+  for (const Change& change : changes) {
+    std::vector<std::string> words;
+    for (const auto& [axis, value] : change.axes) words.push_back(axis + "=" + value);
+    print_advice_row(fmt::format("{}", fmt::join(words, " + ")), change.fit,
+                     change.fit.allocators.front());
+  }
 }
 
 void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
@@ -61,17 +135,21 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
              served ? std::to_string(last(ledger.device_frees)) : "-", verdict(row));
 }
 
-void print(const Fit& fit) {
-  out::print("\n{}: {} parameters, {} allocations and frees in {} steps\n",
-             axes_beside_allocator(fit.cell), fit.parameters, fit.requests, fit.steps);
-  out::print("Live bytes at their highest, below which no allocator can go: {}\n",
-             format_bytes(fit.peak_live_bytes));
+void print_needs(const Fit& fit) {
+  out::print("{} parameters; {} of tensors at the peak, below which no allocator can go\n",
+             fit.parameters, format_bytes(fit.peak_live_bytes));
   print_roles(fit);
   if (fit.counts.offloaded > 0)
     out::print("Beside them {} of the host at their highest; {} are copied there and back a step\n",
                format_bytes(fit.counts.host_peak), format_bytes(fit.counts.offloaded));
+}
+
+void print_table(const Fit& fit) {
+  out::print("\n{}: {} allocations and frees in {} steps", axes_beside_allocator(fit.cell),
+             fit.requests, fit.steps);
   if (has_free_batch(fit))
-    out::print("  they alone fit up to batch {}\n", *fit.last_batch_by_live_bytes);
+    out::print("; the tensors alone fit up to batch {}", *fit.last_batch_by_live_bytes);
+  out::print("\n");
   std::size_t width = 9;
   for (const AllocatorFit& row : fit.allocators)
     width = std::max(width, row.allocator.to_string().size());
@@ -139,16 +217,30 @@ Json to_json(const Fit& fit) {
 
 }  // namespace
 
-void print_fits(const std::vector<Fit>& fits) {
+void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes, bool tables) {
   const Fit& first = fits.front();
-  out::print("{} on {}: {} in granules of {}\n", first.cell.workload.to_string(),
-             first.cell.device.to_string(), format_bytes(first.device.capacity),
-             format_bytes(first.device.granule));
+  if (fits.size() == 1) {
+    out::print("{}\n", answer_of(first, usual_row(first)));
+    if (usual_row(first).outcome.failure) print_advice(first, changes);
+    print_needs(first);
+  } else {
+    for (const Fit& fit : fits)
+      out::print("{}\n  {}\n", axes_beside_allocator(fit.cell), answer_of(fit, usual_row(fit)));
+  }
   out::print(
-      "Simulated: {} training steps counted, none computed. Bytes are exact for the Programs here; "
-      "what\na CUDA context and libraries take besides is not in them.\n",
+      "Simulated: {} training steps of Headroom's own network were counted, none was computed. "
+      "Exact "
+      "for\nthat network; a CUDA context and libraries come on top. For your own script: headroom "
+      "gpu.\n",
       first.steps);
-  for (const Fit& fit : fits) print(fit);
+  if (!tables) {
+    out::print("Every allocator with its figures: the same command with --all\n");
+    return;
+  }
+  for (const Fit& fit : fits) {
+    print_table(fit);
+    if (fits.size() > 1) print_needs(fit);
+  }
   out::print(
       "\nDevice calls: allocations and mappings (taken), frees and unmappings (given) of the last "
       "step.\nWhat they and the allocator itself cost in time is not measured here; headroom run "
