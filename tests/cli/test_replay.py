@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import pickle
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,39 @@ def test_strategies_that_failed_alike_share_an_explanation(headroom: Headroom) -
     assert outcome.code == 0, outcome.errors
     (told,) = [line for line in outcome.output.splitlines() if "found no room" in line]
     assert told.startswith(", ".join(alike) + ": request ")
+
+
+@pytest.fixture
+def scattered(headroom: Headroom) -> str:
+    """Two blocks of 6 MiB that keep 40 MiB of PyTorch's segments, and then a request of 20 MiB."""
+    names = "abcdef"
+    taken = [f"1 {name} {6 * MIB} 0" for name in names]
+    freed = [f"0 {name} {6 * MIB} 0" for name in names if name not in "be"]
+    return headroom.write("scattered.txt", "\n".join([*taken, *freed, f"1 g {20 * MIB} 0", ""]))
+
+
+def test_the_answer_for_pytorch_comes_first_and_names_exactly_what_would_serve(
+    headroom: Headroom, scattered: str
+) -> None:
+    asked = (scattered, "--capacity", "40MiB")
+    answer = headroom("replay", *asked).output
+    assert answer.startswith("NO: PyTorch's caching allocator does not serve it in 40.00 MiB: request ")
+    told = set(re.findall(r"^  (\w+) \(a strategy of Headroom's\)", answer, re.MULTILINE))
+    served = {row["allocator"] for row in replayed(headroom, *asked)["strategies"] if row["status"] == "ok"}
+    others = {name for name in served if not name.startswith(("caching", "expandable", "bfc", "async"))}
+    assert told == others != set()
+    assert ("expandable_segments:True" in answer) == ("expandable" in served)
+
+
+def test_a_history_that_pytorch_serves_is_a_yes_with_what_it_reserves(headroom: Headroom, scattered: str) -> None:
+    answer = headroom("replay", scattered, "--capacity", "1GiB").output
+    assert answer.startswith("YES: PyTorch's caching allocator serves it in 1.00 GiB, with 60.00 MiB reserved")
+
+
+def test_more_live_bytes_than_there_is_memory_are_no_fault_of_an_allocator(headroom: Headroom, scattered: str) -> None:
+    answer = headroom("replay", scattered, "--capacity", "30MiB").output
+    assert "No allocator can: 36.00 MiB were live at once." in answer
+    assert "--all" in answer
 
 
 def test_the_search_for_the_smallest_capacity_goes_below_what_a_strategy_begins_with(headroom: Headroom) -> None:

@@ -188,6 +188,7 @@ Subcommand add_replay(CLI::App& app) {
   headroom replay rmm_log.csv --capacity 80GiB --allocator 'bfc(growth=on)' --allocator malloc
   headroom replay runs/RUN/traces/CELL.hrtrace --json     a Headroom trace
 
+The first line is the answer for PyTorch's caching allocator; the settings that would do better follow.
 Reads Headroom traces, PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), RMM logs,
 MiniMalloc CSV and STAlloc text. Nothing is computed; bytes are simulated exactly.)");
   command->add_option("file", replay->file, "The allocation history")->required();
@@ -208,6 +209,8 @@ MiniMalloc CSV and STAlloc text. Nothing is computed; bytes are simulated exactl
           "How long to search for a plan that knows the whole history ahead (200ms, 2s, 5m); "
           "up to ten times as long while no plan fits into the capacity")
       ->capture_default_str();
+  command->add_flag("--all", replay->all,
+                    "Print every figure of every strategy, the smallest capacity among them");
   command->add_flag("--json", replay->json, "Print JSON: replay of reports/schema.json");
   return {.parser = command, .command = [replay, plan_time]() -> Command {
             replay->plan_time = parse_duration(*plan_time, "--plan-time");

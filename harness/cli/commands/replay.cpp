@@ -13,6 +13,7 @@
 #include "harness/cli/text/oom_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
+#include "harness/cli/text/replay_answer.h"
 #include "harness/memory/allocator.h"
 #include "harness/results/schema_check.h"
 #include "harness/whatif/viable_capacity.h"
@@ -82,6 +83,19 @@ Row play(const RequestList& list, const Candidate& candidate, const ReplayDevice
     row.refused = error.what();
   }
   return row;
+}
+
+// Strategies that cannot be built on this device are left out.
+std::vector<Tried> try_all(const RequestList& list, const std::vector<Candidate>& wanted,
+                           const ReplayDevice& device) {
+  std::vector<Tried> tried;
+  for (const Candidate& candidate : wanted) {
+    try {
+      tried.push_back({candidate.spec, replay(list, candidate.spec, device)});
+    } catch (const InputError&) {  // as in play()
+    }
+  }
+  return tried;
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -232,7 +246,8 @@ void print_table(const RequestList& list, const Trace& trace, const fs::path& fi
 }  // namespace
 
 ExitCode replay_command(const ReplayOptions& options) {
-  const std::vector<Candidate> wanted = candidates(options.allocators);
+  const std::vector<Candidate> wanted =
+      candidates(options.allocators.empty() ? std::vector<std::string>{"all"} : options.allocators);
   const History history = read_history(options.file);
   const Trace& trace = history.trace;
   RequestList list;
@@ -257,10 +272,20 @@ ExitCode replay_command(const ReplayOptions& options) {
     device.granule = trace.header.granule_bytes;
   else if (device.capacity < device.granule)
     device.granule = 1;  // memory as small as a scratchpad has no pages
+  const PlanningProblem problem = planning_problem(history, list, options.file);
+  if (options.allocators.empty() && !options.all && !options.json) {
+    print_replay_answer(try_all(list, wanted, device), device, list.peak_live_bytes);
+    out::print(
+        "Simulated: the {} allocations and frees of {}.\n"
+        "Every strategy with its figures and the least memory that serves it: the same command "
+        "with "
+        "--all\n",
+        list.requests.size(), options.file.string());
+    return ExitCode::ok;
+  }
   const auto points = static_cast<int>(std::clamp<std::size_t>(
       kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
       kFewestGridPoints, kGridPoints));
-  const PlanningProblem problem = planning_problem(history, list, options.file);
   std::vector<Row> rows;
   for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
   const Foresight foresight = look_ahead(problem, device.capacity, options.plan_time);
