@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,10 @@ constexpr std::chrono::milliseconds kLookForInterrupts{250};
   if (reason == EMFILE) throw InputError(text + "; raise the limit with ulimit -n 1024");
   throw DeviceError(text);
 }
+
+}  // namespace
+
+namespace subprocess_parts {
 
 class Descriptor {
  public:
@@ -64,6 +69,13 @@ struct Pipe {
   }
 };
 
+}  // namespace subprocess_parts
+
+using subprocess_parts::Descriptor;
+using subprocess_parts::Pipe;
+
+namespace {
+
 // Reads all data available now; closes the descriptor at end of file.
 void drain(Descriptor& from, std::string& into) {
   std::array<char, 1 << 14> chunk;
@@ -80,13 +92,14 @@ void drain(Descriptor& from, std::string& into) {
 }
 
 // Uses posix_spawn rather than fork because this process may have threads.
-pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes) {
+pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes, int turns) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   for (int i = 0; i < 3; ++i)
     posix_spawn_file_actions_adddup2(&actions, pipes[static_cast<std::size_t>(i)].write_end.get(),
                                      i + 1);
+  if (turns >= 0) posix_spawn_file_actions_adddup2(&actions, turns, kTurnDescriptor);
   if (!subprocess.directory.empty())
     posix_spawn_file_actions_addchdir_np(&actions, subprocess.directory.c_str());
   posix_spawnattr_t attributes;
@@ -131,53 +144,126 @@ int end_group(pid_t child) {
 
 }  // namespace
 
-SubprocessResult run_subprocess(const Subprocess& subprocess) {
-  const InterruptsCaught caught;
+struct RunningSubprocess::State {
+  std::chrono::milliseconds timeout;
   std::array<Pipe, 3> pipes;
-  SubprocessResult result;
-  const std::array<std::string*, 3> texts = {&result.output, &result.errors, &result.results};
-  const pid_t child = spawn(subprocess, pipes);
-  for (Pipe& pipe : pipes) pipe.write_end.reset();
-  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (handle.get() < 0) {
-    const int reason = errno;
-    ::kill(-child, SIGKILL);
-    end_group(child);
-    refuse("be waited for", reason);
-  }
-  const auto deadline = Clock::now() + subprocess.timeout;
-
+  Descriptor turns;  // this side of the socket; -1 = the program takes no turns
+  pid_t child = 0;
+  Descriptor handle;
+  Clock::duration waited{};
   bool ended = false;
-  while (!ended) {
-    std::array<pollfd, 4> waiting;
-    for (std::size_t i = 0; i < pipes.size(); ++i)
-      waiting[i] = {pipes[i].read_end.get(), POLLIN, 0};
-    waiting[3] = {handle.get(), POLLIN, 0};
-    auto patience = kLookForInterrupts;
-    if (subprocess.timeout.count() > 0) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-      patience = std::clamp(left, std::chrono::milliseconds{0}, patience);
-    }
-    if (::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count())) > 0)
-      ended = (waiting[3].revents & POLLIN) != 0;
+  SubprocessResult result;
+
+  void collect() {
+    const std::array<std::string*, 3> texts = {&result.output, &result.errors, &result.results};
     for (std::size_t i = 0; i < pipes.size(); ++i)
       if (pipes[i].read_end.get() >= 0) drain(pipes[i].read_end, *texts[i]);
     if (result.errors.size() > 2 * kErrorTail)
       result.errors.erase(0, result.errors.size() - kErrorTail);
-    if (ended) break;
-    const bool late = subprocess.timeout.count() > 0 && Clock::now() >= deadline;
-    if (late || interrupt_requested()) {
-      result.ending = late ? Ending::timed_out : Ending::interrupted;
-      ::kill(-child, SIGKILL);
-      ended = true;
+  }
+
+  void end(Ending ending) {
+    if (ending != Ending::exited) ::kill(-child, SIGKILL);
+    const int status = end_group(child);
+    collect();
+    ended = true;
+    result.ending = ending;
+    if (ending != Ending::exited) return;
+    if (WIFSIGNALED(status)) result.ending = Ending::signalled;
+    result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  }
+};
+
+RunningSubprocess::RunningSubprocess(const Subprocess& subprocess)
+    : state_(std::make_unique<State>()) {
+  state_->timeout = subprocess.timeout;
+  Descriptor theirs;
+  if (subprocess.takes_turns) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      refuse("be given a socket", errno);
+    state_->turns = Descriptor(ends[0]);
+    theirs = Descriptor(ends[1]);
+  }
+  state_->child = spawn(subprocess, state_->pipes, theirs.get());
+  for (Pipe& pipe : state_->pipes) pipe.write_end.reset();
+  state_->handle = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, state_->child, 0)));
+  if (state_->handle.get() < 0) {
+    const int reason = errno;
+    state_->end(Ending::interrupted);
+    refuse("be waited for", reason);
+  }
+}
+
+RunningSubprocess::~RunningSubprocess() {
+  if (!state_->ended) state_->end(Ending::interrupted);
+}
+
+std::optional<std::uint64_t> RunningSubprocess::wait() {
+  State& state = *state_;
+  auto last = Clock::now();
+  while (!state.ended) {
+    std::array<pollfd, 5> waiting;
+    for (std::size_t i = 0; i < state.pipes.size(); ++i)
+      waiting[i] = {state.pipes[i].read_end.get(), POLLIN, 0};
+    waiting[3] = {state.handle.get(), POLLIN, 0};
+    waiting[4] = {state.turns.get(), POLLIN, 0};
+    auto patience = kLookForInterrupts;
+    if (state.timeout.count() > 0) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(state.timeout - state.waited);
+      patience = std::clamp(left, std::chrono::milliseconds{0}, patience);
+    }
+    const bool heard =
+        ::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count())) > 0;
+    const auto now = Clock::now();
+    state.waited += now - std::exchange(last, now);
+    state.collect();
+    if (heard && (waiting[3].revents & POLLIN) != 0) {
+      state.end(Ending::exited);
+    } else if (std::uint64_t word = 0;
+               heard && (waiting[4].revents & POLLIN) != 0 &&
+               ::recv(state.turns.get(), &word, sizeof word, MSG_DONTWAIT) == sizeof word) {
+      return word;
+    } else if (state.timeout.count() > 0 && state.waited >= state.timeout) {
+      state.end(Ending::timed_out);
+    } else if (interrupt_requested()) {
+      state.end(Ending::interrupted);
+    } else if (heard && (waiting[4].revents & POLLHUP) != 0) {
+      state.turns.reset();  // no more turns; the end is awaited
     }
   }
-  const int status = end_group(child);
-  if (result.ending == Ending::interrupted) caught.check();
-  if (result.ending != Ending::exited) return result;
-  if (WIFSIGNALED(status)) result.ending = Ending::signalled;
-  result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  return result;
+  return std::nullopt;
+}
+
+void RunningSubprocess::give_turn(std::uint64_t steps) {
+  ::send(state_->turns.get(), &steps, sizeof steps, MSG_NOSIGNAL);
+}
+
+std::chrono::nanoseconds RunningSubprocess::waited() const { return state_->waited; }
+
+const SubprocessResult& RunningSubprocess::result() const { return state_->result; }
+
+void TurnTaker::before_step(std::uint64_t word) {
+  if (descriptor_ < 0) return;
+  if (steps_left_ == 0) {
+    ssize_t got = 0;
+    if (::send(descriptor_, &word, sizeof word, MSG_NOSIGNAL) == sizeof word) {
+      do got = ::recv(descriptor_, &steps_left_, sizeof steps_left_, 0);
+      while (got < 0 && errno == EINTR);
+    }
+    if (got != sizeof steps_left_ || steps_left_ == 0)
+      throw Error("the process that gives turns has gone");
+  }
+  --steps_left_;
+}
+
+SubprocessResult run_subprocess(const Subprocess& subprocess) {
+  const InterruptsCaught caught;
+  RunningSubprocess running(subprocess);
+  while (running.wait()) {
+  }
+  if (running.result().ending == Ending::interrupted) caught.check();
+  return running.result();
 }
 
 std::string signal_name(int signal) {

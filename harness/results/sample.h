@@ -32,12 +32,22 @@ struct PipelineRecord {
   std::vector<Bytes> host_bytes_after_step;
 };
 
+// How an arm took turns with the other arms of its block.
+struct Turns {
+  std::uint64_t steps = 0;   // measured steps in each turn; the last turn may have fewer
+  std::vector<int> numbers;  // of its turns, counted over all arms of the block from 0
+
+  bool operator==(const Turns&) const = default;
+};
+
 struct Sample {
   // The experiment that this sample belongs to; filled in by the runner.
   std::string experiment;
   std::string arm;
-  int block = 0;        // arms of the same block form pairs
-  int order_index = 0;  // position within the block
+  int block = 0;             // arms of the same block form pairs
+  int order_index = 0;       // position within the block
+  Turns turns;               // of the measured steps; empty if it took none
+  std::string why_no_turns;  // of a timed sample that could have
 
   Cell cell;
   SampleStatus status = SampleStatus::ok;

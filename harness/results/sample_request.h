@@ -11,7 +11,8 @@ namespace headroom {
 struct SampleRequest {
   Cell cell;
   std::uint64_t seed = 0;
-  std::string trace_path;  // "" = no trace
+  std::string trace_path;    // "" = no trace
+  bool takes_turns = false;  // on descriptor kTurnDescriptor
 };
 
 std::string to_json(const SampleRequest& request);

@@ -82,7 +82,8 @@ class ProcessWatch {
 
 // `pipeline` is null where nothing is computed.
 void take_steps(const Cell& cell, const Device& device, DriverWatch& driver, Trainer& trainer,
-                TraceRecorder& recorder, const Pipeline* pipeline, Sample& sample) {
+                TraceRecorder& recorder, const Pipeline* pipeline, TurnTaker& turns,
+                Sample& sample) {
   const int steps = cell.warmup_steps + cell.measured_steps;
   ProcessWatch watch(sample.process);
   watch.before_first_step();
@@ -90,6 +91,7 @@ void take_steps(const Cell& cell, const Device& device, DriverWatch& driver, Tra
   const std::optional<CoreTimes> cores_before = core_times();
   HeapCounters heap_before{};
   for (int step = 1; step <= steps; ++step) {
+    if (step > cell.warmup_steps) turns.before_step(sample.step_time_ns.back());
     if (step == cell.warmup_steps + 1) {
       restart_heap_peak();
       heap_before = heap_counters();
@@ -152,7 +154,7 @@ std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Al
 
 // Everything that follows once the cell is known to be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
-           Clock::time_point start, Sample& sample) {
+           Clock::time_point start, TurnTaker& turns, Sample& sample) {
   DriverWatch driver(sample.driver, cell.device);  // first: lowering for a GPU makes its context
   const auto workload = make_micro_batch_workload(cell);
   const TrainingPlan plan =
@@ -195,7 +197,7 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
                     injection.get());
     sample.device_setup_ns = device->memory().counters().allocation_ns;
     sample.setup_ns = ns_since(start);
-    take_steps(cell, *device, driver, trainer, recorder, batches, sample);
+    take_steps(cell, *device, driver, trainer, recorder, batches, turns, sample);
     sample.ledger = make_ledger_of(recorder.trace(), cell.warmup_steps, steps);
     recorder.enter_step(steps + 1);  // evaluation and the final frees belong to no training step
     if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
@@ -247,7 +249,8 @@ void enact(const Cell& cell, std::uint64_t seed, Sample& sample) {
 
 }  // namespace
 
-Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path) {
+Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_path,
+                TurnTaker turns) {
   const auto start = Clock::now();
   if (trains(cell)) check(cell);
   Sample sample;
@@ -262,7 +265,7 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
   }
   try {
     if (trains(cell))
-      train(cell, kind, trace_path, start, sample);
+      train(cell, kind, trace_path, start, turns, sample);
     else
       enact(cell, seed, sample);
   } catch (const NotSupported& error) {

@@ -18,6 +18,7 @@
 #include "harness/plan/scenario.h"
 #include "harness/plan/schedule.h"
 #include "harness/runner/sample_process.h"
+#include "harness/runner/turns.h"
 #include "harness/trace/trace_io.h"
 
 namespace headroom {
@@ -160,24 +161,49 @@ class Run {
   // Returns false when an interrupt ended it.
   bool run_block(const SampleBlock& block) {
     const Experiment& experiment = info_.experiments[block.experiment];
+    std::vector<std::size_t> together;  // places in the block of arms that take turns
+    std::vector<const Cell*> cells;
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
       const Arm& arm = experiment.arms[block.arms[i]];
       if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
-      const auto begin = Clock::now();
-      std::optional<Sample> sample = run_arm(experiment, arm, block);
-      if (!sample) return false;
-      sample->experiment = experiment.id;
-      sample->arm = arm.name;
-      sample->block = block.number;
-      sample->order_index = static_cast<int>(i);
-      directory_.append(*sample);
+      if (!is_exact_cell(arm.cell) && runs_here(arm)) {
+        together.push_back(i);
+        cells.push_back(&arm.cell);
+      }
+    }
+    const std::string why_alone = together.size() < 2 ? "" : why_no_turns(cells);
+    if (together.size() < 2 || !why_alone.empty()) together.clear();
+    for (std::size_t i = 0; i < block.arms.size(); ++i) {
+      const Arm& arm = experiment.arms[block.arms[i]];
+      if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
+      const bool in_turns = std::find(together.begin(), together.end(), i) != together.end();
+      const std::vector<std::size_t> alone = {i};
+      if (!take_samples(experiment, block, in_turns ? together : alone, why_alone)) return false;
+    }
+    return true;
+  }
+
+  // Takes and records the samples of some arms of a block, which take turns if there are several.
+  // Returns false when an interrupt ended it.
+  bool take_samples(const Experiment& experiment, const SampleBlock& block,
+                    const std::vector<std::size_t>& places, const std::string& why_alone) {
+    auto taken = run_arms(experiment, block, places);
+    if (!taken) return false;
+    for (std::size_t n = 0; n < places.size(); ++n) {
+      auto& [sample, worked] = (*taken)[n];
+      sample.experiment = experiment.id;
+      sample.arm = experiment.arms[block.arms[places[n]]].name;
+      sample.block = block.number;
+      sample.order_index = static_cast<int>(places[n]);
+      if (!is_exact_cell(sample.cell)) sample.why_no_turns = why_alone;
+      directory_.append(sample);
       ++outcome_.recorded;
-      table_.remember(*sample);
-      if (may_grow()) samples_.push_back(*sample);
+      table_.remember(sample);
+      if (may_grow()) samples_.push_back(sample);
       if (table_.best_probe_gflops() > 0) info_.best_probe_gflops = table_.best_probe_gflops();
-      if (sample->status != SampleStatus::unsupported)
-        seconds_[block.experiment].push_back(seconds_since(begin));
-      report(*sample);
+      if (sample.status != SampleStatus::unsupported)
+        seconds_[block.experiment].push_back(Seconds(worked).count());
+      report(sample);
     }
     return true;
   }
@@ -189,27 +215,41 @@ class Run {
     return gflops;
   }
 
-  std::optional<Sample> run_arm(const Experiment& experiment, const Arm& arm,
-                                const SampleBlock& block) {
+  std::optional<std::vector<TakenSample>> run_arms(const Experiment& experiment,
+                                                   const SampleBlock& block,
+                                                   const std::vector<std::size_t>& places) {
     if (interrupt_requested()) return std::nullopt;
-    if (std::optional<Sample> sample = unsupported_sample(arm.cell)) return sample;
-    const bool noisy = !is_exact_cell(arm.cell);
-    // One trace per arm is enough: the others have the same bytes where bytes are exact.
-    const std::string trace = block.number == 0 ? trace_name(experiment, arm) : "";
+    std::vector<SampleTask> tasks;
+    bool noisy = false;
+    for (const std::size_t place : places) {
+      const Arm& arm = experiment.arms[block.arms[place]];
+      if (std::optional<Sample> sample = unsupported_sample(arm.cell))
+        return std::vector<TakenSample>{{.sample = std::move(*sample)}};
+      noisy = noisy || !is_exact_cell(arm.cell);
+      // One trace per arm is enough: the others have the same bytes where bytes are exact.
+      const std::string trace =
+          block.number == 0 ? (directory_.path() / trace_name(experiment, arm)).string() : "";
+      tasks.push_back({.request = {.cell = arm.cell,
+                                   .seed = block.seed,
+                                   .trace_path = trace,
+                                   .takes_turns = places.size() > 1},
+                       .program = arm.program});
+    }
     const double before = noisy ? probe() : 0;
-    const auto begin = Clock::now();
-    std::optional<Sample> sample =
-        run_in_child({.cell = arm.cell,
-                      .seed = block.seed,
-                      .trace_path = trace.empty() ? "" : (directory_.path() / trace).string()},
-                     std::chrono::seconds{experiment.timeout_s}, arm.program);
-    if (!sample) return std::nullopt;
-    add_sample(info_.cost, *sample, seconds_since(begin));
-    sample->probe_before_gflops = before;
-    sample->probe_after_gflops = noisy ? probe() : 0;
-    const bool traced = !trace.empty() && std::filesystem::exists(directory_.path() / trace);
-    sample->trace_file = traced ? trace : "";
-    return sample;
+    auto taken = run_in_children(tasks, std::chrono::seconds{experiment.timeout_s});
+    if (!taken) return std::nullopt;
+    const double after = noisy ? probe() : 0;
+    for (std::size_t n = 0; n < taken->size(); ++n) {
+      auto& [sample, worked] = (*taken)[n];
+      add_sample(info_.cost, sample, Seconds(worked).count());
+      sample.probe_before_gflops = before;
+      sample.probe_after_gflops = after;
+      if (const std::filesystem::path trace = tasks[n].request.trace_path; !trace.empty())
+        sample.trace_file = std::filesystem::exists(trace)
+                                ? trace.lexically_relative(directory_.path()).string()
+                                : "";
+    }
+    return taken;
   }
 
   void report(const Sample& sample) {

@@ -8,13 +8,18 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
+#include <set>
+#include <utility>
 
 #include "harness/base/error.h"
+#include "harness/base/interrupt.h"
 #include "harness/base/registry.h"
 #include "harness/base/subprocess.h"
 #include "harness/device/device.h"
 #include "harness/results/run_info.h"
 #include "harness/runner/run_cell.h"
+#include "harness/runner/turns.h"
 
 namespace headroom {
 namespace {
@@ -46,30 +51,10 @@ std::string last_words(const std::string& errors) {
   return words.empty() ? "it said nothing" : words;
 }
 
-}  // namespace
-
-std::optional<Sample> unsupported_sample(const Cell& cell) {
-  const auto& devices = Registry<DeviceKind>::instance();
-  std::string why;
-  if (!devices.contains(cell.device.name())) {
-    why = fmt::format("device '{}' is not in this build; headroom doctor says what it would need",
-                      cell.device.name());
-  } else if (const auto& unavailable = devices.find(cell.device.name()).unavailable) {
-    why = unavailable();
-  }
-  if (why.empty()) return std::nullopt;
-  return failed({.cell = cell, .seed = 0, .trace_path = ""}, SampleStatus::unsupported, why);
-}
-
-std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout,
-                                   const std::string& program) {
-  const SubprocessResult child =
-      run_subprocess({.argv = {program.empty() ? this_executable().string() : program, "sample",
-                               to_json(request), "--result-fd", std::to_string(kResultDescriptor)},
-                      .timeout = timeout});
+// The sample that a process left when it ended.
+Sample sample_of(const SampleRequest& request, const std::string& program,
+                 const SubprocessResult& child, std::chrono::seconds timeout) {
   switch (child.ending) {
-    case Ending::interrupted:
-      return std::nullopt;
     case Ending::timed_out:
       return failed(request, SampleStatus::timeout,
                     fmt::format("did not end within {} s and was killed; raise timeout_s in the "
@@ -82,6 +67,7 @@ std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::se
                                                         "out: dmesg tells)"
                                                       : "",
                                 last_words(child.errors)));
+    case Ending::interrupted:
     case Ending::exited:
       break;
   }
@@ -104,6 +90,73 @@ std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::se
   }
 }
 
+}  // namespace
+
+std::optional<Sample> unsupported_sample(const Cell& cell) {
+  const auto& devices = Registry<DeviceKind>::instance();
+  std::string why;
+  if (!devices.contains(cell.device.name())) {
+    why = fmt::format("device '{}' is not in this build; headroom doctor says what it would need",
+                      cell.device.name());
+  } else if (const auto& unavailable = devices.find(cell.device.name()).unavailable) {
+    why = unavailable();
+  }
+  if (why.empty()) return std::nullopt;
+  return failed({.cell = cell, .seed = 0, .trace_path = ""}, SampleStatus::unsupported, why);
+}
+
+std::optional<std::vector<TakenSample>> run_in_children(const std::vector<SampleTask>& tasks,
+                                                        std::chrono::seconds timeout) {
+  const InterruptsCaught caught;
+  const auto interrupted = [&](const RunningSubprocess& child) {
+    if (child.result().ending != Ending::interrupted) return false;
+    caught.check();
+    return true;
+  };
+  std::vector<std::unique_ptr<RunningSubprocess>> children;
+  std::vector<Turns> turns(tasks.size());
+  std::set<std::size_t> living;
+  auto fastest = std::chrono::nanoseconds::max();
+  // The first turn of each: set-up and warm-up.
+  for (const auto& [request, program] : tasks) {
+    children.push_back(std::make_unique<RunningSubprocess>(
+        Subprocess{.argv = {program.empty() ? this_executable().string() : program, "sample",
+                            to_json(request), "--result-fd", std::to_string(kResultDescriptor)},
+                   .timeout = timeout,
+                   .takes_turns = request.takes_turns}));
+    if (const auto step_ns = children.back()->wait()) {
+      living.insert(children.size() - 1);
+      fastest = std::min(fastest, std::chrono::nanoseconds{*step_ns});
+    }
+    if (interrupted(*children.back())) return std::nullopt;
+  }
+  int turn = 0;
+  for (std::size_t round = 0; !living.empty(); ++round) {
+    for (const std::size_t i : turn_order(tasks.front().request.seed, tasks.size(), round)) {
+      if (!living.contains(i)) continue;
+      turns[i].steps = steps_per_turn(fastest, tasks[i].request.cell.measured_steps);
+      turns[i].numbers.push_back(turn++);
+      children[i]->give_turn(turns[i].steps);
+      if (!children[i]->wait()) living.erase(i);
+      if (interrupted(*children[i])) return std::nullopt;
+    }
+  }
+  std::vector<TakenSample> taken;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto& [request, program] = tasks[i];
+    taken.push_back({.sample = sample_of(request, program, children[i]->result(), timeout),
+                     .worked = children[i]->waited()});
+    taken.back().sample.turns = std::move(turns[i]);
+  }
+  return taken;
+}
+
+std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout) {
+  auto taken = run_in_children({{.request = request}}, timeout);
+  if (!taken) return std::nullopt;
+  return std::move(taken->front().sample);
+}
+
 void touch_in_child(const Spec& device) {
   run_subprocess({.argv = {this_executable().string(), "touch", device.to_string()},
                   .timeout = kTouchTimeout});
@@ -119,7 +172,10 @@ void answer_sample_request(const std::string& request_json, int result_fd) {
   // The sample is killed when its runner dies.
   if (result_fd == kResultDescriptor) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const SampleRequest request = sample_request_from_json(request_json);
-  const std::string line = to_json(run_cell(request.cell, request.seed, request.trace_path)) + "\n";
+  const std::string line =
+      to_json(run_cell(request.cell, request.seed, request.trace_path,
+                       TurnTaker(request.takes_turns ? kTurnDescriptor : -1))) +
+      "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t count = ::write(result_fd, rest.data(), rest.size());

@@ -3,17 +3,30 @@
 
 #include <chrono>
 #include <optional>
+#include <vector>
 
 #include "harness/results/sample.h"
 #include "harness/results/sample_request.h"
 
 namespace headroom {
 
-// Starts `program` ("" = this program) as `headroom sample`. A crash or a timeout is returned as a
-// sample with that status and the reason; an interrupt returns nothing. Throws InputError when the
-// process rejects the request.
-std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout,
-                                   const std::string& program);
+struct SampleTask {
+  SampleRequest request;
+  std::string program = {};  // "" = this program
+};
+
+struct TakenSample {
+  Sample sample;
+  std::chrono::nanoseconds worked{};  // while it was this process's turn
+};
+
+// Starts every task's program as `headroom sample`. Processes that take turns (turns.h) live at the
+// same time; one that takes none runs from start to end before the next begins. A crash or a
+// timeout is returned as a sample with that status and the reason, and the other processes go on;
+// an interrupt returns nothing. Throws InputError when a process rejects the request.
+std::optional<std::vector<TakenSample>> run_in_children(const std::vector<SampleTask>& tasks,
+                                                        std::chrono::seconds timeout);
+std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout);
 
 // The sample that records that this machine cannot run the cell's device; nothing when it can.
 std::optional<Sample> unsupported_sample(const Cell& cell);

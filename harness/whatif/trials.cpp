@@ -71,8 +71,7 @@ class TrainedTrials final : public Trials {
     Cell cell = with_batch(cell_, batch);
     cell.allocator = allocator;
     cell.device.set("capacity", std::to_string(capacity));
-    const auto sample =
-        run_in_child({.cell = cell, .seed = 0, .trace_path = trace_path}, kTimeout, "");
+    const auto sample = run_in_child({.cell = cell, .seed = 0, .trace_path = trace_path}, kTimeout);
     if (!sample) throw Interrupted("interrupted");
     switch (sample->status) {
       case SampleStatus::invalid:  // it trained, but the strategy did not engage

@@ -70,6 +70,12 @@ void fields(Visitor& visit, Record& report) {
   visit.required("allocator", report.allocator);
 }
 
+template <typename Visitor, RecordOf<Turns> Record>
+void fields(Visitor& visit, Record& turns) {
+  visit.required("steps", turns.steps);
+  visit.required("numbers", turns.numbers);
+}
+
 template <typename Visitor, RecordOf<Sample> Record>
 void fields(Visitor& visit, Record& sample) {
   if constexpr (!Visitor::kReads) {
@@ -80,6 +86,8 @@ void fields(Visitor& visit, Record& sample) {
   visit.required("arm", sample.arm);
   visit.required("block", sample.block);
   visit.required("order_index", sample.order_index);
+  visit.later_or_null("turns", sample.turns);
+  visit.later_or_null("why_no_turns", sample.why_no_turns);
   if constexpr (Visitor::kReads) {
     sample.cell = cell_from_json(visit.json().at("cell"));
   } else {
@@ -143,14 +151,16 @@ Sample sample_from_json(const std::string& text) try {
 std::string to_json(const SampleRequest& request) {
   return dump({{"cell", cell_to_json(request.cell, 0)},
                {"seed", request.seed},
-               {"trace_path", request.trace_path}});
+               {"trace_path", request.trace_path},
+               {"takes_turns", request.takes_turns}});
 }
 
 SampleRequest sample_request_from_json(const std::string& text) try {
   const Json json = Json::parse(text);
   return {.cell = cell_from_json(json.at("cell")),
           .seed = json.at("seed").get<std::uint64_t>(),
-          .trace_path = json.at("trace_path").get<std::string>()};
+          .trace_path = json.at("trace_path").get<std::string>(),
+          .takes_turns = json.value("takes_turns", false)};
 } catch (const Json::exception& error) {
   throw InputError(fmt::format("not a sample request: {}", error.what()));
 }
