@@ -127,7 +127,7 @@ class Run {
   }
 
   void enqueue(SampleBlock block) {
-    // Arms are compared because they ran back to back: an incomplete noisy block is repeated.
+    // Arms are compared because they ran together: an incomplete noisy block is repeated.
     if (!is_exact(info_.experiments[block.experiment]))
       table_.forget(block.experiment, block.number);
     progress_.add_to_total(samples_left(block));

@@ -1,5 +1,5 @@
-// Executes a run: blocks in their order, one new process per sample, every result on disk before
-// the next sample begins.
+// Executes a run: blocks in their order, one new process per sample. The arms of a timed block take
+// turns where they can (turns.h); every other sample is on disk before the next one begins.
 #pragma once
 
 #include <chrono>

@@ -14,10 +14,10 @@
 namespace headroom {
 
 std::uint64_t steps_per_turn(std::chrono::nanoseconds step, int measured_steps) {
-  const auto half = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(measured_steps) / 2);
-  if (step.count() <= 0) return half;
+  const auto most = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(measured_steps) / 4);
+  if (step.count() <= 0) return most;
   const auto fill = (std::chrono::nanoseconds{kTurn} + step).count() - 1;
-  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fill / step.count()), 1, half);
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(fill / step.count()), 1, most);
 }
 
 std::vector<std::size_t> turn_order(std::uint64_t seed, std::size_t arms, std::size_t round) {

@@ -16,7 +16,7 @@ namespace headroom {
 inline constexpr std::chrono::milliseconds kTurn{50};
 
 // Number of steps in each turn of every arm, from the time of one step of the fastest arm: at least
-// 1, and at most half of `measured_steps`, so that every arm goes first as often as last.
+// 1, and at most a quarter of `measured_steps`, so that there are four rounds.
 std::uint64_t steps_per_turn(std::chrono::nanoseconds step, int measured_steps);
 
 // The order of the arms in one round, in which each has one turn. Every second round mirrors the

@@ -96,7 +96,7 @@ TEST_F(ResultFiles, carry_null_where_a_number_is_not_finite) {
 TEST_F(ResultFiles, are_read_where_an_older_version_lacks_what_came_later) {
   auto json = nlohmann::json::parse(to_json(samples_()));
   for (const char* later : {"recomputed_ops_per_step", "zero_weight_share", "figures", "note",
-                            "pipeline", "cpu_wait_ns", "recorded_events"})
+                            "pipeline", "cpu_wait_ns", "recorded_events", "turns", "why_no_turns"})
     EXPECT_EQ(json.erase(later), 1u) << later;
   EXPECT_EQ(json.at("memory").erase("device_process_bytes"), 1u);
   const Sample read = sample_from_json(json.dump());

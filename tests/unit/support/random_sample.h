@@ -70,6 +70,8 @@ class RandomSample {
     sample.probe_before_gflops = 100 + fraction();
     sample.probe_after_gflops = 100 + fraction();
     sample.cpu_wait_ns = number(1000);
+    sample.turns = {.steps = 2, .numbers = {0, 3}};
+    sample.why_no_turns = "no room";
     sample.recording = {.ns_per_event = 1.5 + number(30),
                         .events = number(1000),
                         .steady_events = number(500),
