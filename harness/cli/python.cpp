@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "harness/base/build_info.h"
 #include "harness/base/error.h"
 #include "harness/base/home.h"
@@ -65,7 +67,9 @@ SubprocessResult run_own_module(const std::string& python, const std::string& mo
 }
 
 std::string find_python(const std::vector<std::string>& modules) {
-  for (const std::string& python : {std::string(kReportPython), std::string("/usr/bin/python3")})
+  const char* named = std::getenv("HEADROOM_PYTHON");
+  for (const std::string& python : {std::string(named == nullptr ? "" : named),
+                                    std::string(kReportPython), std::string("/usr/bin/python3")})
     if (!python.empty() && missing_modules(python, modules).empty()) return python;
   return "";
 }

@@ -14,8 +14,8 @@ const std::vector<std::string>& report_modules();
 // The modules needed to read and write traces.
 const std::vector<std::string>& trace_modules();
 
-// An interpreter with all of `modules`: the one the build found, else Debian's. "" when there is
-// none.
+// An interpreter with all of `modules`: $HEADROOM_PYTHON, else the one the build found, else
+// Debian's. "" when there is none.
 std::string find_python(const std::vector<std::string>& modules);
 
 // Returns the members of `modules` that `python` cannot import; all of them when it does not start.

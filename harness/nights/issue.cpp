@@ -87,9 +87,6 @@ std::string advice_for(const NightCheck& check, const std::string& store) {
 }
 
 Json to_object(const NightFinding& finding) {
-  const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? Json() : Json(text);
-  };
   return {{"kind", to_string(finding.kind)},
           {"what", finding.what},
           {"metric", text_or_null(finding.metric)},

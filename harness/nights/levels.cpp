@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kFalseDiscoveries = 0.05;
 
-struct Series {
+struct LevelSeries {
   std::vector<const Night*> nights;
   std::vector<double> values;  // logarithms, more is worse
 };
@@ -31,9 +31,10 @@ CellsByName by_name(const Night& night) {
 
 double orientation(const Metric& metric) { return metric.better == Metric::Better::less ? 1 : -1; }
 
-Series series_of(const std::vector<const Night*>& nights, const std::vector<CellsByName>& cells,
-                 const std::string& identity, const Metric& metric, const std::string& since) {
-  Series series;
+LevelSeries series_of(const std::vector<const Night*>& nights,
+                      const std::vector<CellsByName>& cells, const std::string& identity,
+                      const Metric& metric, const std::string& since) {
+  LevelSeries series;
   for (std::size_t i = 0; i < nights.size(); ++i) {
     if (nights[i]->started < since) continue;
     const auto cell = cells[i].find(identity);
@@ -70,7 +71,7 @@ std::vector<Shift> shifts_of(const std::vector<Night>& nights, const AcceptedSta
     const std::string since = accepted == nullptr ? "" : accepted->levels_since;
     for (const auto& [name, value] : cell.noisy) {
       const Metric& metric = find_metric(name);
-      const Series series = series_of(looked_at, cells, identity_of(cell), metric, since);
+      const LevelSeries series = series_of(looked_at, cells, identity_of(cell), metric, since);
       const auto shift = latest_shift(series.values);
       p.push_back(shift ? shift->p : 1);
       Shift found{.cell = &cell, .metric = &metric};

@@ -8,7 +8,6 @@
 namespace headroom {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 std::string text_from(const Json& json) { return json.is_null() ? "" : json.get<std::string>(); }
 
 Json to_object(const NightCell& cell) {

@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-const ScenarioKind& kind_of(const Spec& scenario) {
+const ScenarioKind& scenario_kind_of(const Spec& scenario) {
   return Registry<ScenarioKind>::instance().find(scenario.name());
 }
 
@@ -21,32 +21,32 @@ bool trains(const Cell& cell) { return is_training(cell.scenario); }
 
 std::string engine_of(const Spec& scenario) {
   if (is_training(scenario)) return "";
-  const ScenarioKind& kind = kind_of(scenario);
+  const ScenarioKind& kind = scenario_kind_of(scenario);
   return kind.engine ? kind.engine(scenario) : "";
 }
 
 bool takes_workload(const Spec& scenario) {
-  return is_training(scenario) || kind_of(scenario).takes_workload;
+  return is_training(scenario) || scenario_kind_of(scenario).takes_workload;
 }
 
 bool is_exact_cell(const Cell& cell) {
   if (traits_of(cell.device).exact) return true;
   if (trains(cell)) return false;
-  const auto& figures = kind_of(cell.scenario).figures;
+  const auto& figures = scenario_kind_of(cell.scenario).figures;
   return std::all_of(figures.begin(), figures.end(),
                      [](const ScenarioFigure& figure) { return figure.exact; });
 }
 
 void check_scenario(const Spec& scenario) {
   if (is_training(scenario)) return scenario.require_known({});
-  const ScenarioKind& kind = kind_of(scenario);
+  const ScenarioKind& kind = scenario_kind_of(scenario);
   if (kind.check) return kind.check(scenario);
   scenario.require_known(kind.parameters);
 }
 
 ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed) {
   check_scenario(cell.scenario);
-  return kind_of(cell.scenario).run(cell, seed);
+  return scenario_kind_of(cell.scenario).run(cell, seed);
 }
 
 }  // namespace headroom

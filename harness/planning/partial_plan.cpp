@@ -6,7 +6,7 @@
 namespace headroom {
 namespace {
 
-constexpr PlanIndex kNone = std::numeric_limits<PlanIndex>::max();
+constexpr PlanIndex kNoBuffer = std::numeric_limits<PlanIndex>::max();
 constexpr Bytes kNowhere = std::numeric_limits<Bytes>::max();
 
 bool are_twins(const PlanInstance& instance, PlanIndex a, PlanIndex b) {
@@ -22,7 +22,7 @@ PartialPlan::PartialPlan(const PlanInstance& instance, Bytes capacity,
     : instance_(instance),
       capacity_(capacity),
       failures_(failures),
-      twin_(instance.buffers(), kNone),
+      twin_(instance.buffers(), kNoBuffer),
       fixed_neighbours_(instance.buffers()),
       offset_(instance.buffers()),
       bound_(instance.buffers()),
@@ -37,7 +37,8 @@ PartialPlan::PartialPlan(const PlanInstance& instance, Bytes capacity,
     for (const PlanIndex j : instance.neighbours[i])
       if (instance.fixed[j]) fixed_neighbours_[i].push_back(j);
     for (const PlanIndex j : instance.neighbours[i])
-      if (j < i && (twin_[i] == kNone || j > twin_[i]) && are_twins(instance, i, j)) twin_[i] = j;
+      if (j < i && (twin_[i] == kNoBuffer || j > twin_[i]) && are_twins(instance, i, j))
+        twin_[i] = j;
     for (const PlanIndex s : instance.sections_of[i]) unplaced_bytes_[s] += instance.size[i];
     look_again(i);
   }
@@ -106,7 +107,7 @@ void PartialPlan::take_back(std::size_t mark) {
 bool PartialPlan::can_be_next(PlanIndex buffer) const {
   if (placed_[buffer] || lifted_[buffer] || bound_[buffer] != offset_[buffer]) return false;
   // The two are interchangeable: the twin goes first.
-  if (twin_[buffer] != kNone && !placed_[twin_[buffer]]) return false;
+  if (twin_[buffer] != kNoBuffer && !placed_[twin_[buffer]]) return false;
   // If an unplaced buffer still fitted below this one, that one would be placed first.
   for (const PlanIndex s : instance_.sections_of[buffer])
     if (lowest_top_[s] <= offset_[buffer]) return false;
@@ -114,7 +115,7 @@ bool PartialPlan::can_be_next(PlanIndex buffer) const {
 }
 
 PlanIndex PartialPlan::fewest_ways(PlanIndex buffer) const {
-  PlanIndex fewest = kNone;
+  PlanIndex fewest = kNoBuffer;
   for (const PlanIndex s : instance_.sections_of[buffer]) fewest = std::min(fewest, ways_[s]);
   return fewest;
 }
@@ -167,7 +168,7 @@ bool PartialPlan::conclude() {
 
 bool PartialPlan::conclude_in(PlanIndex section) {
   lowest_top_[section] = kNowhere;
-  ways_[section] = kNone;
+  ways_[section] = kNoBuffer;
   if (unplaced_bytes_[section] == 0) return true;
   // A buffer that starts above this leaves too little room for all others to be above it.
   const Bytes highest_first = capacity_ - unplaced_bytes_[section];

@@ -19,8 +19,6 @@
 namespace headroom {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 Json interval_json(const Interval& interval) {
   return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
 }

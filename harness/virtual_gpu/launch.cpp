@@ -17,13 +17,15 @@ namespace fs = std::filesystem;
 constexpr const char* kCommonLibrary = "libheadroom_gpu.so";
 
 fs::path stand_ins() {
-  const fs::path built = this_executable().parent_path() / "harness" / "virtual_gpu" / "stand_ins";
-  for (const fs::path& place : {built, fs::path(kInstalledStandIns)})
+  const fs::path program = this_executable().parent_path();
+  const fs::path built = program / "harness" / "virtual_gpu" / "stand_ins";
+  const fs::path installed = (program / kInstalledStandIns).lexically_normal();
+  for (const fs::path& place : {built, installed})
     if (fs::exists(place / kCommonLibrary)) return place;
   throw InputError(
       fmt::format("the stand-ins for CUDA's libraries are neither in {} nor in {}; "
                   "build them with: ninja -C build run",
-                  built.string(), kInstalledStandIns));
+                  built.string(), installed.string()));
 }
 
 // `value` in front of what the variable holds.

@@ -1,5 +1,6 @@
 """scripts/bench in a copy of the scripts, with stand-ins for the package list and the build."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,12 +34,29 @@ def bench(tmp_path):
             text=True,
         )
 
+    run.place = tmp_path
     return run
 
 
 def test_the_first_call_configures_builds_and_measures(bench):
     result = bench()
     assert result.stdout.split() == ["meson", "ninja", "[headroom]", "[run]"]
+
+
+def test_the_first_call_says_what_will_happen_and_how_long_it_takes(bench):
+    said = bench().stderr
+    assert re.search(r"packages \(about \d+ s\), builds \(about \d+ s on \d+ cores\), then runs", said)
+
+
+def test_a_later_call_announces_no_build(bench):
+    bench()
+    assert "builds" not in bench().stderr
+
+
+def test_the_build_shows_its_seconds_against_those_expected(bench):
+    stand_in = bench.place / "ninja"
+    stand_in.write_text('#!/bin/sh\necho "$NINJA_STATUS"\n')
+    assert "%e s of about" in bench().stdout
 
 
 def test_the_second_call_configures_nothing_and_measures_afresh(bench):

@@ -25,7 +25,7 @@ const CudaModule& usable_module() {
   return *cuda_module().module;
 }
 
-std::unique_ptr<Device> create(const Spec& spec) {
+std::unique_ptr<Device> create_cuda(const Spec& spec) {
   spec.require_known({"capacity"});
   const Bytes capacity = spec.bytes("capacity", 0);
   if (spec.has("capacity") && capacity == 0)
@@ -67,7 +67,7 @@ const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .default_rules = "cudnn",
     .traits = {.has_driver = true},
     .unavailable = unavailable,
-    .create = create,
+    .create = create_cuda,
 });
 
 const bool kRulesRegistered = Registry<LoweringRules>::instance().add({

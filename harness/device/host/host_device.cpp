@@ -42,7 +42,7 @@ std::unique_ptr<Device> create_host(const Spec& spec) {
   return std::make_unique<HostDevice>(capacity);
 }
 
-const bool registered = Registry<DeviceKind>::instance().add(
+const bool host_registered = Registry<DeviceKind>::instance().add(
     {.name = "host",
      .summary =
          "Computes on the CPU with oneDNN, in real memory with a capacity: host(capacity=4GiB)",

@@ -52,7 +52,7 @@ class MetaDevice final : public Device {
 
 // Without a card, capacity= mirrors the host including its granule, so that traces of the two can
 // be compared event by event. With a card, it leaves room for what a real process keeps besides.
-std::unique_ptr<Device> create(const Spec& spec) {
+std::unique_ptr<Device> create_meta(const Spec& spec) {
   spec.require_known({"capacity", "card", "granule"});
   Bytes capacity = 0;
   Bytes granule = kHostGranule;
@@ -71,14 +71,14 @@ std::unique_ptr<Device> create(const Spec& spec) {
   return std::make_unique<MetaDevice>(capacity, granule);
 }
 
-const bool registered = Registry<DeviceKind>::instance().add(
+const bool meta_registered = Registry<DeviceKind>::instance().add(
     {.name = "meta",
      .summary = "Computes nothing. Counts the memory of a named card (card=) or of a capacity "
                 "(capacity=, granule=) with the allocator code of real devices",
      .default_rules = "dense",
      .traits = {.computes = false, .timed = false, .exact = true, .simulated = true},
      .unavailable = [] { return std::string(); },
-     .create = create});
+     .create = create_meta});
 
 }  // namespace
 }  // namespace headroom

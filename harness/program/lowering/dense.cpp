@@ -7,7 +7,7 @@
 #include "harness/base/registry.h"
 #include "harness/program/lowering/lowering.h"
 
-namespace headroom {
+namespace headroom::dense_lowering {
 namespace {
 
 Program lower_dense(Program program, PersistentLayouts& persistent, const Spec&) {
@@ -32,4 +32,4 @@ const bool registered = Registry<LoweringRules>::instance().add(
      .lower = lower_dense});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::dense_lowering

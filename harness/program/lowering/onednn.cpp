@@ -14,7 +14,7 @@
 #include "harness/program/lowering/workspace_limit.h"
 #include "harness/program/onednn/library_op.h"
 
-namespace headroom {
+namespace headroom::onednn_lowering {
 namespace {
 
 using onednn::Layout;
@@ -199,4 +199,4 @@ const bool registered = Registry<LoweringRules>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::onednn_lowering

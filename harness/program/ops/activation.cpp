@@ -2,7 +2,7 @@
 // output, which the next op usually keeps anyway.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::activation_op {
 namespace {
 
 using namespace rules;
@@ -75,4 +75,4 @@ const bool leaky_relu_backward = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::activation_op

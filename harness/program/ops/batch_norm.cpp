@@ -2,7 +2,7 @@
 // statistics in inference, and the update of the running statistics.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::batch_norm_op {
 namespace {
 
 using namespace rules;
@@ -87,4 +87,4 @@ const bool update = Registry<OpDefinition>::instance().add(
      .infer = infer_update});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::batch_norm_op

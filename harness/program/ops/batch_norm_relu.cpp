@@ -2,7 +2,7 @@
 // workloads: lowering replaces the separate ops by these kinds.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::batch_norm_relu_op {
 namespace {
 
 using namespace rules;
@@ -72,4 +72,4 @@ const bool backward_of_sum = Registry<OpDefinition>::instance().add(
      .infer = infer_backward_of_sum});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::batch_norm_relu_op

@@ -4,7 +4,7 @@
 #include "harness/program/ops/matmul_view.h"
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::batched_matmul_op {
 namespace {
 
 using namespace rules;
@@ -98,4 +98,4 @@ const bool registered = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::batched_matmul_op

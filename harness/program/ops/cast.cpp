@@ -5,7 +5,7 @@
 // first steps, and recomputing a forward pass would not give the same numbers.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::cast_op {
 namespace {
 
 using namespace rules;
@@ -65,4 +65,4 @@ const bool quantise = Registry<OpDefinition>::instance().add(
      .differentiate = differentiate_cast});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::cast_op

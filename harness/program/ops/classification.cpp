@@ -1,7 +1,7 @@
 // The loss of a classifier and the number of correct predictions.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::classification_op {
 namespace {
 
 using namespace rules;
@@ -104,4 +104,4 @@ const bool count = Registry<OpDefinition>::instance().add(
      .infer = infer_count});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::classification_op

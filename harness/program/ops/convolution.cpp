@@ -1,7 +1,7 @@
 // Convolutions (cross-correlations, as everywhere in deep learning) without bias or groups.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::convolution_op {
 namespace {
 
 using namespace rules;
@@ -131,4 +131,4 @@ const bool backward_weights = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::convolution_op

@@ -2,7 +2,7 @@
 // on key, stream and element, so repeating a step with the same key drops the same elements.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::dropout_op {
 namespace {
 
 using namespace rules;
@@ -52,4 +52,4 @@ const bool backward = Registry<OpDefinition>::instance().add(
      .infer = infer_backward});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::dropout_op

@@ -1,6 +1,6 @@
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::elementwise_op {
 namespace {
 
 using namespace rules;
@@ -62,4 +62,4 @@ const bool add = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::elementwise_op

@@ -1,7 +1,7 @@
 // Selects rows by index: embeddings, and the positions that enter a loss.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::gather_op {
 namespace {
 
 using namespace rules;
@@ -56,4 +56,4 @@ const bool backward_add = Registry<OpDefinition>::instance().add(
      .infer = infer_backward_add});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::gather_op

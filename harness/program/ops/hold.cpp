@@ -1,6 +1,6 @@
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::hold_op {
 namespace {
 
 const bool hold = Registry<OpDefinition>::instance().add(
@@ -9,4 +9,4 @@ const bool hold = Registry<OpDefinition>::instance().add(
      .infer = [](const Op&, std::span<const Value>) { return std::vector<Value>{}; }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::hold_op

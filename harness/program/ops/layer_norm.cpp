@@ -1,7 +1,7 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016): each row by its own mean and variance.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::layer_norm_op {
 namespace {
 
 using namespace rules;
@@ -50,4 +50,4 @@ const bool backward = Registry<OpDefinition>::instance().add(
      .infer = infer_backward});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::layer_norm_op

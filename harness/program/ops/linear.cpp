@@ -4,7 +4,7 @@
 // selects linear layers means these, too.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::linear_op {
 namespace {
 
 using namespace rules;
@@ -111,4 +111,4 @@ const bool backward_weights = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::linear_op

@@ -1,7 +1,7 @@
 // Moves a value out of device memory and back, with the same numbers and layout.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::offload_op {
 namespace {
 
 using namespace rules;
@@ -23,4 +23,4 @@ const bool copy_in = Registry<OpDefinition>::instance().add(
      .infer = infer_copy});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::offload_op

@@ -1,6 +1,6 @@
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::pooling_op {
 namespace {
 
 using namespace rules;
@@ -90,4 +90,4 @@ const bool average_backward = Registry<OpDefinition>::instance().add(
      .infer = infer_average_backward});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::pooling_op

@@ -1,6 +1,6 @@
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::reorder_op {
 namespace {
 
 std::vector<Value> infer_reorder(const Op&, std::span<const Value> inputs) {
@@ -16,4 +16,4 @@ const bool reorder = Registry<OpDefinition>::instance().add(
      .infer = infer_reorder});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::reorder_op

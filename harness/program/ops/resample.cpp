@@ -2,7 +2,7 @@
 // derivative of the other; with scale 1/factor² a sum is the average.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::resample_op {
 namespace {
 
 using namespace rules;
@@ -63,4 +63,4 @@ const bool sum_pool = Registry<OpDefinition>::instance().add(
      .differentiate = differentiate<kUpsample>});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::resample_op

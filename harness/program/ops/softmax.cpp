@@ -1,7 +1,7 @@
 // The softmax of attention over scaled scores, which leaves out padding or later tokens.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::softmax_op {
 namespace {
 
 using namespace rules;
@@ -63,4 +63,4 @@ const bool backward = Registry<OpDefinition>::instance().add(
      .infer = infer_backward});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::softmax_op

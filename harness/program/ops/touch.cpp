@@ -1,6 +1,6 @@
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::touch_op {
 namespace {
 
 using namespace rules;
@@ -14,4 +14,4 @@ const bool touch = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::touch_op

@@ -20,6 +20,9 @@ Cell cell_from_json(const Json& json);
 // Files hold null in place of NaN and infinity.
 inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+// Files hold null in place of a text that is not there.
+inline Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 template <typename Value>
 Json value_or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json();

@@ -1,7 +1,7 @@
 // The update of Shazeer and Stern 2018, "Adafactor", algorithms 4 and 5.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::adafactor_op {
 namespace {
 
 using namespace rules;
@@ -48,4 +48,4 @@ const bool adafactor = Registry<OpDefinition>::instance().add(
      .infer = infer_adafactor});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::adafactor_op

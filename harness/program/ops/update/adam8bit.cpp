@@ -1,7 +1,7 @@
 // Adam with 8-bit states (Dettmers et al. 2022).
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::adam8bit_op {
 namespace {
 
 using namespace rules;
@@ -41,4 +41,4 @@ const bool adam8bit = Registry<OpDefinition>::instance().add(
      .infer = infer_adam8bit});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::adam8bit_op

@@ -1,7 +1,7 @@
 // Clips gradients by the norm of all gradients together (Pascanu, Mikolov and Bengio 2013).
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::clip_op {
 namespace {
 
 using namespace rules;
@@ -34,4 +34,4 @@ const bool scale = Registry<OpDefinition>::instance().add(
      .infer = infer_scale});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::clip_op

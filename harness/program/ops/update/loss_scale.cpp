@@ -2,7 +2,7 @@
 // the scale is adjusted to the outcome.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::loss_scale_op {
 namespace {
 
 using namespace rules;
@@ -43,4 +43,4 @@ const bool adjust = Registry<OpDefinition>::instance().add(
      .infer = infer_adjust});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::loss_scale_op

@@ -1,7 +1,7 @@
 // Masks over weights: which weights are kept, and how the others are treated.
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::prune_op {
 namespace {
 
 using namespace rules;
@@ -84,4 +84,4 @@ const bool masked = Registry<OpDefinition>::instance().add(
      }});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::prune_op

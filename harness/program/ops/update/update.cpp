@@ -1,6 +1,6 @@
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::update_op {
 namespace {
 
 using namespace rules;
@@ -89,4 +89,4 @@ const bool sgd = Registry<OpDefinition>::instance().add(
      .infer = infer_sgd});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::update_op

@@ -2,7 +2,7 @@
 #include "harness/program/update_lists.h"
 #include "harness/program/ops/rules.h"
 
-namespace headroom {
+namespace headroom::update_lists_op {
 namespace {
 
 using namespace rules;
@@ -76,4 +76,4 @@ const bool fused_sgd = Registry<OpDefinition>::instance().add(
      .infer = infer_sgd});
 
 }  // namespace
-}  // namespace headroom
+}  // namespace headroom::update_lists_op
