@@ -1,5 +1,6 @@
 #include "harness/watch/foreign_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
@@ -74,6 +75,11 @@ pid_t spawn(const std::vector<std::string>& argv, const Surroundings& surroundin
   posix_spawn_file_actions_init(&files);
   if (surroundings.output_to_errors)
     posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  if (!surroundings.output_file.empty()) {
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, surroundings.output_file.c_str(),
+                                     O_WRONLY | O_CREAT | O_APPEND, 0666);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  }
   const std::vector<std::string> environment = environment_with(surroundings.environment);
   const std::vector<char*> arguments = pointers(argv), variables = pointers(environment);
   pid_t child = 0;

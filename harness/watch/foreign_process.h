@@ -22,6 +22,7 @@ struct ProcessEnd {
 struct Surroundings {
   std::vector<std::string> environment{};  // "NAME=value", in place of this process's own
   bool output_to_errors = false;           // standard output is redirected to standard error
+  std::string output_file{};               // receives standard output and error; "" = none
 };
 
 // At most one may exist at a time: it takes over this process's signals and adopts orphans until it

@@ -10,6 +10,7 @@ namespace {
 constexpr const char* kNotes = R"(Examples
   headroom gpu rtx4090 -- python train.py --batch 16      does it fit, and who holds the memory?
   headroom gpu --which -- python train.py                 the smallest card that serves it
+  headroom gpu t4 --largest-batch --batch -- python train.py
   headroom gpu a100-80gb --gpus 2 -- torchrun --nproc-per-node 2 train.py
   headroom gpu h100 --until-step 3 --json -- python train.py
   headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 when it grew
@@ -41,6 +42,11 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
   parser->footer(kNotes);
   parser->add_option("card", given->options.card, "The card, as in rtx4090 or a100-80gb");
   parser->add_flag("--which", given->options.which, "Find the smallest card that serves");
+  parser->add_option("--largest-batch", given->options.batch,
+                     "Find the largest batch by running the command again; names the option that "
+                     "sets it, as in --batch, an argument NAME=…, or an environment variable");
+  parser->add_flag("--settings", given->options.settings,
+                   "Run it again with other settings of PyTorch's allocator");
   parser->add_option("--gpus", given->options.devices, "How many of them")
       ->check(whole_from(1))
       ->capture_default_str();
@@ -68,6 +74,10 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
                   "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
             if (options.card.empty() == !options.which)
               throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
+            if (options.which + !options.batch.empty() + options.settings > 1)
+              throw InputError(
+                  "gpu: --which, --largest-batch and --settings each run the command many times; "
+                  "choose one");
             if (!given->memory.empty()) options.memory = parse_bytes(given->memory, "--memory");
             if (!given->context.empty()) options.context = parse_bytes(given->context, "--context");
             if (!given->budget.empty()) options.budget = parse_bytes(given->budget, "--budget");

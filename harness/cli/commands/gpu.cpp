@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <map>
 
 #include "harness/base/error.h"
 #include "harness/base/home.h"
@@ -14,6 +17,7 @@
 #include "harness/cli/text/gpu_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
+#include "harness/virtual_gpu/batch_setting.h"
 #include "harness/virtual_gpu/launch.h"
 #include "harness/watch/foreign_process.h"
 
@@ -21,6 +25,11 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kBatchBound = 65'537;  // a search ends below
+constexpr const char* kAllocatorVariable = "PYTORCH_CUDA_ALLOC_CONF";
+constexpr std::array kAllocatorSettings = {"expandable_segments:True", "max_split_size_mb:512",
+                                           "garbage_collection_threshold:0.8"};
 
 fs::path make_record_directory(fs::path path) {
   if (path.empty())
@@ -61,37 +70,54 @@ fs::path cudnn_of(const GpuOptions& options) {
   return fs::absolute(options.cudnn);
 }
 
-int run_to_its_end(const GpuOptions& options, const virtual_gpu::Launch& launch) {
+// One start of the program.
+struct Trial {
+  const Card* card;
+  fs::path directory;
+  std::vector<std::string> command;
+  std::vector<std::string> environment{};  // "NAME=value", beside the virtual GPU's own
+  bool quiet = false;                      // what the program prints goes to a file
+};
+
+int run_to_its_end(const GpuOptions& options, const Trial& trial,
+                   const virtual_gpu::Launch& launch) {
+  std::vector<std::string> environment = virtual_gpu::environment_for(launch);
+  environment.insert(environment.end(), trial.environment.begin(), trial.environment.end());
   ForeignProcess process = ForeignProcess::start(
-      options.command,
-      {.environment = virtual_gpu::environment_for(launch), .output_to_errors = options.json});
+      trial.command, {.environment = std::move(environment),
+                      .output_to_errors = options.json,
+                      .output_file = trial.quiet ? trial.directory / "output.txt" : fs::path()});
   while (process.wait_until(std::chrono::steady_clock::now() + std::chrono::hours{1}) !=
          ForeignProcess::Event::ended) {
   }
-  return process.end().shell_status();
+  const int status = process.end().shell_status();
+  if (trial.quiet && status == 128 + SIGINT) throw Interrupted("interrupted");
+  return status;
 }
 
-GpuAnswer try_card(const GpuOptions& options, const Card& card, const fs::path& directory) {
+GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
+  const Card& card = *trial.card;
   const Bytes whole = options.memory.value_or(card.capacity);
   if (options.context >= whole)
     throw InputError(fmt::format("--context {}: leaves nothing of the card's {}",
                                  format_bytes(options.context), format_bytes(whole)));
   const Bytes memory = whole - options.context;
+  fs::create_directories(trial.directory);
   const virtual_gpu::Launch launch{.card = describe(card, memory),
                                    .devices = options.devices,
                                    .until_step = options.until_step,
-                                   .records = fs::absolute(directory),
+                                   .records = fs::absolute(trial.directory),
                                    .hook = headroom_home() / "harness" / "virtual_gpu" / "hook",
                                    .cudnn = cudnn_of(options)};
-  const int status = run_to_its_end(options, launch);
+  const int status = run_to_its_end(options, trial, launch);
   return {.card = &card,
           .memory = memory,
           .context = options.context,
           .budget = options.budget,
           .has_cudnn = !launch.cudnn.empty(),
           .exit_status = status,
-          .outcome = virtual_gpu::read_outcome(directory),
-          .directory = directory.string()};
+          .outcome = virtual_gpu::read_outcome(trial.directory),
+          .directory = trial.directory.string()};
 }
 
 ExitCode exit_code_of(const GpuAnswer& answer) {
@@ -119,9 +145,8 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   std::stable_sort(by_size.begin(), by_size.end(),
                    [](const Card* a, const Card* b) { return a->capacity < b->capacity; });
   const auto try_in = [&](const Card& card) {
-    const fs::path place = directory / card.id;
-    fs::create_directories(place);
-    return try_card(options, card, place);
+    return run_trial(options,
+                     {.card = &card, .directory = directory / card.id, .command = options.command});
   };
   GpuAnswer best = try_in(*by_size.back());
   if (verdict_of(best) != GpuVerdict::fits) return best;
@@ -138,6 +163,74 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   return best;
 }
 
+// A program that took no step, because its data set is smaller than the batch, proves nothing.
+bool serves(const GpuAnswer& answer, bool takes_steps) {
+  return verdict_of(answer) == GpuVerdict::fits && (steps_taken(answer) > 0 || !takes_steps);
+}
+
+// Runs the program with one batch after the other: from the command's own (else 1) by factors of 4,
+// then bisects, to within 1/64. Whatever is larger than a batch that does not fit is taken not to
+// fit either. The answer is that of the largest that fits, or of the smallest where none does.
+GpuAnswer find_largest_batch_of(const GpuOptions& options, const Card& card,
+                                const fs::path& directory) {
+  std::map<std::int64_t, GpuAnswer> tried;
+  bool takes_steps = false;
+  const auto fits = [&](std::int64_t batch) {
+    const auto [command, environment] =
+        virtual_gpu::with_batch(options.command, options.batch, batch);
+    GpuAnswer answer = run_trial(options, {.card = &card,
+                                           .directory = directory / fmt::format("batch-{}", batch),
+                                           .command = command,
+                                           .environment = environment,
+                                           .quiet = true});
+    takes_steps = takes_steps || steps_taken(answer) > 0;
+    const bool served = serves(answer, takes_steps);
+    if (!options.json) out::print("{}\n", batch_line(batch, answer, served));
+    tried.emplace(batch, std::move(answer));
+    return served;
+  };
+  std::int64_t good = 0, bad = kBatchBound;
+  std::int64_t batch =
+      std::min(virtual_gpu::batch_of(options.command, options.batch).value_or(1), kBatchBound - 1);
+  while (bad - good > 1 + good / 64) {
+    (fits(batch) ? good : bad) = batch;
+    batch = bad == kBatchBound ? std::min(4 * good, kBatchBound - 1) : good + (bad - good) / 2;
+  }
+  GpuAnswer answer = good > 0 ? tried.at(good) : tried.begin()->second;
+  answer.batch = {.name = options.batch, .largest = good, .too_large = {}, .tried = {}};
+  for (const auto& [size, trial] : tried)
+    answer.batch->tried.push_back(
+        {.what = std::to_string(size), .verdict = verdict_of(trial), .peak = trial.outcome.peak()});
+  if (bad < kBatchBound) answer.batch->too_large = bad;
+  return answer;
+}
+
+// Runs the program again with each setting of PyTorch's allocator that may make it fit.
+void try_settings(const GpuOptions& options, const fs::path& directory, GpuAnswer& answer) {
+  const char* own = std::getenv(kAllocatorVariable);
+  const std::string before = own == nullptr || *own == '\0' ? "" : std::string(own) + ",";
+  for (const char* setting : kAllocatorSettings) {
+    const GpuAnswer other = run_trial(
+        options, {.card = answer.card,
+                  .directory = directory / fmt::format("settings-{}", answer.settings.size() + 1),
+                  .command = options.command,
+                  .environment = {fmt::format("{}={}{}", kAllocatorVariable, before, setting)},
+                  .quiet = true});
+    answer.settings.push_back({.what = fmt::format("{}={}", kAllocatorVariable, setting),
+                               .verdict = verdict_of(other),
+                               .peak = other.outcome.peak()});
+  }
+}
+
+GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path& directory) {
+  if (card == nullptr) return find_smallest(options, directory);
+  if (!options.batch.empty()) return find_largest_batch_of(options, *card, directory);
+  GpuAnswer answer =
+      run_trial(options, {.card = card, .directory = directory, .command = options.command});
+  if (options.settings) try_settings(options, directory, answer);
+  return answer;
+}
+
 }  // namespace
 
 ExitCode gpu_command(const GpuOptions& options) {
@@ -147,8 +240,7 @@ ExitCode gpu_command(const GpuOptions& options) {
         "one all the same");
   const Card* card = options.which ? nullptr : &find_card(options.card);
   const fs::path directory = make_record_directory(options.out);
-  const GpuAnswer answer =
-      card == nullptr ? find_smallest(options, directory) : try_card(options, *card, directory);
+  const GpuAnswer answer = answer_of(options, card, directory);
   std::ofstream(directory / "gpu.json") << to_json(answer).dump(1) << "\n";
   if (options.json)
     print_json(to_json(answer));

@@ -105,6 +105,42 @@ std::string device_text(const FrameworkUse& use) {
   return text;
 }
 
+std::string batch_text(const GpuAnswer& answer) {
+  const GpuBatchSearch& search = *answer.batch;
+  if (search.largest == 0)
+    return fmt::format("NO BATCH FITS on {}: {} runs with {}\n", answer.card->id,
+                       search.tried.size(), search.name);
+  std::string text = fmt::format(
+      "LARGEST BATCH: {} by {}; {}\n", search.largest, search.name,
+      search.too_large ? fmt::format("{} does not fit", *search.too_large) : "no larger was tried");
+  // Batches beyond the size of the data set all hold the same.
+  const auto same =
+      std::find_if(search.tried.begin(), search.tried.end(),
+                   [&](const GpuVariant& trial) { return trial.peak == answer.outcome.peak(); });
+  if (same->what != std::to_string(search.largest))
+    text += fmt::format("  From {} on the peak stays the same: is that all the data there is?\n",
+                        same->what);
+  return text;
+}
+
+std::string settings_text(const std::vector<GpuVariant>& settings) {
+  std::string text = "\nWith other settings of PyTorch's allocator, by running it again\n";
+  for (const GpuVariant& setting : settings)
+    text += fmt::format("    {:>11}  {:<12}  {}\n", format_bytes(setting.peak),
+                        word_of(setting.verdict), setting.what);
+  return text;
+}
+
+std::string what_to_try(const GpuAnswer& answer) {
+  std::string text;
+  if (answer.settings.empty())
+    text += "  --settings runs it again with other settings of PyTorch's allocator\n";
+  if (!answer.batch)
+    text += "  --largest-batch NAME finds the largest batch; NAME is the option that sets it\n";
+  text += "  --which finds the smallest card that serves\n";
+  return text;
+}
+
 std::string not_known_text(const GpuAnswer& answer) {
   std::string text;
   if (answer.context == 0)
@@ -119,6 +155,15 @@ ordered_json to_json(const std::vector<Share>& shares) {
   ordered_json result = ordered_json::array();
   for (const Share& share : shares)
     result.push_back({{"name", share.name}, {"bytes", share.bytes}});
+  return result;
+}
+
+ordered_json to_json(const std::vector<GpuVariant>& variants, const char* kind) {
+  ordered_json result = ordered_json::array();
+  for (const GpuVariant& variant : variants)
+    result.push_back({{kind, variant.what},
+                      {"verdict", word_of(variant.verdict)},
+                      {"peak_bytes", variant.peak}});
   return result;
 }
 
@@ -162,17 +207,33 @@ GpuVerdict verdict_of(const GpuAnswer& answer) {
   return GpuVerdict::fits;
 }
 
+int steps_taken(const GpuAnswer& answer) {
+  int most = 0;
+  for (const Framework& framework : answer.outcome.frameworks)
+    most = std::max(most, framework.steps);
+  return most;
+}
+
+std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served) {
+  const bool no_step = verdict_of(answer) == GpuVerdict::fits && !served;
+  return fmt::format("  batch {:<7} {:>11}  {}", batch, format_bytes(answer.outcome.peak()),
+                     no_step ? "took no step" : word_of(verdict_of(answer)));
+}
+
 std::string to_words(const GpuAnswer& answer) {
-  std::string text = first_line(answer);
+  std::string text = answer.batch ? batch_text(answer) : "";
+  text += first_line(answer);
   const Framework* shown = nullptr;
   for (const Framework& framework : answer.outcome.frameworks) {
     for (const FrameworkUse& use : framework.devices) text += device_text(use);
     if (shown == nullptr && !framework.snapshot.empty()) shown = &framework;
   }
+  if (!answer.settings.empty()) text += settings_text(answer.settings);
   text += "\n";
+  if (verdict_of(answer) == GpuVerdict::does_not_fit) text += what_to_try(answer);
   text += not_known_text(answer);
   if (shown != nullptr)
-    text += fmt::format("  which allocator setting would serve it: headroom replay {}/{}\n",
+    text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
                         answer.directory, shown->snapshot);
   return text;
 }
@@ -200,6 +261,14 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
       {"not_supported", outcome.not_supported},
       {"directory", answer.directory}};
   if (answer.budget) json["budget_bytes"] = *answer.budget;
+  if (answer.batch)
+    json["largest_batch"] = {
+        {"name", answer.batch->name},
+        {"batch", answer.batch->largest},
+        {"too_large",
+         answer.batch->too_large ? ordered_json(*answer.batch->too_large) : ordered_json(nullptr)},
+        {"tried", to_json(answer.batch->tried, "batch")}};
+  if (!answer.settings.empty()) json["settings"] = to_json(answer.settings, "setting");
   return json;
 }
 

@@ -11,6 +11,20 @@ namespace headroom {
 
 enum class GpuVerdict { fits, does_not_fit, over_budget, failed, not_supported, no_gpu_used };
 
+// The result of the program with one thing changed: its batch, or a setting.
+struct GpuVariant {
+  std::string what;
+  GpuVerdict verdict = GpuVerdict::fits;
+  Bytes peak = 0;
+};
+
+struct GpuBatchSearch {
+  std::string name;                         // how the program is told its batch
+  std::int64_t largest = 0;                 // that fits; 0: none of those tried
+  std::optional<std::int64_t> too_large{};  // the smallest tried that does not
+  std::vector<GpuVariant> tried;
+};
+
 // The result of one program on one card.
 struct GpuAnswer {
   const Card* card = nullptr;
@@ -21,9 +35,15 @@ struct GpuAnswer {
   int exit_status = 0;     // of the program, as a shell reports it
   virtual_gpu::Outcome outcome;
   std::string directory;  // of the record
+  std::optional<GpuBatchSearch> batch{};
+  std::vector<GpuVariant> settings{};
 };
 
 GpuVerdict verdict_of(const GpuAnswer& answer);
+// The optimizer steps of the process that took most.
+int steps_taken(const GpuAnswer& answer);
+// One batch of a search, while it goes on.
+std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served);
 // Returns several lines; the first is the answer.
 std::string to_words(const GpuAnswer& answer);
 nlohmann::ordered_json to_json(const GpuAnswer& answer);
