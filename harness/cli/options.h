@@ -149,10 +149,10 @@ struct WatchOptions {
 };
 
 struct GpuOptions {
-  std::string card;    // an id or alias of a card; "" with `which`
-  bool which = false;  // find the smallest card that is large enough
-  std::string batch;   // find the largest batch: how the command is told its batch; "" = do not
-  bool settings = false;        // run again with other settings of the framework's allocator
+  std::string card;       // an id or alias of a card; "" with `which`
+  bool which = false;     // find the smallest card that is large enough
+  std::string batch;      // find the largest batch: how the command is told its batch; "" = do not
+  bool settings = false;  // run again with other settings of the framework's allocator
   int devices = 1;
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
   Bytes context = 0;            // taken by the CUDA context

@@ -61,6 +61,14 @@ std::vector<Share> shares(const json& list) {
   return result;
 }
 
+std::vector<ModuleShare> module_shares(const json& list) {
+  std::vector<ModuleShare> result;
+  for (const json& item : list)
+    result.push_back(
+        {.name = item.at("name"), .bytes = item.at("bytes"), .roles = item.at("roles")});
+  return result;
+}
+
 Framework read_framework(const fs::path& file) {
   try {
     const json data = json::parse(read_whole(file));
@@ -84,6 +92,7 @@ Framework read_framework(const fs::path& file) {
                                 .phase = device.at("phase"),
                                 .roles = shares(device.at("roles")),
                                 .lines = shares(device.at("lines")),
+                                .modules = module_shares(device.value("modules", json::array())),
                                 .phase_peaks = device.at("phase_peaks")});
     return result;
   } catch (const json::exception& error) {

@@ -27,6 +27,13 @@ struct Share {
   Bytes bytes = 0;
 };
 
+// Bytes of one module, as in "layers.3.attention", at the same moment.
+struct ModuleShare {
+  std::string name;
+  Bytes bytes = 0;
+  std::map<std::string, Bytes> roles;
+};
+
 struct OutOfMemoryEvent {
   int device = 0;
   Bytes requested = 0;
@@ -38,9 +45,10 @@ struct FrameworkUse {
   int device = 0;
   Bytes peak_allocated = 0;
   Bytes peak_reserved = 0;
-  std::string phase;         // during which the allocated bytes peaked
-  std::vector<Share> roles;  // together the bytes allocated at the peak
-  std::vector<Share> lines;  // the same bytes by line of the program
+  std::string phase;                 // during which the allocated bytes peaked
+  std::vector<Share> roles;          // together the bytes allocated at the peak
+  std::vector<Share> lines;          // the same bytes by line of the program
+  std::vector<ModuleShare> modules;  // the same bytes by module, all of them
   std::map<std::string, Bytes> phase_peaks;
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 
 namespace headroom {
 namespace {
@@ -96,11 +98,43 @@ void add_shares(std::string& text, const std::string& title, const std::vector<S
   if (rest > 0) text += fmt::format("    {:>11}  others\n", format_bytes(rest));
 }
 
+// "layers.3.linear" becomes "layers.*.linear".
+std::string without_numbers(const std::string& path) {
+  std::string result;
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '.');) {
+    const bool number = part.find_first_not_of("0123456789") == std::string::npos;
+    result += (result.empty() ? "" : ".") + (number ? "*" : part);
+  }
+  return result;
+}
+
+// Modules whose paths differ in numbers only are shown as one.
+std::vector<Share> alike_together(const std::vector<virtual_gpu::ModuleShare>& modules) {
+  std::map<std::string, std::pair<Bytes, std::vector<std::string>>> groups;
+  for (const virtual_gpu::ModuleShare& module : modules) {
+    auto& [bytes, members] = groups[without_numbers(module.name)];
+    bytes += module.bytes;
+    members.push_back(module.name);
+  }
+  std::vector<Share> result;
+  for (const auto& [pattern, group] : groups) {
+    const auto& [bytes, members] = group;
+    result.push_back({members.size() == 1 ? members.front()
+                                          : fmt::format("{}  ({} alike)", pattern, members.size()),
+                      bytes});
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
+  return result;
+}
+
 std::string device_text(const FrameworkUse& use) {
   std::string text =
       fmt::format("\nGPU {}: {} allocated at the peak (in the {} pass), {} reserved\n", use.device,
                   format_bytes(use.peak_allocated), use.phase, format_bytes(use.peak_reserved));
   add_shares(text, "who held it", use.roles);
+  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
   add_shares(text, "by line of the program", use.lines);
   return text;
 }
@@ -167,6 +201,13 @@ ordered_json to_json(const std::vector<GpuVariant>& variants, const char* kind) 
   return result;
 }
 
+ordered_json to_json(const std::vector<virtual_gpu::ModuleShare>& modules) {
+  ordered_json result = ordered_json::array();
+  for (const virtual_gpu::ModuleShare& module : modules)
+    result.push_back({{"name", module.name}, {"bytes", module.bytes}, {"roles", module.roles}});
+  return result;
+}
+
 ordered_json to_json(const FrameworkUse& use) {
   return {{"device", use.device},
           {"peak_allocated_bytes", use.peak_allocated},
@@ -174,6 +215,7 @@ ordered_json to_json(const FrameworkUse& use) {
           {"peak_phase", use.phase},
           {"roles", to_json(use.roles)},
           {"lines", to_json(use.lines)},
+          {"modules", to_json(use.modules)},
           {"phase_peak_bytes", use.phase_peaks}};
 }
 

@@ -85,13 +85,14 @@ def blocks_of(history):
 
 
 def roles_of(blocks, marks):
-    """The role of each block that a mark (time in µs, address, bytes, role) fell into."""
+    """The role and the module of each block that a mark (time in µs, address, bytes, role, module)
+    fell into."""
     by_address = {}
     for block in blocks:
         by_address.setdefault(block.address, []).append(block)
     starts = sorted(by_address)
     result = {}
-    for time, address, _, role in marks:
+    for time, address, _, *meaning in marks:
         index = bisect.bisect_right(starts, address) - 1
         if index < 0:
             continue
@@ -99,7 +100,7 @@ def roles_of(blocks, marks):
             inside = block.address <= address < block.address + max(block.bytes, 1)
             alive = block.time <= time and (block.end_time is None or time <= block.end_time)
             if inside and alive:
-                result.setdefault(id(block), role)
+                result.setdefault(id(block), meaning)
     return result
 
 
@@ -119,8 +120,12 @@ def in_order(totals):
     return [{"name": name, "bytes": size} for name, size in pairs]
 
 
-def summarise(history, marks):
-    """What the device's blocks were at the peak of the allocated bytes."""
+WITHOUT_MODULE = {"backward": "(backward pass)", "optimizer": "(optimizer step)"}
+
+
+def summarise(history, marks, module_at=lambda time: ""):
+    """What the device's blocks were at the peak of the allocated bytes. `module_at`: the module that
+    the program was in at a time, "" = none."""
     blocks, at, peak, peak_reserved = blocks_of(history)
     roles = roles_of(blocks, marks)
     backward = [block.begin for block in blocks if block.phase == "backward"]
@@ -129,22 +134,30 @@ def summarise(history, marks):
         index = bisect.bisect_right(backward, position)
         return backward[index] if index < len(backward) else None
 
-    by_role, by_line, phase = {}, {}, ""
+    by_role, by_line, by_module, phase = {}, {}, {}, ""
     for block in blocks:
         if block.begin == at:
             phase = block.phase
         if block.begin > at or (block.end is not None and block.end < at):
             continue
-        role = roles.get(id(block)) or role_by_phase(block, backward_after)
+        role, *owner = roles.get(id(block)) or [role_by_phase(block, backward_after)]
         by_role[role] = by_role.get(role, 0) + block.bytes
         line = line_of(block.frames)
         by_line[line] = by_line.get(line, 0) + block.bytes
+        module = "".join(owner) or module_at(block.time)
+        module = module or WITHOUT_MODULE.get(block.phase, "(outside of modules)")
+        held = by_module.setdefault(module, {})
+        held[role] = held.get(role, 0) + block.bytes
     return {
         "peak": peak,
         "peak_reserved": peak_reserved,
         "phase": phase,
         "roles": in_order(by_role),
         "lines": in_order(by_line)[:MOST_LINES],
+        "modules": [
+            {**share, "roles": by_module[share["name"]]}
+            for share in in_order({name: sum(held.values()) for name, held in by_module.items()})
+        ],
         "phase_peaks": peaks_by_phase(history, blocks),
     }
 

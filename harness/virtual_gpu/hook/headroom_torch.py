@@ -2,6 +2,7 @@
 allocations, out-of-memory, and which tensors are weights, gradients and optimizer state."""
 
 import atexit
+import itertools
 import json
 import os
 import pickle
@@ -10,8 +11,10 @@ import time
 import traceback
 
 import headroom_memory
+import headroom_modules
 
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
+BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off"
 UNTIL_STEP = int(os.environ.get("HEADROOM_GPU_UNTIL_STEP", "0"))
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
 MARKED_STEPS = 8  # roles are noted in the first steps: later ones repeat them
@@ -30,35 +33,38 @@ class Notes:
         self.out_of_memory = []
         self.error = ""
         self.ended_out_of_memory = False
-        self.marks = []  # (time in µs, address, bytes, role)
+        self.marks = []  # (time in µs, address, bytes, role, module)
         self.active = False
         self.written = False
 
 
 notes = Notes()
+modules = headroom_modules.Modules()
 
 
 def now_us():
     return time.time_ns() // 1000
 
 
-def mark(tensors, role):
-    """Notes that the memory of `tensors` serves `role` now."""
+def mark(tensors, role, owners=()):
+    """Notes that the memory of `tensors` serves `role` now. `owners`: the parameter of each."""
     at = now_us()
-    for tensor in tensors:
+    for tensor, owner in itertools.zip_longest(tensors, owners):
         if tensor is None or not getattr(tensor, "is_cuda", False):
             continue
         tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's shard
         storage = tensor.untyped_storage()
-        notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role))
+        module = modules.owner_of(owner) if BY_MODULE and owner is not None else ""
+        notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role, module))
 
 
 def mark_state(optimizer):
     import torch
 
-    for state in optimizer.state.values():
+    for parameter, state in optimizer.state.items():
         values = state.values() if isinstance(state, dict) else ()
-        mark([value for value in values if isinstance(value, torch.Tensor)], "optimizer state")
+        tensors = [value for value in values if isinstance(value, torch.Tensor)]
+        mark(tensors, "optimizer state", [parameter] * len(tensors))
 
 
 def parameters_of(optimizer):
@@ -68,8 +74,8 @@ def parameters_of(optimizer):
 def before_step(optimizer, *_):
     if notes.steps < MARKED_STEPS:
         parameters = parameters_of(optimizer)
-        mark(parameters, "weights")
-        mark([p.grad for p in parameters], "gradients")
+        mark(parameters, "weights", parameters)
+        mark([p.grad for p in parameters], "gradients", parameters)
 
 
 def after_step(optimizer, *_):
@@ -91,8 +97,8 @@ def mark_what_lives():
         kind = type(thing)  # isinstance() would ask the objects, which may do anything
         if issubclass(kind, torch.nn.Module):
             parameters = list(thing.parameters(recurse=False))
-            mark(parameters, "weights")
-            mark([p.grad for p in parameters], "gradients")
+            mark(parameters, "weights", parameters)
+            mark([p.grad for p in parameters], "gradients", parameters)
         elif issubclass(kind, torch.optim.Optimizer):
             mark_state(thing)
 
@@ -111,7 +117,7 @@ def describe_device(device, trace, roles):
     import torch
 
     stats = torch.cuda.memory_stats(device)
-    summary = headroom_memory.summarise(trace, roles)
+    summary = headroom_memory.summarise(trace, roles, modules.at)
     # The history has what was asked for, the counters what was given: rounded up, or the whole of a
     # block that is not worth splitting.
     allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
@@ -127,6 +133,7 @@ def describe_device(device, trace, roles):
         "phase": summary["phase"],
         "roles": summary["roles"],
         "lines": summary["lines"],
+        "modules": summary["modules"],
         "phase_peaks": summary["phase_peaks"],
     }
 
@@ -198,6 +205,9 @@ def install():
 
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
+    global modules
+    if BY_MODULE:
+        modules = headroom_modules.watch()
     torch.cuda._lazy_call(start_recording)
     shown = sys.excepthook
 

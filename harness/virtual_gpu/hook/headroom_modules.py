@@ -1,0 +1,120 @@
+"""Which torch.nn.Module the program was in at each moment, and which a parameter belongs to. Only
+notes: nothing of the program's own is changed, no tensor is kept."""
+
+import bisect
+import gc
+import threading
+import time
+import warnings
+import weakref
+
+MOST_SEARCHES = 20  # for modules that are made while the program runs
+MOST_MOMENTS = 4_000_000  # what comes later is not told apart by module
+
+
+class Modules:
+    """`moments` and `names`: from each time (µs since 1970) on, the innermost module ("" = none)."""
+
+    def __init__(self):
+        self.moments, self.names = [], []
+        self.paths = {}  # id of a module → (reference, path)
+        self.owners = {}  # id of a parameter → (reference, path of its module)
+        self.searches = 0
+        self.threads = threading.local()
+
+    def search(self):
+        """Names all modules alive by their path from one that no other contains."""
+        import torch
+
+        self.searches += 1
+        alive = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+        contained = {id(child) for module in alive for child in module._modules.values()}
+        roots = [module for module in alive if id(module) not in contained]
+        several = sum(any(True for _ in root.parameters()) for root in roots) > 1
+        for root in roots:
+            for path, module in root.named_modules():
+                if several or not path or path[0].isdigit():
+                    path = f"{type(root).__name__}.{path}".rstrip(".")
+                if self.path_of(module) is None:
+                    self.paths[id(module)] = (weakref.ref(module), path)
+                for parameter in module._parameters.values():
+                    if parameter is not None:
+                        self.owners[id(parameter)] = (weakref.ref(parameter), path)
+
+    def path_of(self, module):
+        reference, path = self.paths.get(id(module), (None, None))
+        return path if reference is not None and reference() is module else None
+
+    def owner_of(self, parameter):
+        """The path of the parameter's module, "" where it has none."""
+        for _ in range(2):
+            reference, path = self.owners.get(id(parameter), (None, ""))
+            if reference is not None and reference() is parameter:
+                return path
+            if self.searches >= MOST_SEARCHES:
+                break
+            self.search()
+        return ""
+
+    def stack(self):
+        if not hasattr(self.threads, "stack"):
+            self.threads.stack = []
+        return self.threads.stack
+
+    def note(self, path):
+        if len(self.moments) < MOST_MOMENTS:
+            self.moments.append(time.time_ns() // 1000)
+            self.names.append(path)
+        elif self.names[-1]:
+            self.names[-1] = ""
+
+    def enter(self, module):
+        path = self.path_of(module)
+        if path is None and self.searches < MOST_SEARCHES:
+            self.search()
+            path = self.path_of(module)
+        stack = self.stack()
+        for depth, (entered, _) in enumerate(stack):
+            if entered == id(module):  # it was left by an exception before
+                del stack[depth:]
+                break
+        stack.append((id(module), path or type(module).__name__))
+        self.note(stack[-1][1])
+
+    def leave(self, module):
+        stack = self.stack()
+        while stack and stack.pop()[0] != id(module):
+            pass
+        self.note(stack[-1][1] if stack else "")
+
+    def at(self, moment):
+        index = bisect.bisect_right(self.moments, moment) - 1
+        # Within one microsecond the module is left after what it allocated.
+        while index > 0 and self.moments[index] == moment and not self.names[index]:
+            index -= 1
+        return self.names[index] if index >= 0 else ""
+
+
+def watch():
+    """Starts noting. Under torch.compile modules are no calls of their own, and the compiler sees
+    hooks that do nothing."""
+    from torch.compiler import is_compiling
+    from torch.nn.modules.module import (
+        register_module_forward_hook,
+        register_module_forward_pre_hook,
+    )
+
+    modules = Modules()
+    warnings.filterwarnings("ignore", message="Using `torch.compile.*global hooks")
+
+    def before(module, inputs):
+        if not is_compiling():
+            modules.enter(module)
+
+    def after(module, inputs, outputs):
+        if not is_compiling():
+            modules.leave(module)
+
+    register_module_forward_pre_hook(before)
+    register_module_forward_hook(after)
+    return modules

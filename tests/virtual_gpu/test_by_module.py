@@ -1,0 +1,111 @@
+"""Whose memory it is, by the path of PyTorch's modules."""
+
+import random
+
+LAYERS = """
+import sys
+import torch
+class Block(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = torch.nn.Linear(width, 4 * width, bias=False)
+        self.down = torch.nn.Linear(4 * width, width, bias=False)
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+class Net(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Block(width) for _ in range(3))
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+def main(width, batch):
+    model = Net(width).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), momentum=0.9, foreach=False)
+    for step in range(3):
+        model(torch.randn(batch, width, device="cuda")).sum().backward()
+        optimizer.step()
+main(int(sys.argv[1]), int(sys.argv[2]))
+"""
+
+
+def modules(answer):
+    device = answer.figures["frameworks"][0]["devices"][0]
+    assert sum(module["bytes"] for module in device["modules"]) == sum(
+        share["bytes"] for share in device["roles"] if share["name"] != "rounding by the allocator")
+    return {module["name"]: module["roles"] for module in device["modules"]}
+
+
+def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
+    width, batch = random.randrange(128, 256, 32), random.randrange(4096, 8192, 256)
+    answer = gpu("rtx4090", program=LAYERS, python=pytorch, arguments=[str(width), str(batch)])
+    assert answer.status == 0, answer.errors
+    found = modules(answer)
+    weight = 4 * width * width * 4
+    for layer in range(3):
+        for name in ("up", "down"):
+            held = found[f"layers.{layer}.{name}"]
+            assert held["weights"] == held["gradients"] == held["optimizer state"] == weight
+    # The block's own code makes the output of the ReLU, which down needs in the backward pass.
+    wide = batch * 4 * width * 4
+    assert found["layers.0"]["activations"] >= wide
+    assert "layers.*.up  (3 alike)" in answer.output
+
+
+def test_the_peak_is_the_same_whether_modules_are_noted_or_not(gpu, pytorch):
+    arguments = ["256", "4096"]
+    noted, plain = (
+        gpu("rtx4090", program=LAYERS, python=pytorch, arguments=arguments,
+            environment={"HEADROOM_GPU_MODULES": switch}) for switch in ("on", "off"))
+    devices = [answer.figures["frameworks"][0]["devices"][0] for answer in (noted, plain)]
+    for figure in ("peak_allocated_bytes", "peak_reserved_bytes", "roles", "lines"):
+        assert devices[0][figure] == devices[1][figure]
+    assert len(modules(noted)) > len(modules(plain))
+
+
+def test_a_module_that_an_exception_left_holds_nothing_of_what_follows(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+class Fails(torch.nn.Module):
+    def forward(self, x):
+        raise ValueError
+class Works(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Fails(), Works()
+    def forward(self, x, which):
+        return which(x)
+net = Net()
+x = torch.zeros(1 << 20, device="cuda")
+try:
+    net(x, net.first)
+except ValueError:
+    pass
+kept = net(x, net.second)
+""")
+    assert answer.status == 0, answer.errors
+    assert set(modules(answer)) == {"second", "(outside of modules)"}
+
+
+COMPILED = """
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda()
+compiled = torch.compile(model, backend="aot_eager")
+for _ in range(2):
+    compiled(torch.randn(4096, 512, device="cuda")).pow(2).sum().backward()
+print("graphs", torch._dynamo.utils.counters["stats"]["unique_graphs"])
+"""
+
+
+def test_noting_modules_neither_breaks_a_compiled_graph_nor_changes_its_bytes(gpu, pytorch):
+    noted, plain = (
+        gpu("rtx4090", program=COMPILED, python=pytorch,
+            environment={"HEADROOM_GPU_MODULES": switch}) for switch in ("on", "off"))
+    assert noted.status == 0, noted.errors
+    assert "graphs 1" in noted.output
+    assert "global hooks" not in noted.errors
+    assert noted.figures["peak_bytes"] == plain.figures["peak_bytes"]
