@@ -1,5 +1,6 @@
 """python3 -m reports RUN_DIR [--html FILE --md FILE …]: writes the report, or exports;
-python3 -m reports watch DIR [--out FILE]: the page of a watched process tree.
+python3 -m reports watch DIR [--out FILE]: the page of a watched process tree;
+python3 -m reports gpu DIR [--out FILE]: the page of a program on a virtual GPU.
 The last line says where the last of them lies."""
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from reports.data.gpu import read_gpu
 from reports.data.read import InputError, read_changes, read_run
 from reports.data.watch import read_watch
 from reports.exports import FORMATS
 from reports.render import render, render_changes, render_page
 from reports.views.closing import closing
+from reports.views.gpu import build_gpu
 from reports.views.watch import build_watch
 
 USAGE_ERROR = 2
@@ -22,7 +25,7 @@ USAGE_ERROR = 2
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    write = _watched if words[:1] == ["watch"] else _report
+    write = _page if words[0:1] and words[0] in PAGES else _report
     try:
         written = write(words)
     except InputError as error:
@@ -33,15 +36,24 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _watched(words: list[str]) -> list[Path]:
-    parser = argparse.ArgumentParser(
-        prog="headroom report", description="Writes the HTML page of a watched process tree."
-    )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="what `headroom watch` wrote")
+def _watch_page(directory: Path) -> str:
+    return render_page("watch.html", watch=build_watch(read_watch(directory)))
+
+
+def _gpu_page(directory: Path) -> str:
+    return render_page("gpu.html", gpu=build_gpu(read_gpu(directory)))
+
+
+PAGES = {"watch": _watch_page, "gpu": _gpu_page}
+
+
+def _page(words: list[str]) -> list[Path]:
+    parser = argparse.ArgumentParser(prog="headroom report", description="Writes the one HTML page of a directory.")
+    parser.add_argument("directory", type=Path, metavar="DIR", help=f"what `headroom {words[0]}` wrote")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: DIR/report.html")
     options = parser.parse_args(words[1:])
     target: Path = options.out or options.directory / "report.html"
-    _write(target, render_page("watch.html", watch=build_watch(read_watch(options.directory))))
+    _write(target, PAGES[words[0]](options.directory))
     return [target]
 
 

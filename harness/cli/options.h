@@ -162,6 +162,7 @@ struct GpuOptions {
   bool beside_real_gpu = false;
   std::vector<std::string> command;
   std::filesystem::path out;  // "" = runs/TIME-gpu-PID
+  bool html = false;          // write its page, too
   bool json = false;
 };
 

@@ -1,6 +1,7 @@
 """What the hook makes of a history of allocations; no framework is needed."""
 
 import importlib.util
+import random
 from pathlib import Path
 
 HOOK = Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"
@@ -109,3 +110,21 @@ def test_reserved_bytes_peak_by_segments():
 def test_an_empty_history_has_nothing():
     summary = memory.summarise([], [])
     assert (summary["peak"], summary["roles"], summary["lines"]) == (0, [], [])
+
+
+def test_the_curve_keeps_its_highest_points_however_long_the_history(monkeypatch):
+    monkeypatch.setattr(memory, "CURVE_PARTS", 7)
+    history = History()
+    spike = random.randrange(10, 990)
+    for position in range(1000):
+        size = 777 if position == spike else 10
+        history.add("segment_alloc", 5000, size)
+        history.alloc(5000, size, SCRIPT)
+        history.free(5000, size)
+        history.add("segment_free", 5000, size)
+    curve = memory.summarise(history.events, [], step_times=[2000])["curve"]
+    assert len(curve["positions"]) <= 3 * 7
+    assert max(curve["reserved"]) == 777, spike
+    assert max(curve["roles"]["batch and other"]) == 777, spike
+    assert curve["peak"] in curve["positions"]
+    assert curve["steps"] == [2001]

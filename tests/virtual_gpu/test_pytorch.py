@@ -185,3 +185,17 @@ def test_the_snapshot_is_what_replay_reads(gpu, pytorch, tmp_path):
     replayed = subprocess.run([HEADROOM, "replay", snapshot, "--capacity", "4GiB", "--json"],
                               capture_output=True, text=True)
     assert replayed.returncode == 0, replayed.stderr
+
+
+def test_the_page_draws_what_was_reserved(gpu, pytorch):
+    import re
+    from pathlib import Path
+
+    answer = gpu("rtx4090", "--html", program=TRAIN, python=pytorch, arguments=["512", "3"])
+    assert answer.status == 0, answer.errors
+    page = (Path(answer.figures["directory"]) / "report.html").read_text()
+    assert "page: " in answer.errors
+    assert "It fits: " in page
+    reserved = re.search(r'\{"name":"reserved","values":\[([^]]*)\]', page)[1].split(",")
+    peak = answer.figures["peak_bytes"] / MIB
+    assert abs(max(map(float, reserved)) - peak) < 0.01 * peak

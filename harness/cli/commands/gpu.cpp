@@ -14,6 +14,7 @@
 #include "harness/base/error.h"
 #include "harness/base/home.h"
 #include "harness/cli/commands/commands.h"
+#include "harness/cli/finish.h"
 #include "harness/cli/text/gpu_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
@@ -231,6 +232,15 @@ GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path&
   return answer;
 }
 
+// A page that cannot be made does not change the exit status.
+void write_gpu_page(const fs::path& directory) {
+  try {
+    out::print(stderr, "  page: {}\n", write_report(directory).string());
+  } catch (const InputError& error) {
+    out::print(stderr, "  page: none: {}\n", error.what());
+  }
+}
+
 }  // namespace
 
 ExitCode gpu_command(const GpuOptions& options) {
@@ -246,6 +256,7 @@ ExitCode gpu_command(const GpuOptions& options) {
     print_json(to_json(answer));
   else
     out::print("\n{}", to_words(answer));
+  if (options.html) write_gpu_page(directory);
   return exit_code_of(answer);
 }
 

@@ -19,17 +19,19 @@ constexpr std::chrono::minutes kLongestReport{10};
 
 // Runs the Python module reports on `run` and returns what it printed: lines, the last ones paths.
 std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
-  const bool watched = fs::exists(run / "watch.json");
-  if (!watched && !fs::exists(run / "run.json"))
+  std::string kind;  // of a directory with one page
+  for (const char* name : {"watch", "gpu"})
+    if (fs::exists(run / fmt::format("{}.json", name))) kind = name;
+  if (kind.empty() && !fs::exists(run / "run.json"))
     throw InputError(
         fmt::format("{}: not a run directory, there is no run.json in it; name one that headroom "
                     "run made, as in runs/RUN",
                     run.string()));
-  if (watched && !arguments.empty())
+  if (!kind.empty() && !arguments.empty())
     throw InputError(
-        fmt::format("{}: of what was watched there is one page alone; write it with: "
+        fmt::format("{}: of what headroom {} wrote there is one page alone; write it with: "
                     "headroom report {}",
-                    run.string(), run.string()));
+                    run.string(), kind, run.string()));
   const std::string again =
       fmt::format("the results in {} are complete; write their report with: headroom report {}",
                   run.string(), run.string());
@@ -41,7 +43,7 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
                     "python3-matplotlib python3-zstandard); {}",
                     fmt::join(report_modules(), ", "), again));
   std::vector<std::string> words = {fs::absolute(run).string()};
-  if (watched) words.insert(words.begin(), "watch");
+  if (!kind.empty()) words.insert(words.begin(), kind);
   words.insert(words.end(), arguments.begin(), arguments.end());
   const SubprocessResult said = run_own_module(python, "reports", words, kLongestReport);
   if (said.ending == Ending::interrupted) throw Interrupted("interrupted; " + again);

@@ -6,7 +6,9 @@ A history is the list that torch.cuda.memory._snapshot()["device_traces"][device
 import bisect
 import os
 
+RESERVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 MOST_LINES = 20
+CURVE_PARTS = 600  # of a curve; each keeps its highest points
 
 
 def is_users(filename):
@@ -76,11 +78,9 @@ def blocks_of(history):
             if block is not None:
                 block.end, block.end_time = position, event.get("time_us", 0)
                 allocated -= block.bytes
-        elif action in ("segment_alloc", "segment_map"):
-            reserved += event["size"]
+        elif action in RESERVES:
+            reserved += RESERVES[action] * event["size"]
             peak_reserved = max(peak_reserved, reserved)
-        elif action in ("segment_free", "segment_unmap"):
-            reserved -= event["size"]
     return blocks, at, peak, peak_reserved
 
 
@@ -123,9 +123,9 @@ def in_order(totals):
 WITHOUT_MODULE = {"backward": "(backward pass)", "optimizer": "(optimizer step)"}
 
 
-def summarise(history, marks, module_at=lambda time: ""):
+def summarise(history, marks, module_at=lambda time: "", step_times=()):
     """What the device's blocks were at the peak of the allocated bytes. `module_at`: the module that
-    the program was in at a time, "" = none."""
+    the program was in at a time, "" = none. `step_times`: when optimizer steps ended, in µs."""
     blocks, at, peak, peak_reserved = blocks_of(history)
     roles = roles_of(blocks, marks)
     backward = [block.begin for block in blocks if block.phase == "backward"]
@@ -135,12 +135,14 @@ def summarise(history, marks, module_at=lambda time: ""):
         return backward[index] if index < len(backward) else None
 
     by_role, by_line, by_module, phase = {}, {}, {}, ""
+    role_of = {}
     for block in blocks:
+        role, *owner = roles.get(id(block)) or [role_by_phase(block, backward_after)]
+        role_of[id(block)] = role
         if block.begin == at:
             phase = block.phase
         if block.begin > at or (block.end is not None and block.end < at):
             continue
-        role, *owner = roles.get(id(block)) or [role_by_phase(block, backward_after)]
         by_role[role] = by_role.get(role, 0) + block.bytes
         line = line_of(block.frames)
         by_line[line] = by_line.get(line, 0) + block.bytes
@@ -159,7 +161,54 @@ def summarise(history, marks, module_at=lambda time: ""):
             for share in in_order({name: sum(held.values()) for name, held in by_module.items()})
         ],
         "phase_peaks": peaks_by_phase(history, blocks),
+        "curve": curve_of(history, blocks, role_of, at, step_times),
     }
+
+
+def curve_of(history, blocks, role_of, peak, step_times):
+    """Bytes by role and reserved bytes after events of the history. Of each part of the history the
+    events are kept at which allocated and reserved bytes were highest."""
+    changes = {}
+    for block in blocks:
+        role = role_of[id(block)]
+        changes[block.begin] = (role, block.bytes)
+        if block.end is not None:
+            changes[block.end] = (role, -block.bytes)
+    allocated, reserved = [], []
+    now, held = 0, 0
+    for position, event in enumerate(history):
+        now += changes.get(position, ("", 0))[1]
+        held += RESERVES.get(event["action"], 0) * event["size"]
+        allocated.append(now)
+        reserved.append(held)
+    part = -(-len(history) // CURVE_PARTS) or 1
+    kept = set()
+    for begin in range(0, len(history), part):
+        positions = range(begin, min(begin + part, len(history)))
+        kept |= {max(positions, key=allocated.__getitem__), max(positions, key=reserved.__getitem__)}
+        kept.add(positions[-1])
+    kept = sorted(kept)
+    by_role = {role: [] for role in sorted(set(role_of.values()))}
+    sums, position = dict.fromkeys(by_role, 0), 0
+    for wanted in kept:
+        while position <= wanted:
+            role, size = changes.get(position, ("", 0))
+            if size:
+                sums[role] += size
+            position += 1
+        for role, values in by_role.items():
+            values.append(sums[role])
+    times = [event.get("time_us", 0) for event in history]
+    return {
+        "events": len(history),
+        "peak": peak,
+        "steps": [bisect.bisect_right(times, time) for time in step_times],
+        "positions": kept,
+        "reserved": [reserved[position] for position in kept],
+        "roles": by_role,
+    }
+
+
 
 
 def peaks_by_phase(history, blocks):

@@ -29,6 +29,7 @@ class Notes:
 
     def __init__(self):
         self.steps = 0
+        self.step_times = []  # when each ended, in µs
         self.stopped_at_step = False
         self.out_of_memory = []
         self.error = ""
@@ -82,6 +83,7 @@ def after_step(optimizer, *_):
     if notes.steps < MARKED_STEPS:
         mark_state(optimizer)
     notes.steps += 1
+    notes.step_times.append(now_us())
     if UNTIL_STEP and notes.steps >= UNTIL_STEP:
         notes.stopped_at_step = True
         raise StepLimit(0)
@@ -117,7 +119,7 @@ def describe_device(device, trace, roles):
     import torch
 
     stats = torch.cuda.memory_stats(device)
-    summary = headroom_memory.summarise(trace, roles, modules.at)
+    summary = headroom_memory.summarise(trace, roles, modules.at, notes.step_times)
     # The history has what was asked for, the counters what was given: rounded up, or the whole of a
     # block that is not worth splitting.
     allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
@@ -135,6 +137,7 @@ def describe_device(device, trace, roles):
         "lines": summary["lines"],
         "modules": summary["modules"],
         "phase_peaks": summary["phase_peaks"],
+        "curve": summary["curve"],
     }
 
 

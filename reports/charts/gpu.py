@@ -1,0 +1,97 @@
+"""Memory of a program on a virtual GPU, by role, over its allocation events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from reports.charts.memory import bytes_axis
+from reports.charts.palette import role_token
+from reports.charts.style import (
+    Chart,
+    Datum,
+    LegendItem,
+    Table,
+    add_axes,
+    bytes_datum,
+    colour,
+    hover_data,
+    new_figure,
+)
+from reports.charts.svg import to_svg
+from reports.data import units
+
+# The roles that the framework's hook tells, what stays across steps first.
+_ROLES = {
+    "weights": "weight",
+    "optimizer state": "optimizer_state",
+    "gradients": "gradient",
+    "activations": "activation",
+    "temporaries": "workspace",
+    "batch and other": "input",
+}
+_TABLE_ROWS = 60
+
+
+def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
+    """Allocated bytes by role, stacked, under the reserved bytes. The capacity is drawn where it is
+    not far above."""
+    xs = numpy.array(curve["positions"], dtype=float)
+    reserved = numpy.array(curve["reserved"], dtype=float)
+    roles = [role for role in (*_ROLES, *sorted(set(curve["roles"]) - set(_ROLES))) if any(curve["roles"].get(role, ()))]
+    values = [numpy.array(curve["roles"][role], dtype=float) for role in roles]
+    stack = numpy.cumsum(values, axis=0) if values else numpy.zeros((1, len(xs)))
+    figure = new_figure(300)
+    axes = add_axes(figure, 78, 24, 12, 44)
+    for role, upper in reversed(list(zip(roles, stack))):
+        axes.fill_between(xs, upper, step="post", color=colour(_token(role)), linewidth=0)
+    axes.step(xs, reserved, where="post", color=colour("ink"), linewidth=1.6)
+    top = int(reserved.max())
+    legend = [LegendItem("reserved", "ink")] + [LegendItem(role, _token(role), "block") for role in reversed(roles)]
+    note = ""
+    if capacity <= 2 * top:
+        axes.axhline(capacity, color=colour("alert"), linewidth=1.4, dashes=(4, 3))
+        legend.append(LegendItem("capacity", "alert", "dash"))
+        top = max(top, capacity)
+    else:
+        note = f"The capacity, {units.bytes_(capacity)}, is above the end of this chart. "
+    bytes_axis(axes, top)
+    axes.set_xlim(0, max(curve["events"], 1))
+    for end in curve["steps"]:
+        axes.axvline(end, color=colour("line"), linewidth=1, zorder=1)
+    axes.set_xticks(curve["steps"][:10], [str(step + 1) for step in range(len(curve["steps"][:10]))])
+    axes.set_xlabel("end of optimizer step" if curve["steps"] else "allocation events", color=colour("muted"))
+    at = int(numpy.searchsorted(xs, curve["peak"]))
+    peak = float(stack[-1][at])
+    axes.plot([xs[at]], [peak], marker="o", markersize=6, color=colour("ink"))
+    side = "right" if xs[at] > curve["events"] / 2 else "left"
+    axes.text(xs[at], peak + top * 0.03, f" peak {units.bytes_(peak)} ", color=colour("ink"), ha=side, gid="halo")
+    series = [("reserved", reserved), *zip(roles, values)]
+    hover = hover_data(
+        axes,
+        list(xs),
+        [f"event {int(x):,}" for x in xs],
+        [{"name": name, "values": [float(f"{v:.3g}") for v in held / 2**20]} for name, held in series],
+        "MiB",
+    )
+    rows = [
+        (Datum(f"{int(xs[i]):,}", sort=xs[i]), *(bytes_datum(int(held[i])) for _, held in series))
+        for i in sorted({*numpy.linspace(0, len(xs) - 1, min(len(xs), _TABLE_ROWS)).astype(int).tolist(), at})
+    ]
+    drawn = f"{len(xs):,} of {curve['events']:,} events are drawn; every peak is kept. " if len(xs) < curve["events"] else ""
+    title = "Memory over the run, by role"
+    description = f"Allocated bytes peak at {units.bytes_(peak)}, reserved bytes at {units.bytes_(float(reserved.max()))}."
+    return Chart(
+        chart_id,
+        title,
+        to_svg(figure, chart_id, title, description),
+        Table(("event", *(name for name, _ in series)), rows),
+        legend,
+        note=f"{note}{drawn}Across: allocation events in order; nothing is computed, so there is no time.",
+        hover=hover,
+    )
+
+
+def _token(role: str) -> str:
+    return role_token(_ROLES.get(role, "result"))

@@ -1,0 +1,167 @@
+"""A program on a virtual GPU as plain data for its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+from reports.charts.gpu import device_chart
+from reports.charts.style import Chart, Datum, Table, bytes_datum
+from reports.data import units
+from reports.data.glossary import Word
+from reports.data.gpu import GpuData
+
+_VERDICTS = {
+    "fits": Word("FITS", "good", "check", "The program ran with the memory of this card."),
+    "does not fit": Word("DOES NOT FIT", "bad", "cross", "The framework ended the program for want of memory."),
+    "over budget": Word("OVER BUDGET", "bad", "up", "It fits on the card, but reserved more than was allowed."),
+}
+_MOST_DEVICES = 8
+_MOST_MODULES = 200
+
+
+@dataclass(frozen=True)
+class Device:
+    title: str
+    chart: Chart | None
+    tables: Sequence[tuple[str, Table, str]]  # heading, table, note
+
+
+@dataclass(frozen=True)
+class Gpu:
+    title: str
+    verdict: Word
+    headline: str
+    message: str
+    facts: Sequence[tuple[str, Datum]]
+    devices: Sequence[Device]
+    devices_note: str
+    variants: Sequence[tuple[str, Table]]
+    sources: Table
+
+
+def build_gpu(data: GpuData) -> Gpu:
+    figures = data.figures
+    failed = Word(figures["verdict"].upper(), "none", "question", "The program did not run to its end.")
+    uses = [(framework, device) for framework in figures["frameworks"] for device in framework["devices"]]
+    devices = [_device(number, data, framework, device) for number, (framework, device) in enumerate(uses[:_MOST_DEVICES])]
+    more = f"{_MOST_DEVICES} of {len(uses)} GPUs are shown; gpu.json has all." if len(uses) > _MOST_DEVICES else ""
+    return Gpu(
+        figures["card"],
+        _VERDICTS.get(figures["verdict"], failed),
+        _headline(figures),
+        _message(figures),
+        _facts(figures),
+        devices,
+        more,
+        _variants(figures),
+        _sources(figures),
+    )
+
+
+def _headline(figures: dict[str, Any]) -> str:
+    peak, memory, card = figures["peak_bytes"], figures["memory_bytes"], figures["card"]
+    of = f"{units.bytes_(peak)} of {card}'s {units.bytes_(memory)}"
+    words = {
+        "fits": f"It fits: {of} at the peak, {units.bytes_(memory - peak)} to spare.",
+        "does not fit": f"It does not fit on {card}, which has {units.bytes_(memory)}.",
+        "over budget": f"It is over budget: {of} at the peak, {units.bytes_(figures.get('budget_bytes'))} allowed.",
+        "not supported": f"It stopped at {', '.join(figures['not_supported'])}, which the virtual GPU does not have.",
+        "no GPU used": "It never took memory of a CUDA device.",
+    }
+    return words.get(figures["verdict"], f"It failed with status {figures['exit_status']}; {of} at the peak.")
+
+
+def _message(figures: dict[str, Any]) -> str:
+    for framework in figures["frameworks"]:
+        if framework["error"]:
+            lines = [event["line"] for event in framework["out_of_memory"] if event["line"]]
+            return framework["error"] + (f" At {lines[-1]}." if lines else "")
+    return ""
+
+
+def _facts(figures: dict[str, Any]) -> list[tuple[str, Datum]]:
+    facts = [
+        ("Card", Datum(figures["card"])),
+        ("Memory for the program", bytes_datum(figures["memory_bytes"])),
+        ("Peak of reserved memory", bytes_datum(figures["peak_bytes"])),
+    ]
+    if figures["frameworks"]:
+        first = figures["frameworks"][0]
+        facts.append(("Framework", Datum(first["name"])))
+        facts.append(("Optimizer steps", Datum(f"{first['steps']:,}")))
+        facts.append(("Processes", Datum(str(len(figures["frameworks"])))))
+    return facts
+
+
+def _device(number: int, data: GpuData, framework: dict[str, Any], device: dict[str, Any]) -> Device:
+    curve = data.curves.get((framework["pid"], device["device"]))
+    chart = device_chart(f"gpu-{number}", curve, data.figures["memory_bytes"]) if curve else None
+    whole = device["peak_allocated_bytes"]
+    title = f"GPU {device['device']} of process {framework['pid']}"
+    phases = sorted(device["phase_peak_bytes"].items(), key=lambda item: -item[1])
+    tables = [
+        ("By role", _shares("role", [(s["name"], s["bytes"]) for s in device["roles"]], whole), ""),
+        ("By module", *_modules(device.get("modules", []))),
+        ("By line of the program", _shares("line", [(s["name"], s["bytes"]) for s in device["lines"]], whole), ""),
+        ("By phase", Table(("phase", "most allocated in it"), [(Datum(n), bytes_datum(b)) for n, b in phases]), ""),
+    ]
+    return Device(title, chart, [table for table in tables if table[1].rows])
+
+
+def _shares(what: str, shares: list[tuple[str, int]], whole: int) -> Table:
+    rows = [
+        (Datum(name), bytes_datum(held), Datum(units.percent(held / whole) if whole else units.DASH, sort=held))
+        for name, held in shares
+    ]
+    return Table((what, "at the peak", "share"), rows)
+
+
+def _modules(modules: list[dict[str, Any]]) -> tuple[Table, str]:
+    roles = sorted({role for module in modules for role in module["roles"]})
+    rows = [
+        (
+            Datum(module["name"]),
+            bytes_datum(module["bytes"]),
+            *(
+                bytes_datum(module["roles"][role]) if role in module["roles"] else Datum(units.DASH, sort=0)
+                for role in roles
+            ),
+        )
+        for module in modules[:_MOST_MODULES]
+    ]
+    more = f"{_MOST_MODULES} of {len(modules):,} are shown; gpu.json has all." if len(modules) > _MOST_MODULES else ""
+    return Table(("module", "at the peak", *roles), rows), more
+
+
+def _variants(figures: dict[str, Any]) -> list[tuple[str, Table]]:
+    found = []
+    search = figures.get("largest_batch")
+    for title, kind, rows in (
+        (f"Other batches, by {search['name']}" if search else "", "batch", search["tried"] if search else []),
+        ("Other settings of PyTorch's allocator", "setting", figures.get("settings", [])),
+    ):
+        if rows:
+            cells = [(Datum(row[kind]), Datum(row["verdict"]), bytes_datum(row["peak_bytes"])) for row in rows]
+            found.append((title, Table((kind, "verdict", "peak"), cells)))
+    return found
+
+
+def _sources(figures: dict[str, Any]) -> Table:
+    context = figures["context_bytes"]
+    rows = [
+        ("allocated and reserved memory, the message", "the framework's own", "its allocator ran; exact"),
+        ("roles, modules, lines", "the framework's own history", "joined with what its hooks told"),
+        ("workspaces of convolutions", figures["cudnn_workspaces"], "for this card, without it"),
+        (
+            "CUDA context and loaded kernels",
+            "as given" if context else "not counted",
+            units.bytes_(context) if context else "--context BYTES leaves room",
+        ),
+        ("buffers of NCCL, time", "not known", "no figure is made up"),
+    ]
+    rows += [
+        (f"what {name} takes", "not known", f"counted as 0 bytes, asked {calls:,} times")
+        for name, calls in figures["sizes_not_known"].items()
+    ]
+    return Table(("figure", "source", "remark"), [tuple(Datum(cell) for cell in row) for row in rows])
