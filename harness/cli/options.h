@@ -161,8 +161,9 @@ struct GpuOptions {
   std::string cudnn;            // its library, or none; "" = that of the program's environment
   bool beside_real_gpu = false;
   std::vector<std::string> command;
-  std::filesystem::path out;  // "" = runs/TIME-gpu-PID
-  bool html = false;          // write its page, too
+  std::filesystem::path out;      // "" = runs/TIME-gpu-PID
+  std::filesystem::path against;  // gpu.json of an earlier run, or its directory; "" = none
+  bool html = false;              // write its page, too
   bool json = false;
 };
 

@@ -25,8 +25,8 @@ workspaces of convolutions.
 Not counted: the CUDA context and loaded kernels (some hundred MiB of a real card; --context leaves
 room for them), buffers of NCCL, and what the list "not known" names.
 
-Exit status: 0 it fits, 3 it does not, 13 it reserved more than --budget; that of the command where
-it failed for another reason.)";
+Exit status: 0 it fits, 3 it does not, 13 it reserved more than --budget, 10 its memory grew --against
+an earlier run; that of the command where it failed for another reason.)";
 
 }  // namespace
 
@@ -58,6 +58,8 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
                    "Stop after so many optimizer steps; all: run to the end")
       ->capture_default_str();
   parser->add_option("--budget", given->budget, "What may be reserved at the peak, as in 20GiB");
+  parser->add_option("--against", given->options.against,
+                     "gpu.json of an earlier run, or its directory: name what grew since");
   parser->add_option("--cudnn", given->options.cudnn,
                      "libcudnn.so.9, 9.8 or newer, which chooses workspaces; none: they are not "
                      "known (default: the one beside the program's Python)");

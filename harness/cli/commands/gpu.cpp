@@ -15,6 +15,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
+#include "harness/cli/text/gpu_growth.h"
 #include "harness/cli/text/gpu_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
@@ -249,15 +250,24 @@ ExitCode gpu_command(const GpuOptions& options) {
         "gpu: this machine has a GPU of its own; --beside-real-gpu starts the program on a virtual "
         "one all the same");
   const Card* card = options.which ? nullptr : &find_card(options.card);
+  const nlohmann::json earlier =
+      options.against.empty() ? nlohmann::json() : read_earlier_gpu_run(options.against);
   const fs::path directory = make_record_directory(options.out);
   const GpuAnswer answer = answer_of(options, card, directory);
-  std::ofstream(directory / "gpu.json") << to_json(answer).dump(1) << "\n";
+  nlohmann::ordered_json figures = to_json(answer);
+  std::optional<GpuGrowth> growth;
+  if (!earlier.is_null()) {
+    growth = growth_between(earlier, figures);
+    figures["against"] = to_json(*growth);
+  }
+  std::ofstream(directory / "gpu.json") << figures.dump(1) << "\n";
   if (options.json)
-    print_json(to_json(answer));
+    print_json(figures);
   else
-    out::print("\n{}", to_words(answer));
+    out::print("\n{}{}", to_words(answer), growth ? to_words(*growth, options.against) : "");
   if (options.html) write_gpu_page(directory);
-  return exit_code_of(answer);
+  const ExitCode code = exit_code_of(answer);
+  return code == ExitCode::ok && growth && growth->grew() ? ExitCode::regression : code;
 }
 
 }  // namespace headroom
