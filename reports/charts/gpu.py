@@ -27,6 +27,7 @@ _ROLES = {
     "weights": "weight",
     "optimizer state": "optimizer_state",
     "gradients": "gradient",
+    "gradient buckets": "statistic",
     "activations": "activation",
     "temporaries": "workspace",
     "batch and other": "input",

@@ -1,0 +1,105 @@
+"""Ways to train in PyTorch, each held against a figure that follows from its sizes."""
+
+import subprocess
+
+import pytest
+
+WEIGHTS = 8 * 1024 * 1024 * 4  # of eight linear layers of width 1024
+TRAIN_ON_RANKS = """
+import torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(8)])
+WRAP
+optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+for _ in range(3):
+    model(torch.randn(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("live", torch.cuda.memory_allocated())
+dist.destroy_process_group()
+"""
+TORCHRUN = "import runpy, sys; sys.argv[:1] = ['torchrun', '--nproc-per-node', '2']; " \
+    "runpy.run_module('torch.distributed.run', run_name='__main__')"
+
+
+@pytest.fixture
+def on_two_ranks(gpu, pytorch, tmp_path):
+    """on_two_ranks(WRAP): trains under torchrun; the roles of both GPUs, and the answer."""
+
+    def run(wrap):
+        (tmp_path / "train.py").write_text(TRAIN_ON_RANKS.replace("WRAP", wrap))
+        answer = gpu("rtx4090", "--gpus", "2", program=TORCHRUN, python=pytorch,
+                     arguments=["train.py"])
+        assert answer.status == 0, answer.errors
+        devices = [device for framework in answer.figures["frameworks"]
+                   for device in framework["devices"]]
+        assert sorted(device["device"] for device in devices) == [0, 1]
+        return answer, [{share["name"]: share["bytes"] for share in device["roles"]}
+                        for device in devices]
+
+    return run
+
+
+def test_distributed_data_parallel_holds_buckets_as_large_as_the_gradients(on_two_ranks):
+    _, ranks = on_two_ranks(
+        "model = torch.nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[rank])")
+    for roles in ranks:
+        assert roles["weights"] == roles["gradients"] == WEIGHTS
+        assert roles["gradient buckets"] == WEIGHTS
+        # A fused optimizer keeps the step count of each of the eight weights on the GPU.
+        assert roles["optimizer state"] == 2 * WEIGHTS + 8 * 4
+
+
+def test_a_fully_sharded_model_holds_half_on_each_of_two_ranks(on_two_ranks):
+    answer, ranks = on_two_ranks("""
+from torch.distributed.fsdp import fully_shard
+for layer in model:
+    fully_shard(layer)
+fully_shard(model)
+model.cuda()
+""")
+    for roles in ranks:
+        assert roles["optimizer state"] == 2 * WEIGHTS // 2 + 8 * 4
+    # Weights and two moments, and 512 bytes for each step count.
+    assert answer.output.count(f"live {3 * WEIGHTS // 2 + 8 * 512}") == 2
+
+
+def test_a_cuda_graph_keeps_what_its_capture_allocated(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+x = torch.randn(512, 1024, device="cuda")
+before = torch.cuda.memory_allocated()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = x + 1
+    z = torch.relu(y)
+graph.replay()
+pool = [segment for segment in torch.cuda.memory._snapshot()["segments"]
+        if tuple(segment["segment_pool_id"]) == tuple(graph.pool())]
+print("in the pool", sum(segment["allocated_size"] for segment in pool))
+""")
+    assert answer.status == 0, answer.errors
+    assert f"in the pool {2 * 512 * 1024 * 4}" in answer.output
+
+
+def test_a_compiled_chain_of_operators_allocates_its_result_alone(gpu, pytorch):
+    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
+        pytest.skip("Triton is not installed beside PyTorch")
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+def chain(x):
+    return (x * 2 + 1).relu().sin() * 3
+x = torch.randn(1 << 20, device="cuda")
+for name, function in (("eager", chain), ("compiled", torch.compile(chain))):
+    function(x)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    function(x)
+    print(name, torch.cuda.max_memory_allocated() - before)
+""")
+    assert answer.status == 0, answer.errors
+    assert f"eager {2 * (4 << 20)}" in answer.output
+    assert f"compiled {4 << 20}" in answer.output
