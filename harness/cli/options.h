@@ -154,6 +154,7 @@ struct GpuOptions {
   std::string batch;      // find the largest batch: how the command is told its batch; "" = do not
   bool settings = false;  // run again with other settings of the framework's allocator
   int devices = 1;
+  int world = 0;                // ranks that one process pretends there are; 0: none
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
   Bytes context = 0;            // taken by the CUDA context
   int until_step = 5;           // optimizer steps; 0: run the program to its end

@@ -79,6 +79,15 @@ std::vector<std::string> environment_for(const Launch& launch) {
       "HEADROOM_GPU_RECORDS=" + launch.records.string(),
       fmt::format("HEADROOM_GPU_UNTIL_STEP={}", launch.until_step),
   };
+  if (launch.world > 0) {
+    const std::string world = std::to_string(launch.world);
+    // What torchrun tells a process; nobody listens at the address.
+    for (const std::string& variable :
+         {"HEADROOM_GPU_WORLD=" + world, "WORLD_SIZE=" + world, std::string("RANK=0"),
+          std::string("LOCAL_RANK=0"), fmt::format("LOCAL_WORLD_SIZE={}", launch.devices),
+          std::string("MASTER_ADDR=localhost"), std::string("MASTER_PORT=29500")})
+      result.push_back(variable);
+  }
   if (!launch.cudnn.empty()) result.push_back("HEADROOM_GPU_CUDNN=" + launch.cudnn.string());
   return result;
 }

@@ -25,7 +25,8 @@ struct CardDescription {
 struct Launch {
   CardDescription card;
   int devices = 1;
-  int until_step = 0;             // 0: the program runs to its end
+  int world = 0;       // ranks that the process pretends there are, itself rank 0; 0: none
+  int until_step = 0;  // 0: the program runs to its end
   std::filesystem::path records;  // an existing directory, which receives what processes leave
   std::filesystem::path hook;     // the directory of sitecustomize.py
   std::filesystem::path cudnn;    // the user's libcudnn, "" = none

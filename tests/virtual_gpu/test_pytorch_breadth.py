@@ -54,17 +54,43 @@ def test_distributed_data_parallel_holds_buckets_as_large_as_the_gradients(on_tw
 
 
 def test_a_fully_sharded_model_holds_half_on_each_of_two_ranks(on_two_ranks):
-    answer, ranks = on_two_ranks("""
+    answer, ranks = on_two_ranks(SHARDED)
+    for roles in ranks:
+        assert roles["optimizer state"] == 2 * WEIGHTS // 2 + 8 * 4
+    # Weights and two moments, and 512 bytes for each step count.
+    assert answer.output.count(f"live {3 * WEIGHTS // 2 + 8 * 512}") == 2
+
+
+SHARDED = """
 from torch.distributed.fsdp import fully_shard
 for layer in model:
     fully_shard(layer)
 fully_shard(model)
 model.cuda()
-""")
-    for roles in ranks:
-        assert roles["optimizer state"] == 2 * WEIGHTS // 2 + 8 * 4
-    # Weights and two moments, and 512 bytes for each step count.
-    assert answer.output.count(f"live {3 * WEIGHTS // 2 + 8 * 512}") == 2
+"""
+ZERO = """
+from torch.distributed.optim import ZeroRedundancyOptimizer
+model = torch.nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[0])
+shards = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.SGD, momentum=0.9)
+"""
+
+
+@pytest.mark.parametrize("world", [2, 8])
+def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
+    answer = gpu("rtx4090", "--world", str(world), python=pytorch,
+                 program=TRAIN_ON_RANKS.replace("WRAP", SHARDED))
+    assert answer.status == 0, answer.errors
+    assert f"live {3 * WEIGHTS // world + 8 * 512}" in answer.output
+
+
+def test_a_sharded_optimizer_keeps_the_state_of_its_share(gpu, pytorch):
+    program = TRAIN_ON_RANKS.replace("WRAP", ZERO).replace(
+        "optimizer = torch.optim.AdamW(model.parameters(), fused=True)", "optimizer = shards")
+    answer = gpu("rtx4090", "--world", "4", python=pytorch, program=program)
+    assert answer.status == 0, answer.errors
+    assert answer.figures["frameworks"][0]["steps"] == 3, "a step inside a step is none"
+    # Weights, buckets, and one momentum of a quarter of the weights.
+    assert f"live {2 * WEIGHTS + WEIGHTS // 4}" in answer.output
 
 
 def test_a_cuda_graph_keeps_what_its_capture_allocated(gpu, pytorch):

@@ -12,6 +12,7 @@ constexpr const char* kNotes = R"(Examples
   headroom gpu --which -- python train.py                 the smallest card that serves it
   headroom gpu t4 --largest-batch --batch -- python train.py
   headroom gpu a100-80gb --gpus 2 -- torchrun --nproc-per-node 2 train.py
+  headroom gpu h100 --world 64 -- python train.py         rank 0 of 64
   headroom gpu h100 --until-step 3 --json -- python train.py
   headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 when it grew
 
@@ -50,6 +51,10 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
   parser->add_option("--gpus", given->options.devices, "How many of them")
       ->check(whole_from(1))
       ->capture_default_str();
+  parser
+      ->add_option("--world", given->options.world,
+                   "One process pretends to be rank 0 of so many, without torchrun")
+      ->check(whole_from(1));
   parser->add_option("--memory", given->memory, "Bytes of the card, in place of its own");
   parser->add_option("--context", given->context,
                      "Bytes that the CUDA context takes of the card (default: none)");

@@ -107,6 +107,7 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
   fs::create_directories(trial.directory);
   const virtual_gpu::Launch launch{.card = describe(card, memory),
                                    .devices = options.devices,
+                                   .world = options.world,
                                    .until_step = options.until_step,
                                    .records = fs::absolute(trial.directory),
                                    .hook = headroom_home() / "harness" / "virtual_gpu" / "hook",

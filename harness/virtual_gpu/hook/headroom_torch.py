@@ -15,6 +15,7 @@ import headroom_modules
 
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off"
+WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
 UNTIL_STEP = int(os.environ.get("HEADROOM_GPU_UNTIL_STEP", "0"))
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
 MARKED_STEPS = 8  # roles are noted in the first steps: later ones repeat them
@@ -29,6 +30,7 @@ class Notes:
 
     def __init__(self):
         self.steps = 0
+        self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.step_times = []  # when each ended, in µs
         self.stopped_at_step = False
         self.out_of_memory = []
@@ -73,6 +75,10 @@ def parameters_of(optimizer):
 
 
 def before_step(optimizer, *_):
+    # An optimizer that a failed step left is here again.
+    if id(optimizer) in notes.stepping:
+        del notes.stepping[notes.stepping.index(id(optimizer)) :]
+    notes.stepping.append(id(optimizer))
     if notes.steps < MARKED_STEPS:
         parameters = parameters_of(optimizer)
         mark(parameters, "weights", parameters)
@@ -82,6 +88,9 @@ def before_step(optimizer, *_):
 def after_step(optimizer, *_):
     if notes.steps < MARKED_STEPS:
         mark_state(optimizer)
+    del notes.stepping[notes.stepping.index(id(optimizer)) :]
+    if notes.stepping:
+        return  # a step inside that of another, as of ZeroRedundancyOptimizer
     notes.steps += 1
     notes.step_times.append(now_us())
     if UNTIL_STEP and notes.steps >= UNTIL_STEP:
@@ -212,6 +221,20 @@ def trust_other_ranks():
     module._verify_param_shape_across_processes = verify_what_is_known
 
 
+def pretend_world():
+    """This process is rank 0 of a world of which there is nobody else: what ranks tell each other at
+    the beginning is kept in this process."""
+    import importlib
+
+    import torch
+
+    def alone(url, timeout=None, **_):
+        yield torch.distributed.HashStore(), 0, WORLD
+
+    rendezvous = importlib.import_module("torch.distributed.rendezvous")
+    rendezvous._rendezvous_handlers["env"] = alone
+
+
 def forget():
     """A forked worker is not the program: its parent tells of both."""
     global notes
@@ -227,6 +250,8 @@ def install():
     )
 
     trust_other_ranks()
+    if WORLD:
+        pretend_world()
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
     global modules
