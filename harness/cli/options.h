@@ -61,8 +61,8 @@ struct ReportOptions {
 struct ReplayOptions {
   std::filesystem::path file;
   std::vector<std::string> allocators;  // none: all of them
-  std::string capacity;  // "" = the trace's own
-  std::string granule;   // "" = the trace's own, else 2 MiB
+  std::string capacity;                 // "" = the trace's own
+  std::string granule;                  // "" = the trace's own, else 2 MiB
   std::chrono::milliseconds plan_time{2000};
   bool json = false;
   bool all = false;  // print every figure of every strategy
