@@ -28,6 +28,7 @@ struct Launch {
   int until_step = 0;             // 0: the program runs to its end
   std::filesystem::path records;  // an existing directory, which receives what processes leave
   std::filesystem::path hook;     // the directory of sitecustomize.py
+  std::filesystem::path toolkit;  // the directory with the programs of CUDA's that frameworks start
   std::filesystem::path cudnn;    // the user's libcudnn, "" = none
 };
 

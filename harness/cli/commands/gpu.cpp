@@ -77,11 +77,13 @@ GpuAnswer try_card(const GpuOptions& options, const Card& card, const fs::path& 
     throw InputError(fmt::format("--context {}: leaves nothing of the card's {}",
                                  format_bytes(options.context), format_bytes(whole)));
   const Bytes memory = whole - options.context;
+  const fs::path home = headroom_home() / "harness" / "virtual_gpu";
   const virtual_gpu::Launch launch{.card = describe(card, memory),
                                    .devices = options.devices,
                                    .until_step = options.until_step,
                                    .records = fs::absolute(directory),
-                                   .hook = headroom_home() / "harness" / "virtual_gpu" / "hook",
+                                   .hook = home / "hook",
+                                   .toolkit = home / "toolkit",
                                    .cudnn = cudnn_of(options)};
   const int status = run_to_its_end(options, launch);
   return {.card = &card,

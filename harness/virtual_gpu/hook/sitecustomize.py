@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Calls `then` once `name` has been imported in the ordinary way."""
+    """Calls `then` with the module `name` once it has been imported in the ordinary way."""
 
     def __init__(self, name, then):
         self.name, self.then, self.loader = name, then, None
@@ -32,13 +32,18 @@ class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        self.then()
+        self.then(module)
 
 
-def watch_torch():
+def watch_torch(_):
     import headroom_torch
 
     headroom_torch.install()
+
+
+def show_gpu_to_jax(hardware_utils):
+    """JAX asks for a GPU only where it finds a device file of NVIDIA's driver."""
+    hardware_utils.has_visible_nvidia_gpu = lambda: True
 
 
 def run_users_own():
@@ -57,4 +62,5 @@ def run_users_own():
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
     sys.meta_path.insert(0, AfterImport("torch", watch_torch))
+    sys.meta_path.insert(0, AfterImport("jax._src.hardware_utils", show_gpu_to_jax))
     run_users_own()
