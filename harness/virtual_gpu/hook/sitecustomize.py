@@ -1,5 +1,5 @@
-"""Runs at the start of every Python below `headroom gpu`: waits for PyTorch to be imported, then has
-its memory noted. Whatever sitecustomize the user has of their own runs as well."""
+"""Runs at the start of every Python below `headroom gpu`: waits for a framework to be imported, then
+has its memory noted. Whatever sitecustomize the user has of their own runs as well."""
 
 import importlib
 import importlib.abc
@@ -35,15 +35,20 @@ class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.then(module)
 
 
-def watch_torch(_):
-    import headroom_torch
+def calling(module, function):
+    """Calls `function` of the hook `module`, which is imported only where it is needed."""
+    return lambda imported: getattr(importlib.import_module(module), function)(imported)
 
-    headroom_torch.install()
 
-
-def show_gpu_to_jax(hardware_utils):
-    """JAX asks for a GPU only where it finds a device file of NVIDIA's driver."""
-    hardware_utils.has_visible_nvidia_gpu = lambda: True
+HOOKS = {
+    "torch": calling("headroom_torch", "install"),
+    "tensorflow": calling("headroom_tensorflow", "install"),
+    "keras.src.callbacks.callback_list": calling("headroom_tensorflow", "count_batches"),
+    "tf_keras.src.callbacks": calling("headroom_tensorflow", "count_batches"),
+    "keras.src.optimizers.base_optimizer": calling("headroom_tensorflow", "count_updates"),
+    "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
+    "jax": calling("headroom_jax", "install"),
+}
 
 
 def run_users_own():
@@ -61,6 +66,5 @@ def run_users_own():
 
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
-    sys.meta_path.insert(0, AfterImport("torch", watch_torch))
-    sys.meta_path.insert(0, AfterImport("jax._src.hardware_utils", show_gpu_to_jax))
+    sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]
     run_users_own()
