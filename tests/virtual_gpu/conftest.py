@@ -47,10 +47,14 @@ def gpu(tmp_path):
     return run
 
 
-def python_of(environment):
-    """The interpreter of the environment that `scripts/setup --with NAME` makes. Skips where it is not."""
+def environment_python(name):
+    """The interpreter of the environment that `scripts/setup --with NAME` makes, there or not."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    python = cache / "headroom" / "environments" / environment / "bin" / "python"
+    return cache / "headroom" / "environments" / name / "bin" / "python"
+
+
+def python_of(environment):
+    python = environment_python(environment)
     if not python.exists():
         pytest.skip(f"{environment} is not set up: scripts/setup --with {environment}")
     return python

@@ -33,9 +33,16 @@ def test_without_preallocation_regions_double_with_what_is_held(gpu, jax):
     assert KEPT <= answer.figures["peak_bytes"] <= 2 * device["peak_allocated_bytes"]
 
 
-def test_the_platforms_allocator_takes_what_is_held(gpu, jax):
-    answer = run(gpu, jax, XLA_PYTHON_CLIENT_ALLOCATOR="platform")
+def test_the_asynchronous_allocator_takes_what_is_held(gpu, jax):
+    answer = run(gpu, jax, XLA_PYTHON_CLIENT_ALLOCATOR="cuda_async")
     assert KEPT <= answer.figures["peak_bytes"] <= KEPT + 8 * MIB
+
+
+def test_the_platforms_allocator_may_take_the_whole_card(gpu, jax):
+    answer = run(gpu, jax, program=KEEP + 'print(jax.devices()[0].memory_stats()["bytes_limit"])',
+                 XLA_PYTHON_CLIENT_ALLOCATOR="platform")
+    assert str(16 << 30) in answer.output
+    assert KEPT <= answer.figures["peak_bytes"] <= 2 * KEPT
 
 
 def test_jaxs_own_counters_stand_beside_the_ledger(gpu, jax):

@@ -19,13 +19,16 @@ for card in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(card, True)
 """
 FIT = GROW + """
+import contextlib
 import sys
 import numpy as np
 width, batches = int(sys.argv[1]), int(sys.argv[2])
 keras = tf.keras
-model = keras.Sequential([keras.layers.Input((width,)),
-                          *[keras.layers.Dense(width, use_bias=False) for _ in range(4)]])
-model.compile("adam", loss="mse")
+scope = contextlib.nullcontext
+with scope():
+    model = keras.Sequential([keras.layers.Input((width,)),
+                              *[keras.layers.Dense(width, use_bias=False) for _ in range(4)]])
+    model.compile("adam", loss="mse")
 data = np.zeros((16 * batches, width), "float32")
 class Tell(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
@@ -115,14 +118,14 @@ def test_keras_stops_at_the_step_it_was_told(gpu, tensorflow):
     assert answer.output.count("batch ") == 3
 
 
-def test_the_peak_after_a_step_holds_weights_gradients_and_both_moments(gpu, tensorflow):
+def test_the_peak_of_a_step_holds_weights_both_moments_and_a_gradient(gpu, tensorflow):
     width = random.randrange(1024, 2048, 128)
     answer = gpu(*CARD, program=FIT, python=tensorflow, arguments=[str(width), "2"])
     assert answer.status == 0, answer.errors
     device = framework(answer)["devices"][0]
     peaks, weights = device["phase_peak_bytes"], 4 * width * width * 4
     assert peaks["before training"] >= weights, width
-    assert 4 * weights <= peaks["first step"] <= peaks["whole program"], width
+    assert 3 * weights + weights // 4 <= peaks["first step"] <= peaks["whole program"], width
     assert peaks["whole program"] == device["peak_allocated_bytes"] <= answer.figures["peak_bytes"]
 
 
@@ -141,13 +144,13 @@ for _ in range(1000):
 
 def test_each_card_of_a_mirrored_strategy_holds_the_weights(gpu, tensorflow):
     answer = gpu(*CARD, "--gpus", "2", python=tensorflow, arguments=["1024", "2"],
-                 program=FIT.replace("model = ", "strategy = tf.distribute.MirroredStrategy()\n"
-                                     "strategy.scope().__enter__()\nmodel = "))
+                 program=FIT.replace("contextlib.nullcontext",
+                                     "tf.distribute.MirroredStrategy().scope"))
     assert answer.status == 0, answer.errors
     devices = framework(answer)["devices"]
     assert [device["device"] for device in devices] == [0, 1]
     for device in devices:
-        assert device["peak_allocated_bytes"] >= 4 * (4 * 1024 * 1024 * 4)
+        assert device["peak_allocated_bytes"] >= 4 * 1024 * 1024 * 4
 
 
 def test_convolutions_and_compiled_functions_run(gpu, tensorflow):
