@@ -60,10 +60,11 @@ std::string describe(const CardDescription& card, int devices) {
   return fmt::format(
       "name={};memory={};devices={};major={};minor={};multiprocessors={};"
       "shared_per_multiprocessor={};shared_per_block_optin={};threads_per_multiprocessor={};"
-      "blocks_per_multiprocessor={};l2={};clock_khz={};memory_clock_khz={}",
+      "blocks_per_multiprocessor={};l2={};clock_khz={};memory_clock_khz={};memory_bus_bits={}",
       card.name, card.memory, devices, card.compute_major, card.compute_minor, card.multiprocessors,
       card.shared_per_multiprocessor, card.shared_per_block_optin, card.threads_per_multiprocessor,
-      card.blocks_per_multiprocessor, card.l2_cache, card.clock_khz, card.memory_clock_khz);
+      card.blocks_per_multiprocessor, card.l2_cache, card.clock_khz, card.memory_clock_khz,
+      card.memory_bus_bits);
 }
 
 fs::path on_path(const std::string& program) {

@@ -49,7 +49,8 @@ virtual_gpu::CardDescription describe(const Card& card, Bytes memory) {
           .blocks_per_multiprocessor = card.blocks_per_multiprocessor,
           .l2_cache = card.l2_cache,
           .clock_khz = card.clock_khz,
-          .memory_clock_khz = card.memory_clock_khz};
+          .memory_clock_khz = card.memory_clock_khz,
+          .memory_bus_bits = card.memory_bus_bits};
 }
 
 fs::path cudnn_of(const GpuOptions& options) {
