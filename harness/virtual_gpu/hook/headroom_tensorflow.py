@@ -26,7 +26,6 @@ def install(tensorflow):
     differences = [
         "TensorFlow tries no algorithms of cuDNN: TF_CUDNN_USE_AUTOTUNE=0",
         "XLA measures nothing and uses no CUDA graphs",
-        "TensorFlow waits 10 s before it gives an allocation up",
     ]
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool gives freed memory back at once")
