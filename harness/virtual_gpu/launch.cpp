@@ -28,6 +28,22 @@ fs::path stand_ins() {
                   built.string(), installed.string()));
 }
 
+// XLA measures kernels and reads what they wrote, which says nothing here: it is told to choose
+// without measuring and to start every kernel by itself. It assembles what it compiled by a
+// program, found in a directory like CUDA's.
+std::string xla_flags(const fs::path& toolkit) {
+  return fmt::format(
+      "--xla_gpu_autotune_level=0 --xla_gpu_enable_command_buffer= --xla_gpu_cuda_data_dir={}",
+      toolkit.string());
+}
+
+// `value` behind what the variable holds: of flags that contradict each other, the last one holds.
+std::string appended(const char* variable, const std::string& value) {
+  const char* old = std::getenv(variable);
+  return fmt::format("{}={}{}{}", variable, old == nullptr ? "" : old, old == nullptr ? "" : " ",
+                     value);
+}
+
 // `value` in front of what the variable holds.
 std::string prepended(const char* variable, const std::string& value, char separator) {
   const char* old = std::getenv(variable);
@@ -46,10 +62,11 @@ std::string describe(const CardDescription& card, int devices) {
   return fmt::format(
       "name={};memory={};devices={};major={};minor={};multiprocessors={};"
       "shared_per_multiprocessor={};shared_per_block_optin={};threads_per_multiprocessor={};"
-      "blocks_per_multiprocessor={};l2={};clock_khz={};memory_clock_khz={}",
+      "blocks_per_multiprocessor={};l2={};clock_khz={};memory_clock_khz={};memory_bus_bits={}",
       card.name, card.memory, devices, card.compute_major, card.compute_minor, card.multiprocessors,
       card.shared_per_multiprocessor, card.shared_per_block_optin, card.threads_per_multiprocessor,
-      card.blocks_per_multiprocessor, card.l2_cache, card.clock_khz, card.memory_clock_khz);
+      card.blocks_per_multiprocessor, card.l2_cache, card.clock_khz, card.memory_clock_khz,
+      card.memory_bus_bits);
 }
 
 fs::path on_path(const std::string& program) {
@@ -75,6 +92,8 @@ std::vector<std::string> environment_for(const Launch& launch) {
       prepended("LD_PRELOAD", preload(libraries), ':'),
       prepended("LD_LIBRARY_PATH", libraries.string(), ':'),
       prepended("PYTHONPATH", launch.hook.string(), ':'),
+      appended("XLA_FLAGS", xla_flags(launch.toolkit)),
+      "TF_CUDNN_USE_AUTOTUNE=0",
       "HEADROOM_GPU_CARD=" + describe(launch.card, launch.devices),
       "HEADROOM_GPU_RECORDS=" + launch.records.string(),
       fmt::format("HEADROOM_GPU_UNTIL_STEP={}", launch.until_step),

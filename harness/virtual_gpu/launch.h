@@ -19,7 +19,7 @@ struct CardDescription {
   Bytes shared_per_multiprocessor = 0, shared_per_block_optin = 0;
   int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;
   Bytes l2_cache = 0;
-  int clock_khz = 0, memory_clock_khz = 0;
+  int clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
 };
 
 struct Launch {
@@ -29,6 +29,7 @@ struct Launch {
   int until_step = 0;  // 0: the program runs to its end
   std::filesystem::path records;  // an existing directory, which receives what processes leave
   std::filesystem::path hook;     // the directory of sitecustomize.py
+  std::filesystem::path toolkit;  // the directory with the programs of CUDA's that frameworks start
   std::filesystem::path cudnn;    // the user's libcudnn, "" = none
 };
 

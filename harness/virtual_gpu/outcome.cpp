@@ -80,7 +80,8 @@ Framework read_framework(const fs::path& file) {
                      .ended_out_of_memory = data.at("ended_out_of_memory"),
                      .out_of_memory = {},
                      .devices = {},
-                     .snapshot = data.at("snapshot")};
+                     .snapshot = data.at("snapshot"),
+                     .differences = data.value("differences", std::vector<std::string>{})};
     for (const json& event : data.at("out_of_memory"))
       result.out_of_memory.push_back({.device = event.at("device"),
                                       .requested = event.at("requested"),
@@ -88,7 +89,7 @@ Framework read_framework(const fs::path& file) {
     for (const json& device : data.at("devices"))
       result.devices.push_back({.device = device.at("device"),
                                 .peak_allocated = device.at("peak_allocated"),
-                                .peak_reserved = device.at("peak_reserved"),
+                                .peak_reserved = device.value("peak_reserved", Bytes{0}),
                                 .phase = device.at("phase"),
                                 .roles = shares(device.at("roles")),
                                 .lines = shares(device.at("lines")),

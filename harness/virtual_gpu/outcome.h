@@ -44,7 +44,7 @@ struct OutOfMemoryEvent {
 struct FrameworkUse {
   int device = 0;
   Bytes peak_allocated = 0;
-  Bytes peak_reserved = 0;
+  Bytes peak_reserved = 0;           // 0: it does not tell
   std::string phase;                 // during which the allocated bytes peaked
   std::vector<Share> roles;          // together the bytes allocated at the peak
   std::vector<Share> lines;          // the same bytes by line of the program
@@ -55,13 +55,14 @@ struct FrameworkUse {
 struct Framework {
   std::string name;  // "PyTorch 2.15.0+cu132"
   long pid = 0;
-  int steps = 0;
+  int steps = 0;                 // that were counted
   bool stopped_at_step = false;  // as --until-step asked
   std::string error;             // the message the program ended with
   bool ended_out_of_memory = false;
   std::vector<OutOfMemoryEvent> out_of_memory;
   std::vector<FrameworkUse> devices;
-  std::string snapshot;  // file name, "" = none
+  std::string snapshot;                  // file name, "" = none
+  std::vector<std::string> differences;  // from the same program on a real card, in words
 };
 
 struct Outcome {

@@ -47,15 +47,32 @@ def gpu(tmp_path):
     return run
 
 
-def pytorch_python():
-    """The interpreter of the environment that `scripts/setup --with pytorch` makes."""
+def environment_python(name):
+    """The interpreter of the environment that `scripts/setup --with NAME` makes, there or not."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "headroom" / "environments" / "pytorch" / "bin" / "python"
+    return cache / "headroom" / "environments" / name / "bin" / "python"
+
+
+def python_of(environment):
+    python = environment_python(environment)
+    if not python.exists():
+        pytest.skip(f"{environment} is not set up: scripts/setup --with {environment}")
+    return python
 
 
 @pytest.fixture
 def pytorch():
-    python = pytorch_python()
-    if not python.exists():
-        pytest.skip("PyTorch is not set up: scripts/setup --with pytorch")
+    return python_of("pytorch")
+
+
+@pytest.fixture
+def tensorflow():
+    python = python_of("tensorflow")
+    if not list(python.parents[1].glob("lib/*/site-packages/nvidia/cudnn")):
+        pytest.skip("tensorflow was set up without cuDNN: remove it, then scripts/setup --with tensorflow")
     return python
+
+
+@pytest.fixture
+def jax():
+    return python_of("jax")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import HEADROOM, pytorch_python
+from conftest import HEADROOM, environment_python
 
 FIDELITY = Path(__file__).resolve().parents[2] / "bench" / "fidelity"
 
@@ -71,5 +71,4 @@ def test_rows_are_run_once_and_have_bytes_and_their_source(tmp_path):
 
 
 def has_environment(name):
-    places = pytorch_python().parents[2]
-    return os.access(places / name / "bin" / "python", os.X_OK)
+    return os.access(environment_python(name), os.X_OK)

@@ -107,6 +107,35 @@ assert total.value == free.value
     assert answer.figures["peak_bytes"] == 20 * MIB
 
 
+def test_a_description_of_cublaslt_keeps_what_it_is_given(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+blas = ctypes.CDLL("libcublasLt.so.12")
+layout, rows, batches = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_int32(7)
+ref = ctypes.byref
+assert blas.cublasLtMatrixLayoutCreate(ref(layout), 0, ctypes.c_uint64(640), ctypes.c_uint64(480),
+                                       ctypes.c_int64(640)) == 0
+assert blas.cublasLtMatrixLayoutGetAttribute(layout, 2, ref(rows), ctypes.c_size_t(8), None) == 0
+assert rows.value == 640
+assert blas.cublasLtMatrixLayoutSetAttribute(layout, 5, ref(batches), ctypes.c_size_t(4)) == 0
+batches.value = 0
+assert blas.cublasLtMatrixLayoutGetAttribute(layout, 5, ref(batches), ctypes.c_size_t(4), None) == 0
+assert batches.value == 7
+""")
+    assert answer.status == 0, answer.errors
+
+
+def test_a_function_for_the_host_runs(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+called = []
+function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(called.append)
+assert ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(None, function, ctypes.c_void_p(5)) == 0
+assert called == [5]
+""")
+    assert answer.status == 0, answer.errors
+
+
 def test_a_function_that_is_not_there_stops_the_program_with_its_name(gpu):
     answer = gpu("l4", program="""
 import ctypes

@@ -60,7 +60,8 @@ virtual_gpu::CardDescription describe(const Card& card, Bytes memory) {
           .blocks_per_multiprocessor = card.blocks_per_multiprocessor,
           .l2_cache = card.l2_cache,
           .clock_khz = card.clock_khz,
-          .memory_clock_khz = card.memory_clock_khz};
+          .memory_clock_khz = card.memory_clock_khz,
+          .memory_bus_bits = card.memory_bus_bits};
 }
 
 fs::path cudnn_of(const GpuOptions& options) {
@@ -105,12 +106,14 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                  format_bytes(options.context), format_bytes(whole)));
   const Bytes memory = whole - options.context;
   fs::create_directories(trial.directory);
+  const fs::path home = headroom_home() / "harness" / "virtual_gpu";
   const virtual_gpu::Launch launch{.card = describe(card, memory),
                                    .devices = options.devices,
                                    .world = options.world,
                                    .until_step = options.until_step,
                                    .records = fs::absolute(trial.directory),
-                                   .hook = headroom_home() / "harness" / "virtual_gpu" / "hook",
+                                   .hook = home / "hook",
+                                   .toolkit = home / "toolkit",
                                    .cudnn = cudnn_of(options)};
   const int status = run_to_its_end(options, trial, launch);
   return {.card = &card,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace headroom {
@@ -38,6 +39,7 @@ std::string word_of(GpuVerdict verdict) {
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework told of its steps";
   const Framework& first = outcome.frameworks.front();
+  if (first.steps == 0) return fmt::format("no counted step of {}", first.name);
   return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s",
                      first.name);
 }
@@ -130,6 +132,16 @@ std::vector<Share> alike_together(const std::vector<virtual_gpu::ModuleShare>& m
 }
 
 std::string device_text(const FrameworkUse& use) {
+  if (use.roles.empty()) {
+    std::string text = fmt::format("\nGPU {}, as the framework counts:\n", use.device);
+    std::vector<Share> peaks;
+    for (const auto& [phase, peak] : use.phase_peaks)
+      peaks.push_back({"in tensors at the peak, " + phase, peak});
+    if (use.peak_reserved > 0) peaks.push_back({"reserved", use.peak_reserved});
+    for (const Share& peak : peaks)
+      text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), peak.name);
+    return text;
+  }
   std::string text =
       fmt::format("\nGPU {}: {} allocated at the peak (in the {} pass), {} reserved\n", use.device,
                   format_bytes(use.peak_allocated), use.phase, format_bytes(use.peak_reserved));
@@ -182,6 +194,10 @@ std::string not_known_text(const GpuAnswer& answer) {
   for (const auto& [function, calls] : answer.outcome.sizes_not_known)
     text += fmt::format("  not known, counted as 0 bytes: what {} takes (asked {} time{})\n",
                         function, calls, calls == 1 ? "" : "s");
+  std::set<std::string> differences;
+  for (const Framework& framework : answer.outcome.frameworks)
+    differences.insert(framework.differences.begin(), framework.differences.end());
+  for (const std::string& difference : differences) text += fmt::format("  {}\n", difference);
   return text;
 }
 
@@ -225,10 +241,15 @@ ordered_json to_json(const Framework& framework) {
   for (const auto& event : framework.out_of_memory)
     failures.push_back(
         {{"device", event.device}, {"requested_bytes", event.requested}, {"line", event.line}});
-  return {{"name", framework.name},   {"pid", framework.pid},
-          {"steps", framework.steps}, {"stopped_at_step", framework.stopped_at_step},
-          {"error", framework.error}, {"out_of_memory", failures},
-          {"devices", devices},       {"snapshot", framework.snapshot}};
+  return {{"name", framework.name},
+          {"pid", framework.pid},
+          {"steps", framework.steps},
+          {"stopped_at_step", framework.stopped_at_step},
+          {"error", framework.error},
+          {"out_of_memory", failures},
+          {"devices", devices},
+          {"snapshot", framework.snapshot},
+          {"differences", framework.differences}};
 }
 
 // The stand-in says so where it had no cuDNN, or one too old, to ask for a workspace.

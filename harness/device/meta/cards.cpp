@@ -57,7 +57,8 @@ Card parse_card(const std::string& id, const toml::table& table) {
             .blocks_per_multiprocessor = number("blocks_per_multiprocessor"),
             .l2_cache = bytes("l2_cache_bytes"),
             .clock_khz = number("clock_khz"),
-            .memory_clock_khz = number("memory_clock_khz")};
+            .memory_clock_khz = number("memory_clock_khz"),
+            .memory_bus_bits = number("memory_bus_bits")};
   parse_capability(table, card);
   return card;
 }

@@ -23,7 +23,7 @@ struct Card {
   Bytes shared_per_multiprocessor = 0, shared_per_block_optin = 0;
   int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;
   Bytes l2_cache = 0;
-  int clock_khz = 0, memory_clock_khz = 0;
+  int clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
 };
 
 const std::vector<Card>& cards();

@@ -241,9 +241,8 @@ def forget():
     notes = Notes()
 
 
-def install():
+def install(torch):
     """Called once PyTorch has been imported."""
-    import torch
     from torch.optim.optimizer import (
         register_optimizer_step_post_hook,
         register_optimizer_step_pre_hook,

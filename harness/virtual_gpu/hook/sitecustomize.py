@@ -1,5 +1,5 @@
-"""Runs at the start of every Python below `headroom gpu`: waits for PyTorch to be imported, then has
-its memory noted. Whatever sitecustomize the user has of their own runs as well."""
+"""Runs at the start of every Python below `headroom gpu`: waits for a framework to be imported, then
+has its memory noted. Whatever sitecustomize the user has of their own runs as well."""
 
 import importlib
 import importlib.abc
@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Calls `then` once `name` has been imported in the ordinary way."""
+    """Calls `then` with the module `name` once it has been imported in the ordinary way."""
 
     def __init__(self, name, then):
         self.name, self.then, self.loader = name, then, None
@@ -32,13 +32,23 @@ class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        self.then()
+        self.then(module)
 
 
-def watch_torch():
-    import headroom_torch
+def calling(module, function):
+    """Calls `function` of the hook `module`, which is imported only where it is needed."""
+    return lambda imported: getattr(importlib.import_module(module), function)(imported)
 
-    headroom_torch.install()
+
+HOOKS = {
+    "torch": calling("headroom_torch", "install"),
+    "tensorflow": calling("headroom_tensorflow", "install"),
+    "keras.src.callbacks.callback_list": calling("headroom_tensorflow", "count_batches"),
+    "tf_keras.src.callbacks": calling("headroom_tensorflow", "count_batches"),
+    "keras.src.optimizers.base_optimizer": calling("headroom_tensorflow", "count_updates"),
+    "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
+    "jax": calling("headroom_jax", "install"),
+}
 
 
 def run_users_own():
@@ -56,5 +66,5 @@ def run_users_own():
 
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
-    sys.meta_path.insert(0, AfterImport("torch", watch_torch))
+    sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]
     run_users_own()

@@ -54,6 +54,7 @@ Card read_card() {
   number("l2", card.l2_cache_bytes);
   number("clock_khz", card.clock_khz);
   number("memory_clock_khz", card.memory_clock_khz);
+  number("memory_bus_bits", card.memory_bus_bits);
   if (card.memory_bytes == 0) refuse("HEADROOM_GPU_CARD names no memory");
   return card;
 }
@@ -103,6 +104,8 @@ int device_attribute(int attribute) {
       return 1;  // unified addressing
     case 36:
       return c.memory_clock_khz;
+    case 37:
+      return c.memory_bus_bits;
     case 38:
       return c.l2_cache_bytes;
     case 39:

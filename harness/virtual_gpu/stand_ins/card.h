@@ -19,6 +19,7 @@ struct Card {
   int l2_cache_bytes = 41'943'040;
   int clock_khz = 1'410'000;
   int memory_clock_khz = 1'215'000;
+  int memory_bus_bits = 5120;
   int driver_version = 13'020;  // as cudaDriverGetVersion counts: 13.2
 };
 

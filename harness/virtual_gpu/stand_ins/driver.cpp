@@ -14,6 +14,13 @@
 using namespace headroom::virtual_gpu;
 using DevicePointer = unsigned long long;
 
+// Of runtime.cpp: driver and runtime say the same of errors and of memory pools.
+extern "C" {
+const char* cudaGetErrorString(int error);
+int cudaDeviceGetDefaultMemPool(void** pool, int device);
+int cudaMemPoolGetAttribute(void* pool, int attribute, void* value);
+}
+
 namespace {
 
 // A context is a device's primary one: the address of its entry here.
@@ -76,6 +83,11 @@ HEADROOM_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = device_attribute(attribute);
   return kSuccess;
 }
+// 0 of every attribute: no access between the cards.
+HEADROOM_EXPORT int cuDeviceGetP2PAttribute(int* value, int, int, int) {
+  *value = 0;
+  return kSuccess;
+}
 HEADROOM_EXPORT int cuDeviceComputeCapability(int* major, int* minor, int) {
   *major = card().compute_major;
   *minor = card().compute_minor;
@@ -119,15 +131,32 @@ HEADROOM_EXPORT int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 HEADROOM_EXPORT int cuStreamGetCtx(void*, void** context) { return cuCtxGetCurrent(context); }
 HEADROOM_EXPORT int cuGetErrorName(int error, const char** name) {
-  *name = error == kSuccess       ? "CUDA_SUCCESS"
-          : error == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY"
-                                  : "CUDA_ERROR_UNKNOWN";
+  switch (error) {
+    case kSuccess:
+      *name = "CUDA_SUCCESS";
+      break;
+    case kInvalidValue:
+      *name = "CUDA_ERROR_INVALID_VALUE";
+      break;
+    case kOutOfMemory:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case kInvalidDevice:
+      *name = "CUDA_ERROR_INVALID_DEVICE";
+      break;
+    case kNotFound:
+      *name = "CUDA_ERROR_NOT_FOUND";
+      break;
+    case kNotSupported:
+      *name = "CUDA_ERROR_NOT_SUPPORTED";
+      break;
+    default:
+      *name = "CUDA_ERROR_UNKNOWN";
+  }
   return kSuccess;
 }
 HEADROOM_EXPORT int cuGetErrorString(int error, const char** text) {
-  *text = error == kSuccess       ? "no error"
-          : error == kOutOfMemory ? "out of memory"
-                                  : "unknown error";
+  *text = cudaGetErrorString(error);
   return kSuccess;
 }
 // Private tables between NVIDIA's libraries and driver: there are none here.
@@ -166,6 +195,23 @@ HEADROOM_EXPORT int cuMemAllocFromPoolAsync(DevicePointer* address, std::size_t 
                                             void*) {
   return cuMemAlloc_v2(address, bytes);
 }
+// The beginning of CUmemPoolProps.
+struct PoolProperties {
+  int allocation_type, handle_types;
+  int location_type, location_id;
+};
+HEADROOM_EXPORT int cuMemPoolCreate(void** pool, const PoolProperties* properties) {
+  return cudaDeviceGetDefaultMemPool(pool, properties->location_id);
+}
+HEADROOM_EXPORT int cuDeviceGetDefaultMemPool(void** pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+HEADROOM_EXPORT int cuDeviceGetMemPool(void** pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+HEADROOM_EXPORT int cuMemPoolGetAttribute(void* pool, int attribute, void* value) {
+  return cudaMemPoolGetAttribute(pool, attribute, value);
+}
 HEADROOM_EXPORT int cuMemFree_v2(DevicePointer address) {
   return address == 0 || release(as_pointer(address)) ? kSuccess : kInvalidValue;
 }
@@ -176,6 +222,15 @@ HEADROOM_EXPORT int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) 
 }
 HEADROOM_EXPORT int cuMemFreeHost(void* address) {
   return address == nullptr || release_host(address) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
+  *device = reinterpret_cast<DevicePointer>(host);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemAllocManaged(DevicePointer* address, std::size_t bytes, unsigned) {
+  void* block = allocate_host(bytes);
+  *address = reinterpret_cast<DevicePointer>(block);
+  return block != nullptr ? kSuccess : kOutOfMemory;
 }
 HEADROOM_EXPORT int cuMemHostRegister_v2(void* address, std::size_t bytes, unsigned) {
   register_host(address, bytes);
@@ -216,8 +271,23 @@ HEADROOM_EXPORT int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, s
                                          void*) {
   return cuMemcpyDtoD_v2(to, from, bytes);
 }
+HEADROOM_EXPORT int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, void*) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyPeer(DevicePointer to, void*, DevicePointer from, void*,
+                                 std::size_t bytes) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyPeerAsync(DevicePointer to, void*, DevicePointer from, void*,
+                                      std::size_t bytes, void*) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
 HEADROOM_EXPORT int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes,
                                     void*) {
+  fill(as_pointer(to), value, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemsetD8_v2(DevicePointer to, unsigned char value, std::size_t bytes) {
   fill(as_pointer(to), value, bytes);
   return kSuccess;
 }
@@ -230,21 +300,37 @@ HEADROOM_EXPORT int cuMemsetD32Async(DevicePointer to, unsigned value, std::size
     forget_contents(as_pointer(to), count * 4);
   return kSuccess;
 }
+HEADROOM_EXPORT int cuMemsetD32_v2(DevicePointer to, unsigned value, std::size_t count) {
+  return cuMemsetD32Async(to, value, count, nullptr);
+}
 HEADROOM_EXPORT int cuPointerGetAttribute(void* out, int attribute, DevicePointer address) {
   const auto range = find(as_pointer(address));
+  if (!range && attribute == 2 && is_page_locked(as_pointer(address))) {
+    *static_cast<unsigned*>(out) = 1;  // host memory
+    return kSuccess;
+  }
   if (!range) return kInvalidValue;
   switch (attribute) {
     case 1:
       *static_cast<void**>(out) = &contexts[range->device];
       return kSuccess;
     case 2:
-      *static_cast<unsigned*>(out) = 2;
-      return kSuccess;  // device memory
+      *static_cast<unsigned*>(out) = 2;  // device memory
+      return kSuccess;
     case 3:
       *static_cast<DevicePointer*>(out) = address;
       return kSuccess;
+    case 8:
+      *static_cast<unsigned*>(out) = 0;  // not managed
+      return kSuccess;
     case 9:
       *static_cast<int*>(out) = range->device;
+      return kSuccess;
+    case 11:
+      *static_cast<DevicePointer*>(out) = range->begin;
+      return kSuccess;
+    case 12:
+      *static_cast<std::size_t*>(out) = range->bytes;
       return kSuccess;
     default:
       return kNotSupported;
@@ -304,6 +390,23 @@ HEADROOM_EXPORT int cuStreamCreateWithPriority(void** stream, unsigned, int) {
   *stream = new_handle();
   return kSuccess;
 }
+HEADROOM_EXPORT int cuStreamGetPriority(void*, int* priority) {
+  *priority = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamIsCapturing(void*, int* status) {
+  *status = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamAddCallback(void* stream, void (*callback)(void*, int, void*),
+                                        void* data, unsigned) {
+  callback(stream, kSuccess, data);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLaunchHostFunc(void*, void (*function)(void*), void* data) {
+  function(data);
+  return kSuccess;
+}
 HEADROOM_EXPORT int cuEventCreate(void** event, unsigned) {
   *event = new_handle();
   return kSuccess;
@@ -312,11 +415,25 @@ HEADROOM_EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 0.001f;
   return kSuccess;
 }
+// The driver's linker, to which a program gives code that it made itself: it links to nothing.
+HEADROOM_EXPORT int cuLinkAddData_v2(void*, int, void*, std::size_t, const char*, unsigned, int*,
+                                     void**) {
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLinkComplete(void*, void** code, std::size_t* bytes) {
+  static char nothing = 0;
+  *code = &nothing;
+  *bytes = 1;
+  return kSuccess;
+}
 HEADROOM_EXPORT int cuModuleLoadData(void** module, const void*) {
   *module = new_object();
   return kSuccess;
 }
 HEADROOM_EXPORT int cuModuleLoadDataEx(void** module, const void*, unsigned, int*, void**) {
+  return cuModuleLoadData(module, nullptr);
+}
+HEADROOM_EXPORT int cuModuleLoadFatBinary(void** module, const void*) {
   return cuModuleLoadData(module, nullptr);
 }
 HEADROOM_EXPORT int cuModuleLoad(void** module, const char*) {
@@ -338,6 +455,16 @@ HEADROOM_EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
 HEADROOM_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads,
                                                                 std::size_t) {
   *blocks = threads > 0 ? std::max(1, card().threads_per_multiprocessor / threads) : 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, void* function, int threads, std::size_t shared, unsigned) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
+}
+HEADROOM_EXPORT int cuOccupancyMaxPotentialBlockSize(int* grid, int* threads, void*, void*,
+                                                     std::size_t, int limit) {
+  *threads = limit > 0 ? std::min(limit, 1024) : 1024;
+  *grid = card().multiprocessors * std::max(1, card().threads_per_multiprocessor / *threads);
   return kSuccess;
 }
 HEADROOM_EXPORT int cuLaunchKernel() {
@@ -390,6 +517,18 @@ HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* cou
 }
 // NVML_ERROR_NOT_SUPPORTED: the answer of a card without NVLink or fabric.
 constexpr int kNvmlNotSupported = 3;
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkState(void*, unsigned, int*) { return kNvmlNotSupported; }
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkCapability(void*, unsigned, int, unsigned*) {
+  return kNvmlNotSupported;
+}
+HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* generation) {
+  *generation = 3;  // what XLA takes a card to have that does not say
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* lanes) {
+  *lanes = 16;
+  return kSuccess;
+}
 HEADROOM_EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
 HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) {
   return kNvmlNotSupported;

@@ -1,5 +1,6 @@
 // Stands in for what frameworks read from cuBLAS, cuSPARSE, cuFFT, cuDNN's legacy interface, NCCL,
 // NVRTC and CUPTI. Functions that only compute stand in symbols.txt.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +35,106 @@ HEADROOM_EXPORT int cublasGetProperty(int which, int* value) {
 }
 HEADROOM_EXPORT int cublasLtGetProperty(int which, int* value) {
   return cublasGetProperty(which, value);
+}
+// A description of cuBLASLt keeps the values that it is given, and frameworks read them back. Each
+// attribute has a number and eight bytes or less.
+namespace {
+
+constexpr std::uint32_t kLayoutAttributes = 8, kMatmulAttributes = 32;
+
+struct Layout {
+  std::uint64_t values[kLayoutAttributes];
+};
+struct MatmulDescription {
+  std::uint64_t values[kMatmulAttributes];
+};
+
+Layout layout_of(int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
+  Layout layout{};
+  layout.values[0] = static_cast<std::uint32_t>(type);
+  layout.values[2] = rows;
+  layout.values[3] = columns;
+  layout.values[4] = static_cast<std::uint64_t>(leading);
+  layout.values[5] = 1;  // matrices
+  return layout;
+}
+
+MatmulDescription matmul_of(int compute_type, int scale_type) {
+  MatmulDescription description{};
+  description.values[0] = static_cast<std::uint32_t>(compute_type);
+  description.values[1] = static_cast<std::uint32_t>(scale_type);
+  description.values[7] = 1;  // no epilogue
+  return description;
+}
+
+template <std::size_t kCount>
+int keep(std::uint64_t (&values)[kCount], unsigned attribute, const void* from, std::size_t bytes) {
+  if (attribute >= kCount || bytes > sizeof values[0]) return kSuccess;
+  values[attribute] = 0;
+  std::memcpy(&values[attribute], from, bytes);
+  return kSuccess;
+}
+
+template <std::size_t kCount>
+int give(const std::uint64_t (&values)[kCount], unsigned attribute, void* to, std::size_t bytes,
+         std::size_t* written) {
+  if (written != nullptr) *written = bytes;
+  if (to != nullptr) std::memset(to, 0, bytes);
+  if (to != nullptr && attribute < kCount)
+    std::memcpy(to, &values[attribute], std::min(bytes, sizeof values[0]));
+  return kSuccess;
+}
+
+}  // namespace
+
+HEADROOM_EXPORT int cublasLtMatrixLayoutCreate(Layout** out, int type, std::uint64_t rows,
+                                               std::uint64_t columns, std::int64_t leading) {
+  *out = new Layout(layout_of(type, rows, columns, leading));
+  return kSuccess;
+}
+// The caller's own memory, of a size that it names: it holds eight numbers.
+HEADROOM_EXPORT int cublasLtMatrixLayoutInit_internal(Layout* out, std::size_t, int type,
+                                                      std::uint64_t rows, std::uint64_t columns,
+                                                      std::int64_t leading) {
+  *out = layout_of(type, rows, columns, leading);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatrixLayoutDestroy(Layout* layout) {
+  delete layout;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatrixLayoutSetAttribute(Layout* layout, int attribute,
+                                                     const void* value, std::size_t bytes) {
+  return keep(layout->values, static_cast<unsigned>(attribute), value, bytes);
+}
+HEADROOM_EXPORT int cublasLtMatrixLayoutGetAttribute(const Layout* layout, int attribute,
+                                                     void* value, std::size_t bytes,
+                                                     std::size_t* written) {
+  return give(layout->values, static_cast<unsigned>(attribute), value, bytes, written);
+}
+HEADROOM_EXPORT int cublasLtMatmulDescCreate(MatmulDescription** out, int compute_type,
+                                             int scale_type) {
+  *out = new MatmulDescription(matmul_of(compute_type, scale_type));
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatmulDescInit_internal(MatmulDescription* out, std::size_t bytes,
+                                                    int compute_type, int scale_type) {
+  if (bytes < sizeof *out) return kInvalidValue;
+  *out = matmul_of(compute_type, scale_type);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatmulDescDestroy(MatmulDescription* description) {
+  delete description;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatmulDescSetAttribute(MatmulDescription* description, int attribute,
+                                                   const void* value, std::size_t bytes) {
+  return keep(description->values, static_cast<unsigned>(attribute), value, bytes);
+}
+HEADROOM_EXPORT int cublasLtMatmulDescGetAttribute(const MatmulDescription* description,
+                                                   int attribute, void* value, std::size_t bytes,
+                                                   std::size_t* written) {
+  return give(description->values, static_cast<unsigned>(attribute), value, bytes, written);
 }
 // cublasLtMatmulHeuristicResult_t: an algorithm of 64 bytes, its workspace, a status, waves.
 struct MatmulHeuristic {

@@ -1,0 +1,91 @@
+"""Notes, inside the user's program, what TensorFlow's allocator says it held, and counts the training
+steps of Keras, whatever its backend."""
+
+import functools
+import os
+
+import headroom_notes
+
+
+def peaks():
+    """The counters of each device, once TensorFlow has started to use devices."""
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+
+    if context._context is None or not context._context._initialized:
+        return []  # to ask would take the card
+    result = []
+    for index in range(len(tf.config.list_logical_devices("GPU"))):
+        peak = tf.config.experimental.get_memory_info(f"GPU:{index}")["peak"]
+        result.append({"device": index, "peak_allocated": peak})
+    return result
+
+
+def install(tensorflow):
+    """Called once TensorFlow has been imported."""
+    differences = [
+        "TensorFlow tries no algorithms of cuDNN: TF_CUDNN_USE_AUTOTUNE=0",
+        "XLA measures nothing and uses no CUDA graphs",
+    ]
+    if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
+        differences.append("the driver's pool gives freed memory back at once")
+    headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences)
+
+
+class InFit:
+    """Whether Keras's own loop runs, whose batches are counted."""
+
+    active = False
+
+
+def count_batches(module):
+    """Adds a callback that counts to every list of callbacks that Keras makes."""
+    callback = module.Callback
+
+    class Counter(callback):
+        def __init__(self):
+            super().__init__()
+            self.first = 0
+
+        def on_train_begin(self, logs=None):
+            InFit.active = True
+            headroom_notes.note_phase("before training")
+
+        def on_train_batch_begin(self, batch, logs=None):
+            self.first = batch
+
+        def on_train_batch_end(self, batch, logs=None):
+            headroom_notes.count_steps(batch - self.first + 1)
+
+        def on_train_end(self, logs=None):
+            InFit.active = False
+
+    make = module.CallbackList.__init__
+
+    @functools.wraps(make)
+    def make_with_counter(self, callbacks=None, *arguments, **options):
+        given = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+        given = [one for one in given if one is not None]
+        return make(self, [*given, Counter()], *arguments, **options)
+
+    module.CallbackList.__init__ = make_with_counter
+
+
+def count_updates(module):
+    """Counts the updates of a loop that the program wrote itself. Those inside a tf.function are not
+    seen: it is traced once and then runs without Python."""
+    apply = module.BaseOptimizer.apply
+
+    @functools.wraps(apply)
+    def counted(self, *arguments, **options):
+        result = apply(self, *arguments, **options)
+        from keras.src import backend
+
+        if backend.backend() == "tensorflow" and not InFit.active:
+            import tensorflow as tf
+
+            if tf.executing_eagerly():
+                headroom_notes.count_steps(1)
+        return result
+
+    module.BaseOptimizer.apply = counted

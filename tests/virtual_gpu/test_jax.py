@@ -1,0 +1,98 @@
+"""JAX's ordinary wheels on the virtual GPU. Skipped where `scripts/setup --with jax` has not been run."""
+
+from conftest import MIB
+
+CARD = ("a100-40gb", "--memory", "16GiB")
+KEEP = """
+import jax
+import jax.numpy as jnp
+kept = [jax.block_until_ready(jnp.zeros((4096, 4096))) for _ in range(3)]
+"""
+KEPT = 3 * 64 * MIB
+
+
+def run(gpu, jax, program=KEEP, options=(), **environment):
+    answer = gpu(*CARD, *options, program=program, python=jax, environment=environment)
+    assert answer.status == 0, answer.errors
+    return answer
+
+
+def test_three_quarters_of_the_card_are_taken_at_once(gpu, jax):
+    assert run(gpu, jax).figures["peak_bytes"] == 16 * 3 // 4 << 30
+
+
+def test_a_fraction_is_taken_to_the_byte(gpu, jax):
+    answer = run(gpu, jax, XLA_PYTHON_CLIENT_MEM_FRACTION=".5")
+    assert answer.figures["peak_bytes"] == 8 << 30
+
+
+def test_without_preallocation_regions_double_with_what_is_held(gpu, jax):
+    answer = run(gpu, jax, XLA_PYTHON_CLIENT_PREALLOCATE="false")
+    device = answer.figures["frameworks"][0]["devices"][0]
+    assert device["peak_allocated_bytes"] >= KEPT
+    assert KEPT <= answer.figures["peak_bytes"] <= 2 * device["peak_allocated_bytes"]
+
+
+def test_the_asynchronous_allocator_takes_what_is_held(gpu, jax):
+    answer = run(gpu, jax, XLA_PYTHON_CLIENT_ALLOCATOR="cuda_async")
+    assert KEPT <= answer.figures["peak_bytes"] <= KEPT + 8 * MIB
+
+
+def test_the_platforms_allocator_may_take_the_whole_card(gpu, jax):
+    answer = run(gpu, jax, program=KEEP + 'print(jax.devices()[0].memory_stats()["bytes_limit"])',
+                 XLA_PYTHON_CLIENT_ALLOCATOR="platform")
+    assert str(16 << 30) in answer.output
+    assert KEPT <= answer.figures["peak_bytes"] <= 2 * KEPT
+
+
+def test_jaxs_own_counters_stand_beside_the_ledger(gpu, jax):
+    answer = run(gpu, jax)
+    framework = answer.figures["frameworks"][0]
+    assert framework["name"].startswith("JAX ")
+    assert framework["devices"][0]["peak_allocated_bytes"] >= KEPT
+    assert framework["devices"][0]["peak_reserved_bytes"] == answer.figures["peak_bytes"]
+
+
+def test_out_of_memory_is_an_answer_in_xlas_own_words(gpu, jax):
+    answer = gpu("a100-40gb", "--memory", "128MiB", program=KEEP, python=jax)
+    assert answer.status == 3, answer.errors
+    assert answer.first_line.startswith("DOES NOT FIT on a100-40gb (128.00 MiB)")
+    assert "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 64.00MiB" in answer.output
+    assert "program.py:4" in answer.output
+
+
+def test_two_cards_are_two_devices(gpu, jax):
+    answer = run(gpu, jax, options=("--gpus", "2"), program=KEEP + """
+assert jax.device_count() == 2
+there = jax.block_until_ready(jax.device_put(kept[0], jax.devices()[1]))
+""")
+    devices = answer.figures["frameworks"][0]["devices"]
+    assert [device["device"] for device in devices] == [0, 1]
+    assert devices[1]["peak_allocated_bytes"] >= 64 * MIB
+
+
+def test_a_compiled_step_with_convolution_and_attention_trains(gpu, jax):
+    answer = run(gpu, jax, program="""
+import jax
+import jax.numpy as jnp
+
+def loss(weights, images):
+    x = jax.lax.conv_general_dilated(images, weights["filters"], (1, 1), "SAME",
+                                     dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    x = jnp.tanh(x).reshape(8, 256, 32)
+    attention = jax.nn.softmax(x @ x.swapaxes(1, 2)) @ x
+    return jnp.square(attention @ weights["out"]).mean()
+
+@jax.jit
+def step(weights, images):
+    value, gradients = jax.value_and_grad(loss)(weights, images)
+    return value, jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients)
+
+key = jax.random.key(0)
+weights = {"filters": jax.random.normal(key, (3, 3, 16, 32)), "out": jnp.ones((32, 32))}
+for _ in range(3):
+    value, weights = step(weights, jnp.ones((8, 16, 16, 16)))
+print("loss", value)
+""")
+    assert "loss" in answer.output
+    assert "XLA measures nothing" in answer.output

@@ -1,0 +1,56 @@
+"""What the hooks of TensorFlow and JAX read out of messages, and the programs in the place of CUDA's; no
+framework is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+VIRTUAL_GPU = Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu"
+
+
+@pytest.fixture
+def notes(monkeypatch):
+    monkeypatch.syspath_prepend(str(VIRTUAL_GPU / "hook"))
+    import headroom_notes
+
+    yield headroom_notes
+    del sys.modules["headroom_notes"]
+
+
+@pytest.mark.parametrize("message, size", [
+    ("OOM when allocating tensor with shape[3,5] and type float on /device:GPU:0", 60),
+    ("OOM when allocating tensor with shape[] and type double on /device:GPU:0", 8),
+    ("Out of memory while trying to allocate 123 bytes.", 123),
+    ("Out of memory while trying to allocate 1.00GiB.", 0),
+])
+def test_the_size_of_a_request_is_read_where_it_stands_to_the_byte(notes, message, size):
+    assert notes.requested_bytes(message) == size
+
+
+def test_the_line_about_memory_is_told_out_of_many(notes):
+    error = type("ResourceExhaustedError", (Exception,), {})
+    notes.note_error(error, "Graph execution error:\n\n  OOM when allocating a tensor\nHint", None)
+    assert notes.notes.error == "ResourceExhaustedError: OOM when allocating a tensor"
+    assert notes.notes.ended_out_of_memory
+
+
+def test_another_error_is_not_one_about_memory(notes):
+    notes.note_error(ValueError, ValueError("no"), None)
+    assert (notes.notes.error, notes.notes.ended_out_of_memory) == ("ValueError: no", False)
+
+
+@pytest.mark.parametrize("program", ["ptxas", "nvlink"])
+def test_an_assembled_program_is_written_where_it_was_asked_for(program, tmp_path):
+    out = tmp_path / "out.cubin"
+    call = [VIRTUAL_GPU / "toolkit" / "bin" / program, "in", "-o", out, "-arch=sm_80"]
+    subprocess.run(call, check=True)
+    assert out.exists()
+
+
+def test_the_assembler_names_the_newest_language_that_it_reads():
+    call = [VIRTUAL_GPU / "toolkit" / "bin" / "ptxas", "--input-as-string", ".version 99.99"]
+    result = subprocess.run(call, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "Unsupported .version 99.99; current version is '8.8'" in result.stderr

@@ -1,0 +1,169 @@
+"""TensorFlow's ordinary wheel on the virtual GPU. Skipped where `scripts/setup --with tensorflow` has not
+been run."""
+
+import random
+import re
+
+from conftest import MIB
+
+CARD = ("a100-40gb", "--memory", "16GiB")
+MULTIPLY = """
+import tensorflow as tf
+a = tf.zeros((1024, 1024))
+b = a @ a
+print("peak", tf.config.experimental.get_memory_info("GPU:0")["peak"])
+"""
+GROW = """
+import tensorflow as tf
+for card in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(card, True)
+"""
+FIT = GROW + """
+import contextlib
+import sys
+import numpy as np
+width, batches = int(sys.argv[1]), int(sys.argv[2])
+keras = tf.keras
+scope = contextlib.nullcontext
+with scope():
+    model = keras.Sequential([keras.layers.Input((width,)),
+                              *[keras.layers.Dense(width, use_bias=False) for _ in range(4)]])
+    model.compile("adam", loss="mse")
+data = np.zeros((16 * batches, width), "float32")
+class Tell(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        print("batch", batch)
+model.fit(data, data, batch_size=16, verbose=0, callbacks=[Tell()])
+"""
+MOST_BESIDE_THE_ALLOCATOR = 4 * MIB  # what TensorFlow takes of the card without it
+
+
+def said(answer, word):
+    """The number that the program printed behind `word`."""
+    words = answer.output.split()
+    return int(words[words.index(word) + 1])
+
+
+def framework(answer):
+    assert answer.figures["frameworks"], answer.errors
+    return answer.figures["frameworks"][0]
+
+
+def test_all_but_what_tensorflow_leaves_to_the_system_is_taken_at_once(gpu, tensorflow):
+    answer = gpu(*CARD, program=MULTIPLY, python=tensorflow)
+    assert answer.status == 0, answer.errors
+    taken = int(re.search(r"with (\d+) MB memory", answer.errors)[1]) * MIB
+    assert taken > 14 << 30, "of 16 GiB"
+    assert taken <= answer.figures["peak_bytes"] <= taken + MOST_BESIDE_THE_ALLOCATOR
+
+
+def test_growth_takes_what_is_needed_and_little_more(gpu, tensorflow):
+    answer = gpu(*CARD, program=GROW + MULTIPLY, python=tensorflow)
+    assert answer.status == 0, answer.errors
+    needed = said(answer, "peak")
+    assert needed >= 2 * 1024 * 1024 * 4
+    # Regions double, so that no more than as much again is taken.
+    assert needed <= answer.figures["peak_bytes"] <= 2 * needed + 2 * MIB + MOST_BESIDE_THE_ALLOCATOR
+
+
+def test_a_limit_is_taken_to_the_byte(gpu, tensorflow):
+    limit = random.randrange(512, 4096, 64)
+    answer = gpu(*CARD, python=tensorflow, program=f"""
+import tensorflow as tf
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("GPU")[0],
+    [tf.config.LogicalDeviceConfiguration(memory_limit={limit})])
+""" + MULTIPLY)
+    assert answer.status == 0, answer.errors
+    beside = answer.figures["peak_bytes"] - limit * MIB
+    assert 0 <= beside <= MOST_BESIDE_THE_ALLOCATOR, limit
+
+
+def test_a_fraction_is_one_of_the_cards_memory(gpu, tensorflow):
+    answer = gpu(*CARD, python=tensorflow, program="""
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+options = tf.GPUOptions(per_process_gpu_memory_fraction=0.25)
+with tf.Session(config=tf.ConfigProto(gpu_options=options)) as session:
+    session.run(tf.matmul(tf.zeros((64, 64)), tf.ones((64, 64))))
+""")
+    assert answer.status == 0, answer.errors
+    assert 4 << 30 <= answer.figures["peak_bytes"] <= (4 << 30) + MOST_BESIDE_THE_ALLOCATOR
+
+
+def test_the_asynchronous_allocator_takes_no_more_than_the_tensors(gpu, tensorflow):
+    answer = gpu(*CARD, program=MULTIPLY, python=tensorflow,
+                 environment={"TF_GPU_ALLOCATOR": "cuda_malloc_async"})
+    assert answer.status == 0, answer.errors
+    assert 2 * 4 * MIB <= answer.figures["peak_bytes"] < 64 * MIB
+    assert "the driver's pool gives freed memory back at once" in answer.output
+
+
+def test_out_of_memory_is_an_answer_in_tensorflows_own_words(gpu, tensorflow):
+    answer = gpu("a100-40gb", "--memory", "2GiB", python=tensorflow, program=GROW + """
+kept = [tf.zeros((8192, 8192)) for _ in range(100)]
+""")
+    assert answer.status == 3, answer.errors
+    assert answer.first_line.startswith("DOES NOT FIT on a100-40gb (2.00 GiB)")
+    assert "OOM when allocating tensor with shape[8192,8192]" in answer.output
+    assert "program.py:" in answer.output
+    assert framework(answer)["out_of_memory"][0]["requested_bytes"] == 8192 * 8192 * 4
+
+
+def test_keras_stops_at_the_step_it_was_told(gpu, tensorflow):
+    answer = gpu(*CARD, "--until-step", "3", program=FIT, python=tensorflow,
+                 arguments=["64", "100"])
+    assert answer.status == 0, answer.errors
+    assert (framework(answer)["steps"], framework(answer)["stopped_at_step"]) == (3, True)
+    assert answer.output.count("batch ") == 3
+
+
+def test_the_peak_of_a_step_holds_weights_both_moments_and_a_gradient(gpu, tensorflow):
+    width = random.randrange(1024, 2048, 128)
+    answer = gpu(*CARD, program=FIT, python=tensorflow, arguments=[str(width), "2"])
+    assert answer.status == 0, answer.errors
+    device = framework(answer)["devices"][0]
+    peaks, weights = device["phase_peak_bytes"], 4 * width * width * 4
+    assert peaks["before training"] >= weights, width
+    assert 3 * weights + weights // 4 <= peaks["first step"] <= peaks["whole program"], width
+    assert peaks["whole program"] == device["peak_allocated_bytes"] <= answer.figures["peak_bytes"]
+
+
+def test_updates_of_a_loop_of_ones_own_are_counted(gpu, tensorflow):
+    answer = gpu(*CARD, "--until-step", "4", python=tensorflow, program=GROW + """
+weights = tf.Variable(tf.ones((64, 64)))
+optimizer = tf.keras.optimizers.SGD()
+for _ in range(1000):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(weights @ weights)
+    optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+""")
+    assert answer.status == 0, answer.errors
+    assert framework(answer)["steps"] == 4
+
+
+def test_each_card_of_a_mirrored_strategy_holds_the_weights(gpu, tensorflow):
+    answer = gpu(*CARD, "--gpus", "2", python=tensorflow, arguments=["1024", "2"],
+                 program=FIT.replace("contextlib.nullcontext",
+                                     "tf.distribute.MirroredStrategy().scope"))
+    assert answer.status == 0, answer.errors
+    devices = framework(answer)["devices"]
+    assert [device["device"] for device in devices] == [0, 1]
+    for device in devices:
+        assert device["peak_allocated_bytes"] >= 4 * 1024 * 1024 * 4
+
+
+def test_convolutions_and_compiled_functions_run(gpu, tensorflow):
+    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+@tf.function(jit_compile=True)
+def compiled(x):
+    return tf.reduce_sum(tf.exp(x) * tf.tanh(x))
+compiled(tf.ones((256, 256)))
+images, filters = tf.ones((8, 32, 32, 16)), tf.ones((3, 3, 16, 32))
+with tf.GradientTape() as tape:
+    tape.watch(filters)
+    loss = tf.reduce_sum(tf.nn.conv2d(images, filters, 1, "SAME"))
+tape.gradient(loss, filters)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["cudnn_workspaces"] == "cuDNN's own heuristics"
