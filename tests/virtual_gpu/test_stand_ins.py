@@ -46,6 +46,14 @@ assert allocate(1)[0] == 2
     assert answer.figures["memory_bytes"] == 54 * MIB
 
 
+def test_a_program_that_leaves_less_than_a_context_takes_is_warned(gpu):
+    program = RUNTIME + "assert allocate(60 << 20)[0] == 0"
+    warning = "On a real card it may not fit"
+    assert warning in gpu("l4", "--memory", "64MiB", program=program).output
+    assert warning not in gpu("l4", program=program).output
+    assert warning not in gpu("l4", "--memory", "74MiB", "--context", "10MiB", program=program).output
+
+
 def test_small_copies_read_back_as_they_were_written(gpu):
     answer = gpu("l4", program=RUNTIME + """
 _, a = allocate(1 << 20)

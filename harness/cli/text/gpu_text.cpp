@@ -61,14 +61,26 @@ std::string why_not(const virtual_gpu::Outcome& outcome) {
   return "";
 }
 
+// Where what is left is less than a CUDA context takes.
+std::string context_warning(const GpuAnswer& answer) {
+  const Bytes context = estimated_context(*answer.card);
+  if (answer.context > 0 || answer.memory - answer.outcome.peak() >= context) return "";
+  return fmt::format(
+      "  On a real card it may not fit: the CUDA context takes about {} of it (estimated; "
+      "--context "
+      "leaves it room)\n",
+      format_bytes(context));
+}
+
 std::string first_line(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   const std::string of = fmt::format("{} of {}'s {}", format_bytes(outcome.peak()), answer.card->id,
                                      format_bytes(answer.memory));
   switch (verdict_of(answer)) {
     case GpuVerdict::fits:
-      return fmt::format("FITS: {} at the peak, {} to spare ({})\n", of,
-                         format_bytes(answer.memory - outcome.peak()), steps_of(outcome));
+      return fmt::format("FITS: {} at the peak, {} to spare ({})\n{}", of,
+                         format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
+                         context_warning(answer));
     case GpuVerdict::does_not_fit:
       return fmt::format("DOES NOT FIT on {} ({}) after {}\n  {}\n", answer.card->id,
                          format_bytes(answer.memory), steps_of(outcome), why_not(outcome));
@@ -190,7 +202,11 @@ std::string what_to_try(const GpuAnswer& answer) {
 std::string not_known_text(const GpuAnswer& answer) {
   std::string text;
   if (answer.context == 0)
-    text += "  not counted: the CUDA context and loaded kernels (--context BYTES leaves room)\n";
+    text += fmt::format(
+        "  not counted: the CUDA context, about {} (estimated), and loaded kernels; --context "
+        "BYTES "
+        "leaves room\n",
+        format_bytes(estimated_context(*answer.card)));
   for (const auto& [function, calls] : answer.outcome.sizes_not_known)
     text += fmt::format("  not known, counted as 0 bytes: what {} takes (asked {} time{})\n",
                         function, calls, calls == 1 ? "" : "s");

@@ -85,6 +85,12 @@ const Card* card_called(const std::string& name) {
   return nullptr;
 }
 
+Bytes estimated_context(const Card& card) {
+  constexpr Bytes kPerThread = 2 * kKiB;
+  return static_cast<Bytes>(card.multiprocessors) *
+         static_cast<Bytes>(card.threads_per_multiprocessor) * kPerThread;
+}
+
 const Card& find_card(const std::string& name) {
   if (const Card* card = card_called(name)) return *card;
   std::vector<std::string> known;

@@ -29,6 +29,10 @@ struct Card {
 const std::vector<Card>& cards();
 // Finds a card by id or alias. Throws InputError that suggests the nearest ids.
 const Card& find_card(const std::string& name);
+// Estimates what a CUDA context takes before the first tensor: 2 KiB for each thread that can be
+// resident. Five public measurements lie within 15 % of it (docs/reference/devices.md); kernels
+// that are loaded later come on top.
+Bytes estimated_context(const Card& card);
 // Returns nullptr when no card has that id or alias.
 const Card* card_called(const std::string& name);
 
