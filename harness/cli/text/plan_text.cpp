@@ -112,7 +112,8 @@ void print_advice(const Fit& fit, const std::vector<Change>& changes) {
     print_advice_row("allocator=" + others[i]->allocator.to_string(), fit, *others[i]);
   for (const Change& change : changes) {
     std::vector<std::string> words;
-    for (const auto& [axis, value] : change.axes) words.push_back(fmt::format("{}={}", axis, value));
+    for (const auto& [axis, value] : change.axes)
+      words.push_back(fmt::format("{}={}", axis, value));
     print_advice_row(fmt::format("{}", fmt::join(words, " + ")), change.fit,
                      change.fit.allocators.front());
   }
