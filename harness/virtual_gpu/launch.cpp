@@ -100,7 +100,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
   };
   if (launch.world > 0) {
     const std::string world = std::to_string(launch.world);
-    // What torchrun tells a process; nobody listens at the address.
+    // The variables that torchrun sets for a process. No process listens at the address.
     for (const std::string& variable :
          {"HEADROOM_GPU_WORLD=" + world, "WORLD_SIZE=" + world, std::string("RANK=0"),
           std::string("LOCAL_RANK=0"), fmt::format("LOCAL_WORLD_SIZE={}", launch.devices),

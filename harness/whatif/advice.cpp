@@ -10,7 +10,7 @@ namespace {
 
 using Axes = std::vector<std::pair<std::string, std::string>>;
 
-// From what costs a user least to what costs most.
+// The order is from the change that costs a user least to the one that costs most.
 const std::vector<Axes>& changes_tried() {
   static const std::pair<std::string, std::string> kBf16 = {"precision", "bf16"},
                                                    kSelective = {"checkpointing", "selective"},

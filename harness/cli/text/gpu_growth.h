@@ -1,4 +1,4 @@
-// What a program on a virtual GPU holds more of than in an earlier run.
+// Compares the memory of a program on a virtual GPU with an earlier run and names what grew.
 #pragma once
 
 #include <filesystem>

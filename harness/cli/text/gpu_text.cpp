@@ -61,7 +61,7 @@ std::string why_not(const virtual_gpu::Outcome& outcome) {
   return "";
 }
 
-// Where what is left is less than a CUDA context takes.
+// Returns a warning if the memory to spare is smaller than a CUDA context, else "".
 std::string context_warning(const GpuAnswer& answer) {
   const Bytes context = estimated_context(*answer.card);
   if (answer.context > 0 || answer.memory - answer.outcome.peak() >= context) return "";

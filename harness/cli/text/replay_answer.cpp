@@ -16,7 +16,7 @@ constexpr const char* kPyTorch = "caching";
 
 Bytes reserved(const Tried& one) { return one.outcome.ledger.reserved.overall_peak; }
 
-// What people set first, then the strategies that no framework has.
+// Orders the rows: settings of PyTorch, settings of TensorFlow, then strategies that neither has.
 int rank(const Tried& one) {
   const std::string setting = framework_setting(one.allocator);
   if (setting.starts_with("PYTORCH")) return 0;

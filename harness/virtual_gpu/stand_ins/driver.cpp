@@ -14,7 +14,8 @@
 using namespace headroom::virtual_gpu;
 using DevicePointer = unsigned long long;
 
-// Of runtime.cpp: driver and runtime say the same of errors and of memory pools.
+// These functions are defined in runtime.cpp, because the driver and the runtime answer alike about
+// errors and memory pools.
 extern "C" {
 const char* cudaGetErrorString(int error);
 int cudaDeviceGetDefaultMemPool(void** pool, int device);
