@@ -69,6 +69,29 @@ assert read.raw == written[:100] + bytes([7]) * 50 + written[150:] + bytes(104)
     assert answer.status == 0, answer.errors
 
 
+def test_what_a_kernel_writes_to_is_not_known_any_more(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+read, written = allocate(1 << 20)[1], allocate(1 << 20)[1]
+for buffer in (read, written):
+    assert cuda.cudaMemcpy(buffer, bytes([1]) * 64, ctypes.c_size_t(64), 1) == 0
+kernel = ctypes.create_string_buffer(1)
+scale = b"_Z5scaleIfEvPKT_PS0_i"  # void scale<float>(float const*, float*, int)
+cuda.__cudaRegisterFunction(None, kernel, None, scale, 0, None, None, None, None, None)
+class Dim3(ctypes.Structure):
+    _fields_ = [(axis, ctypes.c_uint) for axis in "xyz"]
+count = ctypes.c_int(16)
+arguments = (ctypes.c_void_p * 3)(*map(ctypes.addressof, (read, written, count)))
+one = Dim3(1, 1, 1)
+assert cuda.cudaLaunchKernel(kernel, one, one, arguments, ctypes.c_size_t(0), None) == 0
+held = ctypes.create_string_buffer(64)
+assert cuda.cudaMemcpy(held, read, ctypes.c_size_t(64), 2) == 0
+assert held.raw == bytes([1]) * 64
+assert cuda.cudaMemcpy(held, written, ctypes.c_size_t(64), 2) == 0
+assert held.raw == bytes(64)
+""")
+    assert answer.status == 0, answer.errors
+
+
 def test_both_cuda_12_and_13_describe_the_card_in_their_own_layout(gpu):
     answer = gpu("rtx4090", program="""
 import ctypes

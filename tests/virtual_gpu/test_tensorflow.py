@@ -167,3 +167,20 @@ tape.gradient(loss, filters)
 """)
     assert answer.status == 0, answer.errors
     assert answer.figures["cudnn_workspaces"] == "cuDNN's own heuristics"
+
+
+def test_the_state_of_an_optimizer_is_made_for_every_variable(gpu, tensorflow):
+    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+import numpy as np
+keras = tf.keras
+layers = [keras.layers.Input((8, 8, 3))]
+for channels in (8, 16, 24, 32, 40):
+    layers += [keras.layers.Conv2D(channels, 3, padding="same"), keras.layers.BatchNormalization()]
+model = keras.Sequential([*layers, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(np.zeros((16, 8, 8, 3), "float32"), np.zeros(16, "int32"), batch_size=8, verbose=0)
+made = [variable.shape == variable.value.read_value().shape for variable in model.optimizer.variables]
+print("made", sum(made), "of", len(made))
+""")
+    assert answer.status == 0, answer.errors
+    assert said(answer, "made") == said(answer, "of") > 40

@@ -15,6 +15,7 @@
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
+#include "harness/virtual_gpu/stand_ins/kernels.h"
 
 using namespace headroom::virtual_gpu;
 
@@ -341,7 +342,10 @@ HEADROOM_EXPORT void** __cudaRegisterFatBinary(void*) {
 }
 HEADROOM_EXPORT void __cudaRegisterFatBinaryEnd(void**) {}
 HEADROOM_EXPORT void __cudaUnregisterFatBinary(void**) {}
-HEADROOM_EXPORT void __cudaRegisterFunction() {}
+HEADROOM_EXPORT void __cudaRegisterFunction(void**, const char* function, char*,
+                                            const char* mangled_name) {
+  note_kernel(function, mangled_name);
+}
 HEADROOM_EXPORT void __cudaRegisterVar() {}
 HEADROOM_EXPORT void __cudaRegisterManagedVar() {}
 HEADROOM_EXPORT int __cudaPushCallConfiguration() { return kSuccess; }
@@ -360,13 +364,24 @@ HEADROOM_EXPORT int cudaGetFuncBySymbol(void** function, const void* symbol) {
   *function = const_cast<void*>(symbol);
   return kSuccess;
 }
-HEADROOM_EXPORT int cudaLaunchKernel() {
+HEADROOM_EXPORT int cudaLaunchKernelExC(const void*, const void* function, void** arguments) {
   ++record().kernel_launches;
+  forget_results(function, arguments);
   return kSuccess;
 }
-HEADROOM_EXPORT int __cudaLaunchKernel() { return cudaLaunchKernel(); }
-HEADROOM_EXPORT int cudaLaunchKernelExC() { return cudaLaunchKernel(); }
-HEADROOM_EXPORT int cudaLaunchCooperativeKernel() { return cudaLaunchKernel(); }
+struct Dim3 {
+  unsigned x, y, z;
+};
+HEADROOM_EXPORT int cudaLaunchKernel(const void* function, Dim3, Dim3, void** arguments) {
+  return cudaLaunchKernelExC(nullptr, function, arguments);
+}
+HEADROOM_EXPORT int __cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments) {
+  return cudaLaunchKernelExC(nullptr, kernel, arguments);
+}
+HEADROOM_EXPORT int cudaLaunchCooperativeKernel(const void* function, Dim3, Dim3,
+                                                void** arguments) {
+  return cudaLaunchKernelExC(nullptr, function, arguments);
+}
 HEADROOM_EXPORT int cudaGetSymbolAddress(void** address, const void* symbol) {
   *address = const_cast<void*>(symbol);
   return kSuccess;

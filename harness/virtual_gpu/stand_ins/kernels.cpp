@@ -1,0 +1,96 @@
+#include "harness/virtual_gpu/stand_ins/kernels.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "harness/virtual_gpu/stand_ins/contents.h"
+
+namespace headroom::virtual_gpu {
+namespace {
+
+// The least that frameworks allocate: a result has its first so many bytes to itself.
+constexpr std::size_t kLeastAllocation = 256;
+
+struct Kernel {
+  const char* mangled_name;
+  bool parsed = false;
+  std::vector<unsigned> results;  // positions of the parameters that it writes through
+};
+
+std::mutex mutex;
+std::unordered_map<const void*, Kernel>& kernels() {
+  static std::unordered_map<const void*, Kernel> all;
+  return all;
+}
+
+// Whether a kernel writes through a parameter of this type. Eigen's assignments, which TensorFlow's
+// element-wise operations are, begin with the pointer to their result.
+bool is_result(std::string_view type) {
+  if (type.starts_with("Eigen::TensorEvaluator<Eigen::TensorAssignOp<")) return true;
+  return type.ends_with('*') && !type.ends_with("const*");
+}
+
+// Positions of the results among the parameters of a demangled name.
+std::vector<unsigned> results_of(std::string_view name) {
+  std::vector<unsigned> results;
+  if (!name.ends_with(')')) return results;
+  // From the end, because a template's arguments may have parentheses, too.
+  std::size_t end = name.size() - 1, depth = 0;
+  std::vector<std::string_view> types;
+  for (std::size_t at = end; at-- > 0;) {
+    const char c = name[at];
+    if (c == ')' || c == '>' || c == ']' || c == '}') ++depth;
+    const bool opens = c == '(' || c == '<' || c == '[' || c == '{';
+    if (depth == 0 && (c == ',' || c == '(')) {
+      const std::size_t begin = name.find_first_not_of(' ', at + 1);
+      types.push_back(name.substr(begin, end - begin));
+      end = at;
+      if (c == '(') break;
+    } else if (opens) {
+      if (depth == 0) return results;
+      --depth;
+    }
+  }
+  for (std::size_t position = 0; position < types.size(); ++position)
+    if (is_result(types[types.size() - 1 - position]))
+      results.push_back(static_cast<unsigned>(position));
+  return results;
+}
+
+std::vector<unsigned> parse(const char* mangled_name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(mangled_name, nullptr, nullptr, &status), std::free);
+  return status == 0 ? results_of(name.get()) : std::vector<unsigned>();
+}
+
+}  // namespace
+
+void note_kernel(const void* function, const char* mangled_name) {
+  const std::lock_guard lock(mutex);
+  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}});
+}
+
+void forget_results(const void* function, void* const* arguments) {
+  if (arguments == nullptr) return;
+  const std::lock_guard lock(mutex);
+  const auto found = kernels().find(function);
+  if (found == kernels().end()) return;
+  Kernel& kernel = found->second;
+  if (!std::exchange(kernel.parsed, true)) kernel.results = parse(kernel.mangled_name);
+  for (const unsigned position : kernel.results) {
+    void* result = nullptr;
+    std::memcpy(&result, arguments[position], sizeof result);
+    if (result != nullptr) forget_contents(result, kLeastAllocation);
+  }
+}
+
+}  // namespace headroom::virtual_gpu

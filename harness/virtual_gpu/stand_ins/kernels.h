@@ -1,0 +1,13 @@
+// Which memory a kernel would have written to. Kernels do nothing, so what their results were is not
+// known any more. The type of a parameter tells it: a pointer to something that is not constant.
+#pragma once
+
+namespace headroom::virtual_gpu {
+
+// Of a kernel that a library registers: the address by which it is launched and its mangled name,
+// which stays where it is.
+void note_kernel(const void* function, const char* mangled_name);
+// Of a launch. `arguments`: the address of each argument.
+void forget_results(const void* function, void* const* arguments);
+
+}  // namespace headroom::virtual_gpu
