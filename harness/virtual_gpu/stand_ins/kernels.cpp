@@ -31,10 +31,12 @@ std::unordered_map<const void*, Kernel>& kernels() {
   return all;
 }
 
-// Whether a kernel writes through a parameter of this type. Eigen's assignments, which TensorFlow's
-// element-wise operations are, begin with the pointer to their result.
+// Whether a kernel writes through a parameter of this type. What element-wise operations of
+// TensorFlow and of PyTorch are given begins with the pointer to their result.
 bool is_result(std::string_view type) {
-  if (type.starts_with("Eigen::TensorEvaluator<Eigen::TensorAssignOp<")) return true;
+  for (const std::string_view begin : {"Eigen::TensorEvaluator<Eigen::TensorAssignOp<",
+                                       "std::array<char*", "at::detail::Array<char*"})
+    if (type.starts_with(begin)) return true;
   return type.ends_with('*') && !type.ends_with("const*");
 }
 
