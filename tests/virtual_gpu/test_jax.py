@@ -96,3 +96,40 @@ print("loss", value)
 """)
     assert "loss" in answer.output
     assert "XLA measures nothing" in answer.output
+
+
+STEP = """
+import jax
+import jax.numpy as jnp
+rows = int(ROWS)
+def loss(weights, x):
+    for w in weights:
+        x = jnp.tanh(x @ w)
+    return (x**2).mean()
+@jax.jit
+def step(weights, x):
+    return [w - 0.1 * g for w, g in zip(weights, jax.grad(loss)(weights, x))]
+weights = [jnp.zeros((1024, 1024)) for _ in range(4)]
+weights = step(weights, jnp.zeros((rows, 1024)))
+"""
+
+
+def test_the_peak_is_shared_out_by_argument_and_line(gpu, jax):
+    device = run(gpu, jax, STEP.replace("ROWS", "4096")).figures["frameworks"][0]["devices"][0]
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert roles["argument weights"] == 4 * 4 * MIB
+    assert roles["argument x"] == 4096 * 4096
+    assert roles["results"] >= 4 * 4 * MIB
+    # The backward pass needs what each of the layers gave.
+    assert roles["temporaries"] >= 3 * 4096 * 4096
+    assert sum(roles.values()) == device["peak_allocated_bytes"]
+    lines = {line["name"]: line["bytes"] for line in device["lines"]}
+    assert sum(lines.values()) == device["peak_allocated_bytes"]
+    layer = STEP.splitlines().index("        x = jnp.tanh(x @ w)") + 1
+    assert sum(size for line, size in lines.items() if line.endswith(f":{layer}")) >= 3 * 4096 * 4096
+
+
+def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
+    answer = gpu(*CARD, program=STEP.replace("ROWS", "1e6"), python=jax)
+    assert answer.first_line.startswith("DOES NOT FIT")
+    assert "in jit_step, which needs" in answer.output

@@ -184,3 +184,14 @@ print("made", sum(made), "of", len(made))
 """)
     assert answer.status == 0, answer.errors
     assert said(answer, "made") == said(answer, "of") > 40
+
+
+def test_variables_of_keras_have_roles(gpu, tensorflow):
+    width = 512
+    answer = gpu(*CARD, program=FIT, python=tensorflow, arguments=(str(width), "2"))
+    assert answer.status == 0, answer.errors
+    device = framework(answer)["devices"][0]
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert roles["weights"] == 4 * width * width * 4
+    assert 0 <= roles["optimizer state"] - 2 * roles["weights"] < 64
+    assert sum(roles.values()) == device["peak_allocated_bytes"]

@@ -143,6 +143,13 @@ std::vector<Share> alike_together(const std::vector<virtual_gpu::ModuleShare>& m
   return result;
 }
 
+std::string when(const std::string& phase) {
+  if (phase == "forward" || phase == "backward") return fmt::format("in the {} pass", phase);
+  if (phase == "optimizer") return "in the optimizer step";
+  if (phase == "elsewhere") return "outside of the model";
+  return "in " + phase;  // the name of a compiled program
+}
+
 std::string device_text(const FrameworkUse& use) {
   if (use.roles.empty()) {
     std::string text = fmt::format("\nGPU {}, as the framework counts:\n", use.device);
@@ -154,12 +161,13 @@ std::string device_text(const FrameworkUse& use) {
       text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), peak.name);
     return text;
   }
-  std::string text =
-      fmt::format("\nGPU {}: {} allocated at the peak (in the {} pass), {} reserved\n", use.device,
-                  format_bytes(use.peak_allocated), use.phase, format_bytes(use.peak_reserved));
+  std::string text = fmt::format("\nGPU {}: {} allocated at the peak ({})", use.device,
+                                 format_bytes(use.peak_allocated), when(use.phase));
+  if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
+  text += "\n";
   add_shares(text, "who held it", use.roles);
   if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
-  add_shares(text, "by line of the program", use.lines);
+  if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines);
   return text;
 }
 
@@ -279,8 +287,10 @@ bool cudnn_chose(const GpuAnswer& answer) {
 GpuVerdict verdict_of(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   if (!outcome.not_supported.empty()) return GpuVerdict::not_supported;
-  if (answer.exit_status != 0)
-    return outcome.out_of_memory() ? GpuVerdict::does_not_fit : GpuVerdict::failed;
+  // JAX tells the program nothing of an error in work that it did not wait for, and the program
+  // ends with 0.
+  if (outcome.out_of_memory()) return GpuVerdict::does_not_fit;
+  if (answer.exit_status != 0) return GpuVerdict::failed;
   if (outcome.devices.empty()) return GpuVerdict::no_gpu_used;
   if (answer.budget && outcome.peak() > *answer.budget) return GpuVerdict::over_budget;
   return GpuVerdict::fits;

@@ -22,6 +22,15 @@ def peaks():
     return result
 
 
+def finish():
+    """JAX works while the program goes on, and an error of what nobody waited for is told to nobody."""
+    import jax
+    from jax._src import xla_bridge
+
+    if xla_bridge.backends_are_initialized():
+        jax.block_until_ready(jax.live_arrays())
+
+
 def show_gpu(hardware_utils):
     """JAX asks for a GPU only where it finds a device file of NVIDIA's driver."""
     hardware_utils.has_visible_nvidia_gpu = lambda: True
@@ -33,4 +42,4 @@ def install(jax):
         "XLA measures nothing and uses no CUDA graphs",
         "steps are not counted: the program runs to its end",
     ]
-    headroom_notes.add(f"JAX {jax.__version__}", peaks, differences)
+    headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=finish)

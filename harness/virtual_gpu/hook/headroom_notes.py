@@ -8,6 +8,7 @@ import sys
 import traceback
 
 import headroom_memory
+import headroom_xla
 
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 UNTIL_STEP = int(os.environ.get("HEADROOM_GPU_UNTIL_STEP", "0"))
@@ -21,10 +22,13 @@ class StepLimit(SystemExit):
 
 class Framework:
     """A framework that may hold memory of the virtual GPU. `peaks` answers, for each device that is in
-    use, {"device", "peak_allocated", and "peak_reserved" where the framework tells it} in bytes."""
+    use, {"device", "peak_allocated", and "peak_reserved" where the framework tells it} in bytes.
+    `arrays` answers for a device number which bytes serve which role, where the framework tells it.
+    `finish` waits for work that the program left undone and raises the error that it ended with."""
 
-    def __init__(self, name, peaks, differences):
+    def __init__(self, name, peaks, differences, arrays, finish):
         self.name, self.peaks, self.differences = name, peaks, differences
+        self.arrays, self.finish = arrays, finish
         self.phase_peaks = {}  # device -> {phase: bytes}
 
     def note_phase(self, phase):
@@ -35,10 +39,25 @@ class Framework:
     def describe(self):
         self.note_phase("whole program")
         return [
-            {"phase": "", "roles": [], "lines": [], **use,
+            {"phase": "", "roles": [], "lines": [], **use, **self.holders(use),
              "phase_peaks": self.phase_peaks[use["device"]]}
             for use in self.peaks()
         ]
+
+    def holders(self, use):
+        """Who held the memory at the peak: from XLA's files or, without them, what is known of arrays."""
+        try:
+            known = self.arrays(use["device"])
+            if found := headroom_xla.describe(use, known, notes.ended_out_of_memory):
+                return found
+        except Exception as error:  # the files' form is XLA's own and may change
+            self.differences.append(f"what XLA wrote about its memory could not be read: {error!r}")
+            return {}
+        rest = use["peak_allocated"] - sum(known.values())
+        if not known or rest < 0:
+            return {}
+        known["activations, gradients and temporaries"] = rest
+        return {"phase": "the whole program", "roles": headroom_memory.in_order(known)}
 
 
 class Notes:
@@ -101,6 +120,11 @@ def note_error(kind, value, trace):
 def write():
     """Leaves what was noted, for each framework that used a device."""
     for framework in notes.frameworks:
+        try:
+            framework.finish()
+        except Exception as error:
+            if not notes.error:
+                note_error(type(error), error, error.__traceback__)
         devices = framework.describe()
         if not devices and not notes.ended_out_of_memory:
             continue
@@ -121,6 +145,7 @@ def write():
         with open(path + ".unfinished", "w") as out:
             json.dump(figures, out)
         os.replace(path + ".unfinished", path)
+    headroom_xla.clear()
 
 
 def forget():
@@ -129,7 +154,7 @@ def forget():
     notes = Notes()
 
 
-def add(name, peaks, differences):
+def add(name, peaks, differences, arrays=lambda device: {}, finish=lambda: None):
     """Has a framework's peaks noted; called once it has been imported."""
     if not notes.frameworks:
         shown = sys.excepthook
@@ -141,4 +166,4 @@ def add(name, peaks, differences):
         sys.excepthook = excepthook
         os.register_at_fork(after_in_child=forget)
         atexit.register(write)
-    notes.frameworks.append(Framework(name, peaks, differences))
+    notes.frameworks.append(Framework(name, peaks, differences, arrays, finish))

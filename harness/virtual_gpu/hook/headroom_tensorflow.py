@@ -2,7 +2,9 @@
 steps of Keras, whatever its backend."""
 
 import functools
+import gc
 import os
+import sys
 
 import headroom_notes
 
@@ -21,6 +23,26 @@ def peaks():
     return result
 
 
+def arrays(device):
+    """Bytes of Keras's variables on a device: an optimizer's are its state, all others weights."""
+    keras = sys.modules.get("keras")
+    if keras is None or keras.backend.backend() != "tensorflow":
+        return {}
+    kinds = (keras.Layer, keras.optimizers.Optimizer)
+    owners = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
+    result, seen = {}, set()
+    for owner in sorted(owners, key=lambda owner: issubclass(type(owner), keras.Layer)):
+        role = "weights" if issubclass(type(owner), keras.Layer) else "optimizer state"
+        for variable in owner.variables:
+            value = variable.value
+            if id(variable) in seen or not value.device.endswith(f"GPU:{device}"):
+                continue
+            seen.add(id(variable))
+            size = value.shape.num_elements() * value.dtype.size
+            result[role] = result.get(role, 0) + size
+    return result
+
+
 def install(tensorflow):
     """Called once TensorFlow has been imported."""
     differences = [
@@ -29,7 +51,7 @@ def install(tensorflow):
     ]
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool gives freed memory back at once")
-    headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences)
+    headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays)
 
 
 class InFit:

@@ -67,4 +67,5 @@ def run_users_own():
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
     sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]
+    importlib.import_module("headroom_xla").ask_for_files()
     run_users_own()

@@ -1,0 +1,216 @@
+"""Who holds the memory of a program that XLA compiled: its arguments, its results and its temporaries, as
+XLA itself lays them out. XLA writes that beside each program if it is told to (--xla_dump_to)."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import headroom_memory
+
+RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
+OUTSIDE = "(outside of modules)"
+
+
+def directory():
+    return Path(RECORDS) / f"xla-{os.getpid()}"
+
+
+def ask_for_files():
+    """Before XLA starts. A directory that the user named stays theirs, and nothing is known then."""
+    flags = re.sub(r"--xla_dump_to=\S*/xla-\d+\b", "", os.environ.get("XLA_FLAGS", ""))
+    if "--xla_dump_to" not in flags:
+        flags += f" --xla_dump_to={directory()}"
+    os.environ["XLA_FLAGS"] = flags
+
+
+class Program:
+    """A compiled program, from the text in which XLA says where each value lies."""
+
+    def __init__(self, path):
+        self.path = path
+        module = path.name.partition(".")[2]
+        self.name = re.split(r"\.\d+\.|\.sm_", module)[0].strip("_")
+        self.text = path.read_text(errors="replace")
+        self.bytes_of = {"parameter": {}, "result": 0, "temporary": 0}
+        self.places = {}  # value -> [(offset, bytes)] among the temporaries
+        kind = ""
+        for line in self.text.splitlines():
+            if found := re.match(r"allocation \d+: size (\d+), (.*):$", line):
+                size, kind = int(found[1]), self._kind_of(found[2])
+                if kind == "parameter":
+                    number = int(re.match(r"parameter (\d+)", found[2])[1])
+                    arguments = self.bytes_of["parameter"]
+                    arguments[number] = arguments.get(number, 0) + size
+                elif kind:
+                    self.bytes_of[kind] += size
+            elif kind == "temporary" and (
+                found := re.match(r" value: <\d+ (\S+) @\d+> \(size=(\d+),offset=(\d+)\)", line)
+            ):
+                place = (int(found[3]), int(found[2]))
+                self.places.setdefault(found[1].removesuffix("{}"), []).append(place)
+            elif line.startswith("Used values") or line.startswith("HloLiveRange"):
+                break
+
+    @staticmethod
+    def _kind_of(description):
+        if description.startswith("parameter"):
+            return "parameter"
+        if "thread-local" in description or "constant" in description:
+            return ""
+        return "result" if "maybe-live-out" in description else "temporary"
+
+    def bytes(self):
+        parameters = sum(self.bytes_of["parameter"].values())
+        return parameters + self.bytes_of["result"] + self.bytes_of["temporary"]
+
+    def _beside(self, ending):
+        stem = self.path.name.removesuffix("-buffer-assignment.txt")
+        path = self.path.with_name(stem + ending)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def read_instructions(self):
+        """The names that the user's code gave to instructions, and the lines that made them."""
+        text = self._beside(".txt")
+        frames = Frames(text)
+        self.names, self.lines, self.parameters = {}, {}, {}
+        for found in re.finditer(r"^ +(?:ROOT )?%(\S+) = .*metadata=\{(.*?)\}", text, re.MULTILINE):
+            name = re.search(r'op_name="([^"]*)"', found[2])
+            self.names[found[1]] = name[1] if name else ""
+            self.lines[found[1]] = frames.line_of(found[2])
+        entry = text[text.rfind("\nENTRY "):]
+        for found in re.finditer(r"^ +%(\S+) = .*? parameter\((\d+)\)", entry, re.MULTILINE):
+            self.parameters[int(found[2])] = self.names.get(found[1], "")
+
+    def temporaries_at_peak(self):
+        """(value, bytes) of what lies in the temporaries when most is in use. Values that share a
+        place count once."""
+        text = self._beside("-live-range.txt") or self.text
+        _, _, listed = text.partition("(peak):\n")
+        taken, result = [], []
+        for line in listed.splitlines():
+            found = re.match(r" +(\S+?)(?:\{\})?: (\d+) bytes \(cumulative", line)
+            if not found:
+                break
+            for offset, size in self.places.get(found[1], []):
+                if not any(offset < end and begin < offset + size for begin, end in taken):
+                    taken.append((offset, offset + size))
+                    result.append((found[1], size))
+        return result
+
+    def arguments(self):
+        """Bytes by the name of the argument up to the first index: `state.params['a']['b']` counts
+        as `state.params`."""
+        result = {}
+        for number, size in self.bytes_of["parameter"].items():
+            path = self.parameters.get(number, "")
+            name = re.split(r"[\[\s]", path)[0]
+            role = f"argument {name}" if name and name != "XLA_Args" else "arguments"
+            result[role] = result.get(role, 0) + size
+        return result
+
+
+class Frames:
+    """The tables at the head of a module that tell which line of which file made an instruction."""
+
+    def __init__(self, text):
+        def table(title):
+            found = re.search(rf"^{title}\n((?:\d+ .*\n)*)", text, re.MULTILINE)
+            rows = (row.split(" ", 1) for row in (found[1] if found else "").splitlines())
+            return {int(number): value for number, value in rows}
+
+        def numbers(value):
+            return {key: int(number) for key, number in re.findall(r"(\w+)=(\d+)", value)}
+
+        self.files = {number: value.strip('"') for number, value in table("FileNames").items()}
+        self.locations = {n: numbers(value) for n, value in table("FileLocations").items()}
+        self.frames = {n: numbers(value) for n, value in table("StackFrames").items()}
+
+    def line_of(self, metadata):
+        """The innermost line of the user's own; "" = not known."""
+        if found := re.search(r'source_file="([^"]*)" source_line=(\d+)', metadata):
+            return f"{found[1]}:{found[2]}" if headroom_memory.is_users(found[1]) else ""
+        found = re.search(r"stack_frame_id=(\d+)", metadata)
+        at, seen = int(found[1]) if found else 0, set()
+        while at in self.frames and at not in seen:
+            seen.add(at)
+            location = self.locations.get(self.frames[at].get("file_location_id"), {})
+            file = self.files.get(location.get("file_name_id"), "??")
+            if headroom_memory.is_users(file):
+                return f"{file}:{location.get('line', 0)}"
+            at = self.frames[at].get("parent_frame_id", 0)
+        return ""
+
+
+def module_of(name):
+    """The path of modules in the name that an instruction has from the user's code, without the
+    transformations of JAX and without the operation itself."""
+    parts = []
+    for part in name.split("/")[:-1]:
+        if part.startswith("jit("):
+            continue
+        part = re.sub(r"^(?:\w+\()+|\)+$", "", part)
+        if part and part != "while" and part != "body":
+            parts.append(part)
+    return "/".join(parts) or OUTSIDE
+
+
+def largest_program(most):
+    """The program that needs most, and not more than `most` bytes; None = there is none."""
+    texts = directory().glob("*-buffer-assignment.txt")
+    programs = [program for program in map(Program, texts) if 0 < program.bytes() <= most]
+    return max(programs, key=Program.bytes, default=None)
+
+
+def split_arguments(roles, known):
+    """Takes what is known to be among the arguments, as {role: bytes}, out of them."""
+    rest = roles.get("arguments", 0) - sum(known.values())
+    if known and rest >= 0:
+        roles.update(known, arguments=rest)
+
+
+def add(totals, name, size):
+    totals[name] = totals.get(name, 0) + size
+
+
+def shares(totals):
+    return [share for share in headroom_memory.in_order(totals) if share["bytes"]]
+
+
+def describe(use, known=None, had_no_room=False):
+    """What `use`, a device's counters, held at the peak by role, module and line. `known`: bytes by
+    role of arrays that the framework tells of. `had_no_room`: the largest program did not get what it
+    needs, which is told instead. {} = not known."""
+    program = largest_program(float("inf") if had_no_room else use["peak_allocated"])
+    if program is None:
+        return {}
+    program.read_instructions()
+    roles = {**program.arguments(), "results": program.bytes_of["result"],
+             "temporaries": program.bytes_of["temporary"]}
+    split_arguments(roles, known or {})
+    phase = program.name
+    if program.bytes() > use["peak_allocated"]:
+        phase += f", which needs {program.bytes() / (1 << 30):.2f} GiB"
+    lines, modules = {}, {}
+    for value, size in program.temporaries_at_peak():
+        instruction = value.partition("{")[0]
+        name = program.names.get(instruction, "")
+        add(lines, program.lines.get(instruction) or f"({name or 'copies of XLA'})", size)
+        add(modules, module_of(name), size)
+    beside = {"(arguments)": sum(program.bytes_of["parameter"].values()),
+              "(results)": roles["results"],
+              "(temporaries, not in use then)": roles["temporaries"] - sum(lines.values())}
+    if (others := use["peak_allocated"] - program.bytes()) > 0:
+        roles["other arrays"] = beside["(other arrays)"] = others
+    if list(modules) == [OUTSIDE]:
+        modules = {}
+    return {
+        "phase": phase,
+        "roles": shares(roles),
+        "lines": shares({**lines, **beside}),
+        "modules": [{**share, "roles": {"temporaries": share["bytes"]}} for share in shares(modules)],
+    }
+
+
+def clear():
+    shutil.rmtree(directory(), ignore_errors=True)
