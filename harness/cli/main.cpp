@@ -36,6 +36,7 @@ ExitCode execute(const Command& command) {
     ExitCode operator()(const MergeOptions& options) const { return merge_command(options); }
     ExitCode operator()(const WatchOptions& options) const { return watch_command(options); }
     ExitCode operator()(const GpuOptions& options) const { return gpu_command(options); }
+    ExitCode operator()(const CaptureOptions& options) const { return capture_command(options); }
     ExitCode operator()(const HistoryOptions& options) const { return history_command(options); }
     ExitCode operator()(const ExportStateOptions& options) const {
       return export_state_command(options);

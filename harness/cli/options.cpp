@@ -44,6 +44,7 @@ constexpr const char* kExamples = R"(Examples
                                         the largest batch that really trains here, and the least memory
   headroom gpu rtx4090 -- python train.py --batch 16
                                         your own PyTorch script on a GPU that is not there: does it fit?
+  headroom capture -- python train.py   the same questions to the GPU that is here
   headroom leaks snapshot.pickle        which lines hold memory that grows
   headroom watch -- python train.py     does it leak? Follows the command and all its workers
 
@@ -200,19 +201,26 @@ Command parse_command_line(const std::vector<std::string>& argv) {
   app.require_subcommand(0, 1);
 
   std::vector<std::string> own = argv;
-  std::vector<std::string> watched;  // the command that watch or gpu starts
-  if (const auto dashes = std::find(own.begin(), own.end(), "--");
-      !own.empty() && (own.front() == "watch" || own.front() == "gpu") && dashes != own.end()) {
-    watched.assign(dashes + 1, own.end());
+  std::vector<std::string> started;  // the command that watch, gpu or capture starts
+  const bool starts =
+      !own.empty() && (own.front() == "watch" || own.front() == "gpu" || own.front() == "capture");
+  if (const auto dashes = std::find(own.begin(), own.end(), "--"); starts && dashes != own.end()) {
+    started.assign(dashes + 1, own.end());
     own.erase(dashes, own.end());
   }
   // In the order of --help.
   const std::vector<Subcommand> subcommands = {
-      add_run(app, argv),    add_selftest(app),     add_list(app),           add_verify(app),
-      add_replay(app),       add_export(app),       add_plan(app),           add_search(app),
-      add_gpu(app, watched), add_leaks(app),        add_watch(app, watched), add_report(app),
-      add_doctor(app),       add_check(app),        add_compare(app),        add_merge(app),
-      add_history(app),      add_export_state(app), add_sample(app),         add_touch(app),
+      add_run(app, argv),    add_selftest(app),
+      add_list(app),         add_verify(app),
+      add_replay(app),       add_export(app),
+      add_plan(app),         add_search(app),
+      add_gpu(app, started), add_capture(app, started),
+      add_leaks(app),        add_watch(app, started),
+      add_report(app),       add_doctor(app),
+      add_check(app),        add_compare(app),
+      add_merge(app),        add_history(app),
+      add_export_state(app), add_sample(app),
+      add_touch(app),
   };
 
   std::vector<std::string> backwards(own.rbegin(), own.rend());

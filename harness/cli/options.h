@@ -168,6 +168,13 @@ struct GpuOptions {
   bool json = false;
 };
 
+struct CaptureOptions {
+  int until_step = 5;  // optimizer steps; 0: run the program to its end
+  std::vector<std::string> command;
+  std::filesystem::path out;  // "" = runs/TIME-capture-PID
+  bool json = false;
+};
+
 struct SelftestOptions {
   std::optional<std::uint64_t> seed;
   std::filesystem::path out = "runs";
@@ -191,11 +198,11 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions, PlanOptions,
-                 SearchOptions, LeaksOptions, ReportOptions, WatchOptions, GpuOptions,
-                 DoctorOptions, CheckOptions, CompareOptions, MergeOptions, HistoryOptions,
-                 ExportStateOptions, SelftestOptions, SampleOptions, TouchOptions, PrintText>;
+using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptions, ExportOptions,
+                             PlanOptions, SearchOptions, LeaksOptions, ReportOptions, WatchOptions,
+                             GpuOptions, CaptureOptions, DoctorOptions, CheckOptions,
+                             CompareOptions, MergeOptions, HistoryOptions, ExportStateOptions,
+                             SelftestOptions, SampleOptions, TouchOptions, PrintText>;
 
 // Parses argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);

@@ -82,6 +82,16 @@ fs::path on_path(const std::string& program) {
 
 }  // namespace
 
+std::vector<std::string> environment_for_capture(const fs::path& records, const fs::path& hook,
+                                                 int until_step) {
+  return {
+      prepended("PYTHONPATH", hook.string(), ':'),
+      "HEADROOM_GPU_RECORDS=" + records.string(),
+      fmt::format("HEADROOM_GPU_UNTIL_STEP={}", until_step),
+      "HEADROOM_GPU_CAPTURE=on",
+  };
+}
+
 std::vector<std::string> environment_for(const Launch& launch) {
   const fs::path libraries = stand_ins();
   if (libraries.string().find_first_of(": ") != std::string::npos)

@@ -33,6 +33,10 @@ struct Launch {
   std::filesystem::path cudnn;    // the user's libcudnn, "" = none
 };
 
+// The same for a program on the real GPU, which keeps its own libraries.
+std::vector<std::string> environment_for_capture(const std::filesystem::path& records,
+                                                 const std::filesystem::path& hook, int until_step);
+
 // "NAME=value", for the program's process. Throws InputError when the stand-ins are not there.
 std::vector<std::string> environment_for(const Launch& launch);
 

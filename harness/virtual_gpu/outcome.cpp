@@ -94,7 +94,10 @@ Framework read_framework(const fs::path& file) {
                                 .roles = shares(device.at("roles")),
                                 .lines = shares(device.at("lines")),
                                 .modules = module_shares(device.value("modules", json::array())),
-                                .phase_peaks = device.at("phase_peaks")});
+                                .phase_peaks = device.at("phase_peaks"),
+                                .card = device.value("card", ""),
+                                .card_memory = device.value("card_memory", Bytes{0}),
+                                .beside_allocator = device.value("beside_allocator", Bytes{0})});
     return result;
   } catch (const json::exception& error) {
     throw Error(fmt::format("{}: cannot be read: {}", file.string(), error.what()));

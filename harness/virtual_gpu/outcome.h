@@ -50,6 +50,10 @@ struct FrameworkUse {
   std::vector<Share> lines;          // the same bytes by line of the program
   std::vector<ModuleShare> modules;  // the same bytes by module, all of them
   std::map<std::string, Bytes> phase_peaks;
+  // Of a real GPU: its name and memory, and what the driver counted beside the allocator's when the
+  // program ended.
+  std::string card;
+  Bytes card_memory = 0, beside_allocator = 0;
 };
 
 struct Framework {

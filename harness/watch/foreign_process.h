@@ -62,4 +62,8 @@ class ForeignProcess {
   ProcessEnd end_;
 };
 
+// Starts argv[0] like ForeignProcess::start() and waits for its end. Returns the status that a
+// shell reports.
+int run_to_its_end(const std::vector<std::string>& argv, Surroundings surroundings);
+
 }  // namespace headroom

@@ -38,6 +38,7 @@ Subcommand add_watch(CLI::App& app, std::vector<std::string> command);
 
 // `command` as for add_watch().
 Subcommand add_gpu(CLI::App& app, std::vector<std::string> command);
+Subcommand add_capture(CLI::App& app, std::vector<std::string> command);
 
 // A validator for check(): a whole number of at least `least`. The library's own validator prints
 // its bounds as real numbers, reads -1 as a very large number for unsigned options, and clamps

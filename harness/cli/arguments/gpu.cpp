@@ -29,7 +29,59 @@ room for them), buffers of NCCL, and what the list "not known" names.
 Exit status: 0 it fits, 3 it does not, 13 it reserved more than --budget, 10 its memory grew --against
 an earlier run; that of the command where it failed for another reason.)";
 
+constexpr const char* kCaptureNotes = R"(Examples
+  headroom capture -- python train.py                     who holds the memory of the GPU that is here?
+  headroom capture --out real -- python train.py
+  headroom gpu h100 --against real -- python train.py     how near does the virtual GPU come?
+
+Runs the command as it is and records what PyTorch, TensorFlow or JAX says of its own memory. PyTorch's
+history of allocations is switched on, which costs some time per step.
+
+Exit status: that of the command; 2 if it never used a CUDA device.)";
+
+// Of --until-step; 0 = to the end.
+int steps_from(const std::string& text) {
+  if (text == "all") return 0;
+  std::size_t end = 0;
+  int steps = 0;
+  try {
+    steps = std::stoi(text, &end);
+  } catch (const std::exception&) {
+  }
+  if (end != text.size() || steps < 1)
+    throw InputError("--until-step " + text + ": name a number of steps from 1 on, or all");
+  return steps;
+}
+
 }  // namespace
+
+Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
+  struct Arguments {
+    CaptureOptions options;
+    std::string until_step = "5";
+  };
+  auto given = std::make_shared<Arguments>();
+  given->options.command = std::move(command);
+  CLI::App* parser =
+      app.add_subcommand("capture", "Who holds the memory of your script on the GPU that is here");
+  parser->footer(kCaptureNotes);
+  parser
+      ->add_option("--until-step", given->until_step,
+                   "Stop after so many optimizer steps; all: run to the end")
+      ->capture_default_str();
+  parser->add_option("--out", given->options.out,
+                     "A new directory for what is recorded (default: below runs)");
+  parser->add_flag("--json", given->options.json,
+                   "For programs; what the command prints goes to standard error");
+  return {.parser = parser, .command = [given]() -> Command {
+            CaptureOptions options = given->options;
+            if (options.command.empty())
+              throw InputError(
+                  "capture: name the command after --, as in headroom capture -- python train.py");
+            options.until_step = steps_from(given->until_step);
+            return options;
+          }};
+}
 
 Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
   struct Arguments {
@@ -89,18 +141,7 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
             if (!given->memory.empty()) options.memory = parse_bytes(given->memory, "--memory");
             if (!given->context.empty()) options.context = parse_bytes(given->context, "--context");
             if (!given->budget.empty()) options.budget = parse_bytes(given->budget, "--budget");
-            if (given->until_step == "all") {
-              options.until_step = 0;
-            } else {
-              std::size_t end = 0;
-              try {
-                options.until_step = std::stoi(given->until_step, &end);
-              } catch (const std::exception&) {
-              }
-              if (end != given->until_step.size() || options.until_step < 1)
-                throw InputError("--until-step " + given->until_step +
-                                 ": name a number of steps from 1 on, or all");
-            }
+            options.until_step = steps_from(given->until_step);
             return options;
           }};
 }

@@ -21,6 +21,7 @@ ExitCode compare_command(const CompareOptions& options);
 ExitCode merge_command(const MergeOptions& options);
 ExitCode watch_command(const WatchOptions& options);
 ExitCode gpu_command(const GpuOptions& options);
+ExitCode capture_command(const CaptureOptions& options);
 ExitCode history_command(const HistoryOptions& options);
 ExitCode export_state_command(const ExportStateOptions& options);
 ExitCode selftest_command(const SelftestOptions& options);

@@ -1,14 +1,11 @@
 // headroom gpu: starts a program on a virtual GPU and says whether it fits.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <map>
 
@@ -16,6 +13,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
+#include "harness/cli/record_directory.h"
 #include "harness/cli/text/gpu_growth.h"
 #include "harness/cli/text/gpu_text.h"
 #include "harness/cli/text/print.h"
@@ -33,21 +31,6 @@ constexpr std::int64_t kBatchBound = 65'537;  // a search ends below
 constexpr const char* kAllocatorVariable = "PYTORCH_CUDA_ALLOC_CONF";
 constexpr std::array kAllocatorSettings = {"expandable_segments:True", "max_split_size_mb:512",
                                            "garbage_collection_threshold:0.8"};
-
-fs::path make_record_directory(fs::path path) {
-  if (path.empty())
-    path = fs::path("runs") /
-           fmt::format("{:%Y%m%dT%H%M%SZ}-gpu-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error)
-    throw InputError(fmt::format("{}: cannot be made: {}; choose another place with --out DIR",
-                                 path.string(), error.message()));
-  if (!fs::is_empty(path))
-    throw InputError(
-        fmt::format("{}: is not empty; choose another place with --out DIR", path.string()));
-  return path;
-}
 
 virtual_gpu::CardDescription describe(const Card& card, Bytes memory) {
   return {.name = card.name,
@@ -83,18 +66,13 @@ struct Trial {
   bool quiet = false;                      // what the program prints goes to a file
 };
 
-int run_to_its_end(const GpuOptions& options, const Trial& trial,
-                   const virtual_gpu::Launch& launch) {
+int run(const GpuOptions& options, const Trial& trial, const virtual_gpu::Launch& launch) {
   std::vector<std::string> environment = virtual_gpu::environment_for(launch);
   environment.insert(environment.end(), trial.environment.begin(), trial.environment.end());
-  ForeignProcess process = ForeignProcess::start(
+  const int status = run_to_its_end(
       trial.command, {.environment = std::move(environment),
                       .output_to_errors = options.json,
                       .output_file = trial.quiet ? trial.directory / "output.txt" : fs::path()});
-  while (process.wait_until(std::chrono::steady_clock::now() + std::chrono::hours{1}) !=
-         ForeignProcess::Event::ended) {
-  }
-  const int status = process.end().shell_status();
   if (trial.quiet && status == 128 + SIGINT) throw Interrupted("interrupted");
   return status;
 }
@@ -116,7 +94,7 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                    .hook = home / "hook",
                                    .toolkit = home / "toolkit",
                                    .cudnn = cudnn_of(options)};
-  const int status = run_to_its_end(options, trial, launch);
+  const int status = run(options, trial, launch);
   return {.card = &card,
           .memory = memory,
           .context = options.context,
@@ -257,7 +235,7 @@ ExitCode gpu_command(const GpuOptions& options) {
   const Card* card = options.which ? nullptr : &find_card(options.card);
   const nlohmann::json earlier =
       options.against.empty() ? nlohmann::json() : read_earlier_gpu_run(options.against);
-  const fs::path directory = make_record_directory(options.out);
+  const fs::path directory = make_record_directory(options.out, "gpu");
   const GpuAnswer answer = answer_of(options, card, directory);
   nlohmann::ordered_json figures = to_json(answer);
   std::optional<GpuGrowth> growth;

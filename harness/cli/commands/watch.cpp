@@ -1,15 +1,13 @@
 // headroom watch: follows the memory of a command, or of a running process. All its messages go to
 // standard error, because standard output belongs to the command.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <ctime>
 #include <fstream>
 
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/python.h"
+#include "harness/cli/record_directory.h"
 #include "harness/cli/text/print.h"
 #include "harness/results/run_info.h"
 #include "harness/watch/watch_json.h"
@@ -18,23 +16,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path make_directory(fs::path path) {
-  if (path.empty())
-    path = fs::path("runs") /
-           fmt::format("{:%Y%m%dT%H%M%SZ}-watch-{}", fmt::gmtime(std::time(nullptr)), ::getpid());
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error)
-    throw InputError(fmt::format("{}: cannot be made: {}; choose another place with --out DIR",
-                                 path.string(), error.message()));
-  if (fs::exists(path / "watch.json"))
-    throw InputError(
-        fmt::format("{}: holds what was watched before; choose another place with "
-                    "--out DIR",
-                    path.string()));
-  return path;
-}
 
 // A page that cannot be made does not change the command's exit status.
 void write_page(const fs::path& directory) {
@@ -69,7 +50,7 @@ ExitCode exit_code_of(const WatchOptions& options, const WatchRecord& record,
 }  // namespace
 
 ExitCode watch_command(const WatchOptions& options) {
-  const fs::path directory = make_directory(options.out);
+  const fs::path directory = make_record_directory(options.out, "watch");
   std::ofstream timeline(directory / "timeline.jsonl");
   WatchHeader header{.command = options.command,
                      .pid = 0,

@@ -249,14 +249,20 @@ ordered_json to_json(const std::vector<virtual_gpu::ModuleShare>& modules) {
 }
 
 ordered_json to_json(const FrameworkUse& use) {
-  return {{"device", use.device},
-          {"peak_allocated_bytes", use.peak_allocated},
-          {"peak_reserved_bytes", use.peak_reserved},
-          {"peak_phase", use.phase},
-          {"roles", to_json(use.roles)},
-          {"lines", to_json(use.lines)},
-          {"modules", to_json(use.modules)},
-          {"phase_peak_bytes", use.phase_peaks}};
+  ordered_json json = {{"device", use.device},
+                       {"peak_allocated_bytes", use.peak_allocated},
+                       {"peak_reserved_bytes", use.peak_reserved},
+                       {"peak_phase", use.phase},
+                       {"roles", to_json(use.roles)},
+                       {"lines", to_json(use.lines)},
+                       {"modules", to_json(use.modules)},
+                       {"phase_peak_bytes", use.phase_peaks}};
+  if (use.card_memory > 0) {
+    json["card"] = use.card;
+    json["card_memory_bytes"] = use.card_memory;
+    json["beside_allocator_bytes"] = use.beside_allocator;
+  }
+  return json;
 }
 
 ordered_json to_json(const Framework& framework) {
@@ -359,6 +365,51 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
         {"tried", to_json(answer.batch->tried, "batch")}};
   if (!answer.settings.empty()) json["settings"] = to_json(answer.settings, "setting");
   return json;
+}
+
+Bytes peak_of(const CaptureAnswer& answer) {
+  Bytes most = 0;
+  for (const Framework& framework : answer.outcome.frameworks)
+    for (const FrameworkUse& use : framework.devices)
+      most = std::max({most, use.peak_reserved, use.peak_allocated});
+  return most;
+}
+
+std::string to_words(const CaptureAnswer& answer) {
+  const virtual_gpu::Outcome& outcome = answer.outcome;
+  if (outcome.frameworks.empty())
+    return "NO GPU USED: no framework told of memory of a CUDA device\n";
+  std::string text =
+      outcome.out_of_memory()
+          ? fmt::format("OUT OF MEMORY after {}\n  {}\n", steps_of(outcome), why_not(outcome))
+          : fmt::format("PEAK: {} ({})\n", format_bytes(peak_of(answer)), steps_of(outcome));
+  for (const Framework& framework : outcome.frameworks) {
+    for (const FrameworkUse& use : framework.devices) {
+      text += device_text(use);
+      if (use.card_memory > 0)
+        text += fmt::format(
+            "  {} of {}; {} beside the allocator at the end: context, kernels, libraries, and "
+            "other "
+            "programs\n",
+            use.card, format_bytes(use.card_memory), format_bytes(use.beside_allocator));
+    }
+    if (!framework.snapshot.empty())
+      text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
+                          answer.directory, framework.snapshot);
+  }
+  return text + fmt::format("  the virtual GPU beside it: headroom gpu CARD --against {} -- …\n",
+                            answer.directory);
+}
+
+nlohmann::ordered_json to_json(const CaptureAnswer& answer) {
+  ordered_json frameworks = ordered_json::array();
+  for (const Framework& framework : answer.outcome.frameworks)
+    frameworks.push_back(to_json(framework));
+  return {{"captured_on", "the GPU of this machine"},
+          {"peak_bytes", peak_of(answer)},
+          {"exit_status", answer.exit_status},
+          {"frameworks", frameworks},
+          {"directory", answer.directory}};
 }
 
 }  // namespace headroom

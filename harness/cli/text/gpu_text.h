@@ -48,4 +48,15 @@ std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served)
 std::string to_words(const GpuAnswer& answer);
 nlohmann::ordered_json to_json(const GpuAnswer& answer);
 
+// The result of one program on the real GPU.
+struct CaptureAnswer {
+  int exit_status = 0;
+  virtual_gpu::Outcome outcome;  // without a ledger
+  std::string directory;
+};
+
+Bytes peak_of(const CaptureAnswer& answer);  // reserved, of the GPU that reserved most
+std::string to_words(const CaptureAnswer& answer);
+nlohmann::ordered_json to_json(const CaptureAnswer& answer);
+
 }  // namespace headroom

@@ -17,6 +17,7 @@ RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off"
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
 UNTIL_STEP = int(os.environ.get("HEADROOM_GPU_UNTIL_STEP", "0"))
+CAPTURE = "HEADROOM_GPU_CAPTURE" in os.environ  # on a real GPU
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
 MARKED_STEPS = 8  # roles are noted in the first steps: later ones repeat them
 
@@ -147,7 +148,17 @@ def describe_device(device, trace, roles):
         "modules": summary["modules"],
         "phase_peaks": summary["phase_peaks"],
         "curve": summary["curve"],
+        **(describe_card(device) if CAPTURE else {}),
     }
+
+
+def describe_card(device):
+    import torch
+
+    free, total = torch.cuda.mem_get_info(device)
+    beside = total - free - torch.cuda.memory_reserved(device)
+    name = torch.cuda.get_device_name(device)
+    return {"card": name, "card_memory": total, "beside_allocator": max(beside, 0)}
 
 
 def write():
@@ -248,7 +259,8 @@ def install(torch):
         register_optimizer_step_pre_hook,
     )
 
-    trust_other_ranks()
+    if not CAPTURE:
+        trust_other_ranks()
     if WORLD:
         pretend_world()
     register_optimizer_step_pre_hook(before_step)

@@ -65,6 +65,9 @@ def run_users_own():
     sys.path.append(HERE)  # last, so that no module of the user's is hidden
 
 
+if "HEADROOM_GPU_CAPTURE" in os.environ:
+    del HOOKS["jax._src.hardware_utils"]
+
 if "HEADROOM_GPU_RECORDS" in os.environ:
     sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]
     importlib.import_module("headroom_xla").ask_for_files()

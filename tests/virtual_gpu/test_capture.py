@@ -1,0 +1,79 @@
+"""headroom capture, which is for a real GPU. The virtual one takes its place here: outside of it, capture
+knows nothing of it."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from conftest import HEADROOM, MIB
+
+TRAIN = """
+import torch
+model = torch.nn.Linear(1024, 1024, bias=False, device="cuda")
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(3):
+    model(torch.zeros(256, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def capture(tmp_path):
+    """capture(python, program): the figures, and what the command printed."""
+
+    def run(python, program):
+        script, records = tmp_path / "train.py", tmp_path / "captured"
+        script.write_text(program)
+        done = subprocess.run(
+            [HEADROOM, "gpu", "rtx4090", "--out", str(tmp_path / "outside"), "--",
+             HEADROOM, "capture", "--out", str(records), "--", str(python), str(script)],
+            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+        return json.loads((records / "gpu.json").read_text()), done.stdout + done.stderr
+
+    return run
+
+
+def test_what_is_captured_is_what_the_virtual_gpu_tells(gpu, capture, pytorch):
+    captured, said = capture(pytorch, TRAIN)
+    virtual = gpu("rtx4090", program=TRAIN, python=pytorch).figures
+    device, same = captured["frameworks"][0]["devices"][0], virtual["frameworks"][0]["devices"][0]
+    assert device["peak_allocated_bytes"] == same["peak_allocated_bytes"]
+    assert device["roles"] == same["roles"]
+    assert captured["peak_bytes"] == device["peak_reserved_bytes"] == same["peak_reserved_bytes"]
+    assert "PEAK: " in said and "3 optimizer steps of PyTorch" in said
+
+
+def test_the_card_and_what_lies_beside_the_allocator_are_told(capture, pytorch):
+    beside = 5 * MIB
+    captured, said = capture(pytorch, TRAIN + f"""
+import ctypes
+cuda = ctypes.CDLL("libcudart.so.13")
+assert cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t({beside})) == 0
+""")
+    device = captured["frameworks"][0]["devices"][0]
+    assert "RTX 4090" in device["card"]
+    assert beside <= device["beside_allocator_bytes"] < beside + 2 * MIB
+    assert "beside the allocator at the end" in said
+
+
+def test_a_run_can_be_held_against_what_was_captured(capture, gpu, pytorch, tmp_path):
+    capture(pytorch, TRAIN)
+    more = TRAIN.replace("256, 1024", "2560, 1024")
+    answer = gpu("rtx4090", "--against", str(tmp_path / "captured"), program=more, python=pytorch)
+    assert answer.status == 10
+    assert "GREW since" in answer.output
+
+
+def test_a_command_without_a_gpu_is_told_so(tmp_path):
+    done = subprocess.run(
+        [HEADROOM, "capture", "--out", str(tmp_path / "records"), "--", "true"],
+        capture_output=True, text=True, timeout=60, env=os.environ)
+    assert done.returncode == 2
+    assert "NO GPU USED" in done.stdout
+
+
+def test_the_status_is_that_of_the_command(tmp_path):
+    command = [HEADROOM, "capture", "--out", str(tmp_path / "records"), "--", "sh", "-c", "exit 7"]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 7
