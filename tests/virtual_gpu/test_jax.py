@@ -107,10 +107,10 @@ def loss(weights, x):
         x = jnp.tanh(x @ w)
     return (x**2).mean()
 @jax.jit
-def step(weights, x):
-    return [w - 0.1 * g for w, g in zip(weights, jax.grad(loss)(weights, x))]
+def step(weights, batch):
+    return [w - 0.1 * g for w, g in zip(weights, jax.grad(loss)(weights, batch["x"]))]
 weights = [jnp.zeros((1024, 1024)) for _ in range(4)]
-weights = step(weights, jnp.zeros((rows, 1024)))
+weights = step(weights, {"x": jnp.zeros((rows, 1024))})
 """
 
 
@@ -118,7 +118,7 @@ def test_the_peak_is_shared_out_by_argument_and_line(gpu, jax):
     device = run(gpu, jax, STEP.replace("ROWS", "4096")).figures["frameworks"][0]["devices"][0]
     roles = {role["name"]: role["bytes"] for role in device["roles"]}
     assert roles["argument weights"] == 4 * 4 * MIB
-    assert roles["argument x"] == 4096 * 4096
+    assert roles["argument batch['x']"] == 4096 * 4096
     assert roles["results"] >= 4 * 4 * MIB
     # The backward pass needs what each of the layers gave.
     assert roles["temporaries"] >= 3 * 4096 * 4096

@@ -76,7 +76,7 @@ class Program:
         self.names, self.lines, self.parameters = {}, {}, {}
         for found in re.finditer(r"^ +(?:ROOT )?%(\S+) = .*metadata=\{(.*?)\}", text, re.MULTILINE):
             name = re.search(r'op_name="([^"]*)"', found[2])
-            self.names[found[1]] = name[1] if name else ""
+            self.names[found[1]] = name[1].replace("\\'", "'") if name else ""
             self.lines[found[1]] = frames.line_of(found[2])
         entry = text[text.rfind("\nENTRY "):]
         for found in re.finditer(r"^ +%(\S+) = .*? parameter\((\d+)\)", entry, re.MULTILINE):
@@ -99,14 +99,14 @@ class Program:
         return result
 
     def arguments(self):
-        """Bytes by the name of the argument up to the first index: `state.params['a']['b']` counts
-        as `state.params`."""
+        """Bytes by the name of the argument and of its first part, if that has a name: of
+        `state['params']['a']` and `state.params['a']` the first two words, of `weights[0]` one."""
         result = {}
         for number, size in self.bytes_of["parameter"].items():
             path = self.parameters.get(number, "")
-            name = re.split(r"[\[\s]", path)[0]
-            role = f"argument {name}" if name and name != "XLA_Args" else "arguments"
-            result[role] = result.get(role, 0) + size
+            found = re.match(r"\w+(?:\.\w+|\['[^']*'\])?", path)
+            known = found and path != "XLA_Args"
+            add(result, f"argument {found[0]}" if known else "arguments", size)
         return result
 
 
