@@ -29,7 +29,7 @@ constexpr const char* kExamples = R"(Examples
   headroom run --resume runs/RUN        continue after Ctrl-C, a crash or a full disk
   headroom run --resume runs/RUN --rerun inconclusive     more blocks where noise hides the answer
   headroom verify S02 runs/RUN          the verdict on a claim, its reason and its data
-  headroom compare runs/A runs/B --fail-on worse          bytes and counts, cell by cell
+  headroom compare before.pickle after.pickle             did my change make memory worse?
   headroom history check                is last night worse than what was accepted?
   headroom report runs/RUN              write the report again; --md, --junit … for other programs
   headroom run quick --seed 7 --shard 1/2        half of it here, --shard 2/2 on a similar machine
@@ -55,8 +55,8 @@ Exit status
    4  the filters selected nothing
   10  worse than before: compare --fail-on worse, history check, run --against
   11  a verdict differs: history check, from the accepted one; verify, from that of --expect
-  12  times cannot be trusted: identical arms differ too often, or an effect that was injected on
-      purpose was not detected; check: a device does not do what the host does
+  12  times cannot be trusted: identical configurations differ too often, or an effect that was
+      added on purpose was not detected; check: a device does not do what the host does
   13  watch and gpu: over --budget
   14  watch and leaks: a leak, with --fail-on leak; watch otherwise ends as the command that it
       watched
@@ -124,7 +124,7 @@ Subcommand add_check(CLI::App& app) {
 // The command that a run starts for each sample.
 Subcommand add_sample(CLI::App& app) {
   auto sample = std::make_shared<SampleOptions>();
-  CLI::App* command = app.add_subcommand("sample", "Run one cell in this process");
+  CLI::App* command = app.add_subcommand("sample", "Run one configuration in this process");
   command->add_option("request", sample->request)->required();
   command->add_option("--result-fd", sample->result_fd);
   command->group("");

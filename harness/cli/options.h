@@ -108,6 +108,7 @@ struct CompareOptions {
   std::filesystem::path first;
   std::filesystem::path second;
   bool fail_on_worse = false;
+  bool all = false;
   bool json = false;
 };
 

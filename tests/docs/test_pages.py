@@ -40,11 +40,13 @@ def run_bash(script: str, place: Path, **variables: str) -> subprocess.Completed
 
 @pytest.fixture(scope="session")
 def belongings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a reader has: two runs, the history of an allocator in a snapshot, and a program to watch."""
+    """What a reader has: two runs, histories of an allocator in snapshots, and a program to watch."""
     place = tmp_path_factory.mktemp("reader")
     made = run_bash("headroom run smoke --seed 1 --filter device=meta* --out earlier\n"
                     "headroom run smoke --seed 1 --out runs\n"
-                    "headroom export $(ls runs/*/traces/*.hrtrace | head -n 1) --to pytorch -o snapshot.pickle\n", place)
+                    "headroom export $(ls runs/*/traces/*.hrtrace | head -n 1) --to pytorch -o snapshot.pickle\n"
+                    "cp snapshot.pickle before.pickle\n"
+                    "headroom export $(ls runs/*/traces/*.hrtrace | tail -n 1) --to pytorch -o after.pickle\n", place)
     assert made.returncode == 0, made.stderr
     (place / "train.py").write_text(TRAIN)
     (earlier,), (run,) = (place / "earlier").iterdir(), (place / "runs").iterdir()
@@ -53,7 +55,7 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", [page for page in GUIDES if script_of(page.read_text()).strip()], ids=name)
 def test_commands_do_as_the_page_says(page: Path, belongings: dict[str, str], tmp_path: Path) -> None:
-    for file in ("snapshot.pickle", "train.py"):
+    for file in ("snapshot.pickle", "before.pickle", "after.pickle", "train.py"):
         (tmp_path / file).symlink_to(Path(belongings["PLACE"]) / file)
     text = page.read_text()
     done = run_bash(script_of(text), tmp_path, RUN=belongings["RUN"], EARLIER=belongings["EARLIER"])

@@ -26,8 +26,8 @@ def test_the_line_that_grew_is_named_and_the_one_that_did_not_is_not(gpu, pytorc
     grown = [part for part in after.figures["against"]["parts"] if part["kind"] == "line"]
     assert [(part["name"].rsplit(":", 1)[-1], part["before_bytes"], part["now_bytes"])
             for part in grown] == [("5", 32 << 20, 96 << 20)]
-    assert "GREW since" in after.output
-    assert "+64.00 MiB  line    " in after.output
+    assert f"Since {before.figures['directory']}: GREW" in after.output
+    assert "+64.00 MiB" in after.output.split("Grew, by line:")[1].splitlines()[1]
 
 
 @pytest.mark.parametrize(("now", "status"), [("32", 0), ("30", 0), ("34", 10)])
@@ -37,6 +37,7 @@ def test_only_growth_fails(gpu, now, status):
                 arguments=[now])
     assert after.status == status
     assert after.figures["against"]["grew"] == (status == 10)
+    assert after.figures["against"]["allocated"] is None
     assert after.figures["against"]["reserved"] == {
         "before_bytes": 32 << 20, "now_bytes": int(now) << 20}
 

@@ -18,19 +18,23 @@ constexpr const char* kVerifyNotes = R"(Examples
   headroom verify S02 runs/RUN --expect REFUTED     in CI: exit status 11 when that has changed
 
 A verdict is data, not success or failure. Exit status 0 whatever the verdict, 11 if it is not the one
-that --expect names. With --strict 12 if times cannot be trusted: identical arms differed too often, or an
-effect that was added on purpose was not detected.)";
+that --expect names. With --strict 12 if times cannot be trusted: identical configurations differed too
+often, or an effect that was added on purpose was not detected.)";
 
 constexpr const char* kCompareNotes = R"(Examples
-  headroom compare runs/A runs/B                       what became better or worse, cell by cell
-  headroom compare runs/A runs/B --fail-on worse       in CI: exit status 10 when a cell is worse
-  headroom report runs/A runs/B                        the same as a page
+  headroom compare before.pickle after.pickle          did my change make memory worse? On which lines?
+  headroom compare runs/A-gpu runs/B-gpu --all         two runs of headroom gpu, every line and module
+  headroom compare runs/A runs/B                       two runs: which configurations became worse
+  headroom compare runs/A runs/B --fail-on worse       in CI: exit status 10 when memory is worse
+  headroom report runs/A runs/B                        two runs of headroom run, as a page
 
-Compares only bytes and counts; times of two runs cannot be compared. To compare the times of two
-commits, let them alternate with scripts/gate OLD NEW.)";
+Compares memory snapshots of PyTorch, traces, and whatever else headroom replay reads; directories of
+headroom gpu; and bytes and counts of headroom run. The first line is the answer. With --fail-on worse
+a snapshot is worse if its peak is higher by any amount, a configuration if it is worse by more than
+1 %. Times of two runs cannot be compared: let two commits alternate with scripts/gate OLD NEW.)";
 
 constexpr const char* kListNotes = R"(Examples
-  headroom list                     everything
+  headroom list                     the names of everything
   headroom list allocators          names, parameters and examples, as -a allocator=… takes them
   headroom list claims --json)";
 
@@ -156,8 +160,10 @@ Subcommand add_list(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("list", "List workloads, strategies, devices, suites and claims by name");
   command->footer(kListNotes);
-  command->add_option("what", list->what,
-                      fmt::format("One of {} (default: all)", fmt::join(listed_kinds(), ", ")));
+  command->add_option(
+      "what", list->what,
+      fmt::format("One of {}, with summaries and examples (default: the names of all)",
+                  fmt::join(listed_kinds(), ", ")));
   command->add_flag("--json", list->json, "Print JSON");
   return {.parser = command, .command = [list]() -> Command { return *list; }};
 }
@@ -179,8 +185,8 @@ Subcommand add_report(CLI::App& app) {
   headroom report runs/A runs/B --html changes.html                 bytes and counts of both
   headroom report runs/WATCHED                   the page of what headroom watch saw
 
-Without a file, the page is written beside the results. In JUnit, a verdict that changed and a cell
-that is worse than in run A are failures, crashes are errors, and results that are inconclusive or
+Without a file, the page is written beside the results. In JUnit, a verdict that changed and a
+configuration that is worse than in run A are failures, crashes are errors, and results that are inconclusive or
 cannot be tested here are skipped. For a single trace in PyTorch's viewer there is headroom export.)");
   command
       ->add_option("run", report->run,
@@ -195,16 +201,19 @@ cannot be tested here are skipped. For a single trace in PyTorch's viewer there 
 Subcommand add_compare(CLI::App& app) {
   auto compare = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Compare the bytes and counts of two stored runs, cell by cell");
+      "compare", "Say what changed between two memory snapshots, traces or runs");
   command->footer(kCompareNotes);
-  command->add_option("run_a", compare->first, "The earlier run directory")->required();
-  command->add_option("run_b", compare->second, "The later one")->required();
+  command->add_option("before", compare->first, "The earlier snapshot, trace or run directory")
+      ->required();
+  command->add_option("after", compare->second, "The later one, of the same kind")->required();
   command
       ->add_option_function<std::string>(
           "--fail-on", [compare](const std::string&) { compare->fail_on_worse = true; },
-          "worse: exit status 10 if a cell is worse by more than 1 %")
+          "worse: exit status 10 if memory is worse")
       ->check(CLI::IsMember({"worse"}));
-  command->add_flag("--json", compare->json, "Print JSON: changes of reports/schema.json");
+  command->add_flag("--all", compare->all, "Show every change, not only the largest");
+  command->add_flag("--json", compare->json,
+                    "Print JSON: changes or peak_change of reports/schema.json");
   return {.parser = command, .command = [compare]() -> Command { return *compare; }};
 }
 

@@ -14,8 +14,8 @@
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
-#include "harness/cli/text/gpu_growth.h"
 #include "harness/cli/text/gpu_text.h"
+#include "harness/cli/text/peak_change_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/virtual_gpu/batch_setting.h"
@@ -234,23 +234,28 @@ ExitCode gpu_command(const GpuOptions& options) {
         "one all the same");
   const Card* card = options.which ? nullptr : &find_card(options.card);
   const nlohmann::json earlier =
-      options.against.empty() ? nlohmann::json() : read_earlier_gpu_run(options.against);
+      options.against.empty()
+          ? nlohmann::json()
+          : read_gpu_run(options.against, "--against " + options.against.string());
   const fs::path directory = make_record_directory(options.out, "gpu");
   const GpuAnswer answer = answer_of(options, card, directory);
   nlohmann::ordered_json figures = to_json(answer);
-  std::optional<GpuGrowth> growth;
+  std::optional<PeakChange> change;
   if (!earlier.is_null()) {
-    growth = growth_between(earlier, figures);
-    figures["against"] = to_json(*growth);
+    change = compare_peaks(peak_of_gpu_run(earlier), peak_of_gpu_run(figures));
+    figures["against"] = to_json(*change);
   }
   std::ofstream(directory / "gpu.json") << figures.dump(1) << "\n";
   if (options.json)
     print_json(figures);
   else
-    out::print("\n{}{}", to_words(answer), growth ? to_words(*growth, options.against) : "");
+    out::print(
+        "\n{}{}", to_words(answer),
+        change ? fmt::format("\nSince {}: {}", options.against.string(), to_words(*change, false))
+               : "");
   if (options.html) write_gpu_page(directory);
   const ExitCode code = exit_code_of(answer);
-  return code == ExitCode::ok && growth && growth->grew() ? ExitCode::regression : code;
+  return code == ExitCode::ok && change && change->grew() ? ExitCode::regression : code;
 }
 
 }  // namespace headroom

@@ -1,0 +1,24 @@
+// What changed between the memory of two runs of a program, in words and as JSON.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/evidence/compare_peaks.h"
+#include "harness/trace/trace.h"
+
+namespace headroom {
+
+// Reads the gpu.json of a run of headroom gpu, or that of its directory. Throws InputError naming
+// `where`.
+nlohmann::json read_gpu_run(const std::filesystem::path& place, const std::string& where);
+
+PeakMemory peak_of_gpu_run(const nlohmann::json& run);  // what gpu.json holds
+PeakMemory peak_of_history(const Trace& trace);
+
+// The first line is the answer; then the places that changed most, or with `all` every one.
+std::string to_words(const PeakChange& change, bool all);
+nlohmann::ordered_json to_json(const PeakChange& change);
+
+}  // namespace headroom

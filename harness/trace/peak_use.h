@@ -1,0 +1,21 @@
+// What a history held when its allocated bytes were highest, by the places that had allocated it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "harness/trace/trace.h"
+
+namespace headroom {
+
+struct PeakUse {
+  Bytes allocated = 0;
+  std::optional<Bytes> reserved;         // absent where the history does not record its segments
+  std::map<std::string, Bytes> by_role;  // empty where it tells no roles apart
+  std::map<std::string, Bytes> by_op;    // "" = blocks whose op is not recorded
+};
+
+PeakUse use_at_peak(const Trace& trace);
+
+}  // namespace headroom
