@@ -89,16 +89,20 @@ Halves compare_halves(const Series& series, double level) {
           theil_sen_interval(independent_blocks(series.part(middle, series.size())), level)};
 }
 
+// Slower growth is not enough: a leak beside a warm-up grows more slowly when the warm-up is over.
 bool has_stopped(const Halves& halves, double harmless) {
-  return halves.early.low > harmless &&
-         halves.late.high <= std::max(harmless, kSlowing * halves.early_slope);
+  return halves.early.low > harmless && halves.late.high <= harmless;
 }
 
 double typical(const Series& series) { return block_medians(series, 1).values.front(); }
 
+double noise_of(const LeakFinding& finding) {
+  return (finding.interval.high - finding.interval.low) / 2;
+}
+
 // The interval's width shrinks as length^-1.5, because growth accumulates while noise does not.
 std::optional<double> length_to_decide(const LeakFinding& finding, double harmless, double length) {
-  const double half_width = (finding.interval.high - finding.interval.low) / 2;
+  const double half_width = noise_of(finding);
   const double distance = std::abs(finding.slope - harmless);
   if (!std::isfinite(half_width) || distance <= kEdge * half_width) return std::nullopt;
   return length * (std::max(1.1, std::pow(half_width / distance, 2.0 / 3.0)) - 1);
@@ -126,6 +130,12 @@ std::string_view to_string(LeakVerdict verdict) {
   return "undecided";
 }
 
+std::optional<double> length_to_see(const LeakFinding& finding, double slope) {
+  const double noise = noise_of(finding);
+  if (!std::isfinite(noise) || slope <= 0) return std::nullopt;
+  return finding.length * std::pow(kDetectable * noise / slope, 2.0 / 3.0);
+}
+
 LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   check_series(series);
   if (!(options.level > 0 && options.level < 1) ||
@@ -135,6 +145,7 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   LeakFinding finding;
   finding.interval = {-kInfinity, kInfinity};
   finding.detectable_slope = kInfinity;
+  if (series.size() > 1) finding.length = series.at.back() - series.at.front();
   if (series.size() < kFewestLeakPoints) {
     if (series.size() > 1)
       finding.more_needed = (series.at.back() - series.at.front()) /

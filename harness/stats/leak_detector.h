@@ -15,7 +15,8 @@ namespace headroom {
 enum class LeakVerdict {
   leak,        // it grows throughout, by more than is harmless
   no_leak,     // any change is within what is harmless
-  levels_off,  // it grew and stopped: a warm-up, a cache, one step up
+  levels_off,  // it grew, and what came after is within what is harmless: a warm-up, a cache, one
+               // step
   undecided,   // noise, slowing growth or a short series leave it open
 };
 std::string_view to_string(LeakVerdict verdict);  // "leak", "no leak", "levels off", "undecided"
@@ -37,6 +38,7 @@ struct LeakFinding {
   // The smallest slope that would be detected in most cases with this noise and series length;
   // infinite when the interval is.
   double detectable_slope = 0;
+  double length = 0;         // of the series, in units of `at`
   double warmup_growth = 0;  // bytes: from the start to the typical value after the warm-up
   double largest_jump = 0;   // bytes: between two neighbouring blocks after the warm-up
   std::size_t blocks = 0;    // number of blocks behind the interval
@@ -47,6 +49,10 @@ struct LeakFinding {
 
 // A series with fewer points is always undecided.
 inline constexpr std::size_t kFewestLeakPoints = 8;
+
+// The length of a series, in units of `at`, in which a slope would be detected in most cases at the
+// noise of this one: an estimate. Absent when the series is too short to tell its noise.
+std::optional<double> length_to_see(const LeakFinding& finding, double slope);
 
 // Throws Error for a series that check_series rejects, or a level or share out of range.
 LeakFinding detect_leak(const Series& series, const LeakOptions& options = {});

@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kMostNamed = 5;  // processes, in words
+constexpr std::size_t kMostNamed = 5;  // growths, in words
 
 using ProcessKey = std::pair<pid_t, std::uint64_t>;
 
@@ -38,28 +38,64 @@ std::string minutes_or_seconds(double minutes) {
                      : fmt::format("{:.0f} min", std::ceil(minutes));
 }
 
+std::string per_minute(double bytes) {
+  return format_bytes(static_cast<Bytes>(std::llround(bytes))) + " per min";
+}
+
+// What the time watched could have shown, and how long would show more.
+std::string limits_in_words(const LeakFinding& finding, const LeakOptions& options) {
+  const std::string watched = minutes_or_seconds(finding.length);
+  if (!std::isfinite(finding.detectable_slope))
+    return fmt::format("{} are too short to tell any growth", watched);
+  std::string text = fmt::format("in {} only growth of {} or more would have shown", watched,
+                                 per_minute(finding.detectable_slope));
+  const double small = std::max<double>(kMiB, options.harmless_slope);
+  const auto length = length_to_see(finding, small);
+  if (length && *length > finding.length)
+    text +=
+        fmt::format("; {} shows after about {}", per_minute(small), minutes_or_seconds(*length));
+  return text;
+}
+
+// No time watched can exclude these.
+constexpr const char* kNotExcluded =
+    "slower growth, or growth in steps that are further apart, would not show";
+
+// The answer in capitals, then what it rests on.
 std::string growth_in_words(const WatchedGrowth& growth, const LeakOptions& options) {
   const LeakFinding& finding = growth.finding;
   const std::string slope = describe(finding, options, "min");
-  const std::string limit =
-      format_bytes(static_cast<Bytes>(std::llround(options.harmless_slope))) + " per min";
-  std::string text;
+  const std::string limit = per_minute(options.harmless_slope);
+  const std::string watched = minutes_or_seconds(finding.length);
   switch (finding.verdict) {
     case LeakVerdict::leak:
-      return fmt::format("{} LEAKS: {}; {} is taken for harmless", growth.metric, slope, limit);
-    case LeakVerdict::no_leak:
-      return fmt::format("{} does not leak: {}; {} is taken for harmless", growth.metric, slope,
+      return fmt::format("LEAKS: {} grows by {}; {} counts as harmless", growth.metric, slope,
                          limit);
+    case LeakVerdict::no_leak:
+      return fmt::format("NO LEAK of more than {} seen in {}: {} changes by {}; {}", limit, watched,
+                         growth.metric, slope, kNotExcluded);
     case LeakVerdict::levels_off:
-      return fmt::format("{} grew and levelled off: {} after that; {} is taken for harmless",
-                         growth.metric, slope, limit);
+      return fmt::format(
+          "NO LEAK of more than {} seen in {}, after a warm-up: {} grew, then changed by {}; {}",
+          limit, watched, growth.metric, slope, kNotExcluded);
     case LeakVerdict::undecided:
-      text = fmt::format("{} is undecided: {}", growth.metric, slope);
-      if (finding.more_needed)
-        text += fmt::format("; watch for about {} more", minutes_or_seconds(*finding.more_needed));
-      return text + "; or allow more with --limit-leak";
+      break;
   }
-  return text;
+  if (finding.interval.low > options.harmless_slope)
+    return fmt::format(
+        "UNDECIDED: {} grows by {}, more slowly in the second half; watch for about {} more to see "
+        "whether it stops",
+        growth.metric, slope, minutes_or_seconds(finding.more_needed.value_or(finding.length)));
+  return fmt::format("UNDECIDED: {} changes by {}; {}", growth.metric, slope,
+                     limits_in_words(finding, options));
+}
+
+// The growth that answers the question: what leaks, else what is undecided, else the tree.
+const WatchedGrowth& leading(const WatchSummary& summary) {
+  for (const LeakVerdict verdict : {LeakVerdict::leak, LeakVerdict::undecided})
+    for (const WatchedGrowth& one : summary.growth)
+      if (one.of != WatchedGrowth::Of::devices && one.finding.verdict == verdict) return one;
+  return summary.growth.front();
 }
 
 }  // namespace
@@ -142,16 +178,24 @@ std::string end_in_words(const ProcessEnd& end) {
 
 std::string to_words(const WatchSummary& summary, const WatchRecord& record, const WatchPlan& plan,
                      const LeakOptions& options) {
-  std::string text =
-      fmt::format("{}, {:.1f} s, {} process{}\n", end_in_words(record.end), record.duration_s,
-                  summary.processes_seen, summary.processes_seen == 1 ? "" : "es");
+  std::string text;
   const auto line = [&text](std::string_view name, const std::string& words) {
     text += fmt::format("  {:<8}{}\n", name, words);
   };
+  const std::string end =
+      fmt::format("{}, {:.1f} s, {} process{}", end_in_words(record.end), record.duration_s,
+                  summary.processes_seen, summary.processes_seen == 1 ? "" : "es");
   if (!summary.highest) {
-    line("memory", "it ended before it was looked at once; a shorter --interval may see it");
+    text = "NOTHING SEEN: it ended before it was looked at once; a shorter --interval may see it\n";
+    line("end", end);
     return text;
   }
+  const WatchedGrowth& first = leading(summary);
+  text = growth_in_words(first, options) + "\n";
+  std::size_t told = 1;
+  for (const WatchedGrowth& one : summary.growth)
+    if (&one != &first && told++ < kMostNamed) line("", growth_in_words(one, options));
+  line("end", end);
   const std::string polled = fmt::format("polled every {} ms, longest gap {:.0f} ms",
                                          plan.interval.count(), 1e3 * summary.longest_gap_s);
   const WatchPeak& peak = summary.proportional.value_or(summary.resident);
@@ -172,8 +216,6 @@ std::string to_words(const WatchSummary& summary, const WatchRecord& record, con
                                   "these processes apart"));
   else
     line("GPU", "not watched: " + record.no_gpu);
-  for (std::size_t i = 0; i < summary.growth.size() && i < kMostNamed; ++i)
-    line(i == 0 ? "leak" : "", growth_in_words(summary.growth[i], options));
   if (record.breach) {
     const BudgetBreach& breach = *record.breach;
     line("budget",

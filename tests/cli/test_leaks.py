@@ -29,7 +29,7 @@ measured_steps = 12
 
 @pytest.fixture
 def traces(headroom: Headroom) -> dict[str, str]:
-    """Of a run that leaks and one that does not, by what was put in."""
+    """Of a run that leaks and one that does not, by what was added."""
     suite = headroom.write("leaking.toml", SUITE)
     assert headroom("run", suite, "--samples-only", "--max-pairs", "1").code == 0
     run = headroom.only_run()
@@ -43,12 +43,23 @@ def told(headroom: Headroom, *arguments: str) -> dict[str, Any]:
     return record_of(outcome.output)
 
 
-def test_what_was_put_in_is_found_to_the_byte_and_nothing_else(headroom: Headroom, traces: dict[str, str]) -> None:
+def test_what_was_added_is_found_to_the_byte_and_nothing_else(headroom: Headroom, traces: dict[str, str]) -> None:
     leaking = told(headroom, traces["leak(bytes=1MiB)"])
     assert leaking["live_bytes"] == {"verdict": "leak", "bytes_per_step": MIB}
     assert [site["growth"]["bytes_per_step"] for site in leaking["sites"]] == [MIB]
     assert leaking["sites"][0]["most_held_bytes"] == 14 * MIB
     assert told(headroom, traces["none"])["live_bytes"]["verdict"] == "no leak"
+
+
+def test_the_first_line_is_the_answer(headroom: Headroom, traces: dict[str, str]) -> None:
+    assert headroom("leaks", traces["leak(bytes=1MiB)"]).output.startswith("LEAKS: ")
+    first = headroom("leaks", traces["leak(bytes=1MiB)"]).output.splitlines()[0]
+    assert "+1.00 MiB per step" in first and "live bytes in all grow by +1.00 MiB" in first
+    assert headroom("leaks", traces["none"]).output.startswith("NO LEAK in 13 steps: ")
+
+
+def test_too_few_steps_are_no_proof(headroom: Headroom, traces: dict[str, str]) -> None:
+    assert headroom("leaks", traces["none"], "--warmup", "12").output.startswith("TOO SHORT TO TELL: ")
 
 
 def test_a_snapshot_of_pytorch_names_the_same_sites(headroom: Headroom, traces: dict[str, str]) -> None:
@@ -77,9 +88,9 @@ def test_steps_that_cannot_be_steps_of_training_are_not_taken_for_them(headroom:
 
 
 def test_a_leak_fails_only_when_asked_to(headroom: Headroom, traces: dict[str, str]) -> None:
-    for put_in, code in (("leak(bytes=1MiB)", 14), ("none", 0)):
-        assert headroom("leaks", traces[put_in]).code == 0
-        assert headroom("leaks", traces[put_in], "--fail-on", "leak").code == code
+    for added, code in (("leak(bytes=1MiB)", 14), ("none", 0)):
+        assert headroom("leaks", traces[added]).code == 0
+        assert headroom("leaks", traces[added], "--fail-on", "leak").code == code
 
 
 def test_a_leak_of_one_place_counts_while_another_shrinks(headroom: Headroom) -> None:
@@ -100,7 +111,10 @@ def test_a_leak_of_one_place_counts_while_another_shrinks(headroom: Headroom) ->
     assert found["live_bytes"]["verdict"] != "leak"
     assert any(site["growth"]["verdict"] == "leak" for site in found["sites"])
     assert headroom("leaks", "snapshot.pickle", "--fail-on", "leak").code == 14
-    assert headroom("leaks", "snapshot.pickle").code == 0
+    outcome = headroom("leaks", "snapshot.pickle")
+    assert outcome.code == 0
+    first = outcome.output.splitlines()[0]
+    assert first.startswith("LEAKS: leak.py:1") and "live bytes in all" in first
 
 
 def test_a_warm_up_as_long_as_the_history_is_refused(headroom: Headroom, traces: dict[str, str]) -> None:

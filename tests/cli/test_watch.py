@@ -169,6 +169,8 @@ def test_growth_within_the_limit_and_memory_that_stays_are_no_leak(watched: Watc
     outcome = watched("block = hold(64)\nbe_seen(40)", "--limit-leak", "1TiB/min", "--fail-on", "leak")
     assert outcome.code == 0
     assert watched.summary["growth"][0]["verdict"] in ("no leak", "levels off")
+    first = outcome.errors.splitlines()[0]
+    assert first.startswith("headroom watch: NO LEAK of more than 1.00 TiB per min seen in ") and "would not show" in first
 
 
 def test_a_crash_leaves_all_that_was_seen(watched: Watched) -> None:

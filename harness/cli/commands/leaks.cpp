@@ -68,15 +68,77 @@ std::string signed_bytes(double bytes) {
                      format_bytes(static_cast<Bytes>(std::llround(std::abs(bytes)))));
 }
 
-void print_table(const std::string& file, const Steps& steps, const LeakFinding& all,
-                 const std::vector<RetainedSite>& sites) {
+bool leaks_here(const RetainedSite& site) { return site.growth.verdict == LeakVerdict::leak; }
+
+std::string name_of_site(const RetainedSite& site) {
+  return fmt::format("{} ({})", site.op.empty() ? "a place not told" : printable(site.op),
+                     to_string(site.role));
+}
+
+// What live bytes do in all, in words that fit whatever single places do.
+std::string in_all(const LeakFinding& all, const char* unit) {
+  switch (all.verdict) {
+    case LeakVerdict::leak:
+      return fmt::format("live bytes in all grow by {} per {}", signed_bytes(all.slope), unit);
+    case LeakVerdict::no_leak:
+    case LeakVerdict::levels_off:
+      return "live bytes in all do not grow, because other places shrink";
+    case LeakVerdict::undecided:
+      break;
+  }
+  return "whether live bytes in all grow is undecided";
+}
+
+// The first line: the answer, from the total and from every place.
+std::string answer(const Steps& steps, const LeakFinding& all,
+                   const std::vector<RetainedSite>& sites) {
   const char* unit = steps.own ? "step" : "window";
-  out::print("{}: {} events in {} {}s, the first {} left out as warm-up\n", file,
+  const int looked_at = steps.count - steps.warmup;
+  const auto leaking = std::count_if(sites.begin(), sites.end(), leaks_here);
+  if (leaking > 0) {  // the fastest stand first, and one that shrinks never leaks
+    const auto first = std::find_if(sites.begin(), sites.end(), leaks_here);
+    return fmt::format("LEAKS: {} grows by {} per {}{}; {}.", name_of_site(*first),
+                       signed_bytes(first->growth.slope), unit,
+                       leaking > 1 ? fmt::format(", and {} more places grow", leaking - 1) : "",
+                       in_all(all, unit));
+  }
+  if (all.verdict == LeakVerdict::leak)
+    return fmt::format("LEAKS: {}, although no single place grows all the time.",
+                       in_all(all, unit));
+  if (all.blocks < kFewestLeakPoints)
+    return fmt::format("TOO SHORT TO TELL: {} {}s after the warm-up; at least {} are needed.",
+                       looked_at, unit, kFewestLeakPoints);
+  const bool open = std::any_of(sites.begin(), sites.end(), [](const RetainedSite& site) {
+    return site.growth.verdict == LeakVerdict::undecided;
+  });
+  if (all.verdict == LeakVerdict::undecided || open) {
+    std::string text = fmt::format("UNDECIDED in {} {}s: ", looked_at, unit);
+    text += all.verdict == LeakVerdict::undecided
+                ? fmt::format(
+                      "live bytes go up and down, so only growth of {} per {} or more "
+                      "would have shown",
+                      format_bytes(
+                          static_cast<Bytes>(std::llround(std::max(1.0, all.detectable_slope)))),
+                      unit)
+                : "live bytes in all do not grow, but some places below may";
+    if (all.more_needed)
+      text += fmt::format("; record about {:.0f} {}s more", std::ceil(*all.more_needed), unit);
+    return text + ".";
+  }
+  return fmt::format("NO LEAK in {} {}s: live bytes {}after a {} do not grow.", looked_at, unit,
+                     all.verdict == LeakVerdict::levels_off ? "grew at first, and then those " : "",
+                     unit);
+}
+
+void print_answer(const std::string& file, const Steps& steps, const LeakFinding& all,
+                  const std::vector<RetainedSite>& sites) {
+  const char* unit = steps.own ? "step" : "window";
+  out::print("{}\n", answer(steps, all, sites));
+  out::print("{}: {} events in {} {}s, the first {} left out as warm-up.\n", file,
              steps.trace.events.size(), steps.count, unit, steps.warmup);
   if (!steps.own)
     out::print("It does not tell steps apart: a window is one part in {} of its events.\n",
                kWindows);
-  out::print("Live bytes in all: {} per {}, {}\n", signed_bytes(all.slope), unit, in_words(all));
   if (sites.empty()) {
     out::print("No block outlives the {} after the one that took it.\n", unit);
     return;
@@ -85,12 +147,9 @@ void print_table(const std::string& file, const Steps& steps, const LeakFinding&
              unit);
   out::print("{:>13} {:>13}  {:<18} where they were taken\n", fmt::format("per {}", unit),
              "most held", "verdict");
-  for (std::size_t i = 0; i < std::min(kSitesToName, sites.size()); ++i) {
-    const RetainedSite& site = sites[i];
-    out::print("{:>13} {:>13}  {:<18} {} ({})\n", signed_bytes(site.growth.slope),
-               format_bytes(site.most_held), in_words(site.growth),
-               site.op.empty() ? "not told" : printable(site.op), to_string(site.role));
-  }
+  for (std::size_t i = 0; i < std::min(kSitesToName, sites.size()); ++i)
+    out::print("{:>13} {:>13}  {:<18} {}\n", signed_bytes(sites[i].growth.slope),
+               format_bytes(sites[i].most_held), in_words(sites[i].growth), name_of_site(sites[i]));
   if (sites.size() > kSitesToName) out::print("and {} more\n", sites.size() - kSitesToName);
 }
 
@@ -134,12 +193,10 @@ ExitCode leaks_command(const LeaksOptions& options) {
   if (options.json)
     print_json(to_json(options.file.string(), steps, all, sites));
   else
-    print_table(options.file.string(), steps, all, sites);
+    print_answer(options.file.string(), steps, all, sites);
   // A site may leak while others shrink, which the total does not show.
-  const bool leaks = all.verdict == LeakVerdict::leak ||
-                     std::any_of(sites.begin(), sites.end(), [](const RetainedSite& site) {
-                       return site.growth.verdict == LeakVerdict::leak;
-                     });
+  const bool leaks =
+      all.verdict == LeakVerdict::leak || std::any_of(sites.begin(), sites.end(), leaks_here);
   return options.fail_on_leak && leaks ? ExitCode::leak_found : ExitCode::ok;
 }
 

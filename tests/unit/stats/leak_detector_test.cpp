@@ -89,7 +89,28 @@ TEST_F(LeakDetector, tells_a_warm_up_from_a_leak) {
 
 TEST_F(LeakDetector, tells_growth_that_stops_half_way_from_a_leak) {
   const auto filling = [](int s) { return 1e6 * std::min(s, 200); };
-  EXPECT_EQ(detect_leak(steps(400, filling, 1e5)).verdict, LeakVerdict::levels_off);
+  EXPECT_EQ(detect_leak(steps(400, filling, 1e5), {.harmless_slope = 5e4}).verdict,
+            LeakVerdict::levels_off);
+}
+
+TEST_F(LeakDetector, does_not_take_a_leak_below_a_warm_up_for_growth_that_levels_off) {
+  // A program loads 500 MB at first, and leaks 2 MB a second from its start.
+  for (int seconds = 15; seconds < 60; ++seconds) {
+    const auto bytes = [](int tenth) { return 5e8 * (1 - std::exp(-tenth / 60.0)) + 2e5 * tenth; };
+    const auto verdict =
+        detect_leak(steps(10 * seconds, bytes, 1e6), {.harmless_slope = 1e6 / 600}).verdict;
+    EXPECT_TRUE(verdict == LeakVerdict::undecided || verdict == LeakVerdict::leak)
+        << to_string(verdict) << " after " << seconds << " s";
+  }
+}
+
+TEST_F(LeakDetector, says_how_long_a_series_must_be_to_show_a_slope) {
+  const LeakFinding finding = detect_leak(steps(
+      50, [](int) { return 1e9; }, 1e6));
+  const double small = finding.detectable_slope / 8;
+  EXPECT_NEAR(length_to_see(finding, finding.detectable_slope).value(), finding.length, 1e-6);
+  EXPECT_NEAR(length_to_see(finding, small).value(), 4 * finding.length, 1e-6);
+  EXPECT_FALSE(length_to_see(detect_leak(steps(5, [](int s) { return 1e6 * s; })), 1e6));
 }
 
 TEST_F(LeakDetector, takes_one_step_up_for_no_leak_wherever_it_comes) {
