@@ -58,7 +58,7 @@ def test_the_largest_batch_fits_and_one_more_does_not(headroom: Headroom) -> Non
 def test_nothing_that_fits_has_an_exit_status_of_its_own_and_is_an_answer(headroom: Headroom) -> None:
     outcome = headroom("plan", TINY, "--device", "4MiB", "-a", "allocator=malloc")
     assert outcome.code == 3
-    assert outcome.output.startswith("NO: no room for the weights and states")
+    assert outcome.output.startswith("NO: out of memory for the weights and states")
     assert outcome.errors == ""
 
 
@@ -80,6 +80,18 @@ def test_what_would_fit_does_fit_with_the_memory_that_is_told(headroom: Headroom
         axes = [word for axis in change.split(" + ") for word in ("-a", axis)]
         applied = headroom("plan", *asked, *axes)
         assert applied.output.startswith(f"YES: PyTorch's caching allocator reserves at most {size} "), change
+
+
+def test_programs_get_the_advice_that_people_get(headroom: Headroom) -> None:
+    asked = ["bert(preset=tiny,batch=64)", "--device", "40MiB"]
+    told = headroom("plan", *asked).output
+    advice = planned(headroom, *asked, code=3)["advice"]
+    assert advice
+    for change in advice:
+        words = " + ".join(f"{axis}={value}" for axis, value in change["axes"].items())
+        (line,) = [line for line in told.splitlines() if line.startswith(f"  {words}  ")]
+        assert line.endswith(f"up to batch {change['largest_batch']}")
+    assert planned(headroom, "bert(preset=tiny,batch=1)", "--device", "1GiB")["advice"] == []
 
 
 def test_an_axis_that_is_already_set_is_not_advised_to_change(headroom: Headroom) -> None:

@@ -37,7 +37,7 @@ ExitCode plan_command(const PlanOptions& options) {
   std::vector<Fit> fits;
   for (const Cell& cell : planned.cells) fits.push_back(find_fit(cell, planned.allocators));
   if (options.json)
-    print_fits_json(fits);
+    print_fits_json(fits, changes_for(fits, planned));
   else
     print_fits(fits, changes_for(fits, planned),
                options.all || options.axes.find("allocator") != options.axes.end());

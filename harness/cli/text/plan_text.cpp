@@ -27,9 +27,10 @@ std::uint64_t last(const std::vector<std::uint64_t>& per_step) {
 std::string verdict(const AllocatorFit& fit) {
   if (!fit.outcome.failure) return "fits";
   if (fit.outcome.failure->step > 0)
-    return fmt::format("no room in step {}", fit.outcome.failure->step);
-  return fit.outcome.failure->role == Role::workspace ? "no room for the pool of captured steps"
-                                                      : "no room for the weights and states";
+    return fmt::format("out of memory in step {}", fit.outcome.failure->step);
+  return fit.outcome.failure->role == Role::workspace
+             ? "out of memory for the pool of captured steps"
+             : "out of memory for the weights and states";
 }
 
 void print_roles(const Fit& fit) {
@@ -216,6 +217,18 @@ Json to_json(const Fit& fit) {
   return json;
 }
 
+// A change that makes the batch fit, under one allocator.
+Json to_json(const Change& change) {
+  const AllocatorFit& row = change.fit.allocators.front();
+  Json axes;
+  for (const auto& [axis, value] : change.axes) axes[axis] = value;
+  Json json = {{"axes", axes},
+               {"allocator", row.allocator.to_string()},
+               {"reserved_bytes_peak", row.outcome.ledger.reserved.overall_peak}};
+  json["largest_batch"] = has_free_batch(change.fit) ? Json(row.largest.batch) : Json();
+  return json;
+}
+
 }  // namespace
 
 void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes, bool tables) {
@@ -252,7 +265,7 @@ void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes
         "the\nlive bytes let them; not all were tried.\n");
 }
 
-void print_fits_json(const std::vector<Fit>& fits) {
+void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes) {
   const Fit& first = fits.front();
   Json json = {{"schema_version", kSchemaVersion},
                {"kind", "plan"},
@@ -263,8 +276,10 @@ void print_fits_json(const std::vector<Fit>& fits) {
                {"granule_bytes", first.device.granule},
                {"steps", first.steps},
                {"batch", first.batch},
-               {"plans", Json::array()}};
+               {"plans", Json::array()},
+               {"advice", Json::array()}};
   for (const Fit& fit : fits) json["plans"].push_back(to_json(fit));
+  for (const Change& change : changes) json["advice"].push_back(to_json(change));
   print_json(json);
 }
 

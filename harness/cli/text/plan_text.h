@@ -13,6 +13,6 @@ inline constexpr const char* kUsualAllocator = "caching";
 // `fits` differ in axes other than the allocator; at least one. Prints the answer, then `changes`,
 // which make the only fit fit; `tables` adds the figures of every allocator.
 void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes, bool tables);
-void print_fits_json(const std::vector<Fit>& fits);
+void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes);
 
 }  // namespace headroom
