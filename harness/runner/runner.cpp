@@ -253,14 +253,21 @@ class Run {
   }
 
   void report(const Sample& sample) {
-    if (sample.status != SampleStatus::ok && sample.block == 0)
+    // Out of memory is a result, and often the one that is looked for: a counter tells of it.
+    if (sample.block == 0 && sample.status == SampleStatus::oom) ++outcome_.out_of_memory;
+    if (sample.block == 0 && sample.status != SampleStatus::ok &&
+        sample.status != SampleStatus::oom)
       progress_.note(fmt::format("{} [{}]: {}: {}", sample.experiment, sample.arm,
                                  to_string(sample.status), sample.reason));
     double left = 0;
     for (const SampleBlock& block : queue_)
       left += seconds_a_sample(block.experiment) * samples_left(block);
     progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
-                     fmt::format("{} [{}]", sample.experiment, sample.arm));
+                     fmt::format("{}{} [{}]",
+                                 outcome_.out_of_memory > 0
+                                     ? fmt::format("{} out of memory, ", outcome_.out_of_memory)
+                                     : "",
+                                 sample.experiment, sample.arm));
   }
 
   // The median of measured times, because the first sample may generate its data set.

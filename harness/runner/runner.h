@@ -20,6 +20,7 @@ struct RunnerOptions {
 };
 
 struct RunOutcome {
+  int out_of_memory = 0;  // configurations whose first sample ran out of memory: a result
   bool interrupted = false;
   bool out_of_budget = false;
   int recorded = 0;       // samples this call added

@@ -126,6 +126,13 @@ void print(const Section& section) {
   if (section.entries.empty()) out::print("  none\n");
 }
 
+void print_names(const Section& section) {
+  std::vector<std::string> names;
+  for (const Entry& entry : section.entries) names.push_back(entry.name);
+  out::print("{:<15} {}\n", section.name,
+             names.empty() ? "none" : fmt::to_string(fmt::join(names, ", ")));
+}
+
 nlohmann::ordered_json to_json(const Section& section) {
   auto list = nlohmann::ordered_json::array();
   for (const Entry& entry : section.entries) {
@@ -159,11 +166,16 @@ ExitCode list_command(const ListOptions& options) {
     if (!options.what.empty() && name != options.what) continue;
     if (options.json) {
       json[name] = to_json(section());
+    } else if (options.what.empty()) {
+      print_names(section());
     } else {
       print(section());
     }
   }
-  if (options.json) print_json(json);
+  if (options.json)
+    print_json(json);
+  else if (options.what.empty())
+    out::print("\nSummaries, parameters and examples of one kind: headroom list allocators\n");
   return ExitCode::ok;
 }
 

@@ -103,6 +103,10 @@ void tell(const RunOutcome& outcome, const RunDirectory& directory) {
   if (outcome.stage_blocks > 0)
     out::print("Blocks added because the noise of the pilots asked for more pairs: {}.\n",
                outcome.stage_blocks);
+  if (outcome.out_of_memory > 0)
+    out::print(
+        "Ran out of memory, which is a result: {} configuration{}. The report explains each.\n",
+        outcome.out_of_memory, outcome.out_of_memory == 1 ? "" : "s");
   if (outcome.out_of_budget)
     out::print("The budget is spent. For the rest: {}\n", resume_command(directory));
 }

@@ -51,6 +51,9 @@ void tell(const Judged& judged) {
   out::print("{}\n", judged.headline);
   for (const auto& [word, claims] : judged.claims_by_word)
     out::print("  {:<18} {}\n", word, fmt::join(claims, " "));
+}
+
+void tell_distrust(const Judged& judged) {
   if (!judged.distrust.empty())
     out::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
                judged.distrust);
@@ -93,8 +96,9 @@ ExitCode verify_command(const VerifyOptions& options) {
   if (options.json) {
     out::print("{}\n", verdicts_of(read_file(file), options.claims));
   } else {
+    if (options.claims.empty()) tell(judged);
     out::print("{}", explain(read_file(file), options.claims));
-    tell(judged);
+    tell_distrust(judged);
     out::print("All the evidence: {}, or --json\n", file.string());
   }
   return all_as_expected(judged, options) ? code_of(judged, options.strict)

@@ -8,6 +8,7 @@
 
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/text/oom_text.h"
+#include "harness/cli/text/plan_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/results/schema_check.h"
@@ -77,6 +78,31 @@ void print(const MemorySearch& search) {
     if (row.refused_batch) print_refusal(row);
 }
 
+// The first line: under PyTorch's default where it was tried, else under the first that can be.
+void print_answer(const MemorySearch& search, bool with_axes) {
+  const SearchRow* usual = nullptr;
+  const SearchRow* most = nullptr;
+  for (const SearchRow& row : search.rows) {
+    if (!row.refused.empty()) continue;
+    if (usual == nullptr || row.allocator == Spec(kUsualAllocator)) usual = &row;
+    if (most == nullptr || row.batches.largest > most->batches.largest) most = &row;
+  }
+  if (usual == nullptr) {
+    out::print("NONE of these allocators can be tried on this device.\n");
+    return;
+  }
+  const auto& smallest = usual->capacity.smallest;
+  out::print("{}The largest batch that {} is {} under {}; batch {} {}.\n",
+             with_axes ? axes_beside_allocator(search.cell) + ": " : "",
+             search.simulated ? "fits (simulated)" : "trains", usual->batches.largest,
+             usual->allocator.to_string(), search.batch,
+             smallest ? fmt::format("needs {}", format_bytes(*smallest))
+                      : "was served in no capacity that was tried");
+  if (most->batches.largest > usual->batches.largest)
+    out::print("The most of all: {} under {}.\n", most->batches.largest,
+               most->allocator.to_string());
+}
+
 Json to_json(const SearchRow& row) {
   Json json = {{"allocator", row.allocator.to_string()}};
   if (!row.refused.empty()) {
@@ -102,6 +128,7 @@ Json to_json(const SearchRow& row) {
 
 void print_searches(const std::vector<MemorySearch>& searches) {
   const MemorySearch& first = searches.front();
+  for (const MemorySearch& search : searches) print_answer(search, searches.size() > 1);
   out::print("{} on {}: which batches train, and in how little memory\n",
              first.cell.workload.to_string(), first.cell.device.to_string());
   if (first.simulated)
@@ -110,9 +137,9 @@ void print_searches(const std::vector<MemorySearch>& searches) {
     out::print("Measured: each trial trained {} steps in a process of its own.\n", first.steps);
   for (const MemorySearch& search : searches) print(search);
   out::print(
-      "\nMore memory or a smaller batch need not help: holes are trials that found no room "
-      "although "
-      "a\nsmaller capacity, or a larger batch, did. Between the trials there may be others.\n");
+      "\nMore memory or a smaller batch need not help: holes are trials that could not be served "
+      "although\na smaller capacity, or a larger batch, was. Between the trials there may be "
+      "others.\n");
 }
 
 void print_searches_json(const std::vector<MemorySearch>& searches) {
