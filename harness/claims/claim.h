@@ -74,6 +74,7 @@ struct ClaimSource {
   std::string title;
   std::string section;
   std::string date;  // "" if the source has none
+  std::string url;   // https://…, "" if none is known
 };
 
 struct ClaimSubject {

@@ -172,11 +172,11 @@ ClaimPart read_part(const TomlSection& section, const std::vector<ClaimExperimen
         *std::find_if(experiments.begin(), experiments.end(),
                       [&](const ClaimExperiment& candidate) { return candidate.name == name; });
     const auto arms = names_in(experiment.arms);
-    section.known_name("treatment", fmt::format("arm of experiment '{}'", name), part.treatment,
-                       arms);
+    section.known_name("treatment", fmt::format("variant (arm) of experiment '{}'", name),
+                       part.treatment, arms);
     if (!part.baseline.empty())
-      section.known_name("baseline", fmt::format("arm of experiment '{}'", name), part.baseline,
-                         arms);
+      section.known_name("baseline", fmt::format("variant (arm) of experiment '{}'", name),
+                         part.baseline, arms);
   }
   part.claimed = read_claimed(section, part.judge);
   return part;
@@ -199,8 +199,11 @@ Claim read_claim(const TomlSection& file) {
   claim.title = file.text("title");
   claim.statement = file.text("statement");
   const TomlSection source = file.section("source");
-  source.allow({"title", "section", "date"});
-  claim.source = {source.text("title"), source.text("section"), source.text("date", "")};
+  source.allow({"title", "section", "date", "url"});
+  claim.source = {source.text("title"), source.text("section"), source.text("date", ""),
+                  source.text("url", "")};
+  if (!claim.source.url.empty() && !claim.source.url.starts_with("https://"))
+    source.fail("url", "does not begin with https://");
   const TomlSection subject = file.section("subject");
   subject.allow({"engine", "device_class", "text", "allocators"});
   claim.subject = {subject.text("engine"),

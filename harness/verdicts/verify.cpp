@@ -127,7 +127,8 @@ Json claim_json(const ClaimJudgement& judgement, const CalibrationState& calibra
   json["statement"] = claim.statement;
   json["source"] = {{"title", claim.source.title},
                     {"section", claim.source.section},
-                    {"date", text_or_null(claim.source.date)}};
+                    {"date", text_or_null(claim.source.date)},
+                    {"url", text_or_null(claim.source.url)}};
   json["subject"] = {{"engine", claim.subject.engine},
                      {"device_class", claim.subject.device_class},
                      {"text", claim.subject.text}};

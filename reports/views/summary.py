@@ -26,6 +26,7 @@ class DeviceNote:
 @dataclass(frozen=True)
 class Summary:
     question: str  # what was asked, and the answer where it is one
+    preview: str  # what a message shows that links to the page
     counts: Sequence[tuple[Word, int]]
     findings: Sequence[Finding]
     surprises: Sequence[str]
@@ -42,10 +43,13 @@ def build_summary(page: Page) -> Summary:
     counts = verdicts.get("counts", {})
     known = [word for word in glossary.verdicts() if word.word in counts]
     others = [glossary.verdict(word) for word in counts if word not in {entry.word for entry in known}]
+    findings = build_findings(page)
+    question = _question(page)
     return Summary(
-        question=_question(page),
+        question=question,
+        preview=" ".join([question, *(f"{finding.title}: {finding.word.word}. {finding.sentence}" for finding in findings[:2])]),
         counts=[(word, counts[word.word]) for word in (*known, *others) if counts[word.word]],
-        findings=build_findings(page),
+        findings=findings,
         surprises=verdicts.get("surprises", [])[:3],
         trust=_trust(page),
         devices=_devices(data),

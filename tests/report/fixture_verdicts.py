@@ -109,7 +109,7 @@ def claim_of(identity: str, title: str, statement: str, word: str, parts: list[d
         "id": identity,
         "title": title,
         "statement": statement,
-        "source": {"title": "A synthetic source", "section": "§1.3", "date": "2001-01-01"},
+        "source": {"title": "A synthetic source", "section": "§1.3", "date": "2001-01-01", "url": "https://example.org/memory"},
         "subject": {"engine": "TensorFlow", "device_class": "cuda", "text": "TensorFlow on a CUDA GPU"},
         "parts": parts,
         "verdict": word,
@@ -133,7 +133,7 @@ def claim_of(identity: str, title: str, statement: str, word: str, parts: list[d
 
 
 def control_of(arm: str, injected: str, metric: str, unit: str, theta: float, spread: float) -> dict[str, Any]:
-    """An effect put in on purpose: a slowdown where it is noisy, else a difference known exactly."""
+    """An effect added on purpose: a slowdown where it is noisy, else a difference known exactly."""
     outcome = "seen" if theta > 1.3 * spread else "missed"
     comparison = comparison_of(theta, spread, outcome)
     if spread == 0:
@@ -261,12 +261,12 @@ def verdicts_of(matrix: list[dict[str, Any]]) -> dict[str, Any]:
                     "arms": ["none", "none#2"],
                     "comparison": comparison_of(theta, 0.008),
                     "alarm": theta > 0.02,
-                    "why": "SYNTHETIC. Twice the same cell.",
+                    "why": "SYNTHETIC. Twice the same configuration.",
                 }
                 for name, theta in (("control", 0.003), ("identical", 0.021))
             ],
         },
-        "sensitivity": {"status": "sensitive", "why": "SYNTHETIC. All 3 effects put in on purpose were seen."},
+        "sensitivity": {"status": "sensitive", "why": "SYNTHETIC. All 3 effects added on purpose were seen."},
         "controls": [
             control_of(
                 "slowdown", "a wait of 6.1 % of the step's own time", "steady_step_time_ns", "ns", 0.058, 0.011

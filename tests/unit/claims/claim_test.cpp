@@ -92,6 +92,7 @@ TEST_F(ClaimFile, is_read_whole) {
   const Claim claim = read_claim(write("t1.toml", kSound));
   EXPECT_EQ(claim.id, "T1");
   EXPECT_EQ(claim.source.date, "2025-09-17");
+  EXPECT_EQ(claim.source.url, "");
   EXPECT_THAT(claim.subject.allocators, ElementsAre("bfc"));
   ASSERT_EQ(claim.parts.size(), 1u);
   EXPECT_EQ(claim.parts[0].kind, PartKind::number);
