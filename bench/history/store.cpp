@@ -1,7 +1,7 @@
-// Measures how long the history takes at scale: store [NIGHTS [CELLS]], by default 1,000 nights of
-// 1,000 cells, which need 1 GB in the temporary directory during the run. Half of the cells are
-// timed, with noise; the last night has one slower and one larger cell, and the check must find
-// both.
+// Measures how long the history takes at scale: store [NIGHTS [CONFIGURATIONS]], by default 1,000
+// nights of 1,000 cells, which need 1 GB in the temporary directory during the run. Half of the
+// cells are timed, with noise; the last night has one slower and one larger cell, and the check
+// must find both.
 #include <fmt/format.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 
@@ -89,7 +89,8 @@ int run(int nights, int cells, const fs::path& directory) {
   const double later = seconds_of([&] { store.add(last); });
   NightCheck check;
   const double checked = seconds_of([&] { check = check_night(store, store.last_night()); });
-  fmt::print("{} nights of {} cells, {:.0f} MB\n", nights, cells, static_cast<double>(bytes) / 1e6);
+  fmt::print("{} nights of {} configurations, {:.0f} MB\n", nights, cells,
+             static_cast<double>(bytes) / 1e6);
   fmt::print("add: {:.2f} s the first night, {:.2f} s the last\n", first, later);
   fmt::print("check: {:.2f} s; {}\n", checked, check.headline());
   for (const NightFinding& finding : check.failures)
@@ -105,7 +106,8 @@ int main(int argc, char** argv) {
   const int nights = argc > 1 ? ::atoi(argv[1]) : 1000;
   const int cells = argc > 2 ? ::atoi(argv[2]) : 1000;
   if (nights < 30 || cells < 4) {
-    fmt::print(stderr, "store [NIGHTS [CELLS]]: 30 nights and 4 cells at least\n");
+    fmt::print(stderr,
+               "store [NIGHTS [CONFIGURATIONS]]: 30 nights and 4 configurations at least\n");
     return 2;
   }
   std::string directory = (fs::temp_directory_path() / "headroom-history-XXXXXX").string();

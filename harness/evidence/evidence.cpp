@@ -268,7 +268,7 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   } else if (finding.differences.empty()) {
     give_up(finding, {"no_pairs", ClaimVerdict::inconclusive},
             finding.excluded > 0 ? "the machine was disturbed beside every pair"
-                                 : "no block has a result of both arms");
+                                 : "no block has a result of both variants");
   } else {
     finding.compared = true;
     finding.reason_code = finding.demoted ? "not_deterministic" : "paired";
@@ -292,9 +292,10 @@ std::string_view reason_code(Trust trust) {
 std::string_view why_not(Trust trust) {
   switch (trust) {
     case Trust::out_of_calibration:
-      return "No verdict rests on this: identical arms have looked different too often here.";
+      return "No verdict rests on this: identical configurations have looked different too often "
+             "here.";
     case Trust::insensitive:
-      return "No verdict rests on this: the instrument missed an effect put in on purpose.";
+      return "No verdict rests on this: the instrument missed an effect added on purpose.";
     case Trust::full:
       break;
   }
@@ -312,7 +313,7 @@ void compare_at(Finding& finding, double alpha) {
 const Arm& arm_of(const Experiment& experiment, const std::string& name) {
   for (const Arm& arm : experiment.arms)
     if (arm.name == name) return arm;
-  throw Error(fmt::format("experiment '{}' has no arm '{}'", experiment.id, name));
+  throw Error(fmt::format("experiment '{}' has no variant '{}'", experiment.id, name));
 }
 
 }  // namespace headroom

@@ -71,7 +71,7 @@ class NightJudge {
           .kind = FindingKind::level,
           .what = shift.cell->name(),
           .metric = shift.metric->name,
-          .sentence = fmt::format("{}; p = {:.1g} among all cells",
+          .sentence = fmt::format("{}; p = {:.1g} among all configurations",
                                   change_text(*shift.metric, shift.before, shift.after), shift.p)};
       name_nights(finding, shift.first_night, shift.previous_night);
       if (!shift.worse)
@@ -218,8 +218,9 @@ std::string NightCheck::headline() const {
   if (!night.distrust.empty())
     return fmt::format("{} of {}: exact figures as accepted; times are not to be trusted.",
                        night.suite, night.started);
-  return fmt::format("{} of {}: {} cells as accepted, or better{}.", night.suite, night.started,
-                     cells, night_ids.size() == 1 ? "; the first night of its kind" : "");
+  return fmt::format("{} of {}: {} configurations as accepted, or better{}.", night.suite,
+                     night.started, cells,
+                     night_ids.size() == 1 ? "; the first night of its kind" : "");
 }
 
 NightCheck check_night(const HistoryStore& store, const Night& night) {

@@ -113,8 +113,8 @@ std::string issue_of(const NightCheck& check, const std::string& store) {
                         : "");
   text += advice_for(check, store);
   if (!check.notes.empty()) text += "\n### Told, and no failure\n\n" + table_of(check.notes);
-  text += list_of("Missing cells", check.missing);
-  text += list_of("New cells", check.added);
+  text += list_of("Missing configurations", check.missing);
+  text += list_of("New configurations", check.added);
   if (!check.marks.empty()) text += "\n### Changes of environment\n\n";
   for (const EnvironmentMark& mark : check.marks) {
     text += fmt::format("- {}: times start afresh", escaped(mark.night_id));

@@ -54,7 +54,8 @@ void put_baseline_first(const TomlSection& section, const std::string& axis,
                         std::vector<std::string>& arms) {
   const std::string baseline = canonical(section, "baseline", axis, section.text("baseline"));
   const auto found = std::find(arms.begin(), arms.end(), baseline);
-  if (found == arms.end()) section.fail("baseline", "is not among the arms");
+  if (found == arms.end())
+    section.fail("baseline", "is not among the values that are compared (arms)");
   std::rotate(arms.begin(), found, found + 1);
 }
 
@@ -64,8 +65,8 @@ void check_control(const TomlSection& section, const Matrix& matrix) {
   const bool clean_first = found != matrix.values.end() && found->second.front() == kNoInjection;
   if (!clean_first || found->second.size() < 2)
     section.fail(section.table(),
-                 fmt::format("control '{}' needs inject = [\"{}\", …]: the clean cell first, then "
-                             "itself again or what is injected",
+                 fmt::format("control '{}' needs inject = [\"{}\", …]: first no effect, then none "
+                             "again or those that are added",
                              matrix.id, kNoInjection));
 }
 
@@ -119,10 +120,12 @@ void check_size(const TomlSection& section, const Matrix& matrix) {
   double cells = 1;
   for (const auto& [axis, values] : matrix.values) cells *= static_cast<double>(values.size());
   if (cells > kMostCells || cells * matrix.pattern.blocks > kMostSamples)
-    section.fail(section.table(),
-                 fmt::format("experiment '{}' has {:.0f} cells in {} blocks; at most {:.0f} cells "
-                             "and {:.0f} samples are run",
-                             matrix.id, cells, matrix.pattern.blocks, kMostCells, kMostSamples));
+    section.fail(
+        section.table(),
+        fmt::format(
+            "experiment '{}' has {:.0f} configurations in {} blocks; at most {:.0f} configurations "
+            "and {:.0f} samples are run",
+            matrix.id, cells, matrix.pattern.blocks, kMostCells, kMostSamples));
 }
 
 // Expands every combination of the axes from `axis` on, except the axis whose values are the arms.

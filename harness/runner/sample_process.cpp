@@ -58,7 +58,7 @@ Sample sample_of(const SampleRequest& request, const std::string& program,
     case Ending::timed_out:
       return failed(request, SampleStatus::timeout,
                     fmt::format("did not end within {} s and was killed; raise timeout_s in the "
-                                "suite or claim, or make the cell smaller",
+                                "suite or claim, or make the configuration smaller",
                                 timeout.count()));
     case Ending::signalled:
       return failed(request, SampleStatus::crash,
@@ -80,9 +80,9 @@ Sample sample_of(const SampleRequest& request, const std::string& program,
     Sample sample = sample_from_json(child.results);
     // A build that does not know an axis omits it and has then run another cell.
     if (!program.empty() && sample.cell.id() != request.cell.id())
-      return failed(
-          request, SampleStatus::unsupported,
-          fmt::format("{} does not know all of this cell and ran {}", program, sample.cell.id()));
+      return failed(request, SampleStatus::unsupported,
+                    fmt::format("{} does not know all of this configuration and ran {}", program,
+                                sample.cell.id()));
     return sample;
   } catch (const InputError& error) {
     return failed(request, SampleStatus::crash,

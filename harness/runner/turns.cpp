@@ -44,7 +44,7 @@ std::string why_no_turns(const std::vector<const Cell*>& cells) {
     needed += cell->device.bytes("capacity", default_host_capacity());
   }
   if (const Bytes room = default_host_capacity(); needed > room)
-    return fmt::format("together the arms may take {}, and half of the free memory is {}",
+    return fmt::format("together the configurations may take {}, and half of the free memory is {}",
                        format_bytes(needed), format_bytes(room));
   return "";
 }

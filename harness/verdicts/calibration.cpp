@@ -19,7 +19,7 @@ std::string sentence_of(const IdenticalArms& arms, const Metric& metric) {
     return effect_text(theta, arms.finding.scale, metric.unit);
   };
   return fmt::format(
-      "{}, twice the same cell: {} of the second against the first {} (interval {} "
+      "{}, twice the same configuration: {} of the second against the first {} (interval {} "
       "… {}, {} pairs): {}.",
       arms.experiment->id, metric.text, effect(comparison.theta), effect(comparison.ci95.low),
       effect(comparison.ci95.high), comparison.pairs,
@@ -73,21 +73,24 @@ CalibrationState state_of(const Calibration& counted) {
   if (comparisons < kComparisonsToCalibrate) {
     state.status = "not yet calibrated";
     state.why = fmt::format(
-        "{} of {} comparisons of identical arms are there on this machine; until then verdicts on "
+        "{} of {} comparisons of identical configurations are there on this machine; until then "
+        "verdicts on "
         "times rest on the method alone.",
         comparisons, kComparisonsToCalibrate);
   } else if (binomial_upper_tail(comparisons, kNominalRate, alarms) < kUnbelievable) {
     state.status = "out of calibration";
     state.trust = Trust::out_of_calibration;
     state.why = fmt::format(
-        "{} of {} comparisons of identical arms looked different, more than chance allows at 5 %; "
+        "{} of {} comparisons of identical configurations looked different, more than chance "
+        "allows at 5 %; "
         "no verdict rests on times.",
         alarms, comparisons);
   } else {
     state.status = "calibrated";
     state.why = fmt::format(
-        "{} of {} comparisons of identical arms looked different, as chance allows at 5 %.", alarms,
-        comparisons);
+        "{} of {} comparisons of identical configurations looked different, as chance allows at 5 "
+        "%.",
+        alarms, comparisons);
   }
   return state;
 }

@@ -108,7 +108,7 @@ Sensitivity sensitivity_of(const std::vector<Control>& controls) {
       return control.sight == Sight::missed;
     });
     return {.status = "insensitive",
-            .why = fmt::format("{} of {} effects put in on purpose {} not seen{} {}; no verdict "
+            .why = fmt::format("{} of {} effects added on purpose {} not seen{} {}; no verdict "
                                "rests on times.",
                                missed, tested, missed == 1 ? "was" : "were",
                                missed == 1 ? ":" : ", such as", first->injected),
@@ -119,14 +119,13 @@ Sensitivity sensitivity_of(const std::vector<Control>& controls) {
   });
   if (tested == 0 || !timed)
     return {.status = "not tested",
-            .why = tested == 0
-                       ? "No effect was put in on purpose to see whether it shows; headroom "
-                         "selftest does that."
-                       : "What was put in on purpose shows in exact figures; times were not "
-                         "put to the test here, headroom selftest does that.",
+            .why = tested == 0 ? "No effect was added on purpose to see whether it shows; headroom "
+                                 "selftest does that."
+                               : "What was added on purpose shows in exact figures; times were not "
+                                 "put to the test here, headroom selftest does that.",
             .trust = Trust::full};
   return {.status = "sensitive",
-          .why = fmt::format("All {} effects put in on purpose were seen.", tested),
+          .why = fmt::format("All {} effects added on purpose were seen.", tested),
           .trust = Trust::full};
 }
 

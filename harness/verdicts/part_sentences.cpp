@@ -215,7 +215,7 @@ std::string would_change_sentence(const ClaimPart& part, const PartVerdict& verd
     case ClaimVerdict::inconclusive: {
       const std::string pairs = more_pairs(part, verdict);
       if (!pairs.empty()) return pairs;
-      return with_result.empty() ? "A run in which both arms get a result."
+      return with_result.empty() ? "A run in which both variants get a result."
                                  : "Conditions stated in the source: the size depends on them.";
     }
     case ClaimVerdict::not_testable_here:

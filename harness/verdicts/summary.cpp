@@ -149,8 +149,8 @@ std::string headline_of(const std::vector<ClaimJudgement>& claims,
   }
   if (matrix.empty()) return "Nothing was measured.";
   return fmt::format(
-      "{} of {} cells have a result; {} of {} comparisons differ beyond the margin{}.", results,
-      matrix.size(), different, comparisons,
+      "{} of {} configurations have a result; {} of {} comparisons differ beyond the margin{}.",
+      results, matrix.size(), different, comparisons,
       undecided > 0 ? fmt::format(", {} undecided", undecided) : "");
 }
 

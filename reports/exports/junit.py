@@ -1,4 +1,4 @@
-"""JUnit XML. A test case fails when a verdict changed or a cell got worse since the run it is
+"""JUnit XML. A test case fails when a verdict changed or a configuration got worse since the run it is
 compared with, or when the instrument is not to be trusted; a crash is an error; what is
 inconclusive, or cannot be tested here, is skipped. A refuted claim passes: it is a result.
 """

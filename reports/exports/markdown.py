@@ -101,7 +101,7 @@ def _changes(changes: Changes, rows: int) -> list[str]:
 def _cells(verdicts: dict[str, Any], controls: set[str], rows: int) -> list[str]:
     shown = [entry for entry in verdicts["matrix"] if entry["experiment"] not in controls]
     counts = ", ".join(f"{count} {_text(status)}" for status, count in Counter(e["status"] for e in shown).most_common())
-    lines = ["", "## Cells", "", f"{len(shown)} cells: {counts}." if shown else "No cell."]
+    lines = ["", "## Configurations", "", f"{len(shown)} configurations: {counts}." if shown else "No configuration."]
     failed = [
         (_text(item.experiment), _text(item.arm), item.blocks, item.status, _text(item.reason))
         for item in build_failures(verdicts["failures"])

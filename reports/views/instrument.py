@@ -1,4 +1,4 @@
-"""What the run says of the instrument itself: identical arms, and effects put in on purpose."""
+"""What the run says of the instrument itself: identical configurations, and effects added on purpose."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_dry_run_tells_cells_samples_and_an_estimate(headroom: Headroom, count
     cells = [arm["cell"] for experiment in plan["experiments"] for arm in experiment["arms"]]
     assert plan["cells"] == len(cells) == 12
     assert plan["samples"] == sum(e["blocks"] * len(e["arms"]) for e in plan["experiments"])
-    assert f"12 cells in {len(plan['experiments'])} experiments, {plan['samples']} samples" in told
+    assert f"12 configurations in {len(plan['experiments'])} experiments, {plan['samples']} samples" in told
     assert plan["estimated_s"] >= 0
     assert all(arm["not_here"] is None for experiment in plan["experiments"] for arm in experiment["arms"])
 

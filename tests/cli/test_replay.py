@@ -1,4 +1,4 @@
-"""headroom replay: histories of every format, and what is said of a request that found no room."""
+"""headroom replay: histories of every format, and what is said of a request that could not be served."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_strategies_that_failed_alike_share_an_explanation(headroom: Headroom) -
     wanted = [word for name in alike for word in ("--allocator", name)]
     outcome = headroom("replay", history, "--capacity", "4MiB", *wanted)
     assert outcome.code == 0, outcome.errors
-    (told,) = [line for line in outcome.output.splitlines() if "found no room" in line]
+    (told,) = [line for line in outcome.output.splitlines() if "could not be served" in line]
     assert told.startswith(", ".join(alike) + ": request ")
 
 

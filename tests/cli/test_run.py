@@ -66,7 +66,7 @@ def blind(headroom: Headroom, smoke: tuple[Outcome, Path]) -> Path:
 def test_an_effect_that_was_added_and_not_detected_is_told_and_is_no_failure(headroom: Headroom, blind: Path) -> None:
     outcome = headroom("verify", "blind")
     assert outcome.code == 0
-    assert "1 of 2 effects put in on purpose was not seen: a block of 64.00 KiB" in outcome.errors
+    assert "1 of 2 effects added on purpose was not seen: a block of 64.00 KiB" in outcome.errors
     assert "headroom selftest" in outcome.errors
     assert (blind / "verdicts.json").exists()
 
@@ -191,7 +191,7 @@ def test_a_crash_is_recorded_with_the_signal_that_caused_it(headroom: Headroom) 
 def test_a_dry_run_prints_cells_and_an_estimate_and_writes_nothing(headroom: Headroom, counting: str) -> None:
     outcome = headroom("run", counting, "--dry-run")
     assert outcome.code == 0
-    assert "12 cells in 4 experiments, 24 samples; about" in outcome.output
+    assert "12 configurations in 4 experiments, 24 samples; about" in outcome.output
     assert "(an estimate)" in outcome.output
     assert headroom.runs() == []
 

@@ -243,7 +243,7 @@ class TestMarkdown:
         assert lines[fold + 2] == "" and lines[fold + 3].startswith("| workload |")  # or GitHub shows bars
         shown = [line for line in lines[fold + 5 : end] if line]
         assert len(shown) == len(data.verdicts["matrix"])
-        assert f"{len(shown)} cells: " in "\n".join(lines[:fold])
+        assert f"{len(shown)} configurations: " in "\n".join(lines[:fold])
         assert not any(line for line in lines[end + 1 :])
 
     def test_what_failed_in_every_block_is_one_line(self, data: RunData, tmp_path: Path) -> None:

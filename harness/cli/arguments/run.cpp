@@ -23,10 +23,10 @@ constexpr const char* kSelftestNotes = R"(Examples
   headroom selftest                 is this machine quiet enough to compare times?
   headroom selftest --json
 
-Takes about a minute. Identical arms must not look different, and a slowdown, a leak and a
-fragmentation that are injected on purpose must be detected. The results of identical arms add to the
-calibration of this machine. Exit status 12 if an effect was not detected or identical arms differ
-too often.)";
+Takes about a minute. Identical configurations must not look different, and a slowdown, a leak and a
+fragmentation that are added on purpose must be detected. The results of identical configurations
+add to the calibration of this machine. Exit status 12 if an effect was not detected or identical
+configurations differ too often.)";
 
 constexpr const char* kExportStateNotes = R"(Examples
   headroom export-state 'resnet(depth=18,batch=8)' --out state
@@ -48,8 +48,9 @@ class RunArguments {
         ->take_all()
         ->expected(1);
     command_
-        .add_option("--filter", run_.filters,
-                    "Run only cells that match key=glob,…; keys: the axes, claim, experiment, arm")
+        .add_option(
+            "--filter", run_.filters,
+            "Run only configurations that match key=glob,…; keys: the axes, claim, experiment, arm")
         ->take_all()
         ->expected(1);
     command_
@@ -66,10 +67,11 @@ class RunArguments {
                     "Run one part only: 2/4 is the second of four, for machines of one kind that "
                     "share a run; headroom merge puts the parts together")
         ->needs(command_.get_option("--seed"));
-    command_.add_option("--against", run_.against,
-                        "Another build of headroom. Each cell runs with both builds, one after the "
-                        "other; exit status 10 where this build is worse (scripts/gate builds two "
-                        "commits)");
+    command_.add_option(
+        "--against", run_.against,
+        "Another build of headroom. Each configuration runs with both builds, one after the "
+        "other; exit status 10 where this build is worse (scripts/gate builds two "
+        "commits)");
     command_.add_option("--out", run_.out, "Directory for run directories")->capture_default_str();
     CLI::Option* dry_run = command_.add_flag("--dry-run", run_.dry_run,
                                              "Print what would run and how long it may take");

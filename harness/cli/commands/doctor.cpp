@@ -62,7 +62,7 @@ void describe_devices(const DoctorFindings& found) {
   say("", found.nvml ? fmt::format("NVML: {} GPU(s), {} free", found.nvml->devices,
                                    format_bytes(found.nvml->free))
                      : fmt::format("NVML: {}; it comes with the NVIDIA driver, and without it the "
-                                   "device rung lacks what the context takes",
+                                   "memory of the device lacks what the context takes",
                                    found.why_no_nvml));
   if (!found.cuda_module)
     for (const auto& place : found.cuda_module_places) say("", "looked for: " + place.string());

@@ -25,7 +25,7 @@ ExitCode add_to(HistoryStore store, const HistoryOptions& options) {
   check_record(judged, RecordKind::verdicts, verdicts.string());
   const Night night = night_of(run, judged, options.machine);
   const bool added = store.add(night);
-  out::print("{} {}: {} cells, {} verdicts.\n", night.night_id,
+  out::print("{} {}: {} configurations, {} verdicts.\n", night.night_id,
              added ? "added" : "was there already", night.cells.size(), night.verdicts.size());
   return ExitCode::ok;
 }
@@ -117,7 +117,7 @@ ExitCode accept(HistoryStore store, const HistoryOptions& options) {
     if (wanted(missing->cell->name()))
       accepted.push_back(accept_missing(*missing, options.reason, now));
   if (accepted.empty())
-    throw_unknown_name("claim or cell of the last night", options.operand, names);
+    throw_unknown_name("claim or configuration of the last night", options.operand, names);
   store.accept(accepted);
   for (const Acceptance& acceptance : accepted)
     out::print("accepted: {}, as of {}.\n",

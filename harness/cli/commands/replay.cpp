@@ -112,7 +112,7 @@ void print(const Row& row, std::size_t width) {
   }
   const Ledger& ledger = outcome.ledger;
   out::print("{:<{}} {:<8} {:>11} {:>9} {:>9} {:>9} {:>13} {:>8} {:>7}\n", row.spec.to_string(),
-             width, outcome.failure ? "no room" : "served",
+             width, outcome.failure ? "failed" : "served",
              format_bytes(ledger.reserved.overall_peak), percent(ledger.utilisation),
              percent(ledger.internal_fragmentation), percent(ledger.external_fragmentation),
              size_or_dash(row.viable.smallest), outcome.device_allocations,

@@ -64,7 +64,7 @@ std::vector<Item> items_of(const Json& verdicts) {
   // One alarm in twenty is expected: only their number over many runs can fail.
   for (const Json& comparison : verdicts.at("calibration").at("comparisons"))
     items.push_back({.outcome = comparison.at("alarm").get<bool>() ? "note" : "pass",
-                     .name = "identical arms",
+                     .name = "identical configurations",
                      .sentence = comparison.at("why")});
   const Json& calibration = verdicts.at("calibration");
   const bool alarming = calibration.at("status") == "out of calibration";
@@ -81,8 +81,9 @@ std::string design_sentence(const Json& design) {
                          100 * row.at("called_worse").get<double>(),
                          100 * row.at("sd_of_pairs").get<double>());
   return fmt::format(
-      "Simulated over {} rounds of 10 pairs: identical arms look different in {:.1f} % of "
-      "comparisons on a drifting machine ({:.0f} % if one arm ran after the other); a slowdown of "
+      "Simulated over {} rounds of 10 pairs: identical configurations look different in {:.1f} % "
+      "of "
+      "comparisons on a drifting machine ({:.0f} % if one ran after the other); a slowdown of "
       "twice the margin of {:.0f} % is called WORSE in {}.",
       design.at("rounds").get<int>(), 100 * design.at("false_alarms_of_pairs").get<double>(),
       100 * design.at("false_alarms_of_one_after_the_other").get<double>(),

@@ -7,7 +7,8 @@
 namespace headroom {
 
 const char* const kWhyNoTimes =
-    "Times are not compared: between two runs the machine drifts, and judging identical arms so "
+    "Times are not compared: between two runs the machine drifts, and judging identical "
+    "configurations so "
     "raised a false alarm in 45.9 % of simulated cases; put both into one run instead, where they "
     "alternate.";
 

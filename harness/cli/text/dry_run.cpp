@@ -49,8 +49,8 @@ void print_dry_run(const RunPlan& plan) {
                  why_not ? fmt::format(" [not here: {}]", *why_not) : "");
     }
   }
-  out::print("{} cells in {} experiments, {} samples; about {} (an estimate)\n", cell_count(plan),
-             plan.experiments.size(), sample_count(plan.experiments),
+  out::print("{} configurations in {} experiments, {} samples; about {} (an estimate)\n",
+             cell_count(plan), plan.experiments.size(), sample_count(plan.experiments),
              format_duration(estimate(plan.experiments)));
 }
 

@@ -22,7 +22,7 @@ std::string describe(const PinningBlock& pin) {
 std::string failure_text(const ReplayFailure& failure) {
   const OomExplanation& why = failure.explanation;
   const std::string text = fmt::format(
-      "request {} ({}{}) of {} found no room.\n"
+      "request {} ({}{}) of {} could not be served.\n"
       "  {} reserved, {} of it in use; free {}, the largest hole {}.\n",
       failure.request + 1,
       failure.op.empty() ? std::string(to_string(failure.role)) : printable(failure.op),

@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-// "request 3 (weight) of 1.00 MiB found no room.\n  …", with a newline at the end.
+// "request 3 (weight) of 1.00 MiB could not be served.\n  …", with a newline at the end.
 std::string failure_text(const ReplayFailure& failure);
 nlohmann::ordered_json to_json(const ReplayFailure& failure);
 // The smallest capacity, holes below it and the grid, as fields of `json`.

@@ -100,8 +100,8 @@ TEST_F(SuiteFile, refuses_a_control_without_a_clean_arm_or_without_an_effect) {
   const std::string control =
       "[[experiment]]\nid='c'\nkind='control'\nworkload='resnet'\ndevice='host'\n"
       "allocator='malloc'\n";
-  EXPECT_THAT(complaint(kHead + control), HasSubstr("the clean cell first"));
-  EXPECT_THAT(complaint(kHead + control + "inject=['leak']\n"), HasSubstr("the clean cell first"));
+  EXPECT_THAT(complaint(kHead + control), HasSubstr("first no effect"));
+  EXPECT_THAT(complaint(kHead + control + "inject=['leak']\n"), HasSubstr("first no effect"));
   EXPECT_THAT(complaint(kHead + control + "inject=['none']\n"),
               HasSubstr("itself again or what is injected"));
   EXPECT_THAT(complaint(kHead + std::string("[[experiment]]\nid='c'\nkind='cotrol'\n")),

@@ -114,7 +114,7 @@ TEST(Judgement, lets_no_noisy_figure_decide_when_the_instrument_is_out_of_calibr
   const Claim noisy = claim_on("cuda", synthetic::direction(kTime, 1));
   const auto distrusted = judge(noisy, timed("cuda", 0.2, 0.004), Trust::out_of_calibration);
   EXPECT_EQ(distrusted.verdict, ClaimVerdict::inconclusive);
-  EXPECT_THAT(distrusted.why, HasSubstr("identical arms"));
+  EXPECT_THAT(distrusted.why, HasSubstr("identical configurations"));
   const Claim exact = claim_on("meta", synthetic::number(kReserved, -0.62, 0.1));
   const auto samples = synthetic::reserved_blocks(synthetic::experiment("meta"), 1000, 380);
   EXPECT_EQ(judge(exact, samples, Trust::out_of_calibration).verdict, ClaimVerdict::reproduced);
@@ -125,7 +125,7 @@ TEST(Judgement, of_an_insensitive_instrument_says_so_and_what_would_help) {
                                timed("cuda", 0.2, 0.004), Trust::insensitive);
   EXPECT_EQ(judgement.verdict, ClaimVerdict::inconclusive);
   EXPECT_EQ(only_part(judgement).evidence[0].finding.reason_code, "insensitive");
-  EXPECT_THAT(judgement.why, HasSubstr("missed an effect put in on purpose"));
+  EXPECT_THAT(judgement.why, HasSubstr("missed an effect added on purpose"));
   EXPECT_THAT(only_part(judgement).would_change, HasSubstr("headroom selftest"));
 }
 

@@ -18,8 +18,8 @@ constexpr int kBlocks = 10;
 
 enum class Level { halved_at_each_look, always_the_same };
 
-// Share of rounds in which identical arms look different at any of five looks, with ten blocks
-// added before each.
+// Share of rounds in which identical configurations look different at any of five looks, with ten
+// blocks added before each.
 double false_alarm_rate(Level level) {
   std::mt19937_64 generator(20261120);
   std::normal_distribution<double> noise(0, 0.05);
