@@ -15,13 +15,16 @@ namespace headroom {
 
 Bytes parse_bytes(std::string_view text, std::string_view where) {
   static const std::map<std::string_view, double> units = {
-      {"", 1},         {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
-      {"TiB", 0x1p40}, {"KB", 1e3}, {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+      {"", 1},         {"b", 1},    {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30},
+      {"tib", 0x1p40}, {"kb", 1e3}, {"mb", 1e6},     {"gb", 1e9},     {"tb", 1e12}};
   const std::string_view words = trimmed(text);
   const char* const last = words.data() + words.size();
   double count = 0;
   const auto [end, error] = std::from_chars(words.data(), last, count, std::chars_format::fixed);
-  const auto unit = units.find(trimmed({end, static_cast<std::size_t>(last - end)}));
+  std::string name(trimmed({end, static_cast<std::size_t>(last - end)}));
+  for (char& letter : name)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const auto unit = units.find(name);
   // from_chars also accepts "-1", "inf", ".5" and "5.", which must be rejected.
   const bool begins_and_ends_with_digits =
       end != words.data() && std::isdigit(static_cast<unsigned char>(words.front())) != 0 &&

@@ -104,9 +104,11 @@ TEST(Bytes, are_read_in_binary_and_decimal_units) {
   EXPECT_EQ(parse_bytes("512 MiB", "here"), 512 * kMiB);
   EXPECT_EQ(parse_bytes("1.5GB", "here"), 1'500'000'000u);
   EXPECT_EQ(parse_bytes("4096", "here"), 4096u);
+  EXPECT_EQ(parse_bytes("24gb", "here"), 24'000'000'000u);
+  EXPECT_EQ(parse_bytes("24gib", "here"), 24 * kGiB);
   EXPECT_EQ(parse_bytes(" 1.50\tKiB\n", "here"), 1536u);
   for (const char* none : {"", " ", ".5", "5.", "-1", "+1", "inf", "nan", "1e3", "0x10", "1 2",
-                           "GiB", "1.5.2", "4 gib", "4KIB"})
+                           "GiB", "1.5.2", "4 gx", "4K"})
     EXPECT_THROW(parse_bytes(none, "here"), InputError) << none;
   EXPECT_THAT([] { parse_bytes("lots", "--capacity"); },
               ThrowsMessage<InputError>(HasSubstr("--capacity: 'lots'")));
