@@ -33,7 +33,7 @@ std::string last_line(std::string text) {
 bool has_python(const std::string& name) { return fs::exists(python_of(name)); }
 
 std::string run_python(const std::string& name, std::vector<std::string> arguments,
-                       const std::string& what) {
+                       const std::string& what, std::vector<std::string> environment) {
   if (!has_python(name))
     throw NotSupported(
         name == "system"
@@ -42,10 +42,13 @@ std::string run_python(const std::string& name, std::vector<std::string> argumen
                           name, name));
   // The program runs without PYTHON* variables and user site packages, and in Headroom's folder,
   // because processes that it spawns search their working directory for modules.
-  std::vector<std::string> argv = {python_of(name).string(), "-E", "-s"};
+  std::vector<std::string> argv = {python_of(name).string(), "-s"};
+  if (environment.empty()) argv.emplace_back("-E");
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  const SubprocessResult said = run_subprocess(
-      {.argv = argv, .timeout = kLongest, .directory = fs::absolute(headroom_home())});
+  const SubprocessResult said = run_subprocess({.argv = argv,
+                                                .timeout = kLongest,
+                                                .environment = std::move(environment),
+                                                .directory = fs::absolute(headroom_home())});
   if (said.ending != Ending::exited || said.code != 0)
     throw Error(fmt::format("{}: the program failed: {}", what, last_line(said.errors)));
   return last_line(said.output);

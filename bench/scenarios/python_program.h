@@ -12,7 +12,8 @@ bool has_python(const std::string& name);
 
 // Returns the last line that the program prints. Throws NotSupported when the interpreter is
 // missing, and Error with the program's last output when it fails; `what` names it in messages.
+// `environment` ("NAME=value") replaces the program's PYTHON* variables where it is not empty.
 std::string run_python(const std::string& name, std::vector<std::string> arguments,
-                       const std::string& what);
+                       const std::string& what, std::vector<std::string> environment = {});
 
 }  // namespace headroom

@@ -63,8 +63,13 @@ RunPlan make_run_plan(const RunOptions& options) {
   if (!suite.claims.empty())
     for (const Claim& claim : find_claims(suite.claims)) {
       plan.claims.push_back(claim.id);
-      for (Experiment& experiment : experiments_of(claim))
-        plan.experiments.push_back(std::move(experiment));
+      for (const ClaimExperiment& source : claim.experiments) {
+        const auto& left_out = suite.leave_out;
+        if (std::find(left_out.begin(), left_out.end(), source.device.name()) != left_out.end())
+          continue;
+        for (Experiment& experiment : experiments_of(claim, source))
+          plan.experiments.push_back(std::move(experiment));
+      }
     }
   for (Experiment& experiment : plan.experiments) {
     if (options.max_pairs) experiment.blocks = std::min(experiment.blocks, *options.max_pairs);

@@ -11,6 +11,11 @@ struct DeviceTraits {
   bool exact = false;       // any two processes agree on every figure bit for bit
   bool simulated = false;   // models hardware that need not be present
   bool has_driver = false;  // a driver reports how much of the GPU's memory is used
+  // Share by which figures of two processes may differ and still count as the same: where the
+  // threads of a framework decide the order of operations, bytes in use differ a little.
+  double exact_within = 0;
+  // A card that is not there, under the real code of a framework: bytes are the framework's own.
+  bool virtual_card = false;
 };
 
 // Traits of the kind that `device` names. A result file may name a kind that this build lacks; it

@@ -84,17 +84,18 @@ Code code_of(Absence absence) {
 
 struct Values {
   std::map<int, double> by_block;
-  bool agree = true;  // all blocks agree bit for bit
+  bool agree = true;  // all blocks agree: bit for bit, or to within a share of the value
 };
 
-Values values_of(const SampleTable::ByBlock& samples, const Metric& metric) {
+Values values_of(const SampleTable::ByBlock& samples, const Metric& metric, double within) {
   Values values;
   for (const auto& [block, sample] : samples) {
     if (sample->status != SampleStatus::ok) continue;
     const auto value = metric.value(*sample);
     if (!value) continue;
     values.by_block[block] = *value;
-    values.agree = values.agree && *value == values.by_block.begin()->second;
+    const double first = values.by_block.begin()->second;
+    values.agree = values.agree && std::abs(*value - first) <= within * std::abs(first);
   }
   return values;
 }
@@ -220,13 +221,18 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   const Arm& baseline_arm = alone ? treatment_arm : arm_of(experiment, baseline);
   const auto& treatment_samples = table.of(experiment.id, treatment);
   const auto& baseline_samples = table.of(experiment.id, baseline_arm.name);
-  const Values treatment_values = values_of(treatment_samples, metric);
-  const Values baseline_values = values_of(baseline_samples, metric);
+  const double within = traits_of(treatment_arm.cell.device).exact_within;
+  const Values treatment_values = values_of(treatment_samples, metric, within);
+  const Values baseline_values = values_of(baseline_samples, metric, within);
 
   Finding finding;
+  finding.exact_within = within;
   finding.scale = scale;
   finding.looks = table.looks(experiment.id);
-  if (!treatment_samples.empty()) finding.note = treatment_samples.begin()->second->note;
+  if (!treatment_samples.empty()) {
+    finding.note = treatment_samples.begin()->second->note;
+    finding.engine = treatment_samples.begin()->second->engine;
+  }
   if (!treatment_values.by_block.empty())
     finding.treatment_value = median_by_block(treatment_values);
   if (!alone && !baseline_values.by_block.empty())

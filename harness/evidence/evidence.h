@@ -56,8 +56,10 @@ struct Finding {
   bool demoted = false;  // should be exact but differed between processes
   int looks = 0;         // looks at the results before the last blocks were added
   double alpha = 0.05;   // significance level of intervals, corrected for multiplicity and looks
+  double exact_within = 0;  // share by which processes may differ where they count as exact
   Comparison comparison;
-  std::string note;  // a scenario's remark
+  std::string note;    // a scenario's remark
+  std::string engine;  // the framework that ran, with its version; "" for Headroom
 };
 
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,

@@ -37,6 +37,11 @@ double default_delta(const ClaimPart& part, bool exact) {
 
 std::string certainty_text(const Finding& finding, std::string_view unit,
                            std::string_view provenance) {
+  if (finding.comparison.exact && finding.exact_within > 0)
+    return finding.reason_code == "exact_unrepeated"
+               ? fmt::format("{}, one process", provenance)
+               : fmt::format("{}, the same in every process to {:.2g} %", provenance,
+                             100 * finding.exact_within);
   if (finding.comparison.exact) return fmt::format("{}, exact", provenance);
   std::string text = fmt::format("{}, interval {}, {} pairs", provenance,
                                  interval_text(finding.comparison.ci95, finding.scale, unit),

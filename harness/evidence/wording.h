@@ -25,7 +25,8 @@ ClaimedRange claimed_range(const ClaimPart& part, bool exact);
 // "−62.0 % (accepted: −65.5 % … −58.1 %)", "less, beyond 1.0 %", "at least 1".
 std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact);
 
-// One sentence about a comparison; `provenance` is "measured" or "simulated".
+// One sentence about a comparison; `provenance` is "measured", "simulated" or
+// "virtual".
 std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
                               std::string_view provenance);
 

@@ -19,6 +19,7 @@ struct ScenarioResult {
   std::map<std::string, double> figures;  // metric name to value: "largest_batch" → 48
   std::string note;                       // what a reader should know about the figures
   std::string why_not_engaged;            // "" = it did what its name says
+  std::string engine{};                   // what ran, with its version, where it is not Headroom
 };
 
 // One figure of a scenario. harness/results/metric.h lists it among the metrics as

@@ -6,8 +6,10 @@
 #include <set>
 
 #include "harness/base/error.h"
+#include "harness/base/registry.h"
 #include "harness/base/text.h"
 #include "harness/control/injection.h"
+#include "harness/device/device.h"
 #include "harness/device/traits.h"
 #include "harness/plan/axes.h"
 #include "harness/plan/toml_section.h"
@@ -168,7 +170,7 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
 Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrides) {
   const toml::table table = parse_toml_file(file.string());
   const TomlSection section(table, file.string(), "the suite");
-  section.allow({"name", "description", "claims", "max_pairs", "experiment"});
+  section.allow({"name", "description", "claims", "leave_out", "max_pairs", "experiment"});
   const std::string name = section.text("name");
   // The name becomes part of a directory name.
   if (!is_file_name(name))
@@ -177,8 +179,13 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
       .name = name,
       .description = section.text("description"),
       .claims = section.has("claims") ? section.texts("claims") : std::vector<std::string>{},
+      .leave_out =
+          section.has("leave_out") ? section.texts("leave_out") : std::vector<std::string>{},
       .max_pairs = section.whole("max_pairs", 0, 1),
       .experiments = {}};
+  const std::vector<std::string> devices = Registry<DeviceKind>::instance().names();
+  for (const std::string& device : suite.leave_out)
+    section.known_name("leave_out", "device class", device, devices);
   if (!section.has("experiment")) return suite;
   std::set<std::string> ids;
   for (const TomlSection& entry : section.sections("experiment")) {

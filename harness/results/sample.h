@@ -73,7 +73,8 @@ struct Sample {
 
   // Named figures of a scenario, or of training features such as loss scaling.
   std::map<std::string, double> figures;
-  std::string note;  // a scenario's remark for readers
+  std::string note;    // a scenario's remark for readers
+  std::string engine;  // the framework that ran, with its version; "" for Headroom
 
   bool ledger_available = false;
   Ledger ledger;

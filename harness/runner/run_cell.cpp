@@ -238,6 +238,7 @@ void enact(const Cell& cell, std::uint64_t seed, Sample& sample) {
     ScenarioResult result = run_scenario(cell, seed);
     sample.figures = std::move(result.figures);
     sample.note = std::move(result.note);
+    sample.engine = std::move(result.engine);
     sample.reason = std::move(result.why_not_engaged);
     if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
   } catch (const OutOfMemory& error) {

@@ -52,12 +52,12 @@ std::string data_of(const Json& verdict) {
 std::string explain_part(const Json& part) {
   std::string text;
   for (const Json& verdict : part.at("verdicts"))
-    text += fmt::format("  {}, {}{}: {}\n    why: {}\n    data: {}, {}\n    would change it: {}\n",
-                        text_of(part, "name"), text_of(verdict, "subject"),
-                        verdict.at("relation") == "own" ? "" : " (an analogue)",
-                        text_of(verdict, "verdict"), text_of(verdict, "why"),
-                        verdict.at("simulated").get<bool>() ? "simulated" : "measured",
-                        data_of(verdict), text_of(verdict, "would_change"));
+    text +=
+        fmt::format("  {}, {}{}: {}\n    why: {}\n    data: {}, {}\n    would change it: {}\n",
+                    text_of(part, "name"), text_of(verdict, "subject"),
+                    verdict.at("relation") == "own" ? "" : " (an analogue)",
+                    text_of(verdict, "verdict"), text_of(verdict, "why"), text_of(verdict, "basis"),
+                    data_of(verdict), text_of(verdict, "would_change"));
   if (part.at("verdicts").empty())
     text = fmt::format("  {}: no experiment of this run is about it\n", text_of(part, "name"));
   return text;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "harness/device/traits.h"
@@ -29,14 +30,29 @@ bool follows_own_rules(const Claim& claim, const ClaimPart& part, const Evidence
          (part.baseline.empty() || follows(part.baseline));
 }
 
+Basis basis_of(const Spec& device) {
+  const DeviceTraits traits = traits_of(device);
+  if (traits.virtual_card) return Basis::virtual_card;
+  return traits.simulated ? Basis::simulated : Basis::measured;
+}
+
+// Whether the subject's own code decided the figure: on a virtual card it sends the requests of a
+// GPU and meets its capacity. Times are no such figures.
+bool is_of_own_code(const Claim& claim, const Evidence& evidence) {
+  return evidence.basis == Basis::virtual_card && claim.subject.device_class == "cuda" &&
+         evidence.metric->depends_on == DependsOn::allocator;
+}
+
 // Whether the evidence is about the claim's own subject. Headroom on the subject's device class
 // counts as that. Another engine's software counts if it is the subject's.
 bool is_own(const Claim& claim, const ClaimPart& part, const Evidence& evidence) {
   const bool same_device = evidence.source->device.name() == claim.subject.device_class;
   if (evidence.engine.empty())
-    return same_device || (evidence.simulated && follows_own_rules(claim, part, evidence));
+    return same_device ||
+           (evidence.basis == Basis::simulated && follows_own_rules(claim, part, evidence));
   return claim.subject.engine.starts_with(evidence.engine) &&
-         (same_device || evidence.metric->depends_on == DependsOn::software);
+         (same_device || evidence.metric->depends_on == DependsOn::software ||
+          is_of_own_code(claim, evidence));
 }
 
 Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperiment& source,
@@ -45,12 +61,34 @@ Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperimen
   evidence.source = &source;
   evidence.experiment = experiment;
   evidence.metric = &metric;
-  evidence.simulated = traits_of(source.device).simulated;
+  evidence.basis = basis_of(source.device);
   evidence.engine = engine_of(arm_of(experiment, part.treatment).cell.scenario);
   evidence.own = is_own(claim, part, evidence);
   const Scale scale = part.judge == Judge::ratio ? Scale::log_ratio : Scale::difference;
   evidence.finding = find(table, experiment, part.baseline, part.treatment, metric, scale);
   return evidence;
+}
+
+bool was_not_run(const PartVerdict& verdict) {
+  return std::all_of(
+      verdict.evidence.begin(), verdict.evidence.end(),
+      [](const Evidence& evidence) { return evidence.finding.reason_code == "not_run"; });
+}
+
+// "TensorFlow 2.21.0 on a virtual v100-16gb"; the version is that of the samples.
+std::string subject_of(const PartVerdict& verdict) {
+  const Evidence& first = verdict.evidence.front();
+  if (first.engine.empty()) return fmt::format("Headroom on {}", verdict.device_class);
+  std::string engine = first.engine;
+  std::set<std::string> cards;
+  for (const Evidence& evidence : verdict.evidence) {
+    if (!evidence.finding.engine.empty()) engine = evidence.finding.engine;
+    cards.insert(evidence.source->device.text("card", ""));
+  }
+  if (verdict.basis != Basis::virtual_card)
+    return fmt::format("{} on {}", engine, verdict.device_class);
+  return fmt::format("{} on {} {}", engine, cards.size() == 1 ? "a virtual" : "virtual",
+                     fmt::join(cards, ", "));
 }
 
 PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTable& table) {
@@ -64,16 +102,18 @@ PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTab
         PartVerdict& verdict = by_device[{source.device.name(), !evidence.own, evidence.engine}];
         verdict.device_class = source.device.name();
         verdict.own = evidence.own;
-        verdict.simulated = evidence.simulated;
-        verdict.subject =
-            fmt::format("{} on {}", evidence.engine.empty() ? "Headroom" : evidence.engine,
-                        source.device.name());
+        verdict.basis = evidence.basis;
         verdict.evidence.push_back(std::move(evidence));
       }
     }
   }
   PartJudgement judgement{&part, {}};
-  for (auto& [device, verdict] : by_device) judgement.verdicts.push_back(std::move(verdict));
+  for (auto& [device, verdict] : by_device) {
+    // Suites may leave out programs of frameworks, which take their time.
+    if (verdict.basis == Basis::virtual_card && was_not_run(verdict)) continue;
+    verdict.subject = subject_of(verdict);
+    judgement.verdicts.push_back(std::move(verdict));
+  }
   return judgement;
 }
 
@@ -110,8 +150,7 @@ void correct_for_many(std::vector<ClaimJudgement>& judgements) {
 
 void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
   Finding& finding = evidence.finding;
-  evidence.why = evidence_sentence(part, *evidence.metric, finding,
-                                   evidence.simulated ? "simulated" : "measured");
+  evidence.why = evidence_sentence(part, *evidence.metric, finding, to_string(evidence.basis));
   if (!finding.compared) {
     evidence.verdict = finding.without;
   } else if (!finding.comparison.exact && trust != Trust::full) {
@@ -224,11 +263,15 @@ void combine_by_device(ClaimJudgement& judgement) {
 }
 
 // Returns a part's verdict on the claim's own subject. Verdicts that could be tested here come
-// first, then measured before simulated.
+// first; then come those of a device that was there, those of the subject's own code on a virtual
+// card, and simulated ones.
 const PartVerdict* own_verdict(const PartJudgement& part) {
   const PartVerdict* best = nullptr;
   const auto rank = [](const PartVerdict& verdict) {
-    return std::pair(verdict.verdict != ClaimVerdict::not_testable_here, !verdict.simulated);
+    const int nearness = verdict.basis == Basis::measured       ? 2
+                         : verdict.basis == Basis::virtual_card ? 1
+                                                                : 0;
+    return std::pair(verdict.verdict != ClaimVerdict::not_testable_here, nearness);
   };
   for (const PartVerdict& verdict : part.verdicts)
     if (verdict.own && (best == nullptr || rank(verdict) > rank(*best))) best = &verdict;
@@ -253,6 +296,18 @@ void combine_all(ClaimJudgement& judgement) {
 }
 
 }  // namespace
+
+std::string_view to_string(Basis basis) {
+  switch (basis) {
+    case Basis::simulated:
+      return "simulated";
+    case Basis::virtual_card:
+      return "virtual";
+    case Basis::measured:
+      break;
+  }
+  return "measured";
+}
 
 std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
                                          Trust trust) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/claims/claim.h"
@@ -10,13 +11,21 @@
 
 namespace headroom {
 
+// Where figures come from.
+enum class Basis {
+  measured,      // a device that was there
+  simulated,     // Headroom's allocators on a capacity
+  virtual_card,  // a framework's own code on a card that was not there
+};
+std::string_view to_string(Basis basis);
+
 struct Evidence {
   const ClaimExperiment* source = nullptr;
   Experiment experiment;
   const Metric* metric = nullptr;
-  std::string engine;      // engine whose behaviour it shows; "" for Headroom
-  bool own = false;        // about the claim's own subject, not an analogue
-  bool simulated = false;  // bytes come from a model of the device
+  std::string engine;  // engine whose behaviour it shows; "" for Headroom
+  bool own = false;    // about the claim's own subject, not an analogue
+  Basis basis = Basis::measured;
   Finding finding;
   std::optional<double> p_adjusted;  // Holm, over all noisy comparisons of claims
   ClaimVerdict verdict = ClaimVerdict::inconclusive;
@@ -28,7 +37,7 @@ struct PartVerdict {
   std::string device_class;
   std::string subject;
   bool own = false;
-  bool simulated = false;
+  Basis basis = Basis::measured;
   ClaimVerdict verdict = ClaimVerdict::inconclusive;
   std::string why;
   std::string would_change;

@@ -34,6 +34,8 @@ std::size_t count(const PartVerdict& verdict, ClaimVerdict word) {
 // "measured −99.2 % … −38.0 %"; "" if the evidence has no common unit.
 std::string measured_range(const ClaimPart& part, const std::vector<const Evidence*>& evidence) {
   if (evidence.empty() || part.claimed.holds) return "";
+  const std::string_view found =
+      evidence.front()->basis == Basis::virtual_card ? "on the virtual card" : "measured";
   const Finding& first = evidence.front()->finding;
   double low = first.comparison.theta;
   double high = low;
@@ -49,8 +51,8 @@ std::string measured_range(const ClaimPart& part, const std::vector<const Eviden
     return needs_no_baseline(part.judge) ? value_text(theta, unit)
                                          : effect_text(theta, first.scale, unit);
   };
-  if (low == high) return fmt::format("; measured {}", text(low));
-  return fmt::format("; measured {} … {}", text(low), text(high));
+  if (low == high) return fmt::format("; {} {}", found, text(low));
+  return fmt::format("; {} {} … {}", found, text(low), text(high));
 }
 
 // Says between which neighbouring sweep points the figure crosses the claimed value; "" if nowhere.

@@ -96,7 +96,9 @@ std::optional<Surprise> largest_of(const ClaimJudgement& judgement, const PartJu
                   ? effect_text(finding.comparison.theta, finding.scale, evidence.metric->unit)
                   : value_text(*finding.treatment_value, evidence.metric->unit),
               evidence.metric->text, part.part->treatment, evidence.experiment.id,
-              evidence.simulated ? ", simulated" : "", evidence.own ? "" : ", an analogue")};
+              evidence.basis == Basis::measured ? ""
+                                                : fmt::format(", {}", to_string(evidence.basis)),
+              evidence.own ? "" : ", an analogue")};
     }
   }
   return largest;

@@ -65,7 +65,8 @@ Json evidence_json(const ClaimPart& part, const Evidence& evidence,
   json["unit"] = evidence.metric->unit;
   json["device"] = evidence.source->device.to_string();
   json["device_class"] = evidence.source->device.name();
-  json["simulated"] = evidence.simulated;
+  json["simulated"] = evidence.basis == Basis::simulated;
+  json["basis"] = to_string(evidence.basis);
   json["baseline_arm"] = text_or_null(part.baseline);
   json["treatment_arm"] = part.treatment;
   json["baseline_value"] = value_or_null(finding.baseline_value);
@@ -106,7 +107,8 @@ Json part_json(const PartJudgement& judgement, const CalibrationState& calibrati
     item["device_class"] = verdict.device_class;
     item["subject"] = verdict.subject;
     item["relation"] = relation(verdict.own);
-    item["simulated"] = verdict.simulated;
+    item["simulated"] = verdict.basis == Basis::simulated;
+    item["basis"] = to_string(verdict.basis);
     item["verdict"] = to_string(verdict.verdict);
     item["why"] = verdict.why;
     item["would_change"] = verdict.would_change;

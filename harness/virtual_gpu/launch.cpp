@@ -92,6 +92,22 @@ std::vector<std::string> environment_for_capture(const fs::path& records, const 
   };
 }
 
+CardDescription description_of(const Card& card, Bytes memory) {
+  return {.name = card.name,
+          .memory = memory,
+          .compute_major = card.compute_major,
+          .compute_minor = card.compute_minor,
+          .multiprocessors = card.multiprocessors,
+          .shared_per_multiprocessor = card.shared_per_multiprocessor,
+          .shared_per_block_optin = card.shared_per_block_optin,
+          .threads_per_multiprocessor = card.threads_per_multiprocessor,
+          .blocks_per_multiprocessor = card.blocks_per_multiprocessor,
+          .l2_cache = card.l2_cache,
+          .clock_khz = card.clock_khz,
+          .memory_clock_khz = card.memory_clock_khz,
+          .memory_bus_bits = card.memory_bus_bits};
+}
+
 std::vector<std::string> environment_for(const Launch& launch) {
   const fs::path libraries = stand_ins();
   if (libraries.string().find_first_of(": ") != std::string::npos)

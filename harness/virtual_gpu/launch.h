@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/units.h"
+#include "harness/device/meta/cards.h"
 
 namespace headroom::virtual_gpu {
 
@@ -21,6 +22,9 @@ struct CardDescription {
   Bytes l2_cache = 0;
   int clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
 };
+
+// `memory` of it: less than the card has where something else is to be left room.
+CardDescription description_of(const Card& card, Bytes memory);
 
 struct Launch {
   CardDescription card;

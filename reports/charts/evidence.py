@@ -26,6 +26,7 @@ class Point:
     ci95: Bounds
     exact: bool
     simulated: bool
+    virtual: bool
     verdict: str
     why: str
 
@@ -131,6 +132,7 @@ def _point(item: dict[str, Any], relative: bool) -> Point:
         ci95=_interval(comparison["ci95"], relative),
         exact=comparison["exact"],
         simulated=item["simulated"],
+        virtual=item.get("basis") == "virtual",
         verdict=comparison["verdict"],
         why=item["why"],
     )

@@ -28,6 +28,8 @@ def change_text(point: Point, series: Series) -> str:
     parts = [effect_text(point.effect, series)]
     if point.simulated:
         parts.append("simulated")
+    if point.virtual:
+        parts.append("virtual")
     if point.exact:
         parts.append("exact")
     elif point.ci90 and None not in point.ci90:

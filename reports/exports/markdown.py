@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, Sequence
 
 from reports.data import glossary, units
-from reports.data.devices import simulated
+from reports.data.devices import basis
 from reports.data.history import read_check
 from reports.data.read import Changes, RunData
 from reports.views.failures import build_failures
@@ -123,7 +123,7 @@ def _table_of_cells(shown: Sequence[dict[str, Any]], rows: int) -> list[str]:
         figures = [units.value_in(entry["values"].get(metric), units.unit_of(metric)) for metric in metrics]
         status = entry["status"] if entry["status"] == "ok" else f"{entry['status']}: {entry['reason'] or ''}"
         cell = entry["cell"]
-        kind = "simulated" if simulated(cell) else "measured"
+        kind = basis(cell)
         body.append(
             (
                 _text(cell["workload"]),

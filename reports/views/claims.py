@@ -12,7 +12,7 @@ from reports.charts.palette import AllocatorLooks
 from reports.charts.style import Chart, Table
 from reports.charts.sweep import sweep_chart
 from reports.data import glossary, units
-from reports.data.devices import simulated
+from reports.data.devices import basis
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.page import Section
@@ -27,7 +27,7 @@ class VerdictView:
     device_class: str
     subject: str
     analogue: bool
-    simulated: bool
+    basis: str  # measured, simulated or virtual
     why: str
     would_change: str
     holds_for: str
@@ -53,7 +53,7 @@ class ClaimView:
     anchor: str
     data: dict[str, Any]  # texts as they stand in the file
     word: Word
-    by_device: Sequence[tuple[Word, str, bool, bool, str]]  # word, device class, analogue, simulated, why
+    by_device: Sequence[tuple[Word, str, bool, str, str]]  # word, device class, analogue, basis, why
     parts: Sequence[PartView]
 
 
@@ -74,7 +74,7 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
                 glossary.verdict(entry["verdict"]),
                 entry["device_class"],
                 entry["relation"] == "analogue",
-                simulated(entry),
+                basis(entry),
                 entry["why"],
             )
             for entry in claim["verdict_by_device"]
@@ -111,7 +111,7 @@ def _part(anchor: str, part: dict[str, Any], decides: bool, arms: ArmIndex, look
                 device_class=verdict["device_class"],
                 subject=verdict["subject"],
                 analogue=verdict["relation"] == "analogue",
-                simulated=verdict["simulated"],
+                basis=basis(verdict),
                 why=verdict["why"],
                 would_change=verdict["would_change"],
                 # The sentence often has the range already.

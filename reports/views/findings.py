@@ -16,7 +16,7 @@ from reports.charts.palette import readable, split_spec
 from reports.charts.strip import strip
 from reports.data import glossary, units
 from reports.data.axes import differing, strategy_label
-from reports.data.devices import simulated
+from reports.data.devices import NEARNESS, basis
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.claims import claimed_text, deciding_part
@@ -40,7 +40,7 @@ class Finding:
     parts: Sequence[tuple[str, Sequence[str]]]  # "Holds" …, its parts; empty where all have the same answer
     elsewhere: str  # what another engine or device shows, where that is something else
     instead: str  # the first sentence of what to do; empty without a claim
-    simulated: bool
+    basis: str  # measured, simulated or virtual
     picture: Markup | None
 
 
@@ -93,7 +93,7 @@ def _comparison(
         parts=[],
         elsewhere="",
         instead="",
-        simulated=simulated(cell),
+        basis=basis(cell),
         picture=None,
     )
 
@@ -102,10 +102,14 @@ def _finding(claim: dict[str, Any], page: Page) -> Finding:
     part = deciding_part(claim)
     own = _own(part) if part else []
     others = [verdict for verdict in part["verdicts"] if verdict["relation"] == "analogue"] if part else []
-    # Of several devices the one that the claim's word is of, where it has figures.
-    own.sort(key=lambda verdict: verdict["verdict"] != claim["verdict"])
+    # Of several devices the one that the claim's word is of, where it has figures: one that was there,
+    # then a framework's own code on a virtual card, then Headroom's engine.
+    own.sort(key=lambda verdict: (verdict["verdict"] != claim["verdict"], NEARNESS.index(basis(verdict))))
     told = next((verdict for verdict in own if _known(verdict)), None)
     sentence = _sentence(part, told, page) if part and told else glossary.as_sentence(claim["why"])
+    if told and basis(told) == "virtual":
+        sentence = f"{told['subject']}: {sentence}"
+    also = [_of_subject(part, other, page) for other in own if other is not told and _known(other)]
     verdict = glossary.verdict(claim["verdict"])
     unlike = [other for other in others if _known(other) and glossary.verdict(other["verdict"]).word != verdict.word]
     anchor = slug(claim["id"])
@@ -117,9 +121,9 @@ def _finding(claim: dict[str, Any], page: Page) -> Finding:
         word=verdict,
         sentence=sentence,
         parts=_parts(claim),
-        elsewhere=" ".join(_elsewhere(part, other, bool(told), page) for other in unlike),
+        elsewhere=" ".join([*also, *(_elsewhere(part, other, bool(told), page) for other in unlike)]),
         instead=_first_sentence(claim["instead"]),
-        simulated=bool(told and told["simulated"]),
+        basis=basis(told) if told else "measured",
         picture=_picture(part, told, page) if told else None,
     )
 
@@ -129,6 +133,10 @@ def _elsewhere(part: dict[str, Any], verdict: dict[str, Any], differs: bool, pag
     names = _listed(split_spec(page.arms.allocator(item["experiment"], item["treatment_arm"])).name for item in known)
     where = f"{names} on {verdict['device_class']}" if names else verdict["device_class"]
     return f"{'It is different' if differs else 'Measured elsewhere,'} with {where}: {_sentence(part, verdict, page)}"
+
+
+def _of_subject(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
+    return f"{verdict['subject']} ({basis(verdict)}): {_sentence(part, verdict, page)}"
 
 
 def _own(part: dict[str, Any]) -> list[dict[str, Any]]:

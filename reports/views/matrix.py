@@ -13,7 +13,7 @@ from reports.charts.palette import AllocatorLooks, Look, SpecText, plain_name, s
 from reports.charts.style import Datum
 from reports.data import glossary, units
 from reports.data.axes import axes_of, axis_name, choices, differing
-from reports.data.devices import simulated
+from reports.data.devices import basis
 from reports.data.slug import slug
 from reports.views.matrix_figures import Figure, figure_of, pack
 from reports.views.page import Page, Section
@@ -52,7 +52,7 @@ class MatrixRow:
 class DeviceTable:
     family: str  # what its experiments have in common
     device: str
-    evidence: str  # measured, simulated, or neither
+    evidence: str  # measured, simulated, virtual, or none of these
     columns: Sequence[tuple[SpecText, Look | None]]  # allocators have a look
     rows: Sequence[MatrixRow]
     shared: str  # parameters all its workloads have; the allocator, where it is no column
@@ -191,7 +191,7 @@ def _reference(
 def _evidence(entries: Sequence[dict[str, Any]]) -> str:
     if not any(entry["status"] == "ok" for entry in entries):
         return "no figure"
-    return "simulated" if simulated(entries[0]["cell"]) else "measured"
+    return basis(entries[0]["cell"])
 
 
 def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Sequence
 
 from reports.charts.palette import split_spec
 from reports.data import glossary
-from reports.data.devices import Traits, simulated, traits_of
+from reports.data.devices import NEARNESS, Traits, basis, simulated, traits_of
 from reports.data.glossary import Word
 from reports.data.read import RunData
 from reports.views.findings import Finding, build_findings
@@ -19,7 +19,7 @@ from reports.views.page import Page
 @dataclass(frozen=True)
 class DeviceNote:
     name: str
-    simulated: bool
+    basis: str  # measured, simulated or virtual
     sentence: str
 
 
@@ -106,12 +106,18 @@ def _devices(data: RunData) -> list[DeviceNote]:
         if traits.simulated:
             cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in devices})
             sentence = f"Bytes simulated for {_enumerate(cards)}: exact under the stated rules, nothing was computed."
+        elif traits.virtual:
+            cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in devices})
+            sentence = (
+                f"A framework's own code and allocator on virtual {_enumerate(cards)}: bytes are its own, "
+                "nothing was computed, and there are no times."
+            )
         elif traits.gpu:
             sentence = f"Times and bytes measured on a GPU ({machine['gpu'] or 'unnamed'})."
         else:
             sentence = f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."
-        found.append(DeviceNote(name, traits.simulated, sentence))
-    return sorted(found, key=lambda note: note.simulated)
+        found.append(DeviceNote(name, basis({"device_class": name}), sentence))
+    return sorted(found, key=lambda note: NEARNESS.index(note.basis))
 
 
 def _enumerate(names: Sequence[str], most: int = 4) -> str:

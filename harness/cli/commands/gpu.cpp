@@ -32,22 +32,6 @@ constexpr const char* kAllocatorVariable = "PYTORCH_CUDA_ALLOC_CONF";
 constexpr std::array kAllocatorSettings = {"expandable_segments:True", "max_split_size_mb:512",
                                            "garbage_collection_threshold:0.8"};
 
-virtual_gpu::CardDescription describe(const Card& card, Bytes memory) {
-  return {.name = card.name,
-          .memory = memory,
-          .compute_major = card.compute_major,
-          .compute_minor = card.compute_minor,
-          .multiprocessors = card.multiprocessors,
-          .shared_per_multiprocessor = card.shared_per_multiprocessor,
-          .shared_per_block_optin = card.shared_per_block_optin,
-          .threads_per_multiprocessor = card.threads_per_multiprocessor,
-          .blocks_per_multiprocessor = card.blocks_per_multiprocessor,
-          .l2_cache = card.l2_cache,
-          .clock_khz = card.clock_khz,
-          .memory_clock_khz = card.memory_clock_khz,
-          .memory_bus_bits = card.memory_bus_bits};
-}
-
 fs::path cudnn_of(const GpuOptions& options) {
   if (options.cudnn == "none") return {};
   if (options.cudnn.empty()) return virtual_gpu::find_cudnn(options.command.front());
@@ -86,7 +70,7 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
   const Bytes memory = whole - options.context;
   fs::create_directories(trial.directory);
   const fs::path home = headroom_home() / "harness" / "virtual_gpu";
-  const virtual_gpu::Launch launch{.card = describe(card, memory),
+  const virtual_gpu::Launch launch{.card = virtual_gpu::description_of(card, memory),
                                    .devices = options.devices,
                                    .world = options.world,
                                    .until_step = options.until_step,

@@ -118,6 +118,7 @@ void fields(Visitor& visit, Record& sample) {
   visit.later("zero_weight_share", sample.zero_weight_share);
   visit.later("figures", sample.figures);
   visit.later_or_null("note", sample.note);
+  visit.later_or_null("engine", sample.engine);
   if constexpr (Visitor::kReads)
     read_memory(visit.json().at("memory"), sample);
   else

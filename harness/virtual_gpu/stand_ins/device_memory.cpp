@@ -8,6 +8,7 @@
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
 
 namespace headroom::virtual_gpu {
 namespace {
@@ -134,6 +135,11 @@ std::optional<Range> find(const void* address) {
 }
 
 std::size_t used_bytes(int device) { return record().devices[device].used_bytes; }
+
+// For programs that ask their own card what it has given, at moments of their choice.
+HEADROOM_EXPORT std::uint64_t headroom_gpu_used_bytes(int device) {
+  return device < 0 || device >= kMaxDevices ? 0 : used_bytes(device);
+}
 
 std::size_t free_bytes(int device) {
   const std::size_t used = used_bytes(device);

@@ -74,6 +74,22 @@ def test_of_several_devices_the_one_that_decided_is_told() -> None:
     assert "the same as" in sentence({**ratio([]), "verdicts": [there, here]}, "REFUTED")
 
 
+def test_the_framework_itself_is_told_before_our_own_engine_which_stands_beside_it() -> None:
+    part = ratio(held((4 * GIB, 1 * GIB)))
+    own_engine = part["verdicts"][0]
+    framework = verdict_of(
+        "virtual", "REFUTED", "why", held((4 * GIB, 3 * GIB)), subject="TensorFlow 9.9 on a virtual card"
+    )
+    part["verdicts"] = [own_engine, framework]
+    (finding,) = findings(claim("REFUTED", part))
+    assert finding.basis == "virtual"
+    assert finding.sentence.replace("\u202f", " ").startswith(
+        "TensorFlow 9.9 on a virtual card: With growth, reserved memory after step 1 was 25.0 % lower"
+    )
+    assert "Headroom on meta (simulated): With growth" in finding.elsewhere
+    assert "75.0" in finding.elsewhere
+
+
 def test_points_without_a_figure_are_counted_apart() -> None:
     evidence = held((4 * GIB, 3 * GIB)) + [absent(item) for item in held((1, 1), (1, 1))]
     assert sentence(ratio(evidence)).endswith("; 2 more gave no figure.")

@@ -82,7 +82,63 @@ TEST(Judgement, takes_simulated_bytes_under_the_engines_own_rules_for_its_own) {
   const auto judgement = judge(claim, synthetic::reserved_blocks(experiment, 1000, 380));
   EXPECT_EQ(judgement.verdict, ClaimVerdict::reproduced);
   EXPECT_TRUE(only_part(judgement).own);
-  EXPECT_TRUE(only_part(judgement).simulated);
+  EXPECT_EQ(only_part(judgement).basis, Basis::simulated);
+}
+
+// A claim whose two arms are a framework's own training on a virtual card.
+struct OnVirtualCard {
+  Claim claim;
+  std::vector<Sample> samples;
+};
+
+OnVirtualCard on_virtual_card(const std::string& engine, const std::string& metric,
+                              const std::vector<double>& treatment) {
+  OnVirtualCard made;
+  made.claim = synthetic::claim("virtual(card=v100-16gb)");
+  made.claim.subject.engine = engine;
+  made.claim.parts = {synthetic::number(metric, -0.62, 0.1)};
+  for (Arm& arm : made.claim.experiments[0].arms)
+    arm.cell.scenario = Spec("virtual_gpu", {{"framework", "tensorflow"}});
+  const Experiment experiment = experiments_of(made.claim).front();
+  for (std::size_t block = 0; block < treatment.size(); ++block) {
+    for (const char* arm : {"base", "new"}) {
+      Sample sample = synthetic::sample(experiment, arm, static_cast<int>(block));
+      sample.ledger_available = false;
+      sample.step_time_ns.clear();
+      sample.engine = "TensorFlow 9.9";
+      sample.figures[metric] = arm == std::string("base") ? 1000 : treatment[block];
+      made.samples.push_back(std::move(sample));
+    }
+  }
+  return made;
+}
+
+TEST(VirtualCard, gives_a_frameworks_own_bytes_which_decide_claims_about_it) {
+  for (const auto& [bytes, word] :
+       {std::pair(380.0, ClaimVerdict::reproduced), std::pair(1000.0, ClaimVerdict::refuted)}) {
+    const auto [claim, samples] = on_virtual_card("TensorFlow 2", kReserved, {bytes, bytes});
+    const auto judgement = judge(claim, samples);
+    EXPECT_EQ(judgement.verdict, word) << judgement.why;
+    EXPECT_TRUE(only_part(judgement).own);
+    EXPECT_EQ(only_part(judgement).basis, Basis::virtual_card);
+    EXPECT_EQ(only_part(judgement).subject, "TensorFlow 9.9 on a virtual v100-16gb");
+    EXPECT_THAT(judgement.why, HasSubstr("virtual"));
+  }
+}
+
+TEST(VirtualCard, says_nothing_of_another_framework) {
+  const auto [claim, samples] = on_virtual_card("PyTorch", kReserved, {380, 380});
+  EXPECT_FALSE(only_part(judge(claim, samples)).own);
+  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::not_testable_here);
+}
+
+TEST(VirtualCard, lets_processes_differ_by_less_than_a_thousandth) {
+  const auto [near, near_samples] =
+      on_virtual_card("TensorFlow 2", "allocated_bytes.overall_peak", {380, 380.01});
+  EXPECT_EQ(judge(near, near_samples).verdict, ClaimVerdict::reproduced);
+  const auto [far, far_samples] =
+      on_virtual_card("TensorFlow 2", "allocated_bytes.overall_peak", {380, 382});
+  EXPECT_NE(judge(far, far_samples).verdict, ClaimVerdict::reproduced);
 }
 
 TEST(Judgement, takes_them_for_an_analogue_under_other_rules_or_on_another_rung) {

@@ -1,0 +1,76 @@
+"""What a program of this folder knows of the virtual card that it runs on, and how it reports."""
+
+import ctypes
+import json
+import os
+import re
+import sys
+import tempfile
+
+
+def options(**defaults):
+    """Values of --key value pairs, each of its default's type; an unknown key is an error."""
+    values = dict(defaults)
+    pairs = sys.argv[1:]
+    for key, value in zip(pairs[::2], pairs[1::2]):
+        name = key.removeprefix("--")
+        if name not in values:
+            sys.exit(f"{sys.argv[0]}: unknown parameter '{name}'; known: {', '.join(sorted(values))}")
+        values[name] = type(values[name])(value)
+    return values
+
+
+def forget_settings(*prefixes, keep=()):
+    """Takes the user's own settings of the framework out of the environment."""
+    for name in list(os.environ):
+        if name.startswith(prefixes) and name not in keep:
+            del os.environ[name]
+
+
+def held(devices=1):
+    """Bytes that the card has given to this process, by the ledger of the stand-ins; of several cards,
+    those of the one that gave most."""
+    ask = ctypes.CDLL(None).headroom_gpu_used_bytes
+    ask.restype = ctypes.c_uint64
+    return max(ask(device) for device in range(devices))
+
+
+class ErrorOutput:
+    """Keeps what libraries print to standard error in a file, to be read by the program itself."""
+
+    def __init__(self):
+        self.file = tempfile.TemporaryFile()
+        self.shown = os.dup(2)
+        os.dup2(self.file.fileno(), 2)
+
+    def text(self):
+        self.file.seek(0)
+        return self.file.read().decode(errors="replace")
+
+    def show(self):
+        """Back to where it went before, with the end of what was kept."""
+        os.dup2(self.shown, 2)
+        os.write(2, self.text()[-4000:].encode())
+
+
+def regions(log):
+    """Bytes that each allocator of TensorFlow says it took from its device, by the allocator's name."""
+    taken = {}
+    name = ""
+    for line in log.splitlines():
+        if found := re.search(r"Extending allocation by .* for (\w+)", line):
+            name = found[1]
+        elif found := re.search(r"Allocated memory at (0x[0-9a-f]+) to (0x[0-9a-f]+)", line):
+            taken[name] = taken.get(name, 0) + int(found[2], 16) - int(found[1], 16)
+    return taken
+
+
+def refusal(log):
+    """What TensorFlow's log says of the last request that had no room; "" where there was none."""
+    found = re.findall(r"Allocator \(\w+\) ran out of memory trying to allocate [\w.]+", log)
+    return found[-1] if found else ""
+
+
+def report(engine, figures, note="", why_not_engaged=""):
+    print(json.dumps({"engine": engine, "figures": figures, "note": note,
+                      "why_not_engaged": why_not_engaged}))

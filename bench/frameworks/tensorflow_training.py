@@ -1,0 +1,119 @@
+"""Trains a network with TensorFlow as its users do, and says what its allocator held and when.
+
+network: resnet50, bert, dcgan or mlp. compile: graph, xla or eager. growth: on or off. limits: MiB of the
+logical device on each card in turn, as in 4096 or 4848/11312; 0 for none. allocator: bfc or
+cuda_malloc_async. strategy: one, or mirrored (batch is then that of each replica). optimizer: usual, sgd
+or adam. parts: into how many the batch is divided, for accumulation. workspace_mb: what a convolution
+may take for itself, 0 for TensorFlow's own limit. threads: operations that are started at a time; with
+more than one, the order of operations and with it the peak differ a little between processes.
+"""
+
+import contextlib
+import os
+
+import card
+
+given = card.options(
+    network="resnet50", batch=32, sequence=128, width=64, steps=3, compile="graph", growth="off",
+    limits="0", allocator="bfc", strategy="one", optimizer="usual", parts=1, workspace_mb=0, threads=1)
+card.forget_settings("TF_", "CUDA_", keep=("TF_CUDNN_USE_AUTOTUNE",))
+os.environ["TF_CPP_VMODULE"] = "bfc_allocator=1"
+if given["growth"] == "on":
+    os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+if given["allocator"] != "bfc":
+    os.environ["TF_GPU_ALLOCATOR"] = given["allocator"]
+if given["workspace_mb"]:
+    os.environ["TF_CUDNN_WORKSPACE_LIMIT_IN_MB"] = str(given["workspace_mb"])
+errors = card.ErrorOutput()
+
+import tensorflow as tf  # noqa: E402
+
+import tensorflow_networks  # noqa: E402
+
+ENGINE = f"TensorFlow {tf.__version__}"
+CARDS = tf.config.list_physical_devices("GPU")
+
+
+def configure():
+    if given["strategy"] == "one":  # replicas wait for each other
+        tf.config.threading.set_inter_op_parallelism_threads(given["threads"])
+    limits = [int(limit) for limit in given["limits"].split("/")]
+    for place, one in enumerate(CARDS):
+        if limit := limits[place % len(limits)]:
+            tf.config.set_logical_device_configuration(
+                one, [tf.config.LogicalDeviceConfiguration(memory_limit=limit)])
+
+
+def counters():
+    """TensorFlow's own: of several cards, those of the one with most in use."""
+    infos = [tf.config.experimental.get_memory_info(f"GPU:{i}")
+             for i in range(len(tf.config.list_logical_devices("GPU")))]
+    return {key: max(info[key] for info in infos) for key in ("current", "peak")}
+
+
+class Readings(tf.keras.callbacks.Callback):
+    """Reads TensorFlow's counters and the card's ledger before the first step and after each."""
+
+    def __init__(self, figures):
+        super().__init__()
+        self.figures, self.done = figures, 0
+
+    def read(self, moment):
+        self.figures[f"allocated_bytes.{moment}"] = counters()["current"]
+        self.figures[f"reserved_bytes.{moment}"] = card.held(len(CARDS))
+
+    def on_train_begin(self, logs=None):
+        self.read("initial")
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.done += 1
+        if self.done == 1:
+            self.read("after_step_1")
+
+
+def scope_of_strategy():
+    if given["strategy"] == "mirrored":
+        return tf.distribute.MirroredStrategy().scope()
+    return contextlib.nullcontext()
+
+
+def train(figures):
+    tf.zeros((1,))
+    figures["first_operation_bytes"] = card.held(len(CARDS))
+    replicas = len(CARDS) if given["strategy"] == "mirrored" else 1
+    with scope_of_strategy():
+        batch = given["batch"] * replicas // given["parts"]
+        model, data = tensorflow_networks.NETWORKS[given["network"]]({**given, "batch": batch})
+        if model.optimizer is not None:
+            model.optimizer.build(model.trainable_variables)
+    batches = given["steps"] * given["parts"]
+    readings = Readings(figures)
+    model.fit(tf.data.Dataset.from_tensors(data).repeat(batches), verbose=0, callbacks=[readings])
+    return readings.done == batches
+
+
+def main():
+    figures, note = {}, ""
+    configure()
+    try:
+        figures["trained"] = float(train(figures))
+        figures["reserved_bytes.steady_peak"] = card.held(len(CARDS))
+        figures["allocated_bytes.overall_peak"] = counters()["peak"]
+    except tf.errors.OpError as error:
+        # A convolution without room for its workspace ends in an error of another name.
+        refused = card.refusal(errors.text())
+        if not (refused or isinstance(error, tf.errors.ResourceExhaustedError)):
+            raise
+        figures["trained"] = 0.0
+        note = f"It ran out of memory: {refused or str(error).splitlines()[0]}."
+    if given["allocator"] == "bfc":
+        of_cards = [size for name, size in card.regions(errors.text()).items() if name.startswith("GPU")]
+        figures["pool_bytes"] = max(of_cards, default=0)
+    card.report(ENGINE, figures, note)
+
+
+try:
+    main()
+except BaseException:
+    errors.show()
+    raise

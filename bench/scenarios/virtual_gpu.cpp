@@ -1,0 +1,187 @@
+// virtual_gpu: a framework trains a network on the virtual card that the cell's device names, so
+// that a claim about the framework's memory is tried on the framework itself. Its own code sends
+// the requests and its own allocator serves them, out of the capacity of that card; kernels do
+// nothing (harness/virtual_gpu).
+//
+// virtual_gpu(framework=tensorflow,network=resnet50,batch=32) runs
+// bench/frameworks/tensorflow_training.py (program=NAME: tensorflow_NAME.py) in the environment of
+// `scripts/setup --with tensorflow`; the other parameters go to that program. Its last line must be
+// one JSON object: {"engine": "TensorFlow 2.21.0", "figures": {…}, "note": "…"}. A program that ran
+// out of memory says so with the figure trained = 0; that is a result.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/scenarios/python_program.h"
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/registry.h"
+#include "harness/base/scratch_directory.h"
+#include "harness/base/text.h"
+#include "harness/device/meta/cards.h"
+#include "harness/plan/scenario.h"
+#include "harness/results/metric.h"
+#include "harness/virtual_gpu/launch.h"
+#include "harness/virtual_gpu/outcome.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kHeldAtMost = "reserved_bytes.overall_peak";
+
+const std::vector<std::pair<std::string, std::string>> kFrameworks = {
+    {"tensorflow", "TensorFlow"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
+
+const std::vector<ScenarioFigure> kOwnFigures = {
+    {.name = "trained",
+     .unit = "1",
+     .text = "all steps were trained",
+     .exact = true,
+     .more_is_better = true,
+     .depends_on = DependsOn::allocator},
+    {.name = "first_operation_bytes",
+     .unit = "B",
+     .text = "reserved bytes after the first operation on the GPU",
+     .exact = true,
+     .depends_on = DependsOn::allocator},
+    {.name = "pool_bytes",
+     .unit = "B",
+     .text = "bytes of the regions that the framework's allocator says it took",
+     .exact = true,
+     .depends_on = DependsOn::allocator},
+    {.name = "beside_pool_bytes",
+     .unit = "B",
+     .text = "reserved bytes that lie beside the framework's allocator",
+     .exact = true,
+     .depends_on = DependsOn::allocator},
+    {.name = "holds",
+     .unit = "1",
+     .text = "what the program looked for is so",
+     .exact = true,
+     .depends_on = DependsOn::allocator},
+};
+
+std::string framework_of(const Spec& scenario) { return scenario.text("framework", ""); }
+
+std::filesystem::path program_of(const Spec& scenario) {
+  const std::string name =
+      fmt::format("{}_{}", framework_of(scenario), scenario.text("program", "training"));
+  // Suites are untrusted input: they may only name programs of this folder, not paths to others.
+  if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of a program", name));
+  return headroom_home() / "bench" / "frameworks" / (name + ".py");
+}
+
+// A figure is the scenario's own, or has the name and the meaning of a metric of training steps.
+void check_figure(const std::string& name, const std::string& what) {
+  const bool own = std::any_of(kOwnFigures.begin(), kOwnFigures.end(),
+                               [&](const ScenarioFigure& figure) { return figure.name == name; });
+  if (!own && find_metric(name).depends_on != DependsOn::allocator)
+    throw Error(fmt::format("{}: reports '{}', which is no figure of memory", what, name));
+}
+
+ScenarioResult read_training(const std::string& line, const std::string& what) try {
+  const auto json = nlohmann::json::parse(line);
+  ScenarioResult result{.figures = json.at("figures").get<std::map<std::string, double>>(),
+                        .note = json.value("note", ""),
+                        .why_not_engaged = json.value("why_not_engaged", ""),
+                        .engine = json.at("engine").get<std::string>()};
+  for (const auto& [name, value] : result.figures) check_figure(name, what);
+  return result;
+} catch (const nlohmann::json::exception& error) {
+  throw Error(fmt::format("{}: its last line is no result: {}", what, error.what()));
+}
+
+// The ledger of the stand-ins and the framework's own counters tell of the same bytes. Where they
+// contradict each other, neither is evidence.
+std::string contradiction(const std::map<std::string, double>& figures, Bytes ledger_peak) {
+  const auto held = static_cast<double>(ledger_peak);
+  for (const auto& [name, value] : figures)
+    if (name.find("_bytes") != std::string::npos && value > held)
+      return fmt::format("the framework says {} of {}, and the card gave {} at most",
+                         format_bytes(static_cast<Bytes>(value)), name, format_bytes(ledger_peak));
+  return "";
+}
+
+virtual_gpu::Launch launch_on(const Card& card, const Spec& scenario,
+                              const std::filesystem::path& records) {
+  const std::filesystem::path home = headroom_home() / "harness" / "virtual_gpu";
+  return {.card = virtual_gpu::description_of(card, card.capacity),
+          .devices = static_cast<int>(scenario.integer("cards", 1)),
+          .records = records,
+          .hook = home / "hook",
+          .toolkit = home / "toolkit",
+          .cudnn = virtual_gpu::find_cudnn(environment_python(framework_of(scenario)).string())};
+}
+
+void add_ledger(ScenarioResult& result, const virtual_gpu::Outcome& outcome) {
+  if (!outcome.not_supported.empty())
+    throw NotSupported(fmt::format("the virtual GPU lacks {}", outcome.not_supported.front()));
+  const Bytes peak = outcome.peak();
+  if (result.why_not_engaged.empty()) result.why_not_engaged = contradiction(result.figures, peak);
+  // What is held when there is no room for more says nothing of what training needs.
+  if (const auto trained = result.figures.find("trained");
+      trained != result.figures.end() && trained->second == 0)
+    return;
+  result.figures[kHeldAtMost] = static_cast<double>(peak);
+  if (const auto pool = result.figures.find("pool_bytes"); pool != result.figures.end())
+    result.figures["beside_pool_bytes"] = static_cast<double>(peak) - pool->second;
+  if (const auto live = result.figures.find("allocated_bytes.overall_peak");
+      live != result.figures.end() && peak > 0)
+    result.figures["utilisation"] = live->second / static_cast<double>(peak);
+}
+
+ScenarioResult train_on_virtual_card(const Cell& cell, std::uint64_t) {
+  const Spec& scenario = cell.scenario;
+  const std::string what = scenario.to_string();
+  if (cell.device.name() != "virtual")
+    throw NotSupported(
+        fmt::format("{}: needs a card that is not there, such as "
+                    "device=virtual(card=v100-16gb)",
+                    what));
+  std::vector<std::string> arguments = {program_of(scenario).string()};
+  for (const auto& [key, value] : scenario.parameters()) {
+    if (key == "framework" || key == "cards" || key == "program") continue;
+    arguments.push_back("--" + key);
+    arguments.push_back(value);
+  }
+  const ScratchDirectory records;
+  const auto launch = launch_on(find_card(cell.device.text("card", "")), scenario, records.path());
+  std::vector<std::string> environment = virtual_gpu::environment_for(launch);
+  environment.insert(environment.begin(), "PYTHONPATH=" + launch.hook.string());
+  ScenarioResult result =
+      read_training(run_python(framework_of(scenario), arguments, what, environment), what);
+  add_ledger(result, virtual_gpu::read_outcome(records.path()));
+  return result;
+}
+
+void check_virtual_gpu(const Spec& scenario) {
+  std::vector<std::string> known;
+  for (const auto& [name, title] : kFrameworks) known.push_back(name);
+  if (std::find(known.begin(), known.end(), framework_of(scenario)) == known.end())
+    throw_unknown_name("framework", framework_of(scenario), known);
+  if (!std::filesystem::is_regular_file(program_of(scenario)))
+    throw InputError(
+        fmt::format("{}: there is no {}", scenario.to_string(), program_of(scenario).string()));
+  if (const auto cards = scenario.integer("cards", 1); cards < 1 || cards > 8)
+    throw InputError(scenario.to_string() + ": cards must be from 1 to 8");
+}
+
+const bool virtual_gpu_is_registered = Registry<ScenarioKind>::instance().add(
+    {.name = "virtual_gpu",
+     .summary = "A framework (framework=) trains a network on the virtual card of the device, with "
+                "its own allocator; bytes are the framework's own",
+     .parameters = {"framework", "program", "cards", "and what bench/frameworks takes"},
+     .examples = {"virtual_gpu(batch=32,framework=tensorflow,network=resnet50)"},
+     .figures = kOwnFigures,
+     .check = check_virtual_gpu,
+     .run = train_on_virtual_card,
+     .engine = [](const Spec& scenario) -> std::string {
+       for (const auto& [name, title] : kFrameworks)
+         if (name == framework_of(scenario)) return title;
+       return "a framework";
+     }});
+
+}  // namespace
+}  // namespace headroom

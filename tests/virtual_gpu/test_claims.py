@@ -1,0 +1,143 @@
+"""Cells that have a framework train on a virtual card: with a stand-in for the framework, and with
+TensorFlow's ordinary wheel where `scripts/setup --with tensorflow` has been run."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from conftest import HEADROOM, MIB
+
+SUITE = """
+name = "frameworks"
+description = "One cell on a virtual card"
+[[experiment]]
+id = "cell"
+workload = "resnet(depth=18,width=8)"
+allocator = "bfc"
+device = "virtual(card=v100-16gb)"
+scenario = "virtual_gpu({parameters})"
+blocks = 1
+"""
+# Takes `taken` bytes of the card and says so, or something else.
+PROGRAM = """#!{python}
+import ctypes, json
+card = ctypes.CDLL(None)
+address = ctypes.c_void_p()
+assert card.cudaMalloc(ctypes.byref(address), ctypes.c_size_t({taken})) == 0
+figures = {figures}
+if {asks}:
+    figures["allocated_bytes.initial"] = card.headroom_gpu_used_bytes(0)
+print("a line of the framework's own")
+print(json.dumps({{"engine": "Stub 1.0", "figures": figures}}))
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run(parameters, cache): the sample of one cell."""
+
+    def sample(parameters, cache=None):
+        suite = tmp_path / "frameworks.toml"
+        suite.write_text(SUITE.format(parameters=parameters))
+        out = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
+        environment = dict(os.environ)
+        if cache is not None:
+            environment["XDG_CACHE_HOME"] = str(cache)
+        done = subprocess.run(
+            [HEADROOM, "run", str(suite), "--samples-only", "--out", str(out)],
+            capture_output=True, text=True, timeout=600, env=environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(next(out.rglob("samples.jsonl")).read_text().splitlines()[-1])
+
+    return sample
+
+
+@pytest.fixture
+def framework(tmp_path):
+    """framework(taken, figures): an environment whose interpreter is a program that takes memory."""
+
+    def make(taken, figures, asks=False):
+        python = tmp_path / "headroom" / "environments" / "tensorflow" / "bin" / "python"
+        python.parent.mkdir(parents=True, exist_ok=True)
+        python.write_text(PROGRAM.format(python=sys.executable, taken=taken, figures=figures, asks=asks))
+        python.chmod(0o755)
+        return tmp_path
+
+    return make
+
+
+def test_the_peak_is_what_the_card_gave(run, framework):
+    taken = random.randrange(1, 1000) * 2 * MIB
+    sample = run("framework=tensorflow", framework(taken, {"trained": 1.0}, asks=True))
+    assert sample["status"] == "ok", sample["reason"]
+    assert sample["engine"] == "Stub 1.0"
+    assert sample["figures"]["reserved_bytes.overall_peak"] == taken
+    assert sample["figures"]["allocated_bytes.initial"] == taken, "as the program read it"
+
+
+def test_counters_that_say_more_than_the_card_gave_are_no_evidence(run, framework):
+    cache = framework(2 * MIB, {"allocated_bytes.overall_peak": 3.0 * MIB})
+    sample = run("framework=tensorflow", cache)
+    assert sample["status"] == "invalid"
+    assert "the card gave 2.00 MiB at most" in sample["reason"]
+
+
+def test_what_is_held_when_there_is_no_room_is_no_need_of_training(run, framework):
+    sample = run("framework=tensorflow", framework(2 * MIB, {"trained": 0.0}))
+    assert sample["status"] == "ok"
+    assert sample["figures"] == {"trained": 0}
+
+
+def test_the_share_in_use_is_of_what_was_held(run, framework):
+    cache = framework(8 * MIB, {"allocated_bytes.overall_peak": 2.0 * MIB, "pool_bytes": 6.0 * MIB})
+    figures = run("framework=tensorflow", cache)["figures"]
+    assert (figures["utilisation"], figures["beside_pool_bytes"]) == (0.25, 2 * MIB)
+
+
+def test_a_figure_that_is_not_of_memory_is_refused(run, framework):
+    sample = run("framework=tensorflow", framework(2 * MIB, {"steady_step_time_ns": 1.0}))
+    assert sample["status"] == "crash"
+    assert "no figure of memory" in sample["reason"]
+
+
+def test_without_the_environment_the_cell_says_how_to_make_it(run, tmp_path):
+    sample = run("framework=tensorflow", tmp_path)
+    assert sample["status"] == "unsupported"
+    assert "scripts/setup --with tensorflow" in sample["reason"]
+
+
+@pytest.mark.parametrize("parameters, said", [
+    ("framework=tensorflo", "did you mean 'tensorflow'?"),
+    ("framework=tensorflow,program=../probes/ask", "no name of a program"),
+    ("framework=tensorflow,cards=9", "from 1 to 8"),
+])
+def test_what_cannot_run_is_refused_when_the_suite_is_read(tmp_path, parameters, said):
+    suite = tmp_path / "frameworks.toml"
+    suite.write_text(SUITE.format(parameters=parameters))
+    done = subprocess.run([HEADROOM, "run", str(suite), "--dry-run"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_tensorflows_log_and_the_cards_ledger_tell_of_the_same_bytes(run, tensorflow):
+    width = random.randrange(512, 2048, 64)
+    sample = run(f"framework=tensorflow,growth=on,network=mlp,width={width}")
+    assert sample["status"] == "ok", sample["reason"]
+    assert sample["engine"].startswith("TensorFlow 2.")
+    figures = sample["figures"]
+    assert figures["trained"] == 1
+    assert 0 <= figures["beside_pool_bytes"] <= 4 * MIB, width
+    # Weights, both moments of Adam and the batch; regions double.
+    weights = 4 * (width + 1) * width * 4
+    assert 3 * weights <= figures["allocated_bytes.initial"] <= figures["reserved_bytes.initial"], width
+    assert figures["first_operation_bytes"] <= figures["reserved_bytes.initial"]
+
+
+def test_a_limit_that_is_too_small_is_an_answer(run, tensorflow):
+    sample = run("framework=tensorflow,limits=256,network=mlp,width=4096")
+    assert sample["status"] == "ok", sample["reason"]
+    assert sample["figures"]["trained"] == 0
+    assert "ran out of memory trying to allocate" in sample["note"]
