@@ -86,7 +86,7 @@ inline Claim claim(const std::string& device = "host") {
   result.id = "C1";
   result.title = "A claim made for tests";
   result.statement = "New takes less than base.";
-  result.source = {"A test", "1", ""};
+  result.source = {.title = "A test", .section = "1", .date = "", .url = ""};
   result.subject = {"Engine", "cuda", "an engine on a GPU", {"bfc"}};
   result.instead = "Nothing.";
   ClaimExperiment x;
