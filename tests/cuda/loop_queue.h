@@ -36,6 +36,11 @@ class LoopQueue {
     for (Index i = 0; i < count; ++i) f((step * i + start) % count);
   }
 
+  template <typename F>
+  void for_each_by_table(Index count, F f) {
+    for_each(count, f);
+  }
+
   template <typename Value, typename Combine, typename T>
   void reduce(Index count, Value value, Combine combine, T initial, T* result) {
     *result = combined(0, count, value, combine, initial);

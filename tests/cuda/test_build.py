@@ -1,5 +1,6 @@
 """What the build made of CUDA: who links what, and for which GPUs the kernels are compiled."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -59,6 +60,70 @@ def test_kernels_have_portable_code_of_the_last_architecture_only():
     for arguments in nvcc_arguments():
         portable = [argument for argument in arguments if ",code=compute_" in argument]
         assert portable == [f"-gencode=arch=compute_{ARCHS[-1]},code=compute_{ARCHS[-1]}"]
+
+
+STACK = """__global__ void sum_by_table(int* out, int i) {
+  int table[64];
+  for (int j = 0; j < 64; ++j) table[j] = out[j];
+  for (int j = 0; j < i; ++j) table[(table[j] * 7) % 64] += j;
+  out[threadIdx.x] = table[i % 64];
+}
+"""
+
+
+@needs_module
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_kernel_with_a_stack_frame_ends_the_build(arch, tmp_path):
+    (tmp_path / "stack.cu").write_text(STACK)
+    gates = {tuple(word for word in arguments if word.startswith("-Xptxas"))
+             for arguments in nvcc_arguments()}  # fmt: skip
+    assert len(gates) == 1, "every kernel is compiled with the same gate"
+    command = ["nvcc", f"-arch=sm_{arch}", "-cubin", "-o", "/dev/null", tmp_path / "stack.cu"]
+    assert subprocess.run(command).returncode == 0
+    refused = subprocess.run([*command, *gates.pop()], capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert "size of stack frame: 256 bytes" in refused.stderr
+
+
+REPORT = """ptxas info    : Compiling entry function '_Z1aPi' for 'sm_90'
+ptxas info    : Function properties for _Z1aPi
+    {stack} bytes stack frame, {stores} bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 12 registers, used 0 barriers, {stack} bytes cumulative stack size
+"""
+
+
+def kernel_resources():
+    path = Path(os.environ["HEADROOM_SOURCE"], "scripts", "kernel_resources.py")
+    spec = importlib.util.spec_from_file_location("kernel_resources", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("stack, stores, wrong", [(0, 0, False), (16, 0, True), (0, 8, True)])
+def test_the_table_of_kernels_reads_what_ptxas_reports(stack, stores, wrong):
+    table = kernel_resources()
+    [kernel] = table.kernels_in(REPORT.format(stack=stack, stores=stores))
+    assert (kernel["name"], kernel["arch"], kernel["registers"]) == ("_Z1aPi", "90", 12)
+    assert table.wrong(kernel) == wrong
+
+
+def test_the_table_of_kernels_refuses_a_report_that_it_cannot_read():
+    with pytest.raises(ValueError):
+        kernel_resources().kernels_in("Compiling entry function '_Z1aPi' for 'sm_90'\nof another kind")
+
+
+@needs_module
+def test_the_table_of_kernels_counts_those_of_a_file():
+    script = Path(os.environ["HEADROOM_SOURCE"], "scripts", "kernel_resources.py")
+    build = os.environ["HEADROOM_BUILD"]
+    table = subprocess.check_output(
+        [script, "--build", build, "--archs", "90", "loss.cu"], text=True
+    ).splitlines()
+    assert len(table) == 3
+    file, arch, kernels, registers, stack, spilled = table[2].strip("| ").split(" | ")
+    assert (file, arch, stack, spilled) == ("`loss.cu`", "sm_90", "0 B", "0 B")
+    assert int(kernels) > 0 and int(registers) > 0
 
 
 @pytest.mark.parametrize("archs", ["70", "80,sm_90"])

@@ -26,6 +26,16 @@ struct Unless {
   }
 };
 
+#ifdef __CUDACC__
+// A kernel of our own, because CUB's takes f by value: a table in f that is indexed at run time
+// would be copied to every thread's stack. Here it stays among the kernel's arguments.
+template <typename F>
+__global__ void loop_by_table(Index count, const __grid_constant__ F f, const float* unless) {
+  const Index i = Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count && (unless == nullptr || *unless == 0)) f(i);
+}
+#endif
+
 struct RowStart {
   Index width;
   __host__ __device__ Index operator()(Index row) const { return row * width; }
@@ -59,6 +69,19 @@ class CubQueue {
   void for_each(Index count, F f) {
     if (runs_ && count > 0)
       require_success(cub::DeviceFor::Bulk(count, Unless<F>{f, unless_}, stream_), "a loop");
+  }
+
+  template <typename F>
+  void for_each_by_table(Index count, F f) {
+#ifdef __CUDACC__
+    constexpr unsigned kThreads = 256;
+    if (!runs_ || count == 0) return;
+    const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+    loop_by_table<<<blocks, kThreads, 0, stream_>>>(count, f, unless_);
+    require_success(cudaGetLastError(), "a loop");
+#else
+    for_each(count, f);  // on the simulated GPU
+#endif
   }
 
   template <typename Value, typename Combine, typename T>

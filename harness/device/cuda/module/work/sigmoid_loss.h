@@ -7,14 +7,21 @@
 
 namespace headroom::cuda {
 
+// Not inside the sum, whose kernel would have too few registers for a logarithm in double.
 struct SigmoidLoss {
   const float* logits;
   double target;
+  double* losses;
   // -log sigmoid(x) = log(1 + e^-x), shifted so that nothing overflows.
-  HEADROOM_DEVICE double operator()(Index i) const {
+  HEADROOM_DEVICE void operator()(Index i) const {
     const double x = logits[i];
-    return (x < 0 ? 0 : x) - x * target + std::log1p(std::exp(x < 0 ? x : -x));
+    losses[i] = (x < 0 ? 0 : x) - x * target + std::log1p(std::exp(x < 0 ? x : -x));
   }
+};
+
+struct DoubleAt {
+  const double* numbers;
+  HEADROOM_DEVICE double operator()(Index i) const { return numbers[i]; }
 };
 
 class SigmoidCrossEntropy {
@@ -26,7 +33,9 @@ class SigmoidCrossEntropy {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     float* loss = floats(buffers.outputs[0]);
     auto* sum = queue.template scratch<double>(1);
-    queue.reduce(count_, SigmoidLoss{floats(buffers.inputs[0]), target_}, Add{}, 0.0, sum);
+    auto* losses = queue.template scratch<double>(count_);
+    queue.for_each(count_, SigmoidLoss{floats(buffers.inputs[0]), target_, losses});
+    queue.reduce(count_, DoubleAt{losses}, Add{}, 0.0, sum);
     queue.for_each(1, [=, *this] HEADROOM_DEVICE(Index) {
       *loss = static_cast<float>(*sum / static_cast<double>(count_));
     });

@@ -3,13 +3,14 @@
 //
 // A Queue runs what it is given in order and offers
 //   for_each(count, f)                                       f(i) for i in [0, count), all at once
+//   for_each_by_table(count, f)      the same for an f that holds a table indexed at run time
 //   reduce(count, value, combine, initial, result)           *result = all value(i) combined
 //   reduce_rows(rows, width, value, combine, initial, results)
 //                                    results[r] = value(i) combined, i in [r width, (r + 1) width)
 //   sort(keys, sorted, count)        ascending
 //   sort_pairs(keys, sorted_keys, values, sorted_values, count)   equal keys keep their order
 //   scratch<T>(count)                room in the op's workspace, for this op only
-// A conditional op must change its operands in for_each only, which the queue leaves out on the
+// A conditional op must change its operands in these loops only, which the queue leaves out on the
 // device, or in scratch.
 #pragma once
 

@@ -50,11 +50,11 @@ class GroupLists {
   void for_each(Queue& queue, const OpBuffers& buffers, Rule rule) const {
     for (std::size_t first = 0; first < counts_.size(); first += kGroupsALaunch) {
       const GroupTable table = table_of(buffers, first);
-      queue.for_each(table.starts[static_cast<std::size_t>(table.groups)],
-                     [=] HEADROOM_DEVICE(Index i) {
-                       const auto group = static_cast<std::size_t>(table.group_of(i));
-                       rule(table.operands[group].data(), i - table.starts[group]);
-                     });
+      queue.for_each_by_table(table.starts[static_cast<std::size_t>(table.groups)],
+                              [=] HEADROOM_DEVICE(Index i) {
+                                const auto group = static_cast<std::size_t>(table.group_of(i));
+                                rule(table.operands[group].data(), i - table.starts[group]);
+                              });
     }
   }
 
