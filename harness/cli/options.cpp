@@ -111,12 +111,16 @@ Subcommand add_check(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "Does a device do what the host does?");
   command->add_option("device", check->device, "cuda, host or either with parameters")
       ->capture_default_str();
+  command->add_option("--only", check->only, "Number of one check, to run in this very process")
+      ->check(whole_from(1));
   command->add_flag("--json", check->json, "Print JSON: device_check of reports/schema.json");
   command->footer(
       "Examples\n"
       "  headroom check cuda        before the first run on a GPU\n"
-      "  headroom check 'host(capacity=1GiB)' --json\n\n"
+      "  headroom check 'host(capacity=1GiB)' --json\n"
+      "  headroom check cuda --only 5    the fifth check, as for a debugger\n\n"
       "Compares bytes, pages, a matrix product and two training steps of each network in seconds.\n"
+      "Each check has a process of its own, so that a failure does not end the others.\n"
       "Exit status 12 if one differs; 0 where there is no such device.");
   return {.parser = command, .command = [check]() -> Command { return *check; }};
 }

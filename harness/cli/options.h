@@ -101,6 +101,7 @@ struct DoctorOptions {
 
 struct CheckOptions {
   std::string device = "cuda";
+  unsigned only = 0;  // number of the one check to run, in this process; 0: all, each in its own
   bool json = false;
 };
 

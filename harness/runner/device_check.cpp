@@ -209,31 +209,18 @@ void replay_captured(const Spec& device, const char* workload, const char* check
 
 }  // namespace
 
-std::vector<DeviceFinding> check_device(const Spec& spec) {
-  std::vector<DeviceFinding> findings;
-  const auto attempt = [&](std::string what, const std::function<void()>& check) {
-    if (!findings.empty() && findings.back().outcome == DeviceFinding::Outcome::failed) return;
-    DeviceFinding& finding = findings.emplace_back();
-    finding.what = std::move(what);
-    try {
-      check();
-    } catch (const NotSupported& error) {
-      finding.outcome = DeviceFinding::Outcome::skipped;
-      finding.why = error.what();
-    } catch (const Error& error) {
-      finding.outcome = DeviceFinding::Outcome::failed;
-      finding.why = error.what();
-    }
-  };
+std::vector<DeviceCheck> device_checks(const Spec& spec) {
   const DeviceKind& kind = Registry<DeviceKind>::instance().find(spec.name());
-  std::unique_ptr<Device> device;
-  attempt("starts", [&] { device = kind.create(spec); });
-  if (device == nullptr) return findings;
-  attempt(fmt::format("keeps {} bytes", kOdd), [&] { keep_bytes(*device); });
-  attempt("copies what is staged on the host", [&] { stage_bytes(*device); });
-  attempt("moves mapped pages with what is in them", [&] { move_pages(*device); });
-  attempt("multiplies as double precision does", [&] { multiply(*device, kind.default_rules); });
-  device.reset();  // the training runs below take memory of their own
+  const auto on_device = [spec, &kind](const std::function<void(Device&)>& check) {
+    return [spec, &kind, check] { check(*kind.create(spec)); };
+  };
+  std::vector<DeviceCheck> checks = {
+      {"starts", on_device([](Device&) {})},
+      {fmt::format("keeps {} bytes", kOdd), on_device(keep_bytes)},
+      {"copies what is staged on the host", on_device(stage_bytes)},
+      {"moves mapped pages with what is in them", on_device(move_pages)},
+      {"multiplies as double precision does",
+       on_device([&kind](Device& device) { multiply(device, kind.default_rules); })}};
   const char* const adam = "adam(beta1=0.5,learning_rate=0.0002)";
   for (const auto& [workload, optimizer, pipeline] :
        {std::tuple("resnet(batch=4,depth=18,residual_scale=0.2,width=8)",
@@ -241,16 +228,30 @@ std::vector<DeviceFinding> check_device(const Spec& spec) {
         std::tuple("bert(batch=2,sequence=16,size=tiny,vocabulary=500)", "adam", "direct"),
         std::tuple("gan(batch=4,latent=8,width=4)", adam, "direct"),
         std::tuple("gan(batch=4,latent=8,width=4)", adam, "staging(2)")})
-    attempt(fmt::format("trains {} behind {} as host does", Spec::parse(workload).name(), pipeline),
-            [&, workload = workload, optimizer = optimizer, pipeline = pipeline] {
-              train(spec, workload, optimizer, pipeline);
-            });
-  for (const auto& captured :
+    checks.push_back(
+        {fmt::format("trains {} behind {} as host does", Spec::parse(workload).name(), pipeline),
+         [spec, workload = workload, optimizer = optimizer, pipeline = pipeline] {
+           train(spec, workload, optimizer, pipeline);
+         }});
+  for (const auto& [workload, checkpointing] :
        {std::pair("resnet(batch=4,depth=18,residual_scale=0.2,width=8)", "none"),
         std::pair("bert(batch=2,layers=4,sequence=16,size=tiny,vocabulary=500)", "offload")})
-    attempt(fmt::format("replays captured steps of {}", Spec::parse(captured.first).name()),
-            [&, captured] { replay_captured(spec, captured.first, captured.second); });
-  return findings;
+    checks.push_back({fmt::format("replays captured steps of {}", Spec::parse(workload).name()),
+                      [spec, workload = workload, checkpointing = checkpointing] {
+                        replay_captured(spec, workload, checkpointing);
+                      }});
+  return checks;
+}
+
+DeviceFinding run_check(const DeviceCheck& check) {
+  try {
+    check.run();
+  } catch (const NotSupported& error) {
+    return {check.what, DeviceFinding::Outcome::skipped, error.what()};
+  } catch (const Error& error) {
+    return {check.what, DeviceFinding::Outcome::failed, error.what()};
+  }
+  return {check.what, DeviceFinding::Outcome::passed, ""};
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 // the first use of a new device: figures from a device that fails are worthless.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,15 @@ struct DeviceFinding {
   std::string why;  // for a failed check: what was expected, what was found, and at which line
 };
 
-// Runs the checks from the cheapest to the most expensive and stops after the first that fails.
-// `device` must be one that computes and is available here.
-std::vector<DeviceFinding> check_device(const Spec& device);
+struct DeviceCheck {
+  std::string what;
+  std::function<void()> run;  // throws Error when the device fails, NotSupported to skip
+};
+
+// The checks from the cheapest to the most expensive. `device` must be one that computes and is
+// available here. An error of a GPU can end all later calls of its process, so each check belongs
+// in a process of its own.
+std::vector<DeviceCheck> device_checks(const Spec& device);
+DeviceFinding run_check(const DeviceCheck& check);
 
 }  // namespace headroom

@@ -1,11 +1,16 @@
-// headroom check: whether a device computes the same as the host.
+// headroom check: whether a device computes the same as the host. One check after another, each in
+// a process of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/base/subprocess.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
@@ -19,12 +24,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Outcome = DeviceFinding::Outcome;
 
+constexpr std::chrono::minutes kTimeout{3};  // for one check, which takes seconds
+
 void print(const std::string& device, const DeviceFinding& finding) {
   const char* word = finding.outcome == Outcome::passed    ? "pass"
                      : finding.outcome == Outcome::skipped ? "skip"
                                                            : "FAIL";
   out::print("{}  {} {}{}{}\n", word, device, finding.what, finding.why.empty() ? "" : ": ",
              finding.why);
+  std::fflush(stdout);  // evidence, even if the next check hangs the machine
 }
 
 Json to_json(const DeviceFinding& finding) {
@@ -49,6 +57,54 @@ Json to_json(const std::string& device, const std::string& reason,
   return json;
 }
 
+// What a child that ran one check printed as JSON.
+DeviceFinding read_finding(const std::string& what, const SubprocessResult& child) {
+  if (child.ending == Ending::timed_out)
+    return {what, Outcome::failed,
+            fmt::format("did not end within {} s and was killed",
+                        std::chrono::seconds(kTimeout).count())};
+  if (child.ending == Ending::signalled)
+    return {what, Outcome::failed,
+            fmt::format("ended by {}; {}", signal_name(child.code), child.errors)};
+  const std::size_t begin = child.output.find('{');  // libraries may print before it
+  const Json json = begin == std::string::npos
+                        ? Json()
+                        : Json::parse(child.output.substr(begin), nullptr, /*exceptions=*/false);
+  if (!json.is_object() || !json.contains("findings") || json["findings"].size() != 1)
+    return {what, Outcome::failed, fmt::format("exit status {}; {}", child.code, child.errors)};
+  const Json& finding = json["findings"][0];
+  const std::string word = finding["outcome"];
+  return {what,
+          word == "passed"    ? Outcome::passed
+          : word == "skipped" ? Outcome::skipped
+                              : Outcome::failed,
+          finding["why"].is_string() ? finding["why"].get<std::string>() : ""};
+}
+
+DeviceFinding check_in_child(const std::string& device, std::size_t number,
+                             const DeviceCheck& check) {
+  return read_finding(
+      check.what, run_subprocess({.argv = {this_executable().string(), "check", device, "--only",
+                                           std::to_string(number), "--json"},
+                                  .timeout = kTimeout}));
+}
+
+std::vector<DeviceFinding> findings_of(const Spec& device, const CheckOptions& options) {
+  const std::vector<DeviceCheck> checks = device_checks(device);
+  if (options.only > checks.size())
+    throw InputError(
+        fmt::format("--only {}: there are {} checks of a device", options.only, checks.size()));
+  std::vector<DeviceFinding> findings;
+  for (std::size_t number = 1; number <= checks.size(); ++number) {
+    if (options.only != 0 && options.only != number) continue;
+    const DeviceCheck& check = checks[number - 1];
+    findings.push_back(options.only != 0 ? run_check(check)
+                                         : check_in_child(device.to_string(), number, check));
+    if (!options.json) print(device.to_string(), findings.back());
+  }
+  return findings;
+}
+
 }  // namespace
 
 ExitCode check_command(const CheckOptions& options) {
@@ -64,11 +120,8 @@ ExitCode check_command(const CheckOptions& options) {
   if (!kind.traits.computes)
     throw InputError(fmt::format(
         "{} computes nothing, so there is nothing to check; name host or cuda", kind.name));
-  const std::vector<DeviceFinding> findings = check_device(device);
-  if (options.json)
-    print_json(to_json(device.to_string(), "", findings));
-  else
-    for (const DeviceFinding& finding : findings) print(device.to_string(), finding);
+  const std::vector<DeviceFinding> findings = findings_of(device, options);
+  if (options.json) print_json(to_json(device.to_string(), "", findings));
   const bool failed = std::any_of(findings.begin(), findings.end(), [](const auto& finding) {
     return finding.outcome == Outcome::failed;
   });
