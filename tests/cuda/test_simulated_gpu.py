@@ -18,11 +18,16 @@ SEED = os.environ.get("HEADROOM_TEST_SEED") or str(int.from_bytes(os.urandom(4),
 pytestmark = pytest.mark.skipif(not MODULE, reason="this build has no CUDA module to simulate")
 
 
-def run(*arguments):
+def environment(**faults):
     # One seed for all processes, so that all of them add up sums in the same order.
     print(f"HEADROOM_TEST_SEED={SEED}")
-    environment = {**os.environ, "HEADROOM_CUDA_MODULE": MODULE, "HEADROOM_TEST_SEED": SEED}
-    return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True)
+    return {**os.environ, "HEADROOM_CUDA_MODULE": MODULE, "HEADROOM_TEST_SEED": SEED, **faults}
+
+
+def run(*arguments, **faults):
+    return subprocess.run(
+        [PROGRAM, *arguments], env=environment(**faults), capture_output=True, text=True
+    )
 
 
 def suite_in_small():
@@ -63,6 +68,73 @@ def test_the_check_of_the_device_finds_nothing_and_skips_nothing():
     assert len(findings) > 5
     assert [finding for finding in findings if finding["outcome"] != "passed"] == []
     assert result.returncode == 0
+
+
+def test_a_check_that_fails_ends_no_other():
+    lost = run("check", "cuda", "--json", HEADROOM_SIMULATED_GPU_REFUSES="300+")
+    assert lost.returncode == 12
+    findings = json.loads(lost.stdout)["findings"]
+    outcomes = [finding["outcome"] for finding in findings]
+    assert outcomes[0] == "passed", "a start makes fewer calls"
+    assert outcomes.count("failed") > 1
+    assert all("refused" in one["why"] for one in findings if one["outcome"] == "failed")
+    one = run("check", "cuda", "--json", "--only", "1")
+    assert [finding["what"] for finding in json.loads(one.stdout)["findings"]] == [
+        findings[0]["what"]
+    ]
+
+
+def test_a_check_of_a_number_that_there_is_not_is_refused():
+    assert run("check", "cuda", "--only", "99").returncode == 2
+
+
+def test_a_search_for_a_batch_ends_where_images_are_too_many_for_one_call():
+    """The largest image of a tiny network takes some tens of thousands of elements here."""
+    searched = run(
+        "search", "resnet(preset=tiny)", "--device", "cuda(capacity=512MiB)",
+        "--allocators", "caching", HEADROOM_SIMULATED_GPU_MOST_ELEMENTS="10",
+    )  # fmt: skip
+    assert searched.returncode != 70, searched.stderr
+    assert "one image of" in searched.stderr
+
+
+FIRST_CONTACT = Path(os.environ["HEADROOM_SOURCE"], "scripts", "first-contact")
+
+
+def first_contact(place, *stages, **faults):
+    """The stages of the script with tiny networks: exit code, and what the stages recorded."""
+    done = subprocess.run(
+        [FIRST_CONTACT, "--small", "--out", place, *stages],
+        env=environment(HEADROOM_BUILD=os.environ["HEADROOM_BUILD"], **faults),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    records = {}
+    for stage in stages:
+        lines = (place / stage / "summary.jsonl").read_text().splitlines()
+        records[stage] = {record["name"]: record for record in map(json.loads, lines)}
+        for name in records[stage]:
+            assert " 0 tests " not in (place / stage / f"{name}.txt").read_text()
+    return done.returncode, records
+
+
+@pytest.mark.parametrize("stage", ["life", "memory", "numbers", "time", "suite"])
+def test_every_stage_of_the_first_contact_succeeds(stage, tmp_path):
+    code, records = first_contact(tmp_path, stage)
+    outcomes = {name: record["outcome"] for name, record in records[stage].items()}
+    assert set(outcomes.values()) == {0}, outcomes
+    assert code == 0
+
+
+def test_a_first_contact_that_fails_looks_again_and_leaves_the_logs(tmp_path):
+    code, records = first_contact(tmp_path, "life", HEADROOM_SIMULATED_GPU_REFUSES="300+")
+    assert code == 1
+    assert records["life"]["doctor"]["outcome"] == 0
+    assert records["life"]["check"]["outcome"] == 12
+    again = records["life"]["check-with-logs"]
+    assert again["environment"]["CUDA_LAUNCH_BLOCKING"] == "1"
+    assert "FAIL  cuda" in (tmp_path / "life" / "check-with-logs.txt").read_text()
 
 
 def test_a_gpu_that_fails_the_check_is_not_measured_but_can_be(tmp_path):
