@@ -78,6 +78,9 @@ struct DeviceKind {
   // Says why this machine cannot run the device and what it would need; empty when it can.
   std::function<std::string()> unavailable;
   std::function<std::unique_ptr<Device>(const Spec&)> create;
+  // Gives back what the driver holds for this process although no Device is left, so that another
+  // process has it. Empty where there is nothing.
+  std::function<void()> let_go = {};
 };
 
 }  // namespace headroom

@@ -5,7 +5,9 @@
 #include <chrono>
 
 #include "harness/base/error.h"
+#include "harness/base/registry.h"
 #include "harness/base/scratch_directory.h"
+#include "harness/device/device.h"
 #include "harness/runner/sample_process.h"
 #include "harness/trace/trace_io.h"
 
@@ -71,6 +73,9 @@ class TrainedTrials final : public Trials {
     Cell cell = with_batch(cell_, batch);
     cell.allocator = allocator;
     cell.device.set("capacity", std::to_string(capacity));
+    // What planning left of a driver's context here, the child would lack.
+    const DeviceKind& kind = Registry<DeviceKind>::instance().find(cell.device.name());
+    if (kind.let_go) kind.let_go();
     const auto sample = run_in_child({.cell = cell, .seed = 0, .trace_path = trace_path}, kTimeout);
     if (!sample) throw Interrupted("interrupted");
     switch (sample->status) {

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
+#include "harness/device/cuda/load_module.h"
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/program/lowering/lowering.h"
@@ -20,6 +23,7 @@
 namespace headroom {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
@@ -137,6 +141,8 @@ TEST_F(CudaKernels, in_8_bits_agree_with_the_reference_on_random_shapes) {
   try {
     testing::judge(testing::programs_in_8_bits(), "cudnn", on_gpu());
   } catch (const NotSupported& error) {
+    // Anything else that the library lacks is a failure.
+    if (std::string(error.what()).find("compute capability 8.9") == std::string::npos) throw;
     GTEST_SKIP() << error.what();
   }
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
@@ -238,6 +244,86 @@ TEST_F(CudaKernels, of_convolutions_compute_in_f32) {
   testing::fill_randomly(run.program(), tensors, random, 3);
   run.write_all(tensors);
   run.run_and_judge();
+}
+
+// cuDNN takes tensors of fewer than 2^31 elements. Lowering needs no memory, so this runs anywhere.
+TEST_F(CudaKernels, of_convolutions_divide_a_batch_that_is_too_large_for_one_call) {
+  build_.emit_one("convolution", "conv",
+                  {input("x", {4096, 64, 128, 128}), input("w", {64, 64, 3, 3})},
+                  {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
+  EXPECT_NO_THROW(device_->compile(lower_for_gpu()));
+}
+
+TEST_F(CudaKernels, of_convolutions_refuse_an_image_that_is_too_large_for_one_call) {
+  build_.emit_one("convolution", "conv",
+                  {input("x", {2, 2048, 1024, 1024}), input("w", {1, 2048, 1, 1})},
+                  {{"strides", Shape{1, 1}}, {"padding", Shape{0, 0, 0, 0}}});
+  EXPECT_THAT([&] { lower_for_gpu(); },
+              ThrowsMessage<NotSupported>(HasSubstr("one image of 2147483648")));
+}
+
+// What libraries of NVIDIA may lack for a shape, on a simulated GPU that lacks it for all.
+class CudaKernelsWithout : public CudaKernels {
+ protected:
+  void SetUp() override {
+    if (cuda_module().module == nullptr || !cuda_module().module->simulated)
+      GTEST_SKIP() << "not on a simulated GPU, which can be told what it lacks";
+    CudaKernels::SetUp();
+  }
+  void TearDown() override {
+    for (const char* name : {kLacks, kMostElements}) unsetenv(name);
+  }
+
+  void judge_products() {
+    std::vector<testing::OneOp> products = testing::programs_in_8_bits();
+    for (testing::OneOp& one : testing::one_op_programs())
+      if (one.name == "linear" || one.name == "batched_matmul") products.push_back(std::move(one));
+    ASSERT_EQ(products.size(), 3U);
+    testing::judge(products, "cudnn", on_gpu());
+  }
+
+  static constexpr const char* kLacks = "HEADROOM_SIMULATED_GPU_LACKS";
+  static constexpr const char* kMostElements = "HEADROOM_SIMULATED_GPU_MOST_ELEMENTS";
+};
+
+TEST_F(CudaKernelsWithout, room_for_a_whole_batch_agree_with_the_reference) {
+  setenv(kMostElements, "6000", 1);  // two or three of the largest images here are more
+  std::vector<testing::OneOp> convolutions = testing::convolution_programs();
+  convolutions.push_back(
+      {"three large images", true, [](testing::Sizes&, ProgramBuilder& build, DType type) {
+         const Shape x = {3, 20, 13, 13}, w = {20, 20, 3, 3};
+         const Attributes window = {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}};
+         Attributes data = window, weights = window;
+         data["input_shape"] = x;
+         weights["weight_shape"] = w;
+         const auto of_x = testing::operand(build, "x", x, type);
+         const auto of_w = testing::operand(build, "w", w, type);
+         const auto dy = testing::operand(build, "dy", x, type);
+         build.emit_one("convolution", "conv", {of_x, of_w}, window);
+         build.emit_one("convolution_backward_data", "conv.data", {dy, of_w}, data);
+         build.emit_one("convolution_backward_weights", "conv.weights", {of_x, dy}, weights);
+       }});
+  testing::judge(convolutions, "cudnn", on_gpu());
+}
+
+TEST_F(CudaKernelsWithout, the_best_product_take_the_next) {
+  setenv(kLacks, "first_products", 1);
+  judge_products();
+}
+
+TEST_F(CudaKernelsWithout, products_that_add_a_bias_add_it_afterwards) {
+  setenv(kLacks, "bias_epilogue", 1);
+  judge_products();
+}
+
+TEST_F(CudaKernelsWithout, deterministic_convolutions_list_what_there_is) {
+  setenv(kLacks, "deterministic_convolutions", 1);
+  build_.emit_one("convolution", "conv", {input("x", {1, 1, 8, 8}), input("w", {1, 1, 3, 3})},
+                  {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
+  EXPECT_THAT([&] { lower_for_gpu(); }, ThrowsMessage<NotSupported>(AllOf(
+                                            HasSubstr("no deterministic f32 algorithm"),
+                                            HasSubstr("algorithm 0 (runs, math type"),
+                                            HasSubstr("algorithm 3 (does not run, math type"))));
 }
 
 TEST_F(CudaKernels, take_the_temporary_storage_of_a_large_reduction_from_the_strategy) {

@@ -68,6 +68,10 @@ const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
     .traits = {.has_driver = true},
     .unavailable = unavailable,
     .create = create_cuda,
+    .let_go =
+        [] {
+          if (cuda_module().module != nullptr) cuda_module().module->let_go();
+        },
 });
 
 const bool kRulesRegistered = Registry<LoweringRules>::instance().add({

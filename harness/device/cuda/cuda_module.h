@@ -30,8 +30,10 @@ struct CudaModule {
   // A `capacity` of 0 means the GPU's free memory less a reserve.
   std::unique_ptr<Device> (*create)(Bytes capacity);
   // Returns the identity of the rules "cudnn" without parameters: "cudnn(library versions, the
-  // GPU's compute capability)".
+  // GPU's compute capability and number of multiprocessors)".
   std::string (*rules_identity)();
+  // Destroys this process's CUDA context and all in it, unless something here still uses it.
+  void (*let_go)();
   // Returns what `doctor` shows of the GPU, the driver and the libraries, by name. Creates no
   // context.
   std::vector<std::pair<std::string, std::string>> (*describe)();

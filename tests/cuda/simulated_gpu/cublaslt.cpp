@@ -254,7 +254,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
   }
 }
 
-// Returns one algorithm, with or without workspace depending on the shapes.
+// Returns one algorithm, with or without workspace depending on the shapes; a library that lacks
+// "first_products" ranks one before it that it cannot run.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -267,15 +268,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   const auto &of_a = own<Layout>(a), &of_b = own<Layout>(b), &of_d = own<Layout>(d);
   if (wanted < 1 || !fits(of, of_a, of_b, own<Layout>(c), of_d)) return CUBLAS_STATUS_INVALID_VALUE;
   if (!is_supported(of, of_a, of_b, of_d)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (of.epilogue == CUBLASLT_EPILOGUE_BIAS && lacks("bias_epilogue"))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto& preferred = own<Preference>(preference);
   const std::uint64_t problem = problem_of(of, of_a, of_b, of_d);
   const Choice choice = {.problem = problem,
                          .workspace = std::min(preferred.workspace, problem / 64 % 3 * 4000),
                          .aligned = preferred.aligned};
-  results[0] = {};
-  std::memcpy(&results[0].algo, &choice, sizeof(choice));
-  results[0].workspaceSize = choice.workspace;
-  *found = 1;
+  if (wanted > 1 && lacks("first_products")) {
+    results[*found] = {};
+    results[(*found)++].state = CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  cublasLtMatmulHeuristicResult_t& result = results[(*found)++];
+  result = {};
+  std::memcpy(&result.algo, &choice, sizeof(choice));
+  result.workspaceSize = choice.workspace;
+  result.state = CUBLAS_STATUS_SUCCESS;
   return CUBLAS_STATUS_SUCCESS;
 }
 

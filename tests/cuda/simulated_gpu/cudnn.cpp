@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -147,7 +149,9 @@ cudnnStatus_t rank(const Problem& problem, int wanted, int* returned, Ranked* ra
     entry.algo = static_cast<decltype(entry.algo)>(one.number);
     entry.status = one.runs ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
     entry.memory = one.workspace;
-    entry.determinism = one.deterministic ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
+    entry.determinism = one.deterministic && !lacks("deterministic_convolutions")
+                            ? CUDNN_DETERMINISTIC
+                            : CUDNN_NON_DETERMINISTIC;
     entry.mathType = one.math.value_or(problem.window.math);
   }
   return CUDNN_STATUS_SUCCESS;
@@ -158,6 +162,13 @@ cudnnStatus_t tell_workspace(const Problem& problem, int number, std::size_t* by
   if (!problem.is_sound() || !needed) return CUDNN_STATUS_NOT_SUPPORTED;
   *bytes = *needed;
   return CUDNN_STATUS_SUCCESS;
+}
+
+// Tensors have fewer than 2^31 elements; a test may lower the limit, because such tensors would
+// take all memory.
+std::int64_t most_elements() {
+  const char* const lower = std::getenv("HEADROOM_SIMULATED_GPU_MOST_ELEMENTS");
+  return lower == nullptr ? (std::int64_t{1} << 31) - 1 : std::atoll(lower);
 }
 
 struct Scratch {
@@ -185,6 +196,9 @@ cudnnStatus_t run(cudnnHandle_t handle, const Problem& problem, int number, Scra
 
 std::size_t cudnnGetVersion() { return 0; }
 const char* cudnnGetErrorString(cudnnStatus_t) { return "refused by the simulated GPU"; }
+void cudnnGetLastErrorString(char* text, std::size_t most) {
+  std::snprintf(text, most, "the simulated library's\nlast words");
+}
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (is_refused()) return CUDNN_STATUS_NOT_INITIALIZED;
@@ -211,6 +225,7 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
                                          cudnnDataType_t type, int n, int c, int h, int w) {
   if (format != CUDNN_TENSOR_NCHW) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (std::int64_t{n} * c > most_elements() / h / w) return CUDNN_STATUS_NOT_SUPPORTED;
   *tensor = {{.type = type, .sides = {n, c, h, w}}};
   return CUDNN_STATUS_SUCCESS;
 }
@@ -352,12 +367,18 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
                                              void* workspace, std::size_t bytes, const void* beta,
                                              cudnnFilterDescriptor_t of_dw, void* dw) {
   const Problem problem{*of_x, *of_dw, *of_dy, *window};
-  return run(handle, problem, algorithm, {workspace, bytes}, !is_one(alpha) || !is_zero(beta), [=] {
-    const std::vector<float> image = read(problem.x, x), gradient = read(problem.y, dy);
-    std::vector<double> result(count(problem.w));
-    problem.for_each_product([&](auto of_image, auto of_weights, auto of_gradient) {
-      result[of_weights] += double{image[of_image]} * double{gradient[of_gradient]};
-    });
-    write(problem.w, result, dw);
-  });
+  const bool adds = is_one(beta);
+  return run(handle, problem, algorithm, {workspace, bytes},
+             !is_one(alpha) || !(is_zero(beta) || adds), [=] {
+               const std::vector<float> image = read(problem.x, x), gradient = read(problem.y, dy);
+               std::vector<double> result(count(problem.w));
+               if (adds) {
+                 const std::vector<float> before = read(problem.w, dw);
+                 std::copy(before.begin(), before.end(), result.begin());
+               }
+               problem.for_each_product([&](auto of_image, auto of_weights, auto of_gradient) {
+                 result[of_weights] += double{image[of_image]} * double{gradient[of_gradient]};
+               });
+               write(problem.w, result, dw);
+             });
 }

@@ -42,6 +42,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr name, int device) 
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
       return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount:
+      *value = 7;
+      return cudaSuccess;
     case cudaDevAttrMemoryPoolsSupported:
       *value = 1;
       return cudaSuccess;

@@ -49,6 +49,12 @@ bool is_refused() {
   return refusals().is_next();
 }
 
+bool lacks(std::string_view what) {
+  const char* const set = std::getenv("HEADROOM_SIMULATED_GPU_LACKS");
+  const std::string names = set == nullptr ? "" : "," + std::string(set) + ",";
+  return names.find("," + std::string(what) + ",") != std::string::npos;
+}
+
 bool is_lost() {
   const Lock lock;
   return refusals().is_lost();

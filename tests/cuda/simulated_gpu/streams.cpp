@@ -261,6 +261,13 @@ cudaError_t cudaDeviceSynchronize() {
   return captures_anything() ? refuse(cudaErrorStreamCaptureUnsupported) : finish_all();
 }
 
+// Destroys everything of the process, so the module may call it only when nothing is in use.
+cudaError_t cudaDeviceReset() {
+  const Lock lock;
+  if (!streams().empty()) stop("a context is destroyed that is in use");
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   const Lock lock;
   if (is_refused()) return refuse(cudaErrorLaunchFailure);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "harness/base/error.h"
 
 namespace headroom::cuda {
@@ -13,24 +16,44 @@ std::string place_of(const std::source_location& at) {
   return fmt::format("{}:{}", file, at.line());
 }
 
+namespace {
+
+[[noreturn]] void refused(const char* who, const Doing& doing, const std::string& why,
+                          bool out_of_memory) {
+  const std::string text =
+      fmt::format("{} refused {}: {}, at {}", who, doing.text, why, place_of(doing.at));
+  if (out_of_memory) throw OutOfMemory(text);
+  throw DeviceError(text);
+}
+
+// What the library says of its last refusal in this thread: mostly which argument it minds.
+std::string last_words_of_cudnn() {
+  std::array<char, 512> text{};
+  cudnnGetLastErrorString(text.data(), text.size());
+  std::string words = text.data();
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return words.empty() ? words : " (" + words + ")";
+}
+
+}  // namespace
+
 void require_success(cudaError_t status, Doing doing) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // clears the error, or the next call would report it again
-  throw DeviceError(fmt::format("CUDA refused {}: {} ({}), at {}", doing.text,
-                                cudaGetErrorString(status), cudaGetErrorName(status),
-                                place_of(doing.at)));
+  refused("CUDA", doing,
+          fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
+          status == cudaErrorMemoryAllocation);
 }
 
 void require_success(cudnnStatus_t status, Doing doing) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  throw DeviceError(fmt::format("cuDNN refused {}: {}, at {}", doing.text,
-                                cudnnGetErrorString(status), place_of(doing.at)));
+  refused("cuDNN", doing, cudnnGetErrorString(status) + last_words_of_cudnn(),
+          status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
 }
 
 void require_success(cublasStatus_t status, Doing doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw DeviceError(fmt::format("cuBLAS refused {}: {}, at {}", doing.text,
-                                cublasLtGetStatusString(status), place_of(doing.at)));
+  refused("cuBLAS", doing, cublasLtGetStatusString(status), status == CUBLAS_STATUS_ALLOC_FAILED);
 }
 
 }  // namespace headroom::cuda

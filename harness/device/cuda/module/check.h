@@ -1,5 +1,6 @@
 // Turns status codes of CUDA, cuDNN and cuBLAS into a DeviceError that names the file and line of
-// the call, and their handles into owners that release them.
+// the call, or into OutOfMemory where that is the reason, and their handles into owners that
+// release them.
 #pragma once
 
 #include <cublasLt.h>

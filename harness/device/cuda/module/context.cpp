@@ -61,21 +61,34 @@ cudaStream_t Context::copies() const {
 }
 
 std::shared_ptr<Context> Context::acquire() {
-  static std::weak_ptr<Context> current;
-  std::shared_ptr<Context> context = current.lock();
+  std::shared_ptr<Context> context = current().lock();
   if (context == nullptr) {
     context.reset(new Context());
-    current = context;
+    current() = context;
   }
   return context;
+}
+
+std::weak_ptr<Context>& Context::current() {
+  static std::weak_ptr<Context> one;
+  return one;
+}
+
+// A GPU that refuses this has failed before, and whoever uses it next is told.
+void Context::let_go() {
+  if (!current().expired()) return;
+  cudaDeviceReset();
+  cudaGetLastError();
 }
 
 std::string rules_identity() {
   const std::size_t cudnn = cudnnGetVersion();      // 91900 is 9.19.0
   const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0
-  return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},sm_{})", cudnn / 10000, cudnn / 100 % 100,
-                     cudnn % 100, cublas / 10000, cublas / 100 % 100, cublas % 100,
-                     compute_capability());
+  const int cccl = cccl_version();                  // 3000001 is 3.0.1
+  return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},cccl={}.{}.{},sm_{},sms={})", cudnn / 10000,
+                     cudnn / 100 % 100, cudnn % 100, cublas / 10000, cublas / 100 % 100,
+                     cublas % 100, cccl / 1000000, cccl / 1000 % 1000, cccl % 1000,
+                     compute_capability(), attribute(cudaDevAttrMultiProcessorCount));
 }
 
 std::string why_no_gpu() {

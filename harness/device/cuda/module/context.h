@@ -16,6 +16,8 @@ class Context {
   // Returns the process's only context, created on first use and kept while anyone holds it. Throws
   // InputError when this build has no code for the GPU, DeviceError when the GPU refuses.
   static std::shared_ptr<Context> acquire();
+  // Destroys CUDA's context of this process when nobody holds this one.
+  static void let_go();
 
   cudaStream_t stream() const { return stream_.get(); }
   // A second stream, for copies beside the kernels; created on first use.
@@ -25,6 +27,7 @@ class Context {
 
  private:
   Context();
+  static std::weak_ptr<Context>& current();
 
   // The stream is declared first, so that it outlives the libraries that may still use it.
   using Stream = Owned<CUstream_st, cudaStreamDestroy>;
@@ -40,7 +43,7 @@ int compute_capability();
 std::string cuda_version(int packed);
 std::string library_versions();  // for messages
 // Identity for traces of everything that workspace sizes depend on:
-// "cudnn(9.19.0,cublas=13.1.0,sm_90)". Queries the GPU but creates no context.
+// "cudnn(9.19.0,cublas=13.1.0,cccl=3.0.1,sm_90,sms=132)". Queries the GPU but creates no context.
 std::string rules_identity();
 
 // Returns why this machine has no usable GPU and what it would need; empty when it has one. Creates

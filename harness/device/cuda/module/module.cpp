@@ -96,6 +96,7 @@ constexpr CudaModule kModule = {
       return std::make_unique<CudaDevice>(capacity);
     },
     .rules_identity = rules_identity,
+    .let_go = Context::let_go,
     .describe = describe,
     .start_parts = start_parts,
     .add_workspaces = add_workspaces,

@@ -2,8 +2,12 @@
 // with f32 sums. Uses cuDNN's legacy interface, which version 9 keeps, because the graph interface
 // needs some two hundred lines for each of these. The legacy interface requires one element type
 // for all operands, so weight gradients, which stay f32, are rounded to 16 bits when x and dy are.
+//
+// A batch that is too large for cuDNN's tensors takes several calls. For weight gradients each call
+// adds to the result of those before, in 16 bits where the operands have 16 bits.
 #include <fmt/format.h>
 
+#include <array>
 #include <type_traits>
 #include <vector>
 
@@ -29,10 +33,11 @@ struct Forward {
   TensorDescriptor first;   // x
   FilterDescriptor second;  // w
   TensorDescriptor result;  // y
-  Forward(const Program& program, const Op& op, DType type)
-      : first(describe_tensor(program.value(op.inputs.at(0)), type, op)),
+  static constexpr bool kSumsImages = false;
+  Forward(const Program& program, const Op& op, DType type, std::int64_t images)
+      : first(describe_tensor(program.value(op.inputs.at(0)), images, type, op)),
         second(describe_weights(program.value(op.inputs.at(1)), type, op)),
-        result(describe_tensor(program.value(op.outputs.at(0)), type, op)) {}
+        result(describe_tensor(program.value(op.outputs.at(0)), images, type, op)) {}
 };
 
 struct BackwardWeights {
@@ -45,9 +50,10 @@ struct BackwardWeights {
   TensorDescriptor first;   // x
   TensorDescriptor second;  // dy
   FilterDescriptor result;  // dw
-  BackwardWeights(const Program& program, const Op& op, DType type)
-      : first(describe_tensor(program.value(op.inputs.at(0)), type, op)),
-        second(describe_tensor(program.value(op.inputs.at(1)), type, op)),
+  static constexpr bool kSumsImages = true;
+  BackwardWeights(const Program& program, const Op& op, DType type, std::int64_t images)
+      : first(describe_tensor(program.value(op.inputs.at(0)), images, type, op)),
+        second(describe_tensor(program.value(op.inputs.at(1)), images, type, op)),
         result(describe_weights(program.value(op.outputs.at(0)), type, op)) {}
 };
 
@@ -63,15 +69,24 @@ struct BackwardData {
   FilterDescriptor first;   // w
   TensorDescriptor second;  // dy
   TensorDescriptor result;  // dx
-  BackwardData(const Program& program, const Op& op, DType type)
+  static constexpr bool kSumsImages = false;
+  BackwardData(const Program& program, const Op& op, DType type, std::int64_t images)
       : first(describe_weights(program.value(op.inputs.at(1)), type, op)),
-        second(describe_tensor(program.value(op.inputs.at(0)), type, op)),
-        result(describe_tensor(program.value(op.outputs.at(0)), type, op)) {}
+        second(describe_tensor(program.value(op.inputs.at(0)), images, type, op)),
+        result(describe_tensor(program.value(op.outputs.at(0)), images, type, op)) {}
 };
 
 Arithmetic arithmetic_of(const Op& op, DType type) {
   if (type != DType::f32) return Arithmetic::sixteen_bits;
   return computes_in_tf32(op) ? Arithmetic::tf32 : Arithmetic::f32;
+}
+
+// The tensors of a pass that have images: its first input and, but for weight gradients, its
+// result.
+std::vector<const Value*> tensors_with_images(const Program& program, const Op& op,
+                                              bool sums_images) {
+  return {&program.value(op.inputs.at(0)),
+          &program.value(sums_images ? op.inputs.at(1) : op.outputs.at(0))};
 }
 
 template <typename Pass>
@@ -81,9 +96,15 @@ class Convolution final : public Kernel {
       : cudnn_(context.cudnn()),
         type_(program.value(op.inputs.at(0)).dtype),
         arithmetic_(arithmetic_of(op, type_)),
-        pass_(program, op, type_),
+        images_(images_a_call(tensors_with_images(program, op, Pass::kSumsImages), type_, op)),
+        pass_(program, op, type_, images_),
         window_(describe_window(op)) {
     choose(op);
+    const auto tensors = tensors_with_images(program, op, Pass::kSumsImages);
+    calls_ = tensors[0]->shape.at(0) / images_;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      steps_[i] =
+          element_count(tensors[i]->shape) / calls_ * static_cast<std::int64_t>(size_of(type_));
     const Value& result = program.value(op.outputs.at(0));
     if (result.dtype == type_) return;
     const std::int64_t count = element_count(result.shape);
@@ -96,22 +117,32 @@ class Convolution final : public Kernel {
   Bytes workspace_bytes() const override { return rounded_bytes_ + bytes_; }
 
   void run(const OpBuffers& buffers) override {
-    constexpr bool kWeightsFirst = std::is_same_v<Pass, BackwardData>;
-    const float one = 1;
-    const float zero = 0;
     std::byte* const result = cast_result_ == nullptr ? buffers.outputs[0] : buffers.workspace;
-    require_success(
-        Pass::kRun(cudnn_, &one, pass_.first.get(), buffers.inputs[kWeightsFirst ? 1 : 0],
-                   pass_.second.get(), buffers.inputs[kWeightsFirst ? 0 : 1], window_.get(),
-                   algorithm_, buffers.workspace + rounded_bytes_, bytes_, &zero,
-                   pass_.result.get(), result),
-        "a convolution");
+    for (std::int64_t call = 0; call < calls_; ++call) {
+      std::byte* const images = buffers.inputs[0] + call * steps_[0];
+      if constexpr (Pass::kSumsImages)
+        run_once(buffers, images, buffers.inputs[1] + call * steps_[1], result, call > 0 ? 1 : 0);
+      else if constexpr (std::is_same_v<Pass, BackwardData>)
+        run_once(buffers, buffers.inputs[1], images, result + call * steps_[1], 0);
+      else
+        run_once(buffers, images, buffers.inputs[1], result + call * steps_[1], 0);
+    }
     if (cast_result_ != nullptr)
       cast_result_->run({.inputs = {&result, 1}, .outputs = buffers.outputs.first(1)});
   }
 
  private:
   using Ranked = typename Pass::Ranked;
+
+  // `kept`: what the result is multiplied with before the products are added to it.
+  void run_once(const OpBuffers& buffers, const std::byte* first, const std::byte* second,
+                std::byte* result, float kept) {
+    const float one = 1;
+    require_success(Pass::kRun(cudnn_, &one, pass_.first.get(), first, pass_.second.get(), second,
+                               window_.get(), algorithm_, buffers.workspace + rounded_bytes_,
+                               bytes_, &kept, pass_.result.get(), result),
+                    "a convolution");
+  }
 
   void set_math(cudnnMathType_t math) {
     require_success(cudnnSetConvolutionMathType(window_.get(), math),
@@ -146,14 +177,25 @@ class Convolution final : public Kernel {
     if (!chosen && limit)
       throw NotSupported(
           fmt::format("{}: cuDNN has no deterministic {} algorithm for these shapes with a "
-                      "workspace of at most "
-                      "{}; raise workspace_limit",
-                      op.name, name_of(arithmetic_, type_), format_bytes(*limit)));
+                      "workspace of at most {}; raise workspace_limit. It ranked {}",
+                      op.name, name_of(arithmetic_, type_), format_bytes(*limit), list(ranked)));
     if (!chosen)
-      throw DeviceError(fmt::format("{}: cuDNN has no deterministic {} algorithm for these shapes",
-                                    op.name, name_of(arithmetic_, type_)));
+      throw NotSupported(
+          fmt::format("{}: cuDNN has no deterministic {} algorithm for these shapes. It ranked {}",
+                      op.name, name_of(arithmetic_, type_), list(ranked)));
     algorithm_ = ranked[chosen->index].algo;
     bytes_ = chosen->workspace;
+  }
+
+  static std::string list(const std::vector<Ranked>& ranked) {
+    std::vector<std::string> lines;
+    for (const Ranked& one : ranked)
+      lines.push_back(fmt::format("algorithm {} ({}{}, math type {}, workspace {})",
+                                  static_cast<int>(one.algo),
+                                  one.status == CUDNN_STATUS_SUCCESS ? "runs" : "does not run",
+                                  one.determinism == CUDNN_DETERMINISTIC ? ", deterministic" : "",
+                                  static_cast<int>(one.mathType), format_bytes(one.memory)));
+    return lines.empty() ? "none" : fmt::format("{}", fmt::join(lines, ", "));
   }
 
   // Sets the math type that the algorithm was ranked with, and leaves it set. In f32 that is always
@@ -170,12 +212,15 @@ class Convolution final : public Kernel {
   cudnnHandle_t cudnn_;
   DType type_;  // element type of the operands
   Arithmetic arithmetic_;
+  std::int64_t images_;  // of one call
   Pass pass_;
   ConvolutionDescriptor window_;
   decltype(Ranked::algo) algorithm_{};
   std::size_t bytes_ = 0;
   std::unique_ptr<Kernel> cast_result_;  // casts the result from the workspace; null if not needed
   Bytes rounded_bytes_ = 0;
+  std::int64_t calls_ = 1;
+  std::array<std::int64_t, 2> steps_ = {};  // bytes of one call, of tensors_with_images()
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/base/error.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
 
@@ -13,16 +15,48 @@ cudnnDataType_t library_type(DType type) {
   return type == DType::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
+// "The total size of a tensor … is limited to 2 Giga-elements" (cuDNN API, under
+// cudnnSetTensor4dDescriptor).
+constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
+
+cudnnStatus_t set_shape(cudnnTensorDescriptor_t tensor, const Shape& shape, std::int64_t images,
+                        DType type, const Op& op) {
+  return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, library_type(type),
+                                    library_int(images, op), library_int(shape.at(1), op),
+                                    library_int(shape.at(2), op), library_int(shape.at(3), op));
+}
+
+TensorDescriptor make_descriptor() {
+  return make_owned<cudnnDestroyTensorDescriptor>(cudnnCreateTensorDescriptor, "a tensor");
+}
+
+bool library_takes(const Value& value, std::int64_t images, DType type, const Op& op) {
+  if (element_count(value.shape) / value.shape.at(0) > kMostElements / images) return false;
+  const cudnnStatus_t status = set_shape(make_descriptor().get(), value.shape, images, type, op);
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
+  require_success(status, "the shape of a tensor");
+  return true;
+}
+
 }  // namespace
 
-TensorDescriptor describe_tensor(const Value& value, DType type, const Op& op) {
-  const Shape& shape = value.shape;
-  auto tensor = make_owned<cudnnDestroyTensorDescriptor>(cudnnCreateTensorDescriptor, "a tensor");
-  require_success(
-      cudnnSetTensor4dDescriptor(tensor.get(), CUDNN_TENSOR_NCHW, library_type(type),
-                                 library_int(shape.at(0), op), library_int(shape.at(1), op),
-                                 library_int(shape.at(2), op), library_int(shape.at(3), op)),
-      "the shape of a tensor");
+std::int64_t images_a_call(const std::vector<const Value*>& tensors, DType type, const Op& op) {
+  const std::int64_t batch = tensors.front()->shape.at(0);
+  for (std::int64_t calls = 1; calls <= batch; ++calls)
+    if (batch % calls == 0 && std::all_of(tensors.begin(), tensors.end(), [&](const Value* tensor) {
+          return library_takes(*tensor, batch / calls, type, op);
+        }))
+      return batch / calls;
+  throw NotSupported(
+      fmt::format("{}: one image of {} elements is more than a tensor of cuDNN can have; take "
+                  "smaller images or fewer channels",
+                  op.name, element_count(tensors.front()->shape) / batch));
+}
+
+TensorDescriptor describe_tensor(const Value& value, std::int64_t images, DType type,
+                                 const Op& op) {
+  auto tensor = make_descriptor();
+  require_success(set_shape(tensor.get(), value.shape, images, type, op), "the shape of a tensor");
   return tensor;
 }
 

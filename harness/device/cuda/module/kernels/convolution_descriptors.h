@@ -1,6 +1,8 @@
 // cuDNN descriptors of a convolution's operands, window and arithmetic.
 #pragma once
 
+#include <vector>
+
 #include "harness/device/cuda/module/check.h"
 #include "harness/device/cuda/module/kernels/choose_algorithm.h"
 #include "harness/program/program.h"
@@ -11,8 +13,13 @@ using TensorDescriptor = Owned<cudnnTensorStruct, cudnnDestroyTensorDescriptor>;
 using FilterDescriptor = Owned<cudnnFilterStruct, cudnnDestroyFilterDescriptor>;
 using ConvolutionDescriptor = Owned<cudnnConvolutionStruct, cudnnDestroyConvolutionDescriptor>;
 
-// Describes a row-major tensor of the value's shape with elements of `type`.
-TensorDescriptor describe_tensor(const Value& value, DType type, const Op& op);
+// How many images of the tensors' batch one call takes: a divisor of the batch, because cuDNN takes
+// tensors of fewer than 2^31 elements. Throws NotSupported when one image is too large for it.
+std::int64_t images_a_call(const std::vector<const Value*>& tensors, DType type, const Op& op);
+
+// Describes a row-major tensor of the value's shape, but of `images` images, with elements of
+// `type`.
+TensorDescriptor describe_tensor(const Value& value, std::int64_t images, DType type, const Op& op);
 FilterDescriptor describe_weights(const Value& value, DType type, const Op& op);
 // Throws NotSupported when the padding differs between opposite sides.
 ConvolutionDescriptor describe_window(const Op& op);

@@ -99,7 +99,7 @@ class Product final : public Kernel {
         cast_bias_ = make_cast_kernel(context, DType::f32, result_type_, gemm_.of_d.rows);
     }
     if (is_f8(types_[0])) scale(op);
-    choose(op);
+    if (!choose(op)) choose_without_bias(context, program, op);
     if (cast_bias_ != nullptr)
       copy_bytes_ += align_up(static_cast<Bytes>(gemm_.of_d.rows) * size_of(result_type_), 256);
     turn(context, 0, gemm_.of_a);
@@ -109,7 +109,7 @@ class Product final : public Kernel {
   Bytes workspace_bytes() const override { return copy_bytes_ + chosen_.workspaceSize; }
 
   void run(const OpBuffers& buffers) override {
-    if (gemm_.has_bias) set_bias(buffers);
+    if (gemm_.has_bias && add_bias_ == nullptr) set_bias(buffers);
     if (!scales_.empty()) set_scales(buffers);
     std::byte* const a = as_read(buffers, 0, gemm_.a);
     std::byte* const b = as_read(buffers, 1, gemm_.b);
@@ -126,6 +126,8 @@ class Product final : public Kernel {
                                      chosen_.workspaceSize, stream_),
                       "a product");
     }
+    if (add_bias_ != nullptr)
+      add_bias_->run({.inputs = buffers.inputs.subspan(2, 1), .outputs = buffers.outputs});
   }
 
  private:
@@ -185,9 +187,9 @@ class Product final : public Kernel {
     return aligned;
   }
 
-  // Takes the library's first choice. Timing the algorithms would let the choice change from run to
-  // run.
-  void choose(const Op& op) {
+  // Takes the first algorithm of the library's list that it calls possible; false when there is
+  // none. Timing the algorithms would let the choice change from run to run.
+  bool choose(const Op& op) {
     const auto preference =
         make_owned<cublasLtMatmulPreferenceDestroy>(cublasLtMatmulPreferenceCreate, "a preference");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -200,14 +202,33 @@ class Product final : public Kernel {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(gemm_.of_b, 1, types_[1]));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(gemm_.of_d, 2, result_type_));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(gemm_.of_d, 2, result_type_));
+    std::array<cublasLtMatmulHeuristicResult_t, 8> ranked{};
     int found = 0;
-    require_success(
-        cublasLtMatmulAlgoGetHeuristic(cublas_, matmul_.get(), a_.get(), b_.get(), d_.get(),
-                                       d_.get(), preference.get(), 1, &chosen_, &found),
-        "to choose an algorithm for " + op.name);
-    if (found == 0)
-      throw DeviceError(fmt::format("{}: cuBLAS has no {} algorithm for these shapes", op.name,
-                                    to_string(types_[0])));
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        cublas_, matmul_.get(), a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
+        static_cast<int>(ranked.size()), ranked.data(), &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+    require_success(status, "to choose an algorithm for " + op.name);
+    const auto end = ranked.begin() + found;
+    const auto possible = std::find_if(
+        ranked.begin(), end, [](const auto& one) { return one.state == CUBLAS_STATUS_SUCCESS; });
+    if (possible == end) return false;
+    chosen_ = *possible;
+    return true;
+  }
+
+  // Adds the bias by a kernel of our own after the product, if the library does not in one call.
+  void choose_without_bias(const Context& context, const Program& program, const Op& op) {
+    if (gemm_.has_bias) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+      if (choose(op)) {
+        cast_bias_ = nullptr;
+        add_bias_ = make_add_bias_kernel(context, program.value(op.outputs[0]));
+        return;
+      }
+    }
+    throw NotSupported(fmt::format("{}: cuBLAS has no {} algorithm for these shapes", op.name,
+                                   to_string(types_[0])));
   }
 
   static constexpr std::array kScalePointers = {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
@@ -226,6 +247,7 @@ class Product final : public Kernel {
   Layout a_, b_, d_;
   Matmul matmul_;
   std::unique_ptr<Kernel> cast_bias_;  // into the workspace
+  std::unique_ptr<Kernel> add_bias_;   // null when the product adds it
   std::array<Turn, 2> turns_;          // of a and b
   std::vector<std::size_t> scales_;    // operand numbers of the scales of a and b, in 8 bits only
   Bytes copy_bytes_ = 0;

@@ -10,6 +10,7 @@ namespace headroom::cuda {
 template Works<CubQueue> layer_norm_works<CubQueue>();
 template Works<CubQueue> batch_norm_works<CubQueue>();
 template Work<CubQueue> bias_gradient_work<CubQueue>(const Op&, const Program&);
+template Work<CubQueue> add_bias_work<CubQueue>(const Value&);
 template Work<CubQueue> transpose_bytes_work<CubQueue>(Index rows, Index columns);
 
 }  // namespace headroom::cuda

@@ -1,5 +1,7 @@
 #include "harness/device/cuda/module/kernels/own_kernel.h"
 
+#include <cuda/std/version>
+
 #include "harness/device/cuda/module/kernels/cub_queue.h"
 #include "harness/device/cuda/module/work/works.h"
 #include "harness/program/conditional.h"
@@ -65,6 +67,11 @@ std::unique_ptr<Kernel> make_bias_gradient(const Context& context, const Program
   return std::make_unique<OwnKernel>(context, op, bias_gradient_work<CubQueue>(op, program));
 }
 
+std::unique_ptr<Kernel> make_add_bias_kernel(const Context& context, const Value& y) {
+  const Op op = {.kind = "add_bias", .name = "add_bias", .inputs = {0}, .outputs = {1}};
+  return std::make_unique<OwnKernel>(context, op, add_bias_work<CubQueue>(y));
+}
+
 std::unique_ptr<Kernel> make_cast_kernel(const Context& context, DType from, DType to,
                                          std::int64_t count) {
   Program program;
@@ -81,6 +88,8 @@ std::unique_ptr<Kernel> make_transpose_kernel(const Context& context, std::int64
   const Op op = {.kind = "transpose", .name = "transpose", .inputs = {0}, .outputs = {1}};
   return std::make_unique<OwnKernel>(context, op, transpose_bytes_work<CubQueue>(rows, columns));
 }
+
+int cccl_version() { return CCCL_VERSION; }
 
 cudaError_t find_kernel_code() {
   cudaFuncAttributes attributes{};

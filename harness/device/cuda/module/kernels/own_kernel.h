@@ -13,12 +13,18 @@ std::unique_ptr<Kernel> make_own_kernel(const Context&, const Program&, const Op
 
 // Computes db of linear_backward_weights.
 std::unique_ptr<Kernel> make_bias_gradient(const Context&, const Program&, const Op&);
+// Adds its one input, a bias in f32, to every row of its output, a tensor like `y`.
+std::unique_ptr<Kernel> make_add_bias_kernel(const Context&, const Value& y);
 // Casts `count` elements from its one input to its one output. Used for libraries that need
 // operands, or give results, in an element type that the op does not have.
 std::unique_ptr<Kernel> make_cast_kernel(const Context&, DType from, DType to, std::int64_t count);
 // Transposes a packed column-major matrix of one-byte elements whose sides are multiples of 16.
 std::unique_ptr<Kernel> make_transpose_kernel(const Context&, std::int64_t rows,
                                               std::int64_t columns);
+
+// Version of CUB that nvcc compiled, which decides how much workspace our own kernels take:
+// 3000001 is 3.0.1.
+int cccl_version();
 
 // Checks that this GPU can run the code compiled here.
 cudaError_t find_kernel_code();

@@ -41,6 +41,30 @@ Work<Queue> bias_gradient_work(const Op& op, const Program& program) {
   return make_typed<BiasGradient, Queue>(op, program);
 }
 
+// y[N,O] += b[O], where the product could not add the bias itself.
+template <typename T>
+class AddBias {
+ public:
+  explicit AddBias(const Value& y) : count_(element_count(y.shape)), width_(y.shape.at(1)) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const float* bias = floats(buffers.inputs[0]);
+    T* y = elements<T>(buffers.outputs[0]);
+    const Index width = width_;
+    queue.for_each(count_,
+                   [=] HEADROOM_DEVICE(Index i) { store(y[i], load(y[i]) + bias[i % width]); });
+  }
+
+ private:
+  Index count_, width_;
+};
+
+template <typename Queue>
+Work<Queue> add_bias_work(const Value& y) {
+  return host::for_type_of(y, [&]<typename T>(T) -> Work<Queue> { return AddBias<T>(y); });
+}
+
 struct alignas(16) SixteenBytes {
   std::byte bytes[16];
 };

@@ -56,6 +56,8 @@ Works<Queue> update_works();
 template <typename Queue>
 Work<Queue> bias_gradient_work(const Op& op, const Program& program);
 template <typename Queue>
+Work<Queue> add_bias_work(const Value& y);
+template <typename Queue>
 Work<Queue> transpose_bytes_work(Index rows, Index columns);
 
 template <typename Queue>
