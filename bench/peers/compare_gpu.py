@@ -23,7 +23,7 @@ from compare import headroom_sample, measure
 FOLDER = Path(__file__).resolve().parent
 GPU_MODELS = ("resnet50", "bert-base", "dcgan")
 BATCHES = {"resnet50": 32, "bert-base": 32, "dcgan": 128}  # as in the suite gpu
-OURS = ("bfc(growth=off)", "bfc(growth=on)", "caching", "expandable", "async")
+OURS = ("bfc(growth=off)", "bfc(growth=on)", "caching", "expandable", "async(release_threshold=1TiB)")
 # Value of PYTORCH_ALLOC_CONF → what pytorch_steps.py must then report.
 PYTORCH = {
     "backend:native": "native",

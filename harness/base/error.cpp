@@ -15,4 +15,6 @@ OutOfMemory::OutOfMemory(OutOfMemoryReport report)
                         format_bytes(report.largest_free_bytes))),
       report_(std::move(report)) {}
 
+OutOfMemory::OutOfMemory(const std::string& why) : Error("out of memory: " + why) {}
+
 }  // namespace headroom

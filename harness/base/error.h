@@ -69,6 +69,8 @@ struct OutOfMemoryReport {
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(OutOfMemoryReport report);
+  // A driver or library ran out by itself: `why` says which, and the report is empty but for it.
+  explicit OutOfMemory(const std::string& why);
   const OutOfMemoryReport& report() const { return report_; }
 
  private:

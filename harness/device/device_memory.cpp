@@ -1,5 +1,7 @@
 #include "harness/device/device_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -35,14 +37,31 @@ std::byte* data_at(const Reservation& place, Bytes offset) {
 DeviceMemory::DeviceMemory(Bytes capacity, Bytes granule)
     : capacity_(align_down(capacity, granule)), granule_(granule), next_address_(kFirstAddress) {}
 
+template <typename Call>
+void DeviceMemory::ask_driver(Call call) {
+  const Stopwatch watch(counters_.allocation_ns);
+  try {
+    call();
+  } catch (const OutOfMemory&) {
+    ++counters_.failed_allocations;
+    ++counters_.driver_refusals;
+    throw;
+  }
+}
+
+std::string DeviceMemory::driver_refusals() const {
+  if (counters_.driver_refusals == 0) return "";
+  return fmt::format(
+      "the driver refused memory {} times although the capacity of {} had room: another program "
+      "uses the device, or the libraries took the rest; name a smaller capacity",
+      counters_.driver_refusals, format_bytes(capacity_));
+}
+
 Segment DeviceMemory::allocate(Bytes bytes) {
   if (bytes == 0) throw Error("a segment of zero bytes was asked for");
   require_available(bytes);
   Segment segment{.address = next_address_, .size = bytes, .charged = align_up(bytes, granule_)};
-  {
-    const Stopwatch watch(counters_.allocation_ns);
-    segment.data = commit(segment.charged);
-  }
+  ask_driver([&] { segment.data = commit(segment.charged); });
   if (segment.data != nullptr) poison(segment.data + segment.size, segment.charged - segment.size);
   segment.id = next_segment_++;
   next_address_ += align_up(segment.charged, kSegmentAlignment);
@@ -93,14 +112,17 @@ void DeviceMemory::free(const Segment& segment) {
   record_segment(EventKind::segment_free, segment);
 }
 
-Reservation DeviceMemory::reserve(Bytes bytes) {
-  if (bytes == 0 || bytes % page() != 0)
+Reservation DeviceMemory::reserve(Bytes bytes, Bytes unit) {
+  if (unit == 0 || unit % page() != 0)
     throw Error("addresses are reserved in whole pages of " + format_bytes(page()));
-  Reservation place{.address = next_address_, .size = bytes, .data = reserve_addresses(bytes)};
+  if (bytes == 0 || bytes % unit != 0)
+    throw Error("addresses are reserved in whole units of " + format_bytes(unit));
+  Reservation place{
+      .address = next_address_, .size = bytes, .unit = unit, .data = reserve_addresses(bytes)};
   place.id = next_segment_++;
   // Leaves one unit of alignment free, so that two reservations are never adjacent.
   next_address_ += align_up(bytes, kSegmentAlignment) + kSegmentAlignment;
-  mapped_[place.id].resize(bytes / page());
+  mapped_[place.id].resize(bytes / unit);
   return place;
 }
 
@@ -108,8 +130,7 @@ void DeviceMemory::map(const Reservation& place, Bytes offset, Bytes bytes) {
   require_available(bytes);
   set_mapped(place, offset, bytes, true);
   try {
-    const Stopwatch watch(counters_.allocation_ns);
-    map_pages(data_at(place, offset), bytes);
+    ask_driver([&] { map_pages(data_at(place, offset), bytes, place.unit); });
   } catch (...) {
     set_mapped(place, offset, bytes, false);
     throw;
@@ -133,6 +154,7 @@ void DeviceMemory::unmap(const Reservation& place, Bytes offset, Bytes bytes) {
 
 void DeviceMemory::move(const Reservation& from, Bytes from_offset, const Reservation& to,
                         Bytes to_offset, Bytes bytes) {
+  if (from.unit != to.unit) throw Error("pages are moved between reservations of different units");
   set_mapped(from, from_offset, bytes, false);
   set_mapped(to, to_offset, bytes, true);
   unpoison(data_at(from, from_offset), bytes);
@@ -161,11 +183,11 @@ std::byte* DeviceMemory::reserve_addresses(Bytes) {
 void DeviceMemory::set_mapped(const Reservation& place, Bytes offset, Bytes bytes, bool mapped) {
   const auto pages = mapped_.find(place.id);
   if (pages == mapped_.end()) throw Error("pages are mapped where nothing is reserved");
-  if (bytes == 0 || bytes % page() != 0 || offset % page() != 0 || offset > place.size ||
+  if (bytes == 0 || bytes % place.unit != 0 || offset % place.unit != 0 || offset > place.size ||
       bytes > place.size - offset)
     throw Error("pages are mapped in part, or outside of what is reserved");
-  const auto first = pages->second.begin() + static_cast<std::ptrdiff_t>(offset / page());
-  const auto last = first + static_cast<std::ptrdiff_t>(bytes / page());
+  const auto first = pages->second.begin() + static_cast<std::ptrdiff_t>(offset / place.unit);
+  const auto last = first + static_cast<std::ptrdiff_t>(bytes / place.unit);
   if (std::find(first, last, mapped) != last)
     throw Error(mapped ? "a page is mapped twice" : "a page is unmapped that is not mapped");
   std::fill(first, last, mapped);

@@ -27,7 +27,7 @@ void MemoryShare::free(const Segment& segment) {
   ++counters_.segment_frees;
 }
 
-Reservation MemoryShare::reserve(Bytes bytes) { return whole_.reserve(bytes); }
+Reservation MemoryShare::reserve(Bytes bytes, Bytes unit) { return whole_.reserve(bytes, unit); }
 void MemoryShare::unreserve(const Reservation& place) { whole_.unreserve(place); }
 
 void MemoryShare::map(const Reservation& place, Bytes offset, Bytes bytes) {

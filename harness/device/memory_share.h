@@ -24,7 +24,8 @@ class MemoryShare final : public DeviceMemory {
 
   Segment allocate(Bytes bytes) override;
   void free(const Segment& segment) override;
-  Reservation reserve(Bytes bytes) override;
+  using DeviceMemory::reserve;
+  Reservation reserve(Bytes bytes, Bytes unit) override;
   void map(const Reservation& place, Bytes offset, Bytes bytes) override;
   void unmap(const Reservation& place, Bytes offset, Bytes bytes) override;
   void move(const Reservation& from, Bytes from_offset, const Reservation& to, Bytes to_offset,

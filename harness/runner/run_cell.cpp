@@ -174,8 +174,9 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
   TraceRecorder recorder(expected_events(plan, steps));
   for (const Program* program : plan.programs())
     for (const Op& op : program->ops) recorder.trace().op_names.push_back(op.name);
+  std::unique_ptr<Device> device;
   try {
-    const auto device = kind.create(cell.device);
+    device = kind.create(cell.device);
     device->memory().record_into(&recorder);
     recorder.trace().header = {.device = cell.device.to_string(),
                                .rules = plan.usual().programs.front().rules,
@@ -223,6 +224,8 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
   } catch (const OutOfMemory& error) {
     sample.status = SampleStatus::oom;
     sample.reason = error.what();
+    if (device != nullptr && !device->memory().driver_refusals().empty())
+      sample.reason += "; " + device->memory().driver_refusals();
     sample.oom = error.report();
     sample.ledger = make_ledger(recorder.trace(), cell.warmup_steps);
   }

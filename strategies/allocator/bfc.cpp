@@ -23,7 +23,7 @@ class Bfc final : public ChunkedAllocator {
  public:
   Bfc(const Spec& spec, DeviceMemory& memory)
       : ChunkedAllocator(spec.to_string(), memory),
-        options_(read_bfc_options(spec, memory.capacity())),
+        options_(read_bfc_options(spec, memory.capacity(), memory.total())),
         next_region_(options_.growth ? std::min(options_.limit, kFirstRegion) : options_.limit) {}
 
   Block allocate(Bytes bytes, const AllocationHint&) override {

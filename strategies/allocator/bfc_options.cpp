@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-BfcOptions read_bfc_options(const Spec& spec, Bytes capacity) {
+BfcOptions read_bfc_options(const Spec& spec, Bytes capacity, Bytes total) {
   if (spec.has("fraction") && spec.has("reserve"))
     throw InputError(spec.to_string() +
                      ": give fraction or reserve, not both; TensorFlow keeps a reserve only when "
@@ -21,9 +21,10 @@ BfcOptions read_bfc_options(const Spec& spec, Bytes capacity) {
   if (!(slack >= 0.0 && slack < 1.0))
     throw InputError(spec.to_string() + ": fragmentation_fraction must be at least 0 and below 1");
   const Bytes reserve = spec.bytes("reserve", 0);
-  const Bytes share = spec.has("reserve")
-                          ? capacity - std::min(capacity, reserve)
-                          : static_cast<Bytes>(static_cast<double>(capacity) * fraction);
+  const Bytes share =
+      spec.has("reserve")
+          ? capacity - std::min(capacity, reserve)
+          : std::min(capacity, static_cast<Bytes>(static_cast<double>(total) * fraction));
   BfcOptions options;
   options.growth = spec.flag("growth", false);
   options.garbage_collection = spec.flag("garbage_collection", true);

@@ -14,7 +14,7 @@ struct BfcOptions {
 
 // The budget follows SingleVirtualDeviceMemoryLimit in
 // tensorflow/core/common_runtime/gpu/gpu_device.cc: a fraction of the whole device, or all of it
-// but a reserve. Throws InputError.
-BfcOptions read_bfc_options(const Spec& spec, Bytes capacity);
+// (`capacity`) but a reserve. Throws InputError.
+BfcOptions read_bfc_options(const Spec& spec, Bytes capacity, Bytes total);
 
 }  // namespace headroom

@@ -26,7 +26,7 @@ class Caching final : public StreamedAllocator<Caching> {
  public:
   Caching(const Spec& spec, DeviceMemory& memory)
       : StreamedAllocator(spec.to_string(), memory),
-        options_(read_caching_options(spec, memory.capacity())) {}
+        options_(read_caching_options(spec, memory.total())) {}
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};

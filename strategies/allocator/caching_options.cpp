@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-CachingOptions read_caching_options(const Spec& spec, Bytes capacity) {
+CachingOptions read_caching_options(const Spec& spec, Bytes total) {
   const auto refuse = [&](const char* what) { throw InputError(spec.to_string() + ": " + what); };
   CachingOptions options;
   options.max_split_size = spec.bytes("max_split_size", options.max_split_size);
@@ -33,7 +33,7 @@ CachingOptions read_caching_options(const Spec& spec, Bytes capacity) {
   }
   const double fraction = spec.number("fraction", 1);
   if (!(fraction > 0 && fraction <= 1)) refuse("fraction must be above 0 and at most 1");
-  options.allowed = static_cast<Bytes>(static_cast<double>(capacity) * fraction);
+  options.allowed = static_cast<Bytes>(static_cast<double>(total) * fraction);
   return options;
 }
 

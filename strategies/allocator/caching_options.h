@@ -25,8 +25,9 @@ struct CachingOptions {
   Bytes allowed = 0;                        // of the device, all segments together
 };
 
-// `fraction` is torch.cuda.set_per_process_memory_fraction. Throws InputError.
-CachingOptions read_caching_options(const Spec& spec, Bytes capacity);
+// `fraction` is torch.cuda.set_per_process_memory_fraction: of all memory of the device. Throws
+// InputError.
+CachingOptions read_caching_options(const Spec& spec, Bytes total);
 
 // The bytes a block takes for a request of at least 1 byte.
 inline Bytes caching_block_size(Bytes requested, Bytes power2_divisions) {

@@ -172,8 +172,8 @@ class Expandable final : public StreamedAllocator<Expandable> {
   }
 
   Handle reserve(Pool& pool) {
-    const Reservation place =
-        memory_.reserve(align_up(memory_.capacity() + memory_.capacity() / 8, pool.page));
+    const Reservation place = memory_.reserve(
+        align_up(memory_.capacity() + memory_.capacity() / 8, pool.page), pool.page);
     const auto slot = static_cast<std::uint32_t>(places_.size());
     places_.push_back(place);
     const Handle handle =

@@ -82,6 +82,21 @@ TEST_P(Memory, charges_nothing_for_reserved_addresses) {
   memory().unreserve(place);
 }
 
+TEST_P(Memory, maps_and_unmaps_the_units_of_a_reservation_only) {
+  const Reservation wide = memory().reserve(4 * kPage, 2 * kPage);
+  const Reservation narrow = memory().reserve(2 * kPage);
+  EXPECT_THROW(memory().map(wide, 0, kPage), Error);
+  memory().map(wide, 0, 4 * kPage);
+  EXPECT_THROW(memory().unmap(wide, kPage, 2 * kPage), Error);
+  EXPECT_THROW(memory().move(wide, 0, narrow, 0, 2 * kPage), Error);
+  memory().unmap(wide, 2 * kPage, 2 * kPage);
+  EXPECT_EQ(memory().reserved(), 2 * kPage);
+  memory().unmap(wide, 0, 2 * kPage);
+  EXPECT_THROW(memory().reserve(3 * kPage, 2 * kPage), Error);
+  memory().unreserve(wide);
+  memory().unreserve(narrow);
+}
+
 TEST_P(Memory, charges_mapped_pages_until_they_are_unmapped) {
   const Reservation place = memory().reserve(4 * kPage);
   memory().map(place, kPage, 2 * kPage);

@@ -17,21 +17,21 @@ void try_to(Call call) noexcept {
 }  // namespace
 
 MappedPages::~MappedPages() {
-  while (!pages_.empty()) unmap(pages_.begin()->first, page_);
+  while (!units_.empty()) unmap(units_.begin()->first, units_.begin()->second.bytes);
 }
 
-void MappedPages::map(std::byte* at, Bytes bytes) {
+void MappedPages::map(std::byte* at, Bytes bytes, Bytes unit) {
   Bytes done = 0;
   try {
-    for (; done < bytes; done += page_) {
-      const PageDriver::Page page = driver_.create(page_);
+    for (; done < bytes; done += unit) {
+      const PageDriver::Page page = driver_.create(unit);
       try {
-        driver_.map(at + done, page_, page);
+        driver_.map(at + done, unit, page);
       } catch (...) {
         try_to([&] { driver_.destroy(page); });
         throw;
       }
-      pages_.emplace(at + done, page);
+      units_.emplace(at + done, Unit{page, unit});
     }
     driver_.allow_access(at, bytes);
   } catch (...) {
@@ -43,30 +43,30 @@ void MappedPages::map(std::byte* at, Bytes bytes) {
 void MappedPages::unmap(std::byte* at, Bytes bytes) noexcept {
   if (bytes == 0) return;
   try_to([&] { driver_.wait(); });
-  for (Bytes offset = 0; offset < bytes; offset += page_) {
-    const auto found = pages_.find(at + offset);
-    if (found == pages_.end()) continue;
-    try_to([&] { driver_.unmap(found->first, page_); });
-    try_to([&] { driver_.destroy(found->second); });
-    pages_.erase(found);
+  const auto first = units_.lower_bound(at), last = units_.lower_bound(at + bytes);
+  for (auto unit = first; unit != last; ++unit) {
+    try_to([&] { driver_.unmap(unit->first, unit->second.bytes); });
+    try_to([&] { driver_.destroy(unit->second.page); });
   }
+  units_.erase(first, last);
 }
 
 void MappedPages::move(std::byte* from, std::byte* to, Bytes bytes) {
   driver_.wait();
-  for (Bytes offset = 0; offset < bytes; offset += page_) {
-    const auto found = pages_.find(from + offset);
-    if (found == pages_.end()) throw Error("a page is moved that is not mapped");
-    const PageDriver::Page page = found->second;
-    driver_.unmap(from + offset, page_);
-    pages_.erase(found);
+  for (Bytes offset = 0; offset < bytes;) {
+    const auto found = units_.find(from + offset);
+    if (found == units_.end()) throw Error("a page is moved that is not mapped");
+    const Unit unit = found->second;
+    driver_.unmap(from + offset, unit.bytes);
+    units_.erase(found);
     try {
-      driver_.map(to + offset, page_, page);
+      driver_.map(to + offset, unit.bytes, unit.page);
     } catch (...) {
-      try_to([&] { driver_.destroy(page); });
+      try_to([&] { driver_.destroy(unit.page); });
       throw;
     }
-    pages_.emplace(to + offset, page);
+    units_.emplace(to + offset, unit);
+    offset += unit.bytes;
   }
   driver_.allow_access(to, bytes);
 }

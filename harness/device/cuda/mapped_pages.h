@@ -10,7 +10,8 @@
 
 namespace headroom {
 
-// All functions throw DeviceError when the driver refuses the call.
+// All functions throw DeviceError when the driver refuses the call, OutOfMemory when it has no
+// memory left.
 class PageDriver {
  public:
   using Page = std::uint64_t;  // the driver's handle of physical memory
@@ -24,30 +25,34 @@ class PageDriver {
   virtual void wait() = 0;
 };
 
-// Maps one physical page at a time, because the driver unmaps only whole mappings and strategies
-// unmap single pages. Callers pass whole pages; DeviceMemory has checked that.
+// Makes and maps one handle of physical memory for each unit, because the driver unmaps only whole
+// mappings and strategies unmap single units. Callers pass whole units, and to unmap and move only
+// what they mapped; DeviceMemory has checked that.
 class MappedPages {
  public:
   // `driver` must outlive this.
-  MappedPages(PageDriver& driver, Bytes page) : driver_(driver), page_(page) {}
+  explicit MappedPages(PageDriver& driver) : driver_(driver) {}
   ~MappedPages();
   MappedPages(const MappedPages&) = delete;
   MappedPages& operator=(const MappedPages&) = delete;
 
-  // Maps all of the pages, or maps none and throws.
-  void map(std::byte* at, Bytes bytes);
+  // Maps all of the units, or maps none and throws.
+  void map(std::byte* at, Bytes bytes, Bytes unit);
   // Never throws, because destructors of strategies call it. A driver that refuses here has failed
   // before, and the next synchronisation reports that error.
   void unmap(std::byte* at, Bytes bytes) noexcept;
   // The pages keep their contents.
   void move(std::byte* from, std::byte* to, Bytes bytes);
 
-  std::size_t count() const { return pages_.size(); }
+  std::size_t count() const { return units_.size(); }
 
  private:
   PageDriver& driver_;
-  Bytes page_;
-  std::map<std::byte*, PageDriver::Page> pages_;
+  struct Unit {
+    PageDriver::Page page;
+    Bytes bytes;
+  };
+  std::map<std::byte*, Unit> units_;
 };
 
 }  // namespace headroom

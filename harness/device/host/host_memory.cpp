@@ -100,7 +100,7 @@ std::byte* HostMemory::reserve_addresses(Bytes bytes) {
   return map_aligned(bytes, kSegmentAlignment, PROT_NONE, kAddressesOnly);
 }
 
-void HostMemory::map_pages(std::byte* data, Bytes bytes) {
+void HostMemory::map_pages(std::byte* data, Bytes bytes, Bytes /*unit*/) {
   if (mprotect(data, bytes, kAccess) != 0) throw_refused("map", bytes, errno);
   madvise(data, bytes, MADV_HUGEPAGE);
   const int error = populate(data, bytes);

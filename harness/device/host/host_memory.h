@@ -26,7 +26,7 @@ class HostMemory final : public DeviceMemory {
   // Reserved addresses are inaccessible. Moving a page changes the kernel's page tables and copies
   // no bytes.
   std::byte* reserve_addresses(Bytes bytes) override;
-  void map_pages(std::byte* data, Bytes bytes) override;
+  void map_pages(std::byte* data, Bytes bytes, Bytes unit) override;
   void unmap_pages(std::byte* data, Bytes bytes) override;
   void move_pages(std::byte* from, std::byte* to, Bytes bytes) override;
   void release_addresses(std::byte* data, Bytes bytes) override;

@@ -3,7 +3,9 @@
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -108,7 +110,12 @@ bool charge(std::size_t bytes) {
 
 void credit(std::size_t bytes) { book().taken -= bytes; }
 
-std::size_t free_memory() { return kTotal - book().taken; }
+std::size_t free_memory() {
+  const char* const others = std::getenv("HEADROOM_SIMULATED_GPU_OTHERS_TAKE");
+  const std::size_t theirs = others == nullptr ? 0 : std::strtoull(others, nullptr, 10);
+  const std::size_t left = kTotal - book().taken;
+  return left - std::min(left, theirs);
+}
 
 }  // namespace headroom::simulated_gpu
 

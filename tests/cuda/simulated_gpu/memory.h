@@ -27,9 +27,10 @@ bool is_shown(const void* data, std::size_t bytes);
 // Fills memory that holds no values yet.
 void poison(void* data, std::size_t bytes);
 
-// Charges `bytes` against kTotal. Returns false and charges nothing when they do not fit.
+// Charges `bytes` against free memory. Returns false and charges nothing when they do not fit.
 bool charge(std::size_t bytes);
 void credit(std::size_t bytes);
+// What is left of kTotal; HEADROOM_SIMULATED_GPU_OTHERS_TAKE bytes of it belong to other programs.
 std::size_t free_memory();
 
 }  // namespace headroom::simulated_gpu

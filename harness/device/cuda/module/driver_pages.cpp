@@ -60,10 +60,8 @@ void DriverPages::require_success(CUresult result, Doing doing) const {
   const char* name = nullptr;
   if (error_name_(result, &name) != CUDA_SUCCESS || name == nullptr) name = "unknown error";
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    throw DeviceError(
-        fmt::format("the NVIDIA driver refused {} for lack of memory, although the capacity has "
-                    "it: another program uses the GPU; name a smaller capacity ({}, at {})",
-                    doing.text, name, place_of(doing.at)));
+    throw OutOfMemory(fmt::format("the NVIDIA driver refused {}: {}, at {}", doing.text, name,
+                                  place_of(doing.at)));
   throw DeviceError(fmt::format("the NVIDIA driver refused {}: {} ({}), at {}", doing.text, name,
                                 static_cast<int>(result), place_of(doing.at)));
 }

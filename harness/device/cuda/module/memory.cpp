@@ -20,6 +20,13 @@ Bytes free_bytes() {
 
 namespace {
 
+Bytes total_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  require_success(cudaMemGetInfo(&free, &total), "to tell how much memory it has");
+  return total;
+}
+
 Bytes capacity_or_default(Bytes asked) {
   const Bytes free = free_bytes();
   if (asked > free)
@@ -57,9 +64,10 @@ CudaMemory::CudaMemory(Bytes capacity, DriverPages driver, const Context& contex
     : DeviceMemory(at_least_a_page(capacity_or_default(capacity), driver.granularity()),
                    driver.granularity()),
       context_(context),
+      total_(capacity == 0 ? total_bytes() : this->capacity()),
       driver_(std::move(driver)),
       has_virtual_memory_(driver_.is_supported()),
-      pages_(driver_, page()) {}
+      pages_(driver_) {}
 
 std::unique_ptr<StreamPool> CudaMemory::make_stream_pool(const StreamPoolOptions& options) {
   return cuda::make_stream_pool(options, capacity(), context_);
@@ -72,15 +80,7 @@ std::byte* CudaMemory::reserve_addresses(Bytes bytes) {
 
 std::byte* CudaMemory::commit(Bytes bytes) {
   void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, bytes);
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    throw DeviceError(fmt::format(
-        "cudaMalloc refused {} although {} of the capacity of {} are "
-        "left: somebody else uses the GPU; name a smaller capacity",
-        format_bytes(bytes), format_bytes(available()), format_bytes(this->capacity())));
-  }
-  require_success(status, "memory");
+  require_success(cudaMalloc(&data, bytes), "memory");
   return static_cast<std::byte*>(data);
 }
 

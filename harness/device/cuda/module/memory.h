@@ -24,6 +24,8 @@ class CudaMemory final : public DeviceMemory {
   // it must outlive this object.
   CudaMemory(Bytes capacity, const Context& context);
 
+  // Of the whole GPU when no capacity was named, as for the frameworks' own fractions.
+  Bytes total() const override { return total_; }
   bool has_virtual_memory() const override { return has_virtual_memory_; }
   std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions& options) override;
 
@@ -32,7 +34,9 @@ class CudaMemory final : public DeviceMemory {
   void release(std::byte* data, Bytes bytes) override;
 
   std::byte* reserve_addresses(Bytes bytes) override;
-  void map_pages(std::byte* data, Bytes bytes) override { pages_.map(data, bytes); }
+  void map_pages(std::byte* data, Bytes bytes, Bytes unit) override {
+    pages_.map(data, bytes, unit);
+  }
   void unmap_pages(std::byte* data, Bytes bytes) override { pages_.unmap(data, bytes); }
   void move_pages(std::byte* from, std::byte* to, Bytes bytes) override {
     pages_.move(from, to, bytes);
@@ -43,6 +47,7 @@ class CudaMemory final : public DeviceMemory {
   CudaMemory(Bytes capacity, DriverPages driver, const Context& context);
 
   const Context& context_;
+  Bytes total_;
   DriverPages driver_;
   bool has_virtual_memory_;
   MappedPages pages_;

@@ -1,0 +1,105 @@
+// The GPU's memory where it differs from a plain capacity: a driver that has less of it than was
+// promised, and pages that it hands out in units.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/registry.h"
+#include "harness/device/cuda/load_module.h"
+#include "harness/device/device.h"
+#include "harness/memory/allocator.h"
+
+namespace headroom::cuda_memory_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kOthersTake = "HEADROOM_SIMULATED_GPU_OTHERS_TAKE";
+
+const DeviceKind& cuda() { return Registry<DeviceKind>::instance().find("cuda"); }
+
+std::unique_ptr<Allocator> allocator_of(Device& device, const std::string& spec) {
+  return make_allocator(Spec::parse_composition(spec), device.memory());
+}
+
+class CudaMemoryThatOthersUse : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (cuda_module().module == nullptr || !cuda_module().module->simulated)
+      GTEST_SKIP() << "not on a simulated GPU, whose memory others can be told to take";
+    device_ = cuda().create(Spec::parse("cuda(capacity=1GiB)"));
+    allocator_ = allocator_of(*device_, GetParam());
+  }
+  void TearDown() override { unsetenv(kOthersTake); }
+
+  // Another program takes all that is free but `left`.
+  void leave(Bytes left) const {
+    setenv(kOthersTake, std::to_string(device_->usage()->free - left).c_str(), 1);
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Allocator> allocator_;
+};
+
+TEST_P(CudaMemoryThatOthersUse, is_given_back_and_asked_for_again) {
+  // Idle memory of another stream serves only after it has been given back.
+  allocator_->deallocate(allocator_->allocate(200 * kMiB, {.stream = 1}));
+  leave(100 * kMiB);
+  const Block block = allocator_->allocate(250 * kMiB, {});
+  EXPECT_GE(device_->memory().counters().driver_refusals, 1U);
+  EXPECT_THAT(device_->memory().driver_refusals(), HasSubstr("another program uses the device"));
+  allocator_->deallocate(block);
+}
+
+TEST_P(CudaMemoryThatOthersUse, is_out_of_memory_until_they_leave) {
+  leave(100 * kMiB);
+  EXPECT_THROW(allocator_->allocate(250 * kMiB, {}), OutOfMemory);
+  unsetenv(kOthersTake);
+  const Block block = allocator_->allocate(250 * kMiB, {});
+  allocator_->deallocate(block);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, CudaMemoryThatOthersUse,
+                         ::testing::Values("caching", "expandable", "stitching", "bfc(growth=on)"));
+
+class CudaMemoryOfAGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = cuda().unavailable(); !reason.empty())
+      GTEST_SKIP() << "no CUDA GPU: " << reason;
+  }
+};
+
+TEST_F(CudaMemoryOfAGpu, is_what_fractions_are_of_unless_a_capacity_is_named) {
+  const auto whole = cuda().create(Spec::parse("cuda"));
+  EXPECT_EQ(whole->memory().total(), whole->usage()->total);
+  EXPECT_LT(whole->memory().capacity(), whole->memory().total());
+  const auto part = cuda().create(Spec::parse("cuda(capacity=64MiB)"));
+  EXPECT_EQ(part->memory().total(), 64 * kMiB);
+}
+
+// A simulated GPU ends the program when its context is destroyed under somebody.
+TEST_F(CudaMemoryOfAGpu, stays_while_it_is_used_and_comes_again_after_it_was_let_go) {
+  Value value;
+  value.bytes = 4;
+  const std::vector<std::byte> written(4, std::byte{42});
+  for (int round = 0; round < 2; ++round) {
+    const auto device = cuda().create(Spec::parse("cuda(capacity=64MiB)"));
+    cuda().let_go();
+    const Segment x = device->memory().allocate(4);
+    device->write(value, x.data, written);
+    std::vector<std::byte> found(4);
+    device->read(value, x.data, found);
+    EXPECT_EQ(found, written);
+    device->memory().free(x);
+    if (round == 0) cuda().let_go();
+  }
+  cuda().let_go();
+}
+
+}  // namespace
+}  // namespace headroom::cuda_memory_test
