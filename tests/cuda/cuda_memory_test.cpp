@@ -49,7 +49,7 @@ TEST_P(CudaMemoryThatOthersUse, is_given_back_and_asked_for_again) {
   // Idle memory of another stream serves only after it has been given back.
   allocator_->deallocate(allocator_->allocate(200 * kMiB, {.stream = 1}));
   leave(100 * kMiB);
-  const Block block = allocator_->allocate(250 * kMiB, {});
+  const Block block = allocator_->allocate(280 * kMiB, {});
   EXPECT_GE(device_->memory().counters().driver_refusals, 1U);
   EXPECT_THAT(device_->memory().driver_refusals(), HasSubstr("another program uses the device"));
   allocator_->deallocate(block);

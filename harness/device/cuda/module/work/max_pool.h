@@ -71,21 +71,27 @@ struct CollectMaxima {
   T* dx;
   PoolWindow window;
 
+  // Places inside an image are plain ints: with 64 bits for each, the registers would not suffice.
   HEADROOM_DEVICE void operator()(Index i) const {
-    const Index w = i % window.width, h = i / window.width % window.height;
+    const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
+    const auto wide = static_cast<int>(window.out_width),
+               high = static_cast<int>(window.out_height);
+    const auto down = static_cast<int>(window.stride_height);
+    const auto across = static_cast<int>(window.stride_width);
+    const auto kernel_width = static_cast<int>(window.kernel_width);
+    const int w = static_cast<int>(i % width), h = static_cast<int>(i / width % height);
     const Index plane = i / (window.width * window.height) * window.out_height * window.out_width;
     float sum = 0;
-    for (Index kh = 0; kh < window.kernel_height; ++kh)
-      for (Index kw = 0; kw < window.kernel_width; ++kw) {
-        const Index from_top = h + window.top - kh, from_left = w + window.left - kw;
-        if (from_top < 0 || from_left < 0 || from_top % window.stride_height != 0 ||
-            from_left % window.stride_width != 0)
+    for (int kh = 0; kh < static_cast<int>(window.kernel_height); ++kh)
+      for (int kw = 0; kw < kernel_width; ++kw) {
+        const int from_top = h + static_cast<int>(window.top) - kh;
+        const int from_left = w + static_cast<int>(window.left) - kw;
+        if (from_top < 0 || from_left < 0 || from_top % down != 0 || from_left % across != 0)
           continue;
-        const Index row = from_top / window.stride_height;
-        const Index column = from_left / window.stride_width;
-        if (row >= window.out_height || column >= window.out_width) continue;
-        const Index at = plane + row * window.out_width + column;
-        if (places[at] == kh * window.kernel_width + kw) sum += load(dy[at]);
+        const int row = from_top / down, column = from_left / across;
+        if (row >= high || column >= wide) continue;
+        const Index at = plane + Index{row} * wide + column;
+        if (places[at] == kh * kernel_width + kw) sum += load(dy[at]);
       }
     store(dx[i], sum);
   }
