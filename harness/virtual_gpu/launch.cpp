@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 #include "harness/base/error.h"
@@ -80,6 +81,34 @@ fs::path on_path(const std::string& program) {
   return {};
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The directories that Python imports from: `site`, and those that its .pth files name.
+std::vector<fs::path> import_places(const fs::path& site) {
+  std::vector<fs::path> result = {site};
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(site, unreadable)) {
+    if (entry.path().extension() != ".pth") continue;
+    std::ifstream lines(entry.path());
+    for (std::string line; std::getline(lines, line);)
+      if (fs::is_directory(site / line, unreadable)) result.push_back(site / line);
+  }
+  return result;
+}
+
+fs::path cudnn_below(const fs::path& prefix) {
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(prefix / "lib", unreadable))
+    for (const fs::path& place : import_places(entry.path() / "site-packages"))
+      if (fs::path file = place / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9";
+          fs::exists(file, unreadable))
+        return file;
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> environment_for_capture(const fs::path& records, const fs::path& hook,
@@ -118,6 +147,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
       prepended("LD_PRELOAD", preload(libraries), ':'),
       prepended("LD_LIBRARY_PATH", libraries.string(), ':'),
       prepended("PYTHONPATH", launch.hook.string(), ':'),
+      prepended("PATH", launch.programs.string(), ':'),
       appended("XLA_FLAGS", xla_flags(launch.toolkit)),
       "TF_CUDNN_USE_AUTOTUNE=0",
       "HEADROOM_GPU_CARD=" + describe(launch.card, launch.devices),
@@ -138,14 +168,12 @@ std::vector<std::string> environment_for(const Launch& launch) {
 }
 
 fs::path find_cudnn(const std::string& program) {
-  // A virtual environment is found by where its program is called, not by what a link leads to.
-  const fs::path lib = on_path(program).parent_path().parent_path() / "lib";
-  std::error_code unreadable;
-  for (const auto& entry : fs::directory_iterator(lib, unreadable)) {
-    const fs::path file =
-        entry.path() / "site-packages" / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9";
-    if (fs::exists(file, unreadable)) return file;
-  }
+  // A virtual environment is found by where its program is called, not by what a link leads to, and
+  // by the variables that it sets where the program is none of its own.
+  for (const fs::path& prefix :
+       {on_path(program).parent_path().parent_path(), fs::path(variable("VIRTUAL_ENV")),
+        fs::path(variable("CONDA_PREFIX"))})
+    if (fs::path file = cudnn_below(prefix); !file.empty()) return file;
   return {};
 }
 

@@ -34,7 +34,8 @@ struct Launch {
   std::filesystem::path records;  // an existing directory, which receives what processes leave
   std::filesystem::path hook;     // the directory of sitecustomize.py
   std::filesystem::path toolkit;  // the directory with the programs of CUDA's that frameworks start
-  std::filesystem::path cudnn;    // the user's libcudnn, "" = none
+  std::filesystem::path programs;  // the directory of nvidia-smi, for PATH
+  std::filesystem::path cudnn;     // the user's libcudnn, "" = none
 };
 
 // The same for a program on the real GPU, which keeps its own libraries.
@@ -45,7 +46,7 @@ std::vector<std::string> environment_for_capture(const std::filesystem::path& re
 std::vector<std::string> environment_for(const Launch& launch);
 
 // libcudnn.so.9 of the environment that runs `program` (argv[0], looked up on PATH when it has no
-// slash): of its site-packages. "" when there is none.
+// slash), or of the active one: of its site-packages and of what their .pth files name. "" = none.
 std::filesystem::path find_cudnn(const std::string& program);
 
 // True when this machine has a GPU of its own, as the kernel's driver shows it.

@@ -170,11 +170,11 @@ assert called == [5]
 def test_a_function_that_is_not_there_stops_the_program_with_its_name(gpu):
     answer = gpu("l4", program="""
 import ctypes
-ctypes.CDLL("libcusolver.so.12").cusolverDnSgeqrf_bufferSize()
+ctypes.CDLL("libcusolver.so.12").cusolverDnSgebrd_bufferSize()
 """)
     assert answer.status == 2
-    assert "cusolverDnSgeqrf_bufferSize" in answer.first_line
-    assert answer.figures["not_supported"] == ["cusolverDnSgeqrf_bufferSize"]
+    assert "cusolverDnSgebrd_bufferSize" in answer.first_line
+    assert answer.figures["not_supported"] == ["cusolverDnSgebrd_bufferSize"]
 
 
 def test_a_size_that_only_the_library_knows_is_said_to_be_not_known(gpu):

@@ -77,6 +77,7 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                    .records = fs::absolute(trial.directory),
                                    .hook = home / "hook",
                                    .toolkit = home / "toolkit",
+                                   .programs = home / "programs",
                                    .cudnn = cudnn_of(options)};
   const int status = run(options, trial, launch);
   return {.card = &card,

@@ -1,6 +1,5 @@
-// Stands in for the CUDA driver's documented interface (libcuda) and for NVML (libnvidia-ml), as
-// far as frameworks call them by themselves. What NVIDIA's own libraries say to the driver in
-// private is not imitated.
+// Stands in for the CUDA driver's documented interface (libcuda), as far as frameworks call it by
+// themselves. What NVIDIA's own libraries say to the driver in private is not imitated.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -475,67 +474,76 @@ HEADROOM_EXPORT int cuLaunchKernel() {
 HEADROOM_EXPORT int cuLaunchKernelEx() { return cuLaunchKernel(); }
 HEADROOM_EXPORT int cuLaunchCooperativeKernel() { return cuLaunchKernel(); }
 
-// NVML
+// Code that a program loads at run time, as cuDNN does: a library's kernels are functions, and its
+// module is any object.
 
-HEADROOM_EXPORT int nvmlSystemGetDriverVersion(char* text, unsigned size) {
-  std::snprintf(text, size, "600.00");
+HEADROOM_EXPORT int cuLibraryLoadData(void** library) { return cuModuleLoadData(library, nullptr); }
+HEADROOM_EXPORT int cuLibraryLoadFromFile(void** library) { return cuLibraryLoadData(library); }
+HEADROOM_EXPORT int cuLibraryGetModule(void** module, void* library) {
+  *module = library;
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* version) {
-  return cuDriverGetVersion(version);
-}
-HEADROOM_EXPORT int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = static_cast<unsigned>(card().devices);
+HEADROOM_EXPORT int cuLibraryGetKernel(void** kernel, void*, const char*) {
+  *kernel = new_object();
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  *device = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
+HEADROOM_EXPORT int cuLibraryGetKernelCount(unsigned* count, void*) {
+  *count = 1;
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) {
-  *device = reinterpret_cast<void*>(std::uintptr_t{1});
+HEADROOM_EXPORT int cuLibraryEnumerateKernels(void** kernels, unsigned count, void*) {
+  for (unsigned i = 0; i < count; ++i) kernels[i] = new_object();
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetHandleByUUID(const char*, void** device) {
-  return nvmlDeviceGetHandleByPciBusId_v2(nullptr, device);
-}
-struct MemoryInfo {
-  unsigned long long total, free, used;
-};
-HEADROOM_EXPORT int nvmlDeviceGetMemoryInfo(void* device, MemoryInfo* out) {
-  const int index = static_cast<int>(reinterpret_cast<std::uintptr_t>(device)) - 1;
-  *out = {card().memory_bytes, free_bytes(index), used_bytes(index)};
+HEADROOM_EXPORT int cuKernelGetFunction(void** function, void* kernel) {
+  *function = kernel;
   return kSuccess;
 }
-// PyTorch lists the processes on the device for its out-of-memory message: there are none.
-HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
-  *count = 0;
+HEADROOM_EXPORT int cuKernelGetAttribute(int* value, int attribute, void* kernel, int) {
+  return cuFuncGetAttribute(value, attribute, kernel);
+}
+HEADROOM_EXPORT int cuFuncGetModule(void** module, void* function) {
+  *module = function;
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
-  *count = 0;
+HEADROOM_EXPORT int cuFuncIsLoaded(int* loaded, void*) {
+  *loaded = 1;
   return kSuccess;
 }
-// NVML_ERROR_NOT_SUPPORTED: the answer of a card without NVLink or fabric.
-constexpr int kNvmlNotSupported = 3;
-HEADROOM_EXPORT int nvmlDeviceGetNvLinkState(void*, unsigned, int*) { return kNvmlNotSupported; }
-HEADROOM_EXPORT int nvmlDeviceGetNvLinkCapability(void*, unsigned, int, unsigned*) {
-  return kNvmlNotSupported;
-}
-HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* generation) {
-  *generation = 3;  // what XLA takes a card to have that does not say
+HEADROOM_EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const void*) {
+  *clusters = 1;
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* lanes) {
-  *lanes = 16;
+HEADROOM_EXPORT int cuStreamGetDevice(void*, int* device) {
+  *device = current_device();
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
-HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) {
-  return kNvmlNotSupported;
+HEADROOM_EXPORT int cuStreamGetFlags(void*, unsigned* flags) {
+  *flags = 0;
+  return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) {
-  return kNvmlNotSupported;
+HEADROOM_EXPORT int cuStreamGetId(void* stream, unsigned long long* id) {
+  *id = reinterpret_cast<DevicePointer>(stream);
+  return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetP2PStatus(void*, void*, int, int*) { return kNvmlNotSupported; }
-HEADROOM_EXPORT const char* nvmlErrorString(int) { return "not supported"; }
+HEADROOM_EXPORT int cuCtxGetId(void* context, unsigned long long* id) {
+  *id = reinterpret_cast<DevicePointer>(context == nullptr ? current_context() : context);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuCtxGetFlags(unsigned* flags) {
+  *flags = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuCtxGetApiVersion(void*, unsigned* version) {
+  *version = static_cast<unsigned>(card().driver_version);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuCtxGetLimit(std::size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** values,
+                                           DevicePointer address) {
+  for (unsigned i = 0; i < count; ++i) cuPointerGetAttribute(values[i], attributes[i], address);
+  return kSuccess;
+}

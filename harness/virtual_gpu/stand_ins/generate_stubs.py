@@ -22,11 +22,16 @@ def stub(library: str, kind: str, name: str) -> str:
         return f"{declaration}(void** out) {{ *out = new_object(); return 0; }}\n"
     if kind == "stops":
         return f'{declaration}() {{ stop_at_unsupported("{library}", "{name}"); }}\n'
-    if size := re.fullmatch(r"size (\d+)", kind):
-        before = "long, " * int(size[1])
+    if error := re.fullmatch(r"answers (\d+)", kind):
+        return f"{declaration}() {{ return {error[1]}; }}\n"
+    if size := re.fullmatch(r"(sizes?|int) (\d+)", kind):
+        number = "int" if size[1] == "int" else "std::size_t"
+        outs = ["bytes", "on_host"] if size[1] == "sizes" else ["bytes"]
+        arguments = ["long"] * int(size[2]) + [f"{number}* {out}" for out in outs]
+        zeros = " ".join(f"*{out} = 0;" for out in outs)
         return (
-            f"{declaration}({before}std::size_t* bytes) "
-            f'{{ note_size_not_known("{name}"); *bytes = 0; return 0; }}\n'
+            f"{declaration}({', '.join(arguments)}) "
+            f'{{ note_size_not_known("{name}"); {zeros} return 0; }}\n'
         )
     raise ValueError(f"symbols.txt: {name}: unknown kind '{kind}'")
 

@@ -408,6 +408,43 @@ HEADROOM_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
 }
 
+// Rarely called.
+
+HEADROOM_EXPORT int cudaMallocPitch(void** address, std::size_t* pitch, std::size_t width,
+                                    std::size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return cudaMalloc(address, *pitch * height);
+}
+HEADROOM_EXPORT int cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
+  copy(to, from, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from,
+                                 std::size_t from_pitch, std::size_t width, std::size_t height,
+                                 int kind) {
+  return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+}
+HEADROOM_EXPORT int cudaDeviceGetP2PAttribute(int* value, int, int, int) {
+  *value = 0;  // no access between the cards
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaDeviceGetLimit(std::size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaGetDeviceFlags(unsigned* flags) {
+  *flags = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaStreamGetDevice(void*, int* device) {
+  *device = current_device();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaOccupancyMaxActiveClusters(int* clusters, const void*, const void*) {
+  *clusters = 1;
+  return kSuccess;
+}
+
 // The driver, by name.
 
 HEADROOM_EXPORT int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,

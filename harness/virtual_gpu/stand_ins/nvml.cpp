@@ -1,0 +1,211 @@
+// Stands in for NVML (libnvidia-ml): what describes the card is answered, what a sensor would say
+// is "not supported", as on cards without that sensor.
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+
+namespace {
+
+constexpr int kNvmlInvalid = 2, kNvmlNotSupported = 3, kNvmlNotFound = 6, kNvmlTooSmall = 7;
+
+int index_of(void* device) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(device)) - 1;
+}
+
+// A process that holds memory of a device: this one and others of the same run.
+struct Holder {
+  int pid;
+  unsigned long long bytes;
+};
+
+// Of the records that the run's processes keep. Ended processes hold nothing any more.
+std::vector<Holder> holders_of(int device) {
+  std::vector<Holder> result;
+  const char* place = std::getenv("HEADROOM_GPU_RECORDS");
+  DIR* directory = place == nullptr ? nullptr : opendir(place);
+  if (directory == nullptr) return result;
+  while (const dirent* entry = readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (!name.ends_with(".record")) continue;
+    const int file = open((std::string(place) + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    static Record record;
+    const bool whole = ::read(file, &record, sizeof record) == sizeof record;
+    close(file);
+    const int pid = static_cast<int>(record.pid);
+    const unsigned long long bytes = record.devices[device].used_bytes;
+    if (whole && record.magic == kRecordMagic && bytes > 0 && kill(pid, 0) == 0)
+      result.push_back({pid, bytes});
+  }
+  closedir(directory);
+  return result;
+}
+
+unsigned long long used_of(int device) {
+  unsigned long long bytes = 0;
+  for (const Holder& holder : holders_of(device)) bytes += holder.bytes;
+  return std::min<unsigned long long>(bytes, card().memory_bytes);
+}
+
+int text(char* out, unsigned size, const char* value) {
+  return std::snprintf(out, size, "%s", value) < static_cast<int>(size) ? kSuccess : kNvmlTooSmall;
+}
+
+}  // namespace
+
+HEADROOM_EXPORT int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  std::snprintf(text, size, "600.00");
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlSystemGetNVMLVersion(char* text, unsigned size) {
+  return nvmlSystemGetDriverVersion(text, size);
+}
+HEADROOM_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = card().driver_version;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = static_cast<unsigned>(card().devices);
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (index >= static_cast<unsigned>(card().devices)) return kNvmlInvalid;
+  *device = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) {
+  *device = reinterpret_cast<void*>(std::uintptr_t{1});
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetUUID(void* device, char* uuid, unsigned size);
+HEADROOM_EXPORT int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  char known[64];
+  for (int i = 0; i < card().devices; ++i) {
+    nvmlDeviceGetHandleByIndex_v2(static_cast<unsigned>(i), device);
+    if (nvmlDeviceGetUUID(*device, known, sizeof known) == kSuccess && !std::strcmp(known, uuid))
+      return kSuccess;
+  }
+  return kNvmlNotFound;
+}
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
+HEADROOM_EXPORT int nvmlDeviceGetMemoryInfo(void* device, MemoryInfo* out) {
+  const unsigned long long used = used_of(index_of(device));
+  *out = {card().memory_bytes, card().memory_bytes - used, used};
+  return kSuccess;
+}
+struct MemoryInfo2 {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+HEADROOM_EXPORT int nvmlDeviceGetMemoryInfo_v2(void* device, MemoryInfo2* out) {
+  const unsigned long long used = used_of(index_of(device));
+  *out = {out->version, card().memory_bytes, 0, card().memory_bytes - used, used};
+  return kSuccess;
+}
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned instance, compute_instance;
+};
+HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count,
+                                                            ProcessInfo* out) {
+  const std::vector<Holder> holders = holders_of(index_of(device));
+  const unsigned room = *count;
+  *count = static_cast<unsigned>(holders.size());
+  if (room < holders.size()) return kNvmlTooSmall;
+  for (const Holder& holder : holders)
+    *out++ = {static_cast<unsigned>(holder.pid), holder.bytes, ~0u, ~0u};
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void* device, unsigned* count,
+                                                            ProcessInfo* out) {
+  return nvmlDeviceGetComputeRunningProcesses_v3(device, count, out);
+}
+// PyTorch lists the processes on the device for its out-of-memory message by the first version,
+// whose entries are smaller: there are none.
+HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
+  *count = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void*, unsigned* count, void*) {
+  *count = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetName(void*, char* name, unsigned size) {
+  return text(name, size, card().name.c_str());
+}
+HEADROOM_EXPORT int nvmlDeviceGetUUID(void* device, char* uuid, unsigned size) {
+  char out[48];
+  const int byte = index_of(device) + 1;  // as the driver's stand-in says it
+  std::string digits;
+  for (int i = 0; i < 16; ++i) {
+    std::snprintf(out, sizeof out, "%02x", byte);
+    digits += (i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") + std::string(out);
+  }
+  return text(uuid, size, ("GPU-" + digits).c_str());
+}
+HEADROOM_EXPORT int nvmlDeviceGetIndex(void* device, unsigned* index) {
+  *index = static_cast<unsigned>(index_of(device));
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetMinorNumber(void* device, unsigned* index) {
+  return nvmlDeviceGetIndex(device, index);
+}
+HEADROOM_EXPORT int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
+  *major = card().compute_major;
+  *minor = card().compute_minor;
+  return kSuccess;
+}
+struct PciInfo {
+  char old_bus_id[16];
+  unsigned domain, bus, device, pci_device, pci_subsystem;
+  char bus_id[32];
+};
+HEADROOM_EXPORT int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* out) {
+  const unsigned bus = 4u + static_cast<unsigned>(index_of(device));
+  *out = {{}, 0, bus, 0, 0, 0, {}};
+  std::snprintf(out->old_bus_id, sizeof out->old_bus_id, "0000:%02X:00.0", bus);
+  std::snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", bus);
+  return kSuccess;
+}
+// The answer of a card without NVLink or fabric.
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkState(void*, unsigned, int*) { return kNvmlNotSupported; }
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkCapability(void*, unsigned, int, unsigned*) {
+  return kNvmlNotSupported;
+}
+HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* generation) {
+  *generation = 3;  // what XLA takes a card to have that does not say
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* lanes) {
+  *lanes = 16;
+  return kSuccess;
+}
+HEADROOM_EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) {
+  return kNvmlNotSupported;
+}
+HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) {
+  return kNvmlNotSupported;
+}
+HEADROOM_EXPORT int nvmlDeviceGetP2PStatus(void*, void*, int, int*) { return kNvmlNotSupported; }
+HEADROOM_EXPORT const char* nvmlErrorString(int error) {
+  return error == kSuccess ? "Success" : error == kNvmlNotSupported ? "Not Supported" : "Error";
+}
