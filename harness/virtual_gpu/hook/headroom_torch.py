@@ -12,6 +12,7 @@ import traceback
 
 import headroom_memory
 import headroom_modules
+import headroom_values
 
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off"
@@ -189,6 +190,7 @@ def write():
         "out_of_memory": notes.out_of_memory,
         "devices": devices,
         "snapshot": name,
+        "differences": headroom_values.decisions.words(),
     }
     path = os.path.join(RECORDS, f"pytorch-{os.getpid()}.json")
     with open(path + ".unfinished", "w") as out:
@@ -268,6 +270,8 @@ def install(torch):
     global modules
     if BY_MODULE:
         modules = headroom_modules.watch()
+    if headroom_values.FOLLOW:
+        headroom_values.follow(torch)
     torch.cuda._lazy_call(start_recording)
     shown = sys.excepthook
 

@@ -1,0 +1,98 @@
+"""Values that follow from what a program copied to the virtual GPU: its code takes the path that it takes on
+a real card."""
+
+TINY_MODEL = """
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig
+torch.manual_seed(0)
+model = AutoModelForCausalLM.from_config(LlamaConfig(
+    hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=4, vocab_size=512)).cuda()
+tokens = torch.randint(0, 512, (4, 512)).cuda()
+def peak(**inputs):
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    model(input_ids=tokens, labels=tokens, **inputs).loss.backward()
+    model.zero_grad(set_to_none=True)
+    return torch.cuda.max_memory_allocated()
+peak()
+"""
+
+
+def printed(answer):
+    assert answer.status == 0, answer.errors
+    return [line for line in answer.output.split("\nFITS")[0].splitlines() if line]
+
+
+def test_a_mask_that_masks_nothing_costs_no_more_than_itself(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=TINY_MODEL + """
+without = peak()
+mask = torch.ones(4, 512, dtype=torch.long).cuda()
+print(peak(attention_mask=mask) - without)
+mask[0, :7] = 0
+print(peak(attention_mask=mask) - without)
+""")
+    unmasked, masked = map(int, printed(answer))
+    assert unmasked == 4 * 512 * 8
+    # A mask that masks something becomes one for each pair of tokens.
+    assert masked >= 4 * 512 * 512
+
+
+QUESTIONS = """
+import torch
+mask = torch.tensor([[1, 1, 0], [1, 0, 0]]).to("cuda")
+data = torch.randn(2, 3, 5, device="cuda")
+lengths = mask.sum(-1)
+"""
+
+
+ANSWERS = {
+    "lengths.tolist()": "[2, 1]",
+    "bool((mask == 1).all())": "False",
+    "bool((mask <= 1).all())": "True",
+    "int(lengths.max())": "2",
+    "tuple(mask.nonzero().shape)": "(3, 2)",
+    "tuple(data[mask.bool()].shape)": "(3, 5)",
+    "tuple(torch.masked_select(data[..., 0], mask.bool()).shape)": "(3,)",
+    "torch.repeat_interleave(torch.arange(2, device='cuda'), lengths).tolist()": "[0, 0, 1]",
+    "torch.arange(4, device='cuda').cumsum(0).cpu().tolist()": "[0, 1, 3, 6]",
+    "mask.mul_(2).sum().item()": "6",
+}
+
+
+def test_what_follows_from_a_copied_tensor_is_known(gpu, pytorch):
+    program = QUESTIONS + "".join(f"print({question})\n" for question in ANSWERS)
+    answers = printed(gpu("rtx4090", python=pytorch, program=program))
+    assert dict(zip(ANSWERS, answers)) == ANSWERS
+
+
+def test_what_a_kernel_computed_from_data_reads_as_zero_and_is_taken_to_be_finite(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+held = torch.full((64, 64), 7.0).cuda()
+del held  # its memory serves the next tensor
+data = torch.randn(64, 64, device="cuda")
+loss = (data @ data).mean()
+print(loss.item(), bool(torch.isfinite(loss)), bool(torch.isnan(data).any()))
+""")
+    assert printed(answer) == ["0.0 True False"]
+
+
+def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+flags = torch.ones(4, dtype=torch.long).cuda()
+view = flags[:2]
+view += torch.randn(2, device="cuda").argmax()
+if flags.all():
+    print("known")
+""")
+    assert printed(answer) == []
+    assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:6" \
+        in answer.output
+
+
+def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
+                 environment={"HEADROOM_GPU_VALUES": "off"})
+    assert printed(answer) == ["False"]
