@@ -74,7 +74,7 @@ def test_an_unknown_argument_is_refused_with_the_usage(script):
 def test_an_environment_nobody_knows_is_refused(machine):
     result = machine(["run", "--with", "tensorflo"], dpkg_query="echo installed")
     assert result.returncode == 2
-    assert "knows tensorflow, pytorch, pytorch-2.6 and jax, not 'tensorflo'" in result.stderr
+    assert "knows tensorflow, pytorch, pytorch-2.6, libraries and jax, not 'tensorflo'" in result.stderr
 
 
 def test_an_environment_that_cannot_be_made_says_that_all_else_works(machine):

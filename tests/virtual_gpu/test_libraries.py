@@ -1,0 +1,234 @@
+"""Training programs as people write them with the libraries that stand on PyTorch. Expected bytes follow
+from the sizes of the weights."""
+
+import pytest
+
+from conftest import MIB, python_of
+
+LAYERS = 512 * 2048 + 2048 + 2048 * 512 + 512  # weights of the two linear layers below
+NETWORK = """
+import torch
+def network():
+    return torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.GELU(), torch.nn.Linear(2048, 512))
+data = torch.utils.data.TensorDataset(torch.randn(256, 512), torch.randn(256, 512))
+loader = torch.utils.data.DataLoader(data, batch_size=32, num_workers=2, pin_memory=True)
+"""
+
+
+@pytest.fixture
+def libraries():
+    return python_of("libraries")
+
+
+def roles_of(answer):
+    assert answer.status == 0, answer.output + answer.errors
+    framework, = answer.figures["frameworks"]
+    assert framework["steps"] > 0
+    device, = framework["devices"]
+    return {share["name"]: share["bytes"] for share in device["roles"]}
+
+
+@pytest.mark.parametrize("card", ["rtx4090", "h100"])
+def test_accelerate_trains_a_network_in_mixed_precision(gpu, libraries, card):
+    roles = roles_of(gpu(card, python=libraries, program=NETWORK + """
+from accelerate import Accelerator
+accelerator = Accelerator(mixed_precision="bf16", gradient_accumulation_steps=2)
+model = network()
+optimizer = torch.optim.AdamW(model.parameters())
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+model, optimizer, loader, schedule = accelerator.prepare(model, optimizer, loader, schedule)
+for x, y in loader:
+    with accelerator.accumulate(model):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        accelerator.backward(loss)
+        if accelerator.sync_gradients:
+            accelerator.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+    accelerator.print(accelerator.gather(loss.detach()).mean().item())
+"""))
+    assert roles["weights"] == 4 * LAYERS
+    assert roles["optimizer state"] == 8 * LAYERS
+
+
+@pytest.mark.parametrize("precision", ["32-true", "16-mixed"])
+def test_lightning_trains_and_validates(gpu, libraries, precision):
+    roles = roles_of(gpu("rtx4090", python=libraries, arguments=[precision], program=NETWORK + """
+import sys
+import lightning
+class Module(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network = network()
+    def training_step(self, batch, index):
+        loss = torch.nn.functional.mse_loss(self.network(batch[0]), batch[1])
+        self.log("loss", loss, prog_bar=True)
+        return loss
+    def validation_step(self, batch, index):
+        self.log("validation", torch.nn.functional.mse_loss(self.network(batch[0]), batch[1]))
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), fused=True)
+lightning.Trainer(max_epochs=1, precision=sys.argv[1], logger=False).fit(Module(), loader, loader)
+"""))
+    assert roles["weights"] == 4 * LAYERS
+    assert roles["optimizer state"] == 8 * LAYERS + 4 * 4  # and the step count of each weight
+
+
+HUGGING_FACE = """
+import sys
+import torch
+from transformers import AutoModelForCausalLM, GPT2Config, Trainer, TrainingArguments
+class Texts(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        tokens = torch.randint(0, 1000, (128,))
+        return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": tokens}
+model = AutoModelForCausalLM.from_config(
+    GPT2Config(n_layer=2, n_embd=128, n_head=4, vocab_size=1000, bos_token_id=1, eos_token_id=2))
+options = {option: True for option in sys.argv[1:]}
+Trainer(model=model, train_dataset=Texts(), eval_dataset=Texts(), args=TrainingArguments(
+    output_dir="out", per_device_train_batch_size=8, max_steps=4, logging_steps=1, report_to=[],
+    dataloader_num_workers=2, save_strategy="steps", save_steps=2, eval_strategy="steps", eval_steps=2,
+    optim="adamw_torch_fused", **options)).train()
+"""
+
+
+@pytest.mark.parametrize("options", [["bf16"], ["fp16", "gradient_checkpointing"], []])
+def test_the_trainer_of_hugging_face_trains_evaluates_and_saves(gpu, libraries, options):
+    roles = roles_of(gpu("rtx4090", python=libraries, arguments=options, program=HUGGING_FACE))
+    block = 128 * 4 * 128 + 3 * 128 * 128 + 128 * 128 + 4 * 128 * 128 + (3 + 1 + 4 + 1 + 4) * 128
+    weights = (1000 + 1024) * 128 + 2 * block + 2 * 128
+    tensors = 2 + 2 * 12 + 2
+    assert roles["weights"] == 4 * weights
+    assert roles["optimizer state"] == 8 * weights + 4 * tensors
+
+
+def test_lora_keeps_gradients_and_state_of_its_adapters_alone(gpu, libraries):
+    roles = roles_of(gpu("h100", python=libraries, program="""
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, LlamaConfig
+model = AutoModelForCausalLM.from_config(LlamaConfig(
+    hidden_size=256, intermediate_size=512, num_hidden_layers=4, num_attention_heads=8,
+    num_key_value_heads=4, vocab_size=1000), dtype=torch.bfloat16).cuda()
+model = get_peft_model(
+    model, LoraConfig(r=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
+model.gradient_checkpointing_enable()
+model.enable_input_require_grads()
+optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), foreach=True)
+tokens = torch.randint(0, 1000, (4, 256)).cuda()
+for _ in range(3):
+    model(input_ids=tokens, attention_mask=torch.ones_like(tokens), labels=tokens).loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+"""))
+    adapters = 4 * 8 * ((256 + 256) + (256 + 128))  # of the queries and of the values
+    # The weights of the adapters are kept in float32.
+    assert roles["optimizer state"] == 2 * 4 * adapters
+
+
+def test_resnet_50_of_torchvision_trains_in_mixed_precision(gpu, libraries):
+    answer = gpu("rtx4090", python=libraries, program="""
+import sys
+import torch
+import torchvision
+torch.backends.cudnn.benchmark = True
+model = torchvision.models.resnet50().cuda().to(memory_format=torch.channels_last)
+optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+scaler = torch.amp.GradScaler()
+images = torchvision.datasets.FakeData(64, (3, 64, 64), 1000, torchvision.transforms.ToTensor())
+loader = torch.utils.data.DataLoader(images, 16, num_workers=2, pin_memory=True)
+for x, y in loader:
+    x = x.cuda(non_blocking=True).to(memory_format=torch.channels_last)
+    y = y.cuda(non_blocking=True)
+    with torch.autocast("cuda"):
+        outputs = model(x)
+        loss = torch.nn.functional.cross_entropy(outputs, y)
+    if not torch.isfinite(loss):
+        sys.exit("the loss is not finite")
+    optimizer.zero_grad(set_to_none=True)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+""")
+    weights = 25_557_032  # as torchvision's documentation says
+    roles = roles_of(answer)
+    assert roles["weights"] == roles["optimizer state"] == 4 * weights
+    assert answer.figures["frameworks"][0]["steps"] == 4
+
+
+@pytest.mark.parametrize("model", ["vit_tiny_patch16_224", "convnext_atto", "efficientnet_b0"])
+def test_timm_trains_with_its_own_optimizers(gpu, libraries, model):
+    answer = gpu("rtx4090", python=libraries, arguments=[model], program="""
+import sys
+import timm
+import torch
+from timm.optim import create_optimizer_v2
+from timm.utils import ModelEmaV3, NativeScaler
+model = timm.create_model(sys.argv[1], num_classes=10).cuda().to(memory_format=torch.channels_last)
+average = ModelEmaV3(model)
+optimizer = create_optimizer_v2(model, opt="adamw", lr=1e-3, weight_decay=0.05)
+scaler = NativeScaler()
+images = torch.randn(4, 3, 224, 224, device="cuda").contiguous(memory_format=torch.channels_last)
+labels = torch.randint(0, 10, (4,), device="cuda")
+for _ in range(2):
+    with torch.autocast("cuda", torch.float16):
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+    optimizer.zero_grad()
+    scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
+    average.update(model)
+print("weights", 4 * sum(p.numel() for p in model.parameters()))
+""")
+    roles = roles_of(answer)
+    assert f"weights {roles['weights']}\n" in answer.output
+    assert roles["optimizer state"] == 2 * roles["weights"]
+
+
+def test_bitsandbytes_is_imported(gpu, libraries):
+    answer = gpu("rtx4090", python=libraries, program="""
+import torch
+import bitsandbytes
+print(torch.ones(1 << 20, device="cuda").dtype, bitsandbytes.optim.AdamW8bit.__name__)
+""")
+    assert "torch.float32 AdamW8bit" in answer.output, answer.errors
+
+
+def test_programs_that_ask_about_the_card_are_answered(gpu, libraries):
+    answer = gpu("h100", "--gpus", "2", python=libraries, program="""
+import subprocess
+import pynvml
+import torch
+data = torch.empty(100 << 20, dtype=torch.uint8, device="cuda:1")
+pynvml.nvmlInit()
+second = pynvml.nvmlDeviceGetHandleByIndex(1)
+memory = pynvml.nvmlDeviceGetMemoryInfo(second)
+total = torch.cuda.get_device_properties(1).total_memory
+assert memory.total == total == torch.cuda.mem_get_info(1)[1]
+assert memory.used == total - torch.cuda.mem_get_info(1)[0] == 100 << 20
+assert "H100" in pynvml.nvmlDeviceGetName(second)
+process, = pynvml.nvmlDeviceGetComputeRunningProcesses(second)
+print("process", process.usedGpuMemory)
+try:
+    pynvml.nvmlDeviceGetTemperature(second, 0)
+except pynvml.NVMLError_NotSupported:
+    print("no temperature")
+query = ["nvidia-smi", "--query-gpu=index,memory.used", "--format=csv,noheader,nounits"]
+print(subprocess.run(query, capture_output=True, text=True, check=True).stdout)
+begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+begin.record()
+end.record()
+torch.cuda.synchronize()
+print("elapsed", begin.elapsed_time(end) > 0)
+with torch.profiler.profile(profile_memory=True) as profile:
+    torch.ones(8, device="cuda").sum()
+print("profiled", len(profile.key_averages()) > 0, "Active memory" in torch.cuda.memory_summary())
+""")
+    assert answer.status == 0, answer.errors
+    for line in (f"process {100 * MIB}", "no temperature", "0, 0\n1, 100", "elapsed True",
+                 "profiled True True"):
+        assert line in answer.output
