@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
+#include "harness/evidence/wording.h"
 #include "harness/stats/median.h"
 
 namespace headroom {
@@ -170,6 +172,21 @@ void collect_differences(Finding& finding, const SampleTable& table, const Metri
   }
 }
 
+// Both findings have the same blocks, in the same order.
+Tail tail_of(const Finding& usual, const Finding& mean, const Metric& metric,
+             const std::string& baseline, const std::string& treatment) {
+  std::vector<double> beyond;
+  for (std::size_t i = 0; i < usual.differences.size(); ++i)
+    beyond.push_back(mean.differences.at(i) - usual.differences[i]);
+  Tail tail{.metric = metric.name, .theta = 0, .ci95 = mean_interval(beyond, 0.95), .why = ""};
+  tail.theta =
+      std::accumulate(beyond.begin(), beyond.end(), 0.0) / static_cast<double>(beyond.size());
+  const bool differs =
+      (tail.ci95.low > 0 || tail.ci95.high < 0) && std::abs(tail.theta) > std::log1p(kNoisyMargin);
+  if (differs) tail.why = tail_sentence(tail, metric, baseline, treatment);
+  return tail;
+}
+
 }  // namespace
 
 ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm) {
@@ -279,6 +296,11 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
     finding.compared = true;
     finding.reason_code = finding.demoted ? "not_deterministic" : "paired";
     compare_at(finding, 0.05);
+    if (!metric.mean.empty() && !alone && scale == Scale::log_ratio) {
+      const Metric& mean = find_metric(metric.mean);
+      finding.tail = tail_of(finding, find(table, experiment, baseline, treatment, mean, scale),
+                             mean, baseline, treatment);
+    }
   }
   return finding;
 }

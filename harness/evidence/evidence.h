@@ -42,6 +42,16 @@ std::string lowering_rules_of(const SampleTable::ByBlock& samples);
 
 enum class Scale { log_ratio, difference };
 
+// Whether steps that are rare and expensive make two arms differ otherwise than their usual steps
+// do. A metric that rests on usual steps does not show that.
+struct Tail {
+  std::string metric;  // in which such steps count in full
+  double theta = 0;  // its log ratio of the two arms, less that of the usual steps; mean of blocks
+  Interval ci95;     // of that mean
+  std::string why;   // one sentence if the interval excludes 0 and theta is beyond the margin of
+                     // noisy figures, else ""
+};
+
 // The comparison of one metric between two arms, or of one arm alone (`baseline` empty).
 struct Finding {
   Scale scale = Scale::log_ratio;
@@ -60,6 +70,7 @@ struct Finding {
   Comparison comparison;
   std::string note;    // a scenario's remark
   std::string engine;  // the framework that ran, with its version; "" for Headroom
+  std::optional<Tail> tail;  // absent where the metric leaves no steps out
 };
 
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,

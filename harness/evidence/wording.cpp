@@ -134,6 +134,17 @@ std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const
                      certainty_text(finding, metric.unit, provenance), claimed, note);
 }
 
+std::string tail_sentence(const Tail& tail, const Metric& mean, const std::string& baseline,
+                          const std::string& treatment) {
+  const bool of_treatment = tail.theta > 0;
+  return fmt::format(
+      "Rare slow steps are slower or more frequent with {} than with {}: {}, in which they count, "
+      "moves the comparison by another {} (interval {}).",
+      of_treatment ? treatment : baseline, of_treatment ? baseline : treatment, mean.text,
+      effect_text(tail.theta, Scale::log_ratio, mean.unit),
+      interval_text(tail.ci95, Scale::log_ratio, mean.unit));
+}
+
 std::string range_text(const std::vector<std::string>& values, const std::vector<bool>& holds) {
   std::string text;
   for (std::size_t first = 0; first < values.size(); ++first) {

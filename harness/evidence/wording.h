@@ -30,6 +30,11 @@ std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact
 std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
                               std::string_view provenance);
 
+// Says of a tail that differs which arm has the slower or more frequent slow steps, and by how much
+// that moves the ratio. Without a leading space.
+std::string tail_sentence(const Tail& tail, const Metric& mean, const std::string& baseline,
+                          const std::string& treatment);
+
 // "2…4, 16": the values of a sweep that hold, with neighbours joined to ranges.
 std::string range_text(const std::vector<std::string>& values, const std::vector<bool>& holds);
 

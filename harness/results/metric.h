@@ -24,6 +24,9 @@ struct Metric {
   // Absent if the sample did not get that far or the device does not have the figure.
   std::function<std::optional<double>(const Sample&)> value;
   DependsOn depends_on = DependsOn::device;
+  // The metric in which rare expensive steps count in full, where this one leaves them out; "" if
+  // this one does not.
+  std::string mean = {};
 };
 
 const std::vector<Metric>& metrics();

@@ -95,6 +95,15 @@ double signed_rank_p_value(const std::vector<double>& differences) {
   return std::min(1.0, 2 * signed_rank_cdf(differences.size(), extreme));
 }
 
+Interval mean_interval(const std::vector<double>& values, double level) {
+  if (values.size() < 2) return {-kInfinity, kInfinity};
+  const double n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  const double half =
+      student_t_quantile((1 + level) / 2, n - 1) * standard_deviation(values) / std::sqrt(n);
+  return {mean - half, mean + half};
+}
+
 Comparison compare_pairs(const std::vector<double>& differences, std::size_t excluded,
                          double alpha) {
   Comparison comparison;

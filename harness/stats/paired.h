@@ -27,6 +27,10 @@ double signed_rank_p_value(const std::vector<double>& differences);
 // P(T⁺ ≤ k) for n pairs.
 double signed_rank_cdf(std::size_t n, long k);
 
+// Student's interval of the mean. Unlike a median it moves with values that are rare and large. The
+// interval is infinite for fewer than two values.
+Interval mean_interval(const std::vector<double>& values, double level);
+
 struct Comparison {
   double theta = 0;
   Interval ci90;

@@ -11,6 +11,12 @@
 #include "harness/base/scratch_directory.h"
 
 namespace headroom {
+namespace {
+
+// What step times were compared by. Comparisons by another figure say nothing about this one.
+constexpr const char* kFigure = "median";
+
+}  // namespace
 
 CalibrationStore::CalibrationStore(std::filesystem::path file, std::string machine)
     : file_(std::move(file)), machine_(std::move(machine)) {}
@@ -21,7 +27,7 @@ Calibration CalibrationStore::earlier_than(const std::string& run_id) const {
   for (std::string line; std::getline(stream, line);) {
     try {
       const auto json = nlohmann::json::parse(line);
-      if (json.at("machine") != machine_) continue;
+      if (json.at("machine") != machine_ || json.value("figure", "") != kFigure) continue;
       runs[json.at("run_id").get<std::string>()] = {
           .aa_comparisons = json.at("aa_comparisons").get<int>(),
           .false_alarms = json.at("false_alarms").get<int>()};
@@ -42,6 +48,7 @@ void CalibrationStore::add(const std::string& run_id, const Calibration& counted
   if (counted.aa_comparisons == 0) return;
   const nlohmann::json line = {{"run_id", run_id},
                                {"machine", machine_},
+                               {"figure", kFigure},
                                {"aa_comparisons", counted.aa_comparisons},
                                {"false_alarms", counted.false_alarms}};
   std::error_code error;

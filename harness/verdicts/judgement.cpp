@@ -151,6 +151,8 @@ void correct_for_many(std::vector<ClaimJudgement>& judgements) {
 void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
   Finding& finding = evidence.finding;
   evidence.why = evidence_sentence(part, *evidence.metric, finding, to_string(evidence.basis));
+  if (finding.tail && !finding.tail->why.empty())
+    evidence.why += fmt::format(" {}", finding.tail->why);
   if (!finding.compared) {
     evidence.verdict = finding.without;
   } else if (!finding.comparison.exact && trust != Trust::full) {
@@ -178,6 +180,11 @@ void judge(const ClaimPart& part, PartVerdict& verdict, Trust trust) {
   if (verdict.verdict == ClaimVerdict::conditional) verdict.holds_for = holds_for_text(verdict);
   verdict.why = part_sentence(part, verdict);
   verdict.would_change = would_change_sentence(part, verdict);
+  for (const Evidence& evidence : verdict.evidence) {
+    if (!evidence.finding.tail || evidence.finding.tail->why.empty()) continue;
+    verdict.why += fmt::format(" {}", evidence.finding.tail->why);
+    break;  // the evidence has all
+  }
   const bool distrusted =
       trust != Trust::full &&
       std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [&](const Evidence& evidence) {

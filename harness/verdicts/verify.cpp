@@ -23,6 +23,14 @@ Json interval_json(const Interval& interval) {
   return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
 }
 
+Json tail_json(const std::optional<Tail>& tail) {
+  if (!tail) return nullptr;
+  return {{"metric", tail->metric},
+          {"theta", number_or_null(tail->theta)},
+          {"ci95", interval_json(tail->ci95)},
+          {"why", text_or_null(tail->why)}};
+}
+
 Json comparison_json(const Finding& finding, double delta, std::optional<double> p_adjusted,
                      std::string_view verdict, const CalibrationState& calibration) {
   const Comparison& comparison = finding.comparison;
@@ -44,6 +52,7 @@ Json comparison_json(const Finding& finding, double delta, std::optional<double>
       noisy && delta > 0 ? Json(pairs_needed(finding.differences, delta, finding.alpha)) : Json();
   json["p"] = noisy ? Json(comparison.p) : Json();
   json["p_adj"] = value_or_null(p_adjusted);
+  json["tail"] = tail_json(finding.tail);
   json["looks"] = finding.looks;
   json["exact"] = finding.compared && comparison.exact;
   json["verdict"] = verdict;

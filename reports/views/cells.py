@@ -114,7 +114,7 @@ def _cell(
     shown = next((sample for sample in samples if sample["memory"]), None)
     notes: list[str] = []
     charts, largest = _charts(directory, anchor, samples, look, budget, notes)
-    alerts = [text for chart in charts for text in chart.alerts] + ladder_alerts(samples)
+    alerts = [text for chart in charts for text in chart.alerts] + ladder_alerts(samples) + _tails(entry)
     statuses = Counter(sample["status"] for sample in samples)
     if not statuses and entry:
         statuses[entry["status"].replace("_", " ")] = 0
@@ -150,6 +150,12 @@ def _cell(
         lowering_rules=next((s["lowering_rules"] for s in samples if s["lowering_rules"]), ""),
         used_in=list(dict.fromkeys(f"{sample['experiment']} [{sample['arm']}]" for sample in samples)),
     )
+
+
+def _tails(entry: dict[str, Any] | None) -> list[str]:
+    """Where the mean step time tells otherwise than the median, by which verdicts go."""
+    tails = [comparison.get("tail") for comparison in ((entry or {}).get("comparisons") or {}).values()]
+    return [tail["why"] for tail in tails if tail and tail["why"]]
 
 
 def usual_choices(cells: Sequence[dict[str, Any]]) -> dict[str, str]:

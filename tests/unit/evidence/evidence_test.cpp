@@ -67,6 +67,48 @@ TEST(Evidence, leaves_both_arms_of_a_pair_out_when_the_machine_was_slow_beside_o
             whole.comparison.ci95.high - whole.comparison.ci95.low);
 }
 
+TEST(Evidence, is_not_moved_by_a_few_steps_that_something_disturbed) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.001);
+  for (std::size_t i = 0; i < samples.size(); i += 3) samples[i].step_time_ns.back() *= 50;
+  EXPECT_NEAR(find_time(samples, experiment).comparison.theta, 0.08, 1e-3);
+}
+
+TEST(Evidence, says_when_rare_slow_steps_make_the_means_differ_otherwise_than_the_medians) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::timed_blocks(experiment, 10, 0, 0.001);
+  for (Sample& sample : samples)
+    if (sample.arm == "new" && sample.block % 3 != 0) sample.step_time_ns.back() *= 2;
+  const Finding finding = find_time(samples, experiment);
+  EXPECT_NEAR(finding.comparison.theta, 0, 1e-3);
+  ASSERT_TRUE(finding.tail);
+  EXPECT_EQ(finding.tail->metric, "steady_step_time_mean_ns");
+  EXPECT_GT(finding.tail->ci95.low, 0);
+  EXPECT_THAT(finding.tail->why, HasSubstr("more frequent with new than with base"));
+  const Finding back =
+      find(SampleTable(samples), experiment, "new", "base", find_metric(kTime), Scale::log_ratio);
+  EXPECT_THAT(back.tail->why, HasSubstr("more frequent with new than with base"));
+}
+
+TEST(Evidence, finds_no_tail_where_both_arms_have_the_same_slow_steps) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.001);
+  for (Sample& sample : samples)
+    if (sample.block % 2 == 0) sample.step_time_ns.back() *= 2;
+  const Finding finding = find_time(samples, experiment);
+  ASSERT_TRUE(finding.tail);
+  EXPECT_EQ(finding.tail->why, "");
+}
+
+TEST(Evidence, looks_for_no_tail_where_the_figure_leaves_no_steps_out) {
+  const Experiment experiment = synthetic::experiment();
+  const auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.001);
+  EXPECT_FALSE(find(SampleTable(samples), experiment, "base", "new",
+                    find_metric("first_steps_time_ns"), Scale::log_ratio)
+                   .tail);
+  EXPECT_FALSE(find_reserved(samples, experiment).tail);
+}
+
 TEST(Evidence, keeps_a_pair_at_exactly_the_threshold) {
   const Experiment experiment = synthetic::experiment();
   auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.02);

@@ -58,6 +58,15 @@ TEST(Metric, keeps_warm_up_and_steady_steps_apart) {
   EXPECT_EQ(value("final_loss", sample), 1);
 }
 
+TEST(Metric, keeps_a_rare_slow_step_out_of_the_step_time_and_in_the_mean_and_the_throughput) {
+  Sample sample = counted_sample();
+  sample.step_time_ns = {900, 500, 100, 100, 100, 900};
+  EXPECT_EQ(value("steady_step_time_ns", sample), 100);
+  EXPECT_EQ(value("steady_step_time_mean_ns", sample), 300);
+  EXPECT_EQ(value("steady_step_time_max_ns", sample), 900);
+  EXPECT_DOUBLE_EQ(value("throughput_samples_per_s", sample), 4 / 300e-9);
+}
+
 TEST(Metric, reads_the_growth_of_allocated_bytes_as_a_slope_after_warm_up) {
   Sample sample = counted_sample();
   constexpr const char* kGrowth = "steady_allocated_growth_bytes_per_step";

@@ -95,6 +95,13 @@ TEST(Paired, widens_the_interval_at_a_corrected_level) {
   EXPECT_EQ(corrected.p, plain.p);
 }
 
+TEST(Paired, gives_the_mean_an_interval_by_students_quantiles) {
+  const Interval interval = mean_interval({1, 2, 3}, 0.95);
+  EXPECT_NEAR(interval.low, 2 - 4.302653 / std::sqrt(3), 1e-6);
+  EXPECT_NEAR(interval.high, 2 + 4.302653 / std::sqrt(3), 1e-6);
+  EXPECT_TRUE(std::isinf(mean_interval({1}, 0.95).high)) << "one value has no dispersion";
+}
+
 TEST(Paired, refuses_an_empty_sample) { EXPECT_THROW(hodges_lehmann({}), Error); }
 
 TEST(Paired, states_the_minimum_detectable_effect_with_t_quantiles) {

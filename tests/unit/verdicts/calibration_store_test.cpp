@@ -34,6 +34,14 @@ TEST_F(Calibrations, count_a_run_once_however_often_it_is_verified) {
   EXPECT_EQ(store().earlier_than("run 2").false_alarms, 0);
 }
 
+TEST_F(Calibrations, leave_out_comparisons_by_another_figure) {
+  store().add("run 1", {.aa_comparisons = 2, .false_alarms = 0});
+  std::ofstream(place_.path() / "state" / "calibration.jsonl", std::ios::app)
+      << R"({"run_id":"old","machine":"here","aa_comparisons":9,"false_alarms":9})"
+      << "\n";
+  EXPECT_EQ(store().earlier_than("run 2").aa_comparisons, 2);
+}
+
 TEST_F(Calibrations, survive_a_torn_line) {
   store().add("run 1", {.aa_comparisons = 2, .false_alarms = 0});
   std::ofstream(place_.path() / "state" / "calibration.jsonl", std::ios::app)

@@ -49,6 +49,24 @@ TEST(Verdicts, keep_to_the_schema_even_without_anything) {
   EXPECT_TRUE(verdicts["counts"].empty());
 }
 
+TEST(Verdicts, say_where_rare_slow_steps_tell_otherwise_than_the_usual_ones) {
+  VerifyInput input = timed_input("host", 0.2);
+  const auto tail_of = [](const nlohmann::json& verdicts) {
+    return verdicts["matrix"][1]["comparisons"][kTime]["tail"];
+  };
+  const auto without = verdicts_of(input);
+  EXPECT_TRUE(tail_of(without)["why"].is_null());
+  for (Sample& sample : input.samples)
+    if (sample.arm == "new" && sample.block % 3 != 0) sample.step_time_ns.back() *= 4;
+  const auto with = verdicts_of(input);
+  EXPECT_EQ(with["matrix"][1]["comparisons"][kTime]["theta"],
+            without["matrix"][1]["comparisons"][kTime]["theta"]);
+  EXPECT_THAT(tail_of(with)["why"].get<std::string>(), HasSubstr("Rare slow steps"));
+  const auto& part = with["claims"][0]["parts"][0]["verdicts"][0];
+  EXPECT_THAT(part["why"].get<std::string>(), HasSubstr("Rare slow steps"));
+  EXPECT_THAT(part["evidence"][0]["why"].get<std::string>(), HasSubstr("Rare slow steps"));
+}
+
 TEST(Verdicts, keep_to_the_schema_for_every_way_a_sample_can_end) {
   for (const auto status :
        {SampleStatus::ok, SampleStatus::oom, SampleStatus::crash, SampleStatus::timeout,
