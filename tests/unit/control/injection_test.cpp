@@ -64,6 +64,12 @@ TEST(Injection, of_a_slowdown_waits_for_its_share_of_the_step) {
   EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds{2});
 }
 
+TEST(Injection, of_page_faults_appears_in_the_faults_of_each_step) {
+  EXPECT_GE(figure("steady_minor_faults_per_step",
+                   cell("work(amount=300,by=faults)", "host(capacity=256MiB)")),
+            300);
+}
+
 TEST(Injection, changes_nothing_in_what_is_learnt) {
   const auto losses = [](const char* inject) {
     return run_cell(cell(inject, "host(capacity=256MiB)"), 7, "").loss;
@@ -100,7 +106,8 @@ TEST(Injection, is_refused_with_the_nearest_name) {
 }
 
 TEST(Injection, refuses_sizes_that_would_inject_nothing) {
-  for (const char* spec : {"slowdown(share=0)", "leak(bytes=0)", "fragmentation(bytes=0)"})
+  for (const char* spec : {"slowdown(share=0)", "leak(bytes=0)", "fragmentation(bytes=0)",
+                           "work(amount=0)", "work(by=magic)"})
     EXPECT_THROW(run_cell(cell(spec), 7, ""), InputError) << spec;
 }
 

@@ -1,0 +1,205 @@
+// Counts what comparisons of arms that take turns are worth, from recorded runs of the suite
+// bench/statistics/turns.toml: how often identical arms look different, how often waits of a known
+// size are seen, and whether arms that take turns show the cost that arms alone show. Usage:
+//   build/headroom run bench/statistics/turns.toml
+//   build/bench/statistics/turns RUN...
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/control/injection.h"
+#include "harness/evidence/sample_table.h"
+#include "harness/results/run_directory.h"
+#include "harness/stats/median.h"
+#include "harness/stats/paired.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kBlocks = 10;  // of one comparison, as in the quick suite's control
+constexpr int kDraws = 1000;
+
+// What could stand for a process, from its sorted step times after warm-up.
+using Steps = std::vector<double>;
+double mean_of(const Steps& steps) {
+  return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+}
+struct Figure {
+  const char* name;
+  double (*of)(const Steps&);
+};
+constexpr Figure kFigures[] = {
+    {"median", [](const Steps& steps) { return median_of(steps); }},
+    {"mean", mean_of},
+    {"mean of the middle half",
+     [](const Steps& steps) {
+       const auto quarter = static_cast<std::ptrdiff_t>(steps.size() / 4);
+       return mean_of({steps.begin() + quarter, steps.end() - quarter});
+     }},
+    {"25 % quantile", [](const Steps& steps) { return steps[(steps.size() - 1) / 4]; }},
+    {"smallest step", [](const Steps& steps) { return steps.front(); }},
+};
+
+using ByBlock = std::map<int, double>;         // logarithm of a figure
+using ByArm = std::map<std::string, ByBlock>;  // of one experiment
+struct Recorded {
+  std::map<std::string, ByArm> experiments;   // by the name in the suite
+  std::map<std::string, std::string> inject;  // of each arm
+  double disturbed = 0;                       // share of the samples
+};
+
+// "alone" has an experiment for each injection, which becomes an arm here.
+std::string experiment_name(const std::string& id) {
+  const auto first = id.find('/');
+  return id.substr(first + 1, id.find('/', first + 1) - first - 1);
+}
+
+Recorded read_figure(const RecordedRun& run, const Figure& figure) {
+  Recorded recorded;
+  const SampleTable table(run.samples, run.info.additions);
+  std::size_t disturbed = 0;
+  for (const Sample& sample : run.samples) {
+    const auto warmup = static_cast<std::size_t>(sample.cell.warmup_steps);
+    if (sample.status != SampleStatus::ok || sample.step_time_ns.size() <= warmup) continue;
+    Steps steps(sample.step_time_ns.begin() + sample.cell.warmup_steps, sample.step_time_ns.end());
+    std::sort(steps.begin(), steps.end());
+    disturbed += table.disturbed(sample) ? 1 : 0;
+    const std::string name = experiment_name(sample.experiment);
+    const std::string arm = name == "alone" ? sample.cell.inject.to_string() : sample.arm;
+    recorded.experiments[name][arm][sample.block] = std::log(figure.of(steps));
+    recorded.inject[arm] = sample.cell.inject.to_string();
+  }
+  recorded.disturbed = static_cast<double>(disturbed) /
+                       static_cast<double>(std::max<std::size_t>(1, run.samples.size()));
+  return recorded;
+}
+
+std::vector<double> differences(const ByBlock& first, const ByBlock& second) {
+  std::vector<double> all;
+  for (const auto& [block, value] : second)
+    if (const auto found = first.find(block); found != first.end())
+      all.push_back(value - found->second);
+  return all;
+}
+
+double deviation(const std::vector<double>& values) {
+  double mean = 0, squares = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+bool looks_different(const std::vector<double>& blocks) {
+  const Interval interval = signed_rank_interval(blocks, 0.95);
+  return interval.low > 0 || interval.high < 0;
+}
+
+void print_identical(const char* figure, const Recorded& recorded) {
+  std::vector<std::pair<const ByArm*, std::vector<std::string>>> groups;
+  for (const auto& [name, arms] : recorded.experiments) {
+    if (name != "identical" && name != "waits") continue;
+    std::vector<std::string> clean;
+    for (const auto& [arm, blocks] : arms)
+      if (recorded.inject.at(arm) == kNoInjection) clean.push_back(arm);
+    groups.emplace_back(&arms, clean);
+  }
+  std::vector<double> deviations;
+  int alarms = 0, comparisons = 0;
+  for (const auto& [arms, clean] : groups)
+    for (std::size_t a = 0; a < clean.size(); ++a)
+      for (std::size_t b = a + 1; b < clean.size(); ++b) {
+        const auto all = differences(arms->at(clean[a]), arms->at(clean[b]));
+        if (all.size() > 1) deviations.push_back(deviation(all));
+        for (std::size_t at = 0; at + kBlocks <= all.size(); at += kBlocks) {
+          const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
+          alarms += looks_different({first, first + kBlocks}) ? 1 : 0;
+          ++comparisons;
+        }
+      }
+  if (comparisons == 0) return;
+  fmt::print("| {} | {:.1f} % | {} of {} ({:.1f} %) |\n", figure, 100 * median_of(deviations),
+             alarms, comparisons, 100.0 * alarms / comparisons);
+}
+
+void print_waits(const char* figure, const Recorded& recorded) {
+  const auto found = recorded.experiments.find("waits");
+  if (found == recorded.experiments.end()) return;
+  std::mt19937_64 random(20261124);
+  for (const auto& [arm, blocks] : found->second) {
+    if (recorded.inject.at(arm) == kNoInjection) continue;
+    auto all = differences(found->second.at(kNoInjection), blocks);
+    if (all.size() < kBlocks) continue;
+    int seen = 0;
+    const double estimate = hodges_lehmann(all);
+    for (int draw = 0; draw < kDraws; ++draw) {
+      std::shuffle(all.begin(), all.end(), random);
+      seen += signed_rank_interval({all.begin(), all.begin() + kBlocks}, 0.95).low > 0 ? 1 : 0;
+    }
+    fmt::print("| {} | {} | {} | {:.2f} % | {:.1f} % |\n", figure, arm, all.size(),
+               100 * std::expm1(estimate), 100.0 * seen / kDraws);
+  }
+}
+
+void print_work(const char* figure, const Recorded& recorded) {
+  const auto turns = recorded.experiments.find("work");
+  const auto alone = recorded.experiments.find("alone");
+  if (turns == recorded.experiments.end() || alone == recorded.experiments.end()) return;
+  for (const auto& [arm, blocks] : turns->second) {
+    const auto other = alone->second.find(recorded.inject.at(arm));
+    if (arm == kNoInjection || other == alone->second.end()) continue;
+    const auto in_turns = differences(turns->second.at(kNoInjection), blocks);
+    const auto by_itself = differences(alone->second.at(kNoInjection), other->second);
+    const double first = std::expm1(hodges_lehmann(in_turns));
+    const double second = std::expm1(hodges_lehmann(by_itself));
+    const Interval interval = signed_rank_interval(in_turns, 0.95);
+    fmt::print("| {} | {} | {:.2f} % ({:.2f} … {:.2f}) | {:.2f} % | {:+.2f} |\n", figure, arm,
+               100 * first, 100 * std::expm1(interval.low), 100 * std::expm1(interval.high),
+               100 * second, 100 * (first - second));
+  }
+}
+
+int run(const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories) {
+    const RecordedRun run = read_run(directory);
+    std::vector<Recorded> figures;
+    for (const Figure& figure : kFigures) figures.push_back(read_figure(run, figure));
+    fmt::print("{}: {} samples, of which a verdict would leave out {:.0f} %\n\n", run.info.run_id,
+               run.samples.size(), 100 * figures.front().disturbed);
+    fmt::print(
+        "| figure | sd of a block's log ratio | identical arms that look different |\n"
+        "|---|---|---|\n");
+    for (std::size_t i = 0; i < figures.size(); ++i) print_identical(kFigures[i].name, figures[i]);
+    fmt::print(
+        "\n| figure | wait | blocks | estimate | seen in draws of {} blocks |\n"
+        "|---|---|---|---|---|\n",
+        kBlocks);
+    for (std::size_t i = 0; i < figures.size(); ++i) print_waits(kFigures[i].name, figures[i]);
+    fmt::print(
+        "\n| figure | work | in turns (interval) | alone | points between |\n"
+        "|---|---|---|---|---|\n");
+    for (std::size_t i = 0; i < 2; ++i) print_work(kFigures[i].name, figures[i]);
+    fmt::print("\n");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace headroom
+
+int main(int argc, char** argv) try {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: turns RUN...\n");
+    return 2;
+  }
+  return headroom::run({argv + 1, argv + argc});
+} catch (const headroom::Error& error) {
+  fmt::print(stderr, "turns: {}\n", error.what());
+  return 2;
+}
