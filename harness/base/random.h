@@ -7,6 +7,9 @@
 
 namespace headroom {
 
+// Numbers of the stream that one normal deviate takes.
+inline constexpr unsigned long long kDrawsPerNormal = 2;
+
 // A normal deviate with mean 0 and standard deviation 1, by Box and Muller's method. Results are
 // identical across platforms except for the last bit of log and cos.
 inline double normal(std::mt19937_64& random) {

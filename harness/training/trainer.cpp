@@ -12,6 +12,9 @@
 #include "harness/execution/captured_run.h"
 #include "harness/program/offload.h"
 
+// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+extern "C" int omp_get_max_threads();
+
 namespace headroom {
 namespace {
 
@@ -29,18 +32,30 @@ std::mt19937_64 stream_of(std::uint64_t seed, const std::string& name) {
   return std::mt19937_64(sequence);
 }
 
+// Each thread jumps to its share of the stream, so the numbers do not depend on how many there are.
+void fill_normal(std::vector<float>& numbers, double deviation, const std::mt19937_64& stream) {
+  const auto shares = static_cast<std::size_t>(omp_get_max_threads());
+#pragma omp parallel for schedule(static)
+  for (std::size_t share = 0; share < shares; ++share) {
+    const std::size_t begin = numbers.size() * share / shares;
+    const std::size_t end = numbers.size() * (share + 1) / shares;
+    std::mt19937_64 random = stream;
+    random.discard(kDrawsPerNormal * begin);
+    for (std::size_t i = begin; i < end; ++i)
+      numbers[i] = static_cast<float>(deviation * normal(random));
+  }
+}
+
 std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) {
   std::vector<std::byte> contents(plain_bytes(value));
   if (value.initializer.parameter == 0) return contents;
   if (value.dtype != DType::f32)
     throw Error("only f32 values are initialised with numbers, '" + value.name + "' is not");
-  auto random = stream_of(seed, value.name);
   const double parameter = value.initializer.parameter;
   std::vector<float> numbers(static_cast<std::size_t>(element_count(value.shape)),
                              static_cast<float>(parameter));
-  if (value.initializer.fill == Fill::normal) {
-    for (float& number : numbers) number = static_cast<float>(parameter * normal(random));
-  }
+  if (value.initializer.fill == Fill::normal)
+    fill_normal(numbers, parameter, stream_of(seed, value.name));
   std::memcpy(contents.data(), numbers.data(), contents.size());
   return contents;
 }
