@@ -1,5 +1,6 @@
-// Which memory a kernel would have written to. Kernels do nothing, so what their results were is not
-// known any more. The type of a parameter tells it: a pointer to something that is not constant.
+// Which memory a kernel would have written to. Kernels do nothing, so what their results were is
+// not known any more. The type of a parameter tells it: a pointer to something that is not
+// constant.
 #pragma once
 
 namespace headroom::virtual_gpu {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,12 @@ std::vector<Holder> holders_of(int device) {
     if (!name.ends_with(".record")) continue;
     const int file = open((std::string(place) + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) continue;
-    static Record record;
-    const bool whole = ::read(file, &record, sizeof record) == sizeof record;
+    const auto record = std::make_unique<Record>();
+    const bool whole = ::read(file, record.get(), sizeof *record) == sizeof *record;
     close(file);
-    const int pid = static_cast<int>(record.pid);
-    const unsigned long long bytes = record.devices[device].used_bytes;
-    if (whole && record.magic == kRecordMagic && bytes > 0 && kill(pid, 0) == 0)
+    const int pid = static_cast<int>(record->pid);
+    const unsigned long long bytes = record->devices[device].used_bytes;
+    if (whole && record->magic == kRecordMagic && bytes > 0 && kill(pid, 0) == 0)
       result.push_back({pid, bytes});
   }
   closedir(directory);
