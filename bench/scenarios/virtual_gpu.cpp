@@ -106,12 +106,9 @@ std::string contradiction(const std::map<std::string, double>& figures, Bytes le
 
 virtual_gpu::Launch launch_on(const Card& card, const Spec& scenario,
                               const std::filesystem::path& records) {
-  const std::filesystem::path home = headroom_home() / "harness" / "virtual_gpu";
   return {.card = virtual_gpu::description_of(card, card.capacity),
           .devices = static_cast<int>(scenario.integer("cards", 1)),
           .records = records,
-          .hook = home / "hook",
-          .toolkit = home / "toolkit",
           .cudnn = virtual_gpu::find_cudnn(environment_python(framework_of(scenario)).string())};
 }
 
@@ -149,7 +146,7 @@ ScenarioResult train_on_virtual_card(const Cell& cell, std::uint64_t) {
   const ScratchDirectory records;
   const auto launch = launch_on(find_card(cell.device.text("card", "")), scenario, records.path());
   std::vector<std::string> environment = virtual_gpu::environment_for(launch);
-  environment.insert(environment.begin(), "PYTHONPATH=" + launch.hook.string());
+  environment.insert(environment.begin(), "PYTHONPATH=" + virtual_gpu::hook_directory().string());
   ScenarioResult result =
       read_training(run_python(framework_of(scenario), arguments, what, environment), what);
   add_ledger(result, virtual_gpu::read_outcome(records.path()));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/base/home.h"
 #include "harness/base/subprocess.h"
 #include "harness/virtual_gpu/stand_ins/places.h"
 
@@ -70,6 +71,8 @@ std::string describe(const CardDescription& card, int devices) {
       card.memory_bus_bits);
 }
 
+fs::path home() { return headroom_home() / "harness" / "virtual_gpu"; }
+
 fs::path on_path(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* path = std::getenv("PATH");
@@ -111,10 +114,11 @@ fs::path cudnn_below(const fs::path& prefix) {
 
 }  // namespace
 
-std::vector<std::string> environment_for_capture(const fs::path& records, const fs::path& hook,
-                                                 int until_step) {
+fs::path hook_directory() { return home() / "hook"; }
+
+std::vector<std::string> environment_for_capture(const fs::path& records, int until_step) {
   return {
-      prepended("PYTHONPATH", hook.string(), ':'),
+      prepended("PYTHONPATH", hook_directory().string(), ':'),
       "HEADROOM_GPU_RECORDS=" + records.string(),
       fmt::format("HEADROOM_GPU_UNTIL_STEP={}", until_step),
       "HEADROOM_GPU_CAPTURE=on",
@@ -146,9 +150,9 @@ std::vector<std::string> environment_for(const Launch& launch) {
   std::vector<std::string> result = {
       prepended("LD_PRELOAD", preload(libraries), ':'),
       prepended("LD_LIBRARY_PATH", libraries.string(), ':'),
-      prepended("PYTHONPATH", launch.hook.string(), ':'),
-      prepended("PATH", launch.programs.string(), ':'),
-      appended("XLA_FLAGS", xla_flags(launch.toolkit)),
+      prepended("PYTHONPATH", hook_directory().string(), ':'),
+      prepended("PATH", (home() / "programs").string(), ':'),
+      appended("XLA_FLAGS", xla_flags(home() / "toolkit")),
       "TF_CUDNN_USE_AUTOTUNE=0",
       "HEADROOM_GPU_CARD=" + describe(launch.card, launch.devices),
       "HEADROOM_GPU_RECORDS=" + launch.records.string(),

@@ -32,18 +32,18 @@ struct Launch {
   int world = 0;       // ranks that the process pretends there are, itself rank 0; 0: none
   int until_step = 0;  // 0: the program runs to its end
   std::filesystem::path records;  // an existing directory, which receives what processes leave
-  std::filesystem::path hook;     // the directory of sitecustomize.py
-  std::filesystem::path toolkit;  // the directory with the programs of CUDA's that frameworks start
-  std::filesystem::path programs;  // the directory of nvidia-smi, for PATH
-  std::filesystem::path cudnn;     // the user's libcudnn, "" = none
+  std::filesystem::path cudnn;    // the user's libcudnn, "" = none
 };
-
-// The same for a program on the real GPU, which keeps its own libraries.
-std::vector<std::string> environment_for_capture(const std::filesystem::path& records,
-                                                 const std::filesystem::path& hook, int until_step);
 
 // "NAME=value", for the program's process. Throws InputError when the stand-ins are not there.
 std::vector<std::string> environment_for(const Launch& launch);
+
+// The same for a program on the real GPU, which keeps its own libraries.
+std::vector<std::string> environment_for_capture(const std::filesystem::path& records,
+                                                 int until_step);
+
+// The directory of the Python start-up file.
+std::filesystem::path hook_directory();
 
 // libcudnn.so.9 of the environment that runs `program` (argv[0], looked up on PATH when it has no
 // slash), or of the active one: of its site-packages and of what their .pth files name. "" = none.

@@ -1,7 +1,6 @@
 // headroom capture: starts a program on the machine's own GPU and says who held its memory.
 #include <fstream>
 
-#include "harness/base/home.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/record_directory.h"
 #include "harness/cli/text/gpu_text.h"
@@ -14,13 +13,11 @@ namespace headroom {
 
 ExitCode capture_command(const CaptureOptions& options) {
   const std::filesystem::path directory = make_record_directory(options.out, "capture");
-  const int status =
-      run_to_its_end(options.command,
-                     {.environment = virtual_gpu::environment_for_capture(
-                          std::filesystem::absolute(directory),
-                          headroom_home() / "harness" / "virtual_gpu" / "hook", options.until_step),
-                      .output_to_errors = options.json,
-                      .output_file = {}});
+  const int status = run_to_its_end(options.command,
+                                    {.environment = virtual_gpu::environment_for_capture(
+                                         std::filesystem::absolute(directory), options.until_step),
+                                     .output_to_errors = options.json,
+                                     .output_file = {}});
   const CaptureAnswer answer{.exit_status = status,
                              .outcome = virtual_gpu::read_outcome(directory),
                              .directory = directory.string()};

@@ -10,7 +10,6 @@
 #include <map>
 
 #include "harness/base/error.h"
-#include "harness/base/home.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
@@ -69,15 +68,11 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                  format_bytes(options.context), format_bytes(whole)));
   const Bytes memory = whole - options.context;
   fs::create_directories(trial.directory);
-  const fs::path home = headroom_home() / "harness" / "virtual_gpu";
   const virtual_gpu::Launch launch{.card = virtual_gpu::description_of(card, memory),
                                    .devices = options.devices,
                                    .world = options.world,
                                    .until_step = options.until_step,
                                    .records = fs::absolute(trial.directory),
-                                   .hook = home / "hook",
-                                   .toolkit = home / "toolkit",
-                                   .programs = home / "programs",
                                    .cudnn = cudnn_of(options)};
   const int status = run(options, trial, launch);
   return {.card = &card,
