@@ -196,3 +196,20 @@ import bitsandbytes
 print(torch.ones(1 << 20, device="cuda").dtype, bitsandbytes.optim.AdamW8bit.__name__)
 """)
     assert "torch.float32 AdamW8bit" in answer.output, answer.errors
+
+
+def test_nvml_and_nvidia_smi_tell_what_is_held(gpu, libraries):
+    answer = gpu("rtx4090", python=libraries, program="""
+import subprocess
+import pynvml
+import torch
+held = torch.zeros(32 << 20, dtype=torch.uint8, device="cuda")
+pynvml.nvmlInit()
+memory = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0))
+free, total = torch.cuda.mem_get_info()
+assert (memory.free, memory.total) == (free, total), (memory, free, total)
+query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+said = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+assert int(said) == (total - free) >> 20 >= 32, said
+""")
+    assert answer.status == 0, answer.errors
