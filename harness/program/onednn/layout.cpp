@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -38,6 +39,13 @@ DType from_library(memory::data_type type) {
     if (to_library(dtype) == type) return dtype;
   throw Error("oneDNN chose an element type that a Program cannot have");
 }
+
+// With AMX, oneDNN 2.6.3 gives wrong products in bf16, and a convolution whose implementation is not
+// the one that was asked for its workspace. It has to be told before its first use. Whoever sets
+// DNNL_MAX_CPU_ISA decides instead.
+[[maybe_unused]] const bool kWithoutAmx =
+    std::getenv("DNNL_MAX_CPU_ISA") == nullptr &&
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
 
 }  // namespace
 
