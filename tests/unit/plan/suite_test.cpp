@@ -103,7 +103,7 @@ TEST_F(SuiteFile, refuses_a_control_without_a_clean_arm_or_without_an_effect) {
   EXPECT_THAT(complaint(kHead + control), HasSubstr("first no effect"));
   EXPECT_THAT(complaint(kHead + control + "inject=['leak']\n"), HasSubstr("first no effect"));
   EXPECT_THAT(complaint(kHead + control + "inject=['none']\n"),
-              HasSubstr("itself again or what is injected"));
+              HasSubstr("none again or those that are added"));
   EXPECT_THAT(complaint(kHead + std::string("[[experiment]]\nid='c'\nkind='cotrol'\n")),
               HasSubstr("did you mean 'control'?"));
 }
