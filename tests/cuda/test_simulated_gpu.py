@@ -92,7 +92,7 @@ def test_a_search_for_a_batch_ends_where_images_are_too_many_for_one_call():
     """The largest image of a tiny network takes some tens of thousands of elements here."""
     searched = run(
         "search", "resnet(preset=tiny)", "--device", "cuda(capacity=512MiB)",
-        "--allocators", "caching", HEADROOM_SIMULATED_GPU_MOST_ELEMENTS="10",
+        "-a", "allocator=caching", HEADROOM_SIMULATED_GPU_MOST_ELEMENTS="10",
     )  # fmt: skip
     assert searched.returncode != 70, searched.stderr
     assert "one image of" in searched.stderr
