@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 using Held = PeakChange::Held;
 using Part = PeakChange::Part;
 
-constexpr std::size_t kMostTold = 5;
+constexpr std::size_t kMostChanged = 5;
 // The kinds that divide the peak, the most telling first: the first that both runs have is shown.
 constexpr std::array<const char*, 4> kKinds = {"line", "op", "module", "role"};
 
@@ -134,7 +134,7 @@ std::string to_words(const PeakChange& change, bool all) {
   for (const char* kind : kKinds) {
     const Moved parts = moved(change, kind);
     if (parts.grew.empty() && parts.shrank.empty()) continue;
-    const std::size_t most = all ? change.parts.size() : kMostTold;
+    const std::size_t most = all ? change.parts.size() : kMostChanged;
     text += table(parts.grew, fmt::format("Grew, by {}", kind), most);
     text += table(parts.shrank, fmt::format("Shrank, by {}", kind), most);
     told += std::min(most, parts.grew.size()) + std::min(most, parts.shrank.size());
