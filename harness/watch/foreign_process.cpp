@@ -191,8 +191,8 @@ bool ForeignProcess::reap() {
   return ended == 0;
 }
 
-int run_to_its_end(const std::vector<std::string>& argv, Surroundings surroundings) {
-  ForeignProcess process = ForeignProcess::start(argv, std::move(surroundings));
+int run_to_its_end(const std::vector<std::string>& argv, const Surroundings& surroundings) {
+  ForeignProcess process = ForeignProcess::start(argv, surroundings);
   while (process.wait_until(std::chrono::steady_clock::now() + std::chrono::hours{1}) !=
          ForeignProcess::Event::ended) {
   }

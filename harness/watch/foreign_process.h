@@ -64,6 +64,6 @@ class ForeignProcess {
 
 // Starts argv[0] like ForeignProcess::start() and waits for its end. Returns the status that a
 // shell reports.
-int run_to_its_end(const std::vector<std::string>& argv, Surroundings surroundings);
+int run_to_its_end(const std::vector<std::string>& argv, const Surroundings& surroundings);
 
 }  // namespace headroom
