@@ -53,6 +53,7 @@ class CellView:
     samples: Table | None
     notes: Sequence[str] = field(default_factory=tuple)
     alerts: Sequence[str] = field(default_factory=tuple)
+    slow_steps: Sequence[str] = field(default_factory=tuple)  # where rare ones make the mean tell otherwise
     lowering_rules: str = ""
     used_in: Sequence[str] = field(default_factory=tuple)  # experiment [arm], as the history names it
 
@@ -114,7 +115,7 @@ def _cell(
     shown = next((sample for sample in samples if sample["memory"]), None)
     notes: list[str] = []
     charts, largest = _charts(directory, anchor, samples, look, budget, notes)
-    alerts = [text for chart in charts for text in chart.alerts] + ladder_alerts(samples) + _tails(entry)
+    alerts = [text for chart in charts for text in chart.alerts] + ladder_alerts(samples)
     statuses = Counter(sample["status"] for sample in samples)
     if not statuses and entry:
         statuses[entry["status"].replace("_", " ")] = 0
@@ -147,6 +148,7 @@ def _cell(
         samples=samples_table(samples) if detailed else None,
         notes=notes,
         alerts=alerts,
+        slow_steps=_tails(entry),
         lowering_rules=next((s["lowering_rules"] for s in samples if s["lowering_rules"]), ""),
         used_in=list(dict.fromkeys(f"{sample['experiment']} [{sample['arm']}]" for sample in samples)),
     )
