@@ -1,23 +1,19 @@
 """What a program of this folder knows of the virtual card that it runs on, and how it reports."""
 
+import argparse
 import ctypes
 import json
 import os
 import re
-import sys
 import tempfile
 
 
 def options(**defaults):
     """Values of --key value pairs, each of its default's type; an unknown key is an error."""
-    values = dict(defaults)
-    pairs = sys.argv[1:]
-    for key, value in zip(pairs[::2], pairs[1::2]):
-        name = key.removeprefix("--")
-        if name not in values:
-            sys.exit(f"{sys.argv[0]}: unknown parameter '{name}'; known: {', '.join(sorted(values))}")
-        values[name] = type(values[name])(value)
-    return values
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    return vars(parser.parse_args())
 
 
 def forget_settings(*prefixes, keep=()):

@@ -117,7 +117,7 @@ void add_ledger(ScenarioResult& result, const virtual_gpu::Outcome& outcome) {
     throw NotSupported(fmt::format("the virtual GPU lacks {}", outcome.not_supported.front()));
   const Bytes peak = outcome.peak();
   if (result.why_not_engaged.empty()) result.why_not_engaged = contradiction(result.figures, peak);
-  // What is held when there is no room for more says nothing of what training needs.
+  // After an out-of-memory error, the peak is the size of the card, not the need of the training.
   if (const auto trained = result.figures.find("trained");
       trained != result.figures.end() && trained->second == 0)
     return;

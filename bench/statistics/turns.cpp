@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kBlocks = 10;  // of one comparison, as in the quick suite's control
 constexpr int kDraws = 1000;
 
-// What could stand for a process, from its sorted step times after warm-up.
+// Step times of one process after warm-up, sorted. Each Figure below reduces them to one number.
 using Steps = std::vector<double>;
 double mean_of(const Steps& steps) {
   return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());

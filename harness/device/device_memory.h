@@ -95,8 +95,8 @@ class DeviceMemory {
   virtual void disown(const Segment& segment);
 
   Bytes capacity() const { return capacity_; }
-  // What a fraction of the device's memory is a fraction of. Above the capacity where a part of the
-  // device is left to others and nobody named a capacity.
+  // The bytes that a `fraction` setting refers to. They exceed the capacity if no capacity was
+  // given and part of the device is left to other processes.
   virtual Bytes total() const { return capacity_; }
   Bytes granule() const { return granule_; }
   Bytes reserved() const { return reserved_; }  // charged now

@@ -168,7 +168,7 @@ PeakChange compare_peaks(const PeakMemory& before, const PeakMemory& now) {
   PeakChange change{.allocated = held(before.allocated, now.allocated),
                     .reserved = held(before.reserved, now.reserved),
                     .parts = {}};
-  // What only one of them divides cannot be compared.
+  // A kind that only one of the two runs has cannot be compared.
   for (const auto& [kind, names] : now.parts) {
     const auto found = before.parts.find(kind);
     if (found != before.parts.end()) add_parts(change, kind, found->second, names);

@@ -11,7 +11,8 @@
 
 namespace headroom {
 
-// What a run held at its peak: the same bytes by kind ("role", "module", "line", "op") and name.
+// The memory of a run at its peak. Each kind ("role", "module", "line", "op") divides the same
+// bytes by name.
 struct PeakMemory {
   std::optional<Bytes> allocated;  // absent where it is not known
   std::optional<Bytes> reserved;

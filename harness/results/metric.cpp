@@ -109,8 +109,8 @@ constexpr MomentName kMoments[] = {
     {"overall_peak", "at the overall peak", &Moments::overall_peak},
 };
 
-// What a scenario's program reports under the name of a metric of training steps, because it means
-// the same: a framework's own bytes.
+// Returns the value that a scenario's program reported under the name of a training metric. A
+// framework's own byte counts have the same meaning as Headroom's, so they share the name.
 std::optional<double> reported(const Sample& sample, const std::string& name) {
   const auto found = sample.figures.find(name);
   if (trains(sample.cell) || found == sample.figures.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a history held when its allocated bytes were highest, by the places that had allocated it.
+// Sums the bytes that were live at the peak of allocated memory, by the place that allocated them.
 #pragma once
 
 #include <map>

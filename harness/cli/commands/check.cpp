@@ -57,7 +57,7 @@ Json to_json(const std::string& device, const std::string& reason,
   return json;
 }
 
-// What a child that ran one check printed as JSON.
+// Parses the JSON that a child process printed after it ran one check.
 DeviceFinding read_finding(const std::string& what, const SubprocessResult& child) {
   if (child.ending == Ending::timed_out)
     return {what, Outcome::failed,

@@ -75,7 +75,8 @@ std::string name_of_site(const RetainedSite& site) {
                      to_string(site.role));
 }
 
-// What live bytes do in all, in words that fit whatever single places do.
+// Says how the sum of live bytes behaves. Single places may behave differently, so the words do not
+// speak about them.
 std::string in_all(const LeakFinding& all, const char* unit) {
   switch (all.verdict) {
     case LeakVerdict::leak:

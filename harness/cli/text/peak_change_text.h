@@ -1,4 +1,4 @@
-// What changed between the memory of two runs of a program, in words and as JSON.
+// Describes how peak memory changed between two runs of a program, in words and as JSON.
 #pragma once
 
 #include <filesystem>

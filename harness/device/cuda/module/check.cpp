@@ -26,7 +26,7 @@ namespace {
   throw DeviceError(text);
 }
 
-// What the library says of its last refusal in this thread: mostly which argument it minds.
+// Returns cuDNN's message about the last error in this thread. It usually names the bad argument.
 std::string last_words_of_cudnn() {
   std::array<char, 512> text{};
   cudnnGetLastErrorString(text.data(), text.size());

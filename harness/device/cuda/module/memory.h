@@ -24,7 +24,7 @@ class CudaMemory final : public DeviceMemory {
   // it must outlive this object.
   CudaMemory(Bytes capacity, const Context& context);
 
-  // Of the whole GPU when no capacity was named, as for the frameworks' own fractions.
+  // The memory of the whole GPU if no capacity was given, as for the frameworks' own fractions.
   Bytes total() const override { return total_; }
   bool has_virtual_memory() const override { return has_virtual_memory_; }
   std::unique_ptr<StreamPool> make_stream_pool(const StreamPoolOptions& options) override;
