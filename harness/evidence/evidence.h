@@ -63,13 +63,13 @@ struct Finding {
   std::optional<double> treatment_value;
   std::vector<double> differences;  // by block: the input of the statistics
   std::size_t excluded = 0;
-  bool demoted = false;  // should be exact but differed between processes
-  int looks = 0;         // looks at the results before the last blocks were added
-  double alpha = 0.05;   // significance level of intervals, corrected for multiplicity and looks
+  bool demoted = false;     // should be exact but differed between processes
+  int looks = 0;            // looks at the results before the last blocks were added
+  double alpha = 0.05;      // significance level of intervals, corrected for multiplicity and looks
   double exact_within = 0;  // share by which processes may differ where they count as exact
   Comparison comparison;
-  std::string note;    // a scenario's remark
-  std::string engine;  // the framework that ran, with its version; "" for Headroom
+  std::string note;          // a scenario's remark
+  std::string engine;        // the framework that ran, with its version; "" for Headroom
   std::optional<Tail> tail;  // absent where the metric leaves no steps out
 };
 

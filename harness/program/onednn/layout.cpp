@@ -40,9 +40,9 @@ DType from_library(memory::data_type type) {
   throw Error("oneDNN chose an element type that a Program cannot have");
 }
 
-// With AMX, oneDNN 2.6.3 gives wrong products in bf16, and a convolution whose implementation is not
-// the one that was asked for its workspace. It has to be told before its first use. Whoever sets
-// DNNL_MAX_CPU_ISA decides instead.
+// With AMX, oneDNN 2.6.3 gives wrong products in bf16, and a convolution whose implementation is
+// not the one that was asked for its workspace. It has to be told before its first use. Whoever
+// sets DNNL_MAX_CPU_ISA decides instead.
 [[maybe_unused]] const bool kWithoutAmx =
     std::getenv("DNNL_MAX_CPU_ISA") == nullptr &&
     dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
