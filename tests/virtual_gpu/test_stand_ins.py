@@ -1,7 +1,9 @@
 """The stand-ins called by a program without a framework, through the names of CUDA's libraries."""
 
 import json
+import os
 import subprocess
+from pathlib import Path
 
 from conftest import HEADROOM, MIB
 
@@ -35,6 +37,42 @@ assert cuda.cudaGetLastError() == 0, "asking clears it"
 """)
     assert answer.status == 0, answer.errors
     assert answer.figures["devices"][0]["refused_requests"] == 1
+
+
+def test_small_blocks_take_what_was_measured_on_a_real_driver(gpu):
+    script = Path(__file__).parents[2] / "scripts" / "driver_blocks.py"
+    answer = gpu("l4", program=f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
+    assert answer.status == 0, answer.output
+    assert "393,216 B    425,984 B    425,984 B" in answer.output
+    assert "not free again" not in answer.output
+
+
+def test_small_blocks_that_live_at_once_do_not_overlap(gpu):
+    seed = int.from_bytes(os.urandom(4), "little")
+    print(f"seed {seed}")
+    answer = gpu("l4", program=RUNTIME + f"""
+import random
+chance = random.Random({seed})
+live = []
+for _ in range(2000):
+    if live and chance.random() < 0.4:
+        address, size = live.pop(chance.randrange(len(live)))
+        assert cuda.cudaFree(ctypes.c_void_p(address)) == 0
+    else:
+        size = chance.choice([1, 511, 512, 513, 70_000, 400_000, 1 << 20, (1 << 20) + 1])
+        status, address = allocate(size)
+        assert status == 0 and address.value % 256 == 0
+        live.append((address.value, size))
+    if len(live) > 1:
+        ordered = sorted(live)
+        assert all(a + size <= b for (a, size), (b, _) in zip(ordered, ordered[1:]))
+for address, _ in live:
+    assert cuda.cudaFree(ctypes.c_void_p(address)) == 0
+free, total = ctypes.c_size_t(), ctypes.c_size_t()
+cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+assert free.value == total.value
+""")
+    assert answer.status == 0, answer.errors
 
 
 def test_what_the_context_takes_is_not_there_for_the_program(gpu):

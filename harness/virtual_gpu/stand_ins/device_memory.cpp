@@ -26,6 +26,7 @@ struct Mapping {
 
 std::mutex mutex;
 std::map<std::uintptr_t, Range> blocks;          // of allocate()
+std::map<int, SmallBlocks> small_blocks;         // of allocate(), by device
 std::map<std::uintptr_t, std::size_t> reserved;  // address ranges
 std::map<std::uintptr_t, Mapping> mappings;
 std::map<std::uint64_t, Physical> physical;
@@ -65,11 +66,32 @@ bool charge(std::size_t bytes, int device) {
   }
   account.used_bytes = used + bytes;
   if (used + bytes > account.peak_bytes) account.peak_bytes = used + bytes;
-  ++account.allocations;
   return true;
 }
 
 void discharge(std::size_t bytes, int device) { record().devices[device].used_bytes -= bytes; }
+
+// Whole granules for a block of allocate(). 0 when the card or the address space is full.
+std::uintptr_t take_granules(std::size_t bytes, int device) {
+  if (!charge(bytes, device)) return 0;
+  void* address = take_addresses(bytes);
+  if (address == nullptr) discharge(bytes, device);
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+void give_granules_back(std::uintptr_t begin, std::size_t bytes, int device) {
+  munmap(reinterpret_cast<void*>(begin), bytes);
+  discharge(bytes, device);
+}
+
+std::uintptr_t take_shared(std::size_t bytes, int device) {
+  SmallBlocks& small = small_blocks[device];
+  if (const std::uintptr_t place = small.take(bytes); place != 0) return place;
+  const std::uintptr_t granule = take_granules(kGranule, device);
+  if (granule == 0) return 0;
+  small.open(granule);
+  return small.take(bytes);
+}
 
 void drop_reference(std::map<std::uint64_t, Physical>::iterator found) {
   if (--found->second.references > 0) return;
@@ -96,27 +118,27 @@ void set_current_device(int device) { device_of_thread = device; }
 
 void* allocate(std::size_t bytes, int device) {
   if (bytes == 0) return nullptr;
-  const std::size_t size = rounded_up(bytes);
+  const bool shared = bytes <= kMostShared;
+  const std::size_t size = shared ? bytes : rounded_up(bytes);
   const std::lock_guard lock(mutex);
-  if (!charge(size, device)) return nullptr;
-  void* address = take_addresses(size);
-  if (address == nullptr) {
-    discharge(size, device);
-    return nullptr;
-  }
-  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t begin = shared ? take_shared(size, device) : take_granules(size, device);
+  if (begin == 0) return nullptr;
+  ++record().devices[device].allocations;
   blocks[begin] = {begin, size, device};
-  return address;
+  return reinterpret_cast<void*>(begin);
 }
 
 bool release(void* address) {
   const std::lock_guard lock(mutex);
   const auto found = blocks.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == blocks.end()) return false;
-  forget_contents(address, found->second.bytes);
-  munmap(address, found->second.bytes);
-  discharge(found->second.bytes, found->second.device);
+  const Range block = found->second;
   blocks.erase(found);
+  forget_contents(address, block.bytes);
+  if (block.bytes > kMostShared)
+    give_granules_back(block.begin, block.bytes, block.device);
+  else if (const auto granule = small_blocks[block.device].give_back(block.begin))
+    give_granules_back(*granule, kGranule, block.device);
   return true;
 }
 
@@ -166,6 +188,7 @@ std::uint64_t create_physical(std::size_t bytes, int device) {
   const std::lock_guard lock(mutex);
   const std::size_t size = rounded_up(bytes);
   if (!charge(size, device)) return 0;
+  ++record().devices[device].allocations;
   physical[++last_handle] = {size, device, 1};
   return last_handle;
 }

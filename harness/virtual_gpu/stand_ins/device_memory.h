@@ -1,16 +1,13 @@
 // Memory of the virtual devices: address space without pages, counted against the card's capacity.
-//
-// cudaMalloc's blocks take whole granules of 2 MiB, the driver's physical granularity. The real
-// driver packs requests below 1 MiB into shared granules; frameworks ask it for larger ones.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
-namespace headroom::virtual_gpu {
+#include "harness/virtual_gpu/stand_ins/small_blocks.h"
 
-inline constexpr std::size_t kGranule = 2u << 20;
+namespace headroom::virtual_gpu {
 
 // The device of this thread, as cudaSetDevice sets it.
 int current_device();
