@@ -12,6 +12,7 @@
 #include "harness/device/cuda/load_module.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
+#include "harness/runner/run_cell.h"
 
 namespace headroom::cuda_memory_test {
 namespace {
@@ -65,6 +66,50 @@ TEST_P(CudaMemoryThatOthersUse, is_out_of_memory_until_they_leave) {
 
 INSTANTIATE_TEST_SUITE_P(Of, CudaMemoryThatOthersUse,
                          ::testing::Values("caching", "expandable", "stitching", "bfc(growth=on)"));
+
+// CUDA loads the code of kernels when they are first launched, into memory that no strategy holds.
+class CudaMemoryOfKernels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda_module().module == nullptr || !cuda_module().module->simulated)
+      GTEST_SKIP() << "not on a simulated GPU, which can be told what its kernels take";
+    cuda().let_go();
+  }
+  void TearDown() override {
+    unsetenv(kKernelsTake);
+    cuda().let_go();
+  }
+  static void kernels_take(Bytes bytes) { setenv(kKernelsTake, std::to_string(bytes).c_str(), 1); }
+
+  static constexpr const char* kKernelsTake = "HEADROOM_SIMULATED_GPU_KERNELS_TAKE";
+};
+
+TEST_F(CudaMemoryOfKernels, is_the_devices_and_not_the_strategys) {
+  kernels_take(300 * kMiB);
+  const auto device = cuda().create(Spec::parse("cuda(capacity=64MiB)"));
+  const Segment x = device->memory().allocate(4);
+  const Bytes free = device->usage()->free, reserved = device->memory().reserved();
+  Value value;
+  value.bytes = 4;
+  device->write(value, x.data, std::vector<std::byte>(4));
+  EXPECT_EQ(free - device->usage()->free, 300 * kMiB);
+  EXPECT_EQ(device->memory().reserved(), reserved);
+  device->memory().free(x);
+}
+
+TEST_F(CudaMemoryOfKernels, that_is_not_there_ends_a_sample_as_out_of_memory) {
+  kernels_take(cuda().create(Spec::parse("cuda(capacity=64MiB)"))->usage()->free);
+  cuda().let_go();
+  const Sample sample = run_cell({.workload = Spec::parse("bert(preset=tiny)"),
+                                  .device = Spec::parse("cuda(capacity=512MiB)"),
+                                  .rules = "cudnn",
+                                  .allocator = Spec::parse("caching"),
+                                  .warmup_steps = 1,
+                                  .measured_steps = 1},
+                                 7, "");
+  EXPECT_EQ(sample.status, SampleStatus::oom) << sample.reason;
+  EXPECT_THAT(sample.reason, HasSubstr("refused"));
+}
 
 class CudaMemoryOfAGpu : public ::testing::Test {
  protected:

@@ -312,5 +312,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     if (choice.workspace > 0) poison(workspace, choice.workspace);
     multiply(of, of_a, of_b, of_d, a, b, d);
   });
+  if (given == cudaErrorMemoryAllocation) return CUBLAS_STATUS_ALLOC_FAILED;
   return given == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

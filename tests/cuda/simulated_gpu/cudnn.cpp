@@ -189,6 +189,8 @@ cudnnStatus_t run(cudnnHandle_t handle, const Problem& problem, int number, Scra
     if (*needed > 0) poison(scratch.data, *needed);
     work();
   });
+  if (given == cudaErrorMemoryAllocation)
+    return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
   return given == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 

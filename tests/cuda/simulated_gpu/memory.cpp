@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "harness/base/units.h"
@@ -28,6 +29,7 @@ struct Book {
   std::map<std::byte*, std::size_t> allocated;  // by cudaMalloc
   std::map<std::byte*, std::size_t> pinned;     // of the host
   std::size_t taken = kOfContext;
+  std::optional<std::size_t> kernels;  // what their code takes, once it is loaded
   int in_use = 0;
 };
 
@@ -115,6 +117,21 @@ std::size_t free_memory() {
   const std::size_t theirs = others == nullptr ? 0 : std::strtoull(others, nullptr, 10);
   const std::size_t left = kTotal - book().taken;
   return left - std::min(left, theirs);
+}
+
+bool load_kernels() {
+  if (book().kernels) return true;
+  const char* const set = std::getenv("HEADROOM_SIMULATED_GPU_KERNELS_TAKE");
+  const std::size_t bytes = set == nullptr ? 0 : std::strtoull(set, nullptr, 10);
+  if (bytes > free_memory()) return false;
+  book().taken += bytes;
+  book().kernels = bytes;
+  return true;
+}
+
+void unload_kernels() {
+  credit(book().kernels.value_or(0));
+  book().kernels.reset();
 }
 
 }  // namespace headroom::simulated_gpu

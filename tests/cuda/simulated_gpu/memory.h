@@ -33,4 +33,9 @@ void credit(std::size_t bytes);
 // What is left of kTotal; HEADROOM_SIMULATED_GPU_OTHERS_TAKE bytes of it belong to other programs.
 std::size_t free_memory();
 
+// Takes what the code of kernels takes, HEADROOM_SIMULATED_GPU_KERNELS_TAKE bytes, when the first
+// of them is launched in a context: CUDA loads it then. Returns false when so much is not free.
+bool load_kernels();
+void unload_kernels();
+
 }  // namespace headroom::simulated_gpu

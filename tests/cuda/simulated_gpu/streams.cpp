@@ -183,6 +183,7 @@ cudaError_t give(cudaStream_t stream, Work work) {
   if (!streams().contains(stream)) return refuse(cudaErrorInvalidResourceHandle);
   if (stream->capture != nullptr && stream->capture->broken)
     return refuse(cudaErrorStreamCaptureInvalidated);
+  if (!load_kernels()) return refuse(cudaErrorMemoryAllocation);
   push(*stream, {.work = std::move(work)});
   return cudaSuccess;
 }
@@ -265,6 +266,7 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaDeviceReset() {
   const Lock lock;
   if (!streams().empty()) stop("a context is destroyed that is in use");
+  unload_kernels();
   return cudaSuccess;
 }
 
