@@ -1,13 +1,15 @@
 #include "harness/training/trainer.h"
 
 #include <algorithm>
+#include <boost/random/normal_distribution.hpp>
 #include <chrono>
-#include <cstring>
+#include <functional>
+#include <random>
+#include <span>
 #include <string>
 
 #include "harness/base/duration.h"
 #include "harness/base/error.h"
-#include "harness/base/random.h"
 #include "harness/control/injection.h"
 #include "harness/execution/captured_run.h"
 #include "harness/program/offload.h"
@@ -32,31 +34,34 @@ std::mt19937_64 stream_of(std::uint64_t seed, const std::string& name) {
   return std::mt19937_64(sequence);
 }
 
-// Each thread jumps to its share of the stream, so the numbers do not depend on how many there are.
-void fill_normal(std::vector<float>& numbers, double deviation, const std::mt19937_64& stream) {
-  const auto shares = static_cast<std::size_t>(omp_get_max_threads());
+// Each chunk of the numbers has a generator of its own, whose seed comes from the stream: threads
+// share the work, and the numbers do not depend on how many there are.
+void fill_normal(std::span<float> numbers, double deviation, std::mt19937_64 stream) {
+  constexpr std::size_t kChunk = 65536;
+  std::vector<std::uint64_t> seeds((numbers.size() + kChunk - 1) / kChunk);
+  std::generate(seeds.begin(), seeds.end(), std::ref(stream));
 #pragma omp parallel for schedule(static)
-  for (std::size_t share = 0; share < shares; ++share) {
-    const std::size_t begin = numbers.size() * share / shares;
-    const std::size_t end = numbers.size() * (share + 1) / shares;
-    std::mt19937_64 random = stream;
-    random.discard(kDrawsPerNormal * begin);
-    for (std::size_t i = begin; i < end; ++i)
-      numbers[i] = static_cast<float>(deviation * normal(random));
+  for (std::size_t chunk = 0; chunk < seeds.size(); ++chunk) {
+    std::mt19937_64 random(seeds[chunk]);
+    boost::random::normal_distribution<float> normal(0, static_cast<float>(deviation));
+    const std::size_t begin = kChunk * chunk;
+    for (float& number : numbers.subspan(begin, std::min(kChunk, numbers.size() - begin)))
+      number = normal(random);
   }
 }
 
 std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) {
   std::vector<std::byte> contents(plain_bytes(value));
-  if (value.initializer.parameter == 0) return contents;
+  const double parameter = value.initializer.parameter;
+  if (parameter == 0) return contents;
   if (value.dtype != DType::f32)
     throw Error("only f32 values are initialised with numbers, '" + value.name + "' is not");
-  const double parameter = value.initializer.parameter;
-  std::vector<float> numbers(static_cast<std::size_t>(element_count(value.shape)),
-                             static_cast<float>(parameter));
+  const std::span<float> numbers(reinterpret_cast<float*>(contents.data()),
+                                 contents.size() / sizeof(float));
   if (value.initializer.fill == Fill::normal)
     fill_normal(numbers, parameter, stream_of(seed, value.name));
-  std::memcpy(contents.data(), numbers.data(), contents.size());
+  else
+    std::ranges::fill(numbers, static_cast<float>(parameter));
   return contents;
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/random/normal_distribution.hpp>
 #include <random>
 #include <utility>
 
-#include "harness/base/random.h"
 #include "workloads/data/image_batches.h"
 
 namespace headroom {
@@ -21,8 +21,9 @@ void narrow(std::span<float> pixels) {
 }
 
 void write_noise(BatchBuffers noises, std::mt19937_64& random) {
+  boost::random::normal_distribution<float> normal;
   for (const auto& noise : noises)
-    for (float& number : floats(noise)) number = static_cast<float>(normal(random));
+    for (float& number : floats(noise)) number = normal(random);
 }
 
 // The buffers that a source of images with labels fills; the labels are not used.
