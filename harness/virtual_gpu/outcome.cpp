@@ -49,6 +49,9 @@ void add_record(Outcome& outcome, const fs::path& file) {
   for_each_name(record->sizes_not_known, [&](const std::string& name, std::uint64_t calls) {
     outcome.sizes_not_known[name] += calls;
   });
+  for_each_name(record->sizes_estimated, [&](const std::string& name, std::uint64_t calls) {
+    outcome.sizes_estimated[name] += calls;
+  });
   for_each_name(record->not_supported, [&](const std::string& name, std::uint64_t) {
     outcome.not_supported.push_back(name);
   });

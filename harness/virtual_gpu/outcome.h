@@ -73,6 +73,7 @@ struct Outcome {
   std::map<int, DeviceUse> devices;                      // those that were used
   std::vector<Framework> frameworks;                     // one per process that used a device
   std::map<std::string, std::uint64_t> sizes_not_known;  // functions, calls
+  std::map<std::string, std::uint64_t> sizes_estimated;
   std::vector<std::string> not_supported;
   std::uint64_t kernel_launches = 0;
 

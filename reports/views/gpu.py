@@ -164,4 +164,8 @@ def _sources(figures: dict[str, Any]) -> Table:
         (f"what {name} takes", "not known", f"counted as 0 bytes, asked {calls:,} times")
         for name, calls in figures["sizes_not_known"].items()
     ]
+    rows += [
+        (f"what {name} takes", "estimated", f"by a rule of Headroom's, asked {calls:,} times")
+        for name, calls in figures.get("sizes_estimated", {}).items()
+    ]
     return Table(("figure", "source", "remark"), [tuple(Datum(cell) for cell in row) for row in rows])

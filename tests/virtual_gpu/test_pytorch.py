@@ -111,6 +111,16 @@ convolution(torch.randn(16, 64, 56, 56, device="cuda")).sum().backward()
     assert without.figures["sizes_not_known"], "without cuDNN every workspace is not known"
 
 
+def test_batch_normalisation_leaves_nothing_that_is_not_known(gpu, pytorch):
+    answer = gpu("a100-40gb", python=pytorch, program="""
+import torch
+layers = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 3), torch.nn.BatchNorm2d(64)).cuda()
+layers(torch.randn(16, 3, 56, 56, device="cuda")).sum().backward()
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["sizes_not_known"] == {}
+
+
 def test_workers_and_pinned_batches_do_not_disturb_the_figures(gpu, pytorch):
     answer = gpu("rtx4090", program="""
 import torch

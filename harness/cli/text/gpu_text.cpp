@@ -218,6 +218,9 @@ std::string not_known_text(const GpuAnswer& answer) {
   for (const auto& [function, calls] : answer.outcome.sizes_not_known)
     text += fmt::format("  not known, counted as 0 bytes: what {} takes (asked {} time{})\n",
                         function, calls, calls == 1 ? "" : "s");
+  for (const auto& [function, calls] : answer.outcome.sizes_estimated)
+    text += fmt::format("  estimated: what {} takes (asked {} time{})\n", function, calls,
+                        calls == 1 ? "" : "s");
   std::set<std::string> differences;
   for (const Framework& framework : answer.outcome.frameworks)
     differences.insert(framework.differences.begin(), framework.differences.end());
@@ -353,6 +356,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
       {"devices", devices},
       {"frameworks", frameworks},
       {"sizes_not_known", outcome.sizes_not_known},
+      {"sizes_estimated", outcome.sizes_estimated},
       {"not_supported", outcome.not_supported},
       {"directory", answer.directory}};
   if (answer.budget) json["budget_bytes"] = *answer.budget;

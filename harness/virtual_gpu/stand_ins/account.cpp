@@ -76,6 +76,8 @@ Record& record() {
 
 void note_size_not_known(const char* function) { note(record().sizes_not_known, function); }
 
+void note_size_estimated(const char* function) { note(record().sizes_estimated, function); }
+
 void stop_at_unsupported(const char* library, const char* function) {
   note(record().not_supported, function);
   std::fprintf(stderr,

@@ -13,6 +13,9 @@ Record& record();
 // Notes that `function` answered 0 bytes because only NVIDIA's library knows the size.
 void note_size_not_known(const char* function);
 
+// Notes that `function` answered a size that a rule of Headroom's estimates.
+void note_size_estimated(const char* function);
+
 // Ends the process: `function` is not part of the virtual GPU.
 [[noreturn]] void stop_at_unsupported(const char* library, const char* function);
 

@@ -162,6 +162,32 @@ HEADROOM_EXPORT int cudnnBackendExecute(void*, void*, void*) {
   ++record().kernel_launches;
   return kSuccess;
 }
+// Batch normalisation takes nothing beside its tensors, but for its persistent mode, which may.
+namespace {
+constexpr int kPersistentMode = 2;
+int batch_normalisation_size(const char* function, int mode, std::size_t* bytes) {
+  if (mode == kPersistentMode) note_size_not_known(function);
+  *bytes = 0;
+  return kSuccess;
+}
+}  // namespace
+HEADROOM_EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int mode, int,
+                                                                             void*, void*, void*,
+                                                                             void*, void*,
+                                                                             std::size_t* bytes) {
+  return batch_normalisation_size(__func__, mode, bytes);
+}
+HEADROOM_EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int mode, int, void*,
+                                                                      void*, void*, void*, void*,
+                                                                      void*, void*,
+                                                                      std::size_t* bytes) {
+  return batch_normalisation_size(__func__, mode, bytes);
+}
+HEADROOM_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int mode, int,
+                                                                         void*, void*,
+                                                                         std::size_t* bytes) {
+  return batch_normalisation_size(__func__, mode, bytes);
+}
 HEADROOM_EXPORT int cudnnGetStream(void*, void** stream) {
   *stream = nullptr;  // the default one: nothing waits for another
   return kSuccess;

@@ -36,6 +36,8 @@ struct Record {
   DeviceRecord devices[kMaxDevices];
   // Functions whose answer (a workspace size) only NVIDIA's library knows; they answered 0 bytes.
   NameList sizes_not_known;
+  // Functions whose answer follows from a rule of Headroom's, not from the library itself.
+  NameList sizes_estimated;
   // Functions that were called and that the virtual GPU does not have; the process was stopped.
   NameList not_supported;
 };
