@@ -92,6 +92,32 @@ if flags.all():
         in answer.output
 
 
+def test_generation_ends_at_its_greatest_length(gpu, pytorch):
+    """Which token was drawn is not known, that the greatest length is reached is."""
+    answer = gpu("rtx4090", python=pytorch, program=TINY_MODEL + """
+for options in ({}, {"do_sample": True, "top_p": 0.9}):
+    print(tuple(model.generate(tokens[:, :8], max_new_tokens=5, **options).shape))
+model.generate(tokens[:, :8], max_new_tokens=5, num_beams=2)
+""")
+    assert printed(answer) == ["(4, 13)"] * 2
+
+
+def test_a_known_operand_that_settles_the_result_makes_it_known(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+unknown = torch.randn(4, device="cuda") > 0
+no, yes = torch.zeros(4, dtype=torch.bool).cuda(), torch.ones(4, dtype=torch.bool).cuda()
+counts = torch.randn(4, device="cuda").argsort()
+print(bool((unknown | yes).all()), bool((no & unknown).any()), int((counts & no).max()))
+if (unknown | no).any():
+    print("known")
+if (counts | yes).any():
+    print("known")
+""")
+    assert printed(answer) == ["True False 0"]
+    assert "program.py:7, program.py:9" in answer.output
+
+
 def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
                  environment={"HEADROOM_GPU_VALUES": "off"})

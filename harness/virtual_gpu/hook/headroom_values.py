@@ -28,6 +28,11 @@ SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_co
 DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select"}
 # Of values that are not known, these are taken to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+# What decides the result of two operands whatever the other one is: the result is known from one.
+ABSORBING = {
+    **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
+    **dict.fromkeys(("__or__", "__ror__", "__ior__", "logical_or", "bitwise_or"), True),
+}
 NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|exponential|gumbel|geometric|"
                           "cauchy|poisson|empty|resize|set_|share|pin_memory|record_stream|backward|hook")
 
@@ -125,7 +130,9 @@ def follow(torch):
             if host is not None:
                 self.keep(name, function, args, host, result)
             elif name in FINITE:
-                self.keep_finite(FINITE[name], result)
+                self.keep_alike(FINITE[name], result)
+            elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
+                self.keep_alike(ABSORBING[name], result)
             return result
 
         def host_call(self, name, args, kwargs):
@@ -176,9 +183,23 @@ def follow(torch):
                 most = MOST_CONSTANTS if source is None else most if source.is_cuda else MOST_COPIED
             return tensor.numel() <= most
 
-        def keep_finite(self, answer, result):
+        def is_absorbed(self, absorbing, operands, result):
+            """Whether one of two operands is known, is of booleans, and settles the result."""
+            if absorbing and result.dtype != torch.bool:
+                return False
+            for operand in operands[:2]:
+                if not isinstance(operand, torch.Tensor) or operand.dtype != torch.bool:
+                    continue
+                try:
+                    if bool((value_of(operand) == absorbing).all()):
+                        return True
+                except Unknown:
+                    pass
+            return False
+
+        def keep_alike(self, answer, result):
             if type(result) is torch.Tensor and result.is_cuda and result.numel() <= MOST_FINITE:
-                remember(result, torch.tensor(answer).expand(result.shape))
+                remember(result, torch.tensor(answer, dtype=result.dtype).expand(result.shape))
 
         def by_value(self, name, function, args, kwargs):
             """(True, result) of a call that needs the values and has them."""
