@@ -130,3 +130,17 @@ for name, function in (("eager", chain), ("compiled", torch.compile(chain))):
     assert answer.status == 0, answer.errors
     assert f"eager {2 * (4 << 20)}" in answer.output
     assert f"compiled {4 << 20}" in answer.output
+
+
+def test_a_sparse_matrix_is_multiplied(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+edges = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 3]])
+graph = torch.sparse_coo_tensor(edges, torch.ones(4), (4, 4)).coalesce().cuda()
+layer = torch.nn.Linear(8, 8).cuda()
+torch.sparse.mm(graph, layer(torch.randn(4, 8, device="cuda"))).sum().backward()
+print(tuple(layer.weight.grad.shape))
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.output.startswith("(8, 8)")
+    assert "cusparseSpMM_bufferSize" in answer.figures["sizes_not_known"]

@@ -118,6 +118,49 @@ if (counts | yes).any():
     assert "program.py:7, program.py:9" in answer.output
 
 
+def test_a_router_spreads_its_tokens_over_the_experts(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+scores = torch.randn(1000, 8, device="cuda").softmax(-1)
+weights, chosen = scores.topk(2, dim=-1)
+counts = [len(torch.where(chosen == expert)[0]) for expert in range(8)]
+print(sum(counts), min(counts) > 150, max(counts) < 350)
+print(len(chosen[:, 0].unique()), bool((chosen[:, 0] == chosen[:, 1]).any()))
+single = scores.argmax(-1)
+print(int(torch.bincount(single, minlength=8).sum()), len(torch.where(scores > 0.5)[0]))
+""")
+    assert printed(answer) == ["2000 True True", "8 False", "1000 0"]
+    # The seed is fixed, so that a run repeats; eight shares of 250 lie within 6 standard deviations.
+    assert "drawn at random here: program.py:5" in answer.output
+    assert "taken as 0: program.py:9" in answer.output
+
+
+def test_a_known_mask_takes_values(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+mask = torch.tensor([True, False, True, True]).cuda()
+table = torch.zeros(4, 5, device="cuda")
+table[mask] = torch.randn(3, 5, device="cuda")
+table[mask, 0] = torch.randn(3, device="cuda")
+flags = torch.zeros(4, dtype=torch.long).cuda()
+flags[mask] = 7
+print(flags.tolist())
+""")
+    assert printed(answer) == ["[7, 0, 7, 7]"]
+
+
+def test_lengths_that_were_copied_are_known_to_the_ctc_loss(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+scores = torch.randn(50, 3, 20, device="cuda").log_softmax(-1).requires_grad_()
+lengths = torch.tensor([4, 2, 3]).cuda()
+targets = torch.randint(1, 20, (9,)).cuda()
+torch.nn.functional.ctc_loss(scores, targets, torch.full((3,), 50).cuda(), lengths).backward()
+print(tuple(scores.grad.shape))
+""")
+    assert printed(answer) == ["(50, 3, 20)"]
+
+
 def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
                  environment={"HEADROOM_GPU_VALUES": "off"})

@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 
+import headroom_known
 import headroom_memory
 import headroom_modules
 import headroom_values
@@ -190,7 +191,7 @@ def write():
         "out_of_memory": notes.out_of_memory,
         "devices": devices,
         "snapshot": name,
-        "differences": headroom_values.decisions.words(),
+        "differences": headroom_known.decisions.words() + headroom_known.draws.words(),
     }
     path = os.path.join(RECORDS, f"pytorch-{os.getpid()}.json")
     with open(path + ".unfinished", "w") as out:

@@ -8,16 +8,24 @@ followed tensor keeps its value on the host; a change that is not followed makes
 import functools
 import os
 import re
-import sys
 
-import headroom_memory
+from headroom_known import (
+    MOST_ELEMENTS,
+    Unknown,
+    Used,
+    decisions,
+    draws,
+    first_tensor,
+    on_host,
+    remember,
+    value_of,
+)
 
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off"
-MOST_ELEMENTS = 1 << 20  # of a followed tensor
 MOST_FINITE = 1 << 26  # of the answer of isfinite and the like, whose elements are all alike
+MOST_DRAWN = 1 << 22  # elements of which some are drawn without repetition
 MOST_CONSTANTS = 64  # elements of a constant that is no integer
 MOST_COPIED = 1 << 14  # elements of a copy from the host that holds no integers
-VALUE = "_headroom_value"  # attribute of a tensor: (its version, its value on the host)
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
@@ -25,7 +33,12 @@ READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "
 # The shape of what they return depends on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "__getitem__"}
-DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select"}
+DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
+# Which of their input's elements they name is drawn at random where it is not known: routers of experts
+# then spread the tokens as those of an untrained network do.
+DRAWN = {"topk", "argmax"}
+# They read the values of these arguments in C++.
+READ_INSIDE = {"ctc_loss": slice(2, 4)}
 # Of values that are not known, these are taken to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 # What decides the result of two operands whatever the other one is: the result is known from one.
@@ -37,94 +50,29 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
                           "cauchy|poisson|empty|resize|set_|share|pin_memory|record_stream|backward|hook")
 
 
-class Unknown(Exception):
-    """A value that the GPU would have computed."""
-
-
-class Decisions:
-    """Lines at which a value that is not known was taken as 0."""
-
-    def __init__(self):
-        self.lines = {}
-
-    def note(self):
-        frame = sys._getframe(2)
-        first = frame
-        while frame is not None and not headroom_memory.is_users(frame.f_code.co_filename):
-            frame = frame.f_back
-        frame = first if frame is None else frame
-        line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-        self.lines[line] = self.lines.get(line, 0) + 1
-
-    def words(self):
-        if not self.lines:
-            return []
-        shown = sorted(self.lines, key=self.lines.get, reverse=True)[:5]
-        more = len(self.lines) - len(shown)
-        text = ", ".join(shown) + (f" and {more} more" if more else "")
-        return [f"decided by values that a virtual GPU does not compute, taken as 0: {text}"]
-
-
-decisions = Decisions()
-
-
-def value_of(tensor):
-    """The value of a tensor on the host. Raises Unknown."""
-    if not tensor.is_cuda:
-        if type(tensor).__name__ not in ("Tensor", "Parameter") or tensor.device.type != "cpu":
-            raise Unknown
-        if tensor.numel() > MOST_ELEMENTS:
-            raise Unknown
-        return tensor.detach()
-    held = getattr(tensor, "__dict__", {}).get(VALUE)
-    if held is None or held[0] != version_of(tensor):
-        raise Unknown
-    return held[1]
-
-
-def version_of(tensor):
-    return 0 if tensor.is_inference() else tensor._version
-
-
-def remember(tensor, value):
-    if value is None or value.is_cuda or value.shape != tensor.shape or value.dtype != tensor.dtype:
-        return
-    setattr(tensor, VALUE, (version_of(tensor), value))
-
-
-def on_host(thing, torch):
-    """An argument of the same call on the processor. Raises Unknown."""
-    if isinstance(thing, torch.Tensor):
-        return value_of(thing)
-    if isinstance(thing, (list, tuple)) and type(thing) in (list, tuple):
-        return type(thing)(on_host(item, torch) for item in thing)
-    if isinstance(thing, torch.device) or isinstance(thing, str) and thing.startswith("cuda"):
-        return torch.device("cpu")
-    return thing
-
-
-def first_tensor(things, torch):
-    for thing in things:
-        if isinstance(thing, torch.Tensor):
-            return thing
-        if isinstance(thing, (list, tuple)):
-            found = first_tensor(thing, torch)
-            if found is not None:
-                return found
-    return None
-
-
 def follow(torch):
     """The mode that follows values; it is entered for the rest of the program."""
 
+    def is_mask(index):
+        return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
+
     class FollowValues(torch.overrides.TorchFunctionMode):
+        random = torch.Generator().manual_seed(0)  # the program's own draws are left as they are
+
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs = kwargs or {}
             name = getattr(function, "__name__", "")
-            if name in READS or name in SHAPED_BY_VALUES:
+            Used.drawn = False
+            if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
                 done, result = self.by_value(name, function, args, kwargs)
                 if done:
+                    if Used.drawn and name not in READS - DECIDES:
+                        draws.note()
                     return result
+            elif name == "__setitem__":
+                args = (args[0], self.as_places(args[1]), args[2])
+            elif name in READ_INSIDE:
+                args = self.with_values_on_host(args, READ_INSIDE[name])
             host = self.host_call(name, args, kwargs)
             result = function(*args, **kwargs)
             if host is not None:
@@ -133,6 +81,8 @@ def follow(torch):
                 self.keep_alike(FINITE[name], result)
             elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
                 self.keep_alike(ABSORBING[name], result)
+            elif name in DRAWN:
+                self.draw(name, function, args, kwargs, result)
             return result
 
         def host_call(self, name, args, kwargs):
@@ -230,24 +180,55 @@ def follow(torch):
         def by_mask(self, args):
             """Elements of an unknown tensor that a known mask selects."""
             tensor, index = args
-            if type(tensor) is not torch.Tensor or not tensor.is_cuda:
+            if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
                 return False, None
-            if type(index) is not torch.Tensor or index.dtype != torch.bool or not index.is_cuda:
+            if index.shape != tensor.shape[: index.dim()]:
                 return False, None
-            try:
-                mask = value_of(index)
-            except Unknown:
+            places = self.as_places(index)
+            if places is index:
                 decisions.note()
                 return False, None
-            if mask.dim() > tensor.dim() or mask.shape != tensor.shape[: mask.dim()]:
-                return False, None
-            places = self.to_gpu(mask.nonzero(as_tuple=True), tensor.device)
             result = tensor[places]
             try:
-                remember(result, value_of(tensor)[mask])
+                remember(result, value_of(tensor)[value_of(index)])
             except Unknown:
                 pass
             return True, result
+
+        def as_places(self, index):
+            """An index with the places of each known mask instead of the mask."""
+            places = []
+            for item in index if type(index) is tuple else (index,):
+                try:
+                    places += self.to_gpu(value_of(item).nonzero(as_tuple=True), item.device) \
+                        if is_mask(item) else [item]
+                except Unknown:
+                    return index
+            return index if type(index) is not tuple and places[0] is index else tuple(places)
+
+        def with_values_on_host(self, args, which):
+            """The arguments with those on the processor whose values are known."""
+            args = list(args)
+            for at in range(len(args))[which]:
+                try:
+                    args[at] = value_of(args[at]) if isinstance(args[at], torch.Tensor) else args[at]
+                except Unknown:
+                    pass
+            return tuple(args)
+
+        def draw(self, name, function, args, kwargs, result):
+            """Notes positions drawn at random as those that topk or argmax found."""
+            positions = result[1] if name == "topk" else result
+            if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
+                return
+            Used.drawn = True
+            if name == "topk" and args[0].numel() <= MOST_DRAWN:
+                scores = torch.rand(args[0].shape, generator=self.random)
+                remember(positions, function(scores, *args[1:], **kwargs)[1])
+            elif positions.numel() <= MOST_ELEMENTS:
+                dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
+                count = args[0].numel() if dim is None else args[0].shape[dim]
+                remember(positions, torch.randint(count, positions.shape, generator=self.random))
 
         def to_gpu(self, value, device):
             if isinstance(value, (list, tuple)):

@@ -1,0 +1,95 @@
+"""What is known of tensors on a virtual GPU: their values on the host, and where a program decided by a value
+that is not known."""
+
+import os
+import sys
+
+import headroom_memory
+
+MOST_ELEMENTS = 1 << 22  # of a followed tensor
+VALUE = "_headroom_value"  # attribute of a tensor: (its version, its value on the host, whether drawn)
+
+
+class Unknown(Exception):
+    """A value that the GPU would have computed."""
+
+
+class Decisions:
+    """Lines of the program at which a value decided that is not known."""
+
+    def __init__(self, what):
+        self.what, self.lines = what, {}
+
+    def note(self):
+        frame = sys._getframe(2)
+        first = frame
+        while frame is not None and not headroom_memory.is_users(frame.f_code.co_filename):
+            frame = frame.f_back
+        frame = first if frame is None else frame
+        line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        self.lines[line] = self.lines.get(line, 0) + 1
+
+    def words(self):
+        if not self.lines:
+            return []
+        shown = sorted(self.lines, key=self.lines.get, reverse=True)[:5]
+        more = len(self.lines) - len(shown)
+        text = ", ".join(shown) + (f" and {more} more" if more else "")
+        return [f"decided by {self.what}: {text}"]
+
+
+decisions = Decisions("values that a virtual GPU does not compute, taken as 0")
+draws = Decisions("positions of topk or argmax, drawn at random here")
+
+
+class Used:
+    """Whether a value that was drawn at random has been read since this was set to False."""
+
+    drawn = False
+
+
+def value_of(tensor):
+    """The value of a tensor on the host. Raises Unknown."""
+    if not tensor.is_cuda:
+        if type(tensor).__name__ not in ("Tensor", "Parameter") or tensor.device.type != "cpu":
+            raise Unknown
+        if tensor.numel() > MOST_ELEMENTS:
+            raise Unknown
+        return tensor.detach()
+    held = getattr(tensor, "__dict__", {}).get(VALUE)
+    if held is None or held[0] != version_of(tensor):
+        raise Unknown
+    Used.drawn |= held[2]
+    return held[1]
+
+
+def version_of(tensor):
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def remember(tensor, value):
+    if value is None or value.is_cuda or value.shape != tensor.shape or value.dtype != tensor.dtype:
+        return
+    setattr(tensor, VALUE, (version_of(tensor), value, Used.drawn))
+
+
+def on_host(thing, torch):
+    """An argument of the same call on the processor. Raises Unknown."""
+    if isinstance(thing, torch.Tensor):
+        return value_of(thing)
+    if isinstance(thing, (list, tuple)) and type(thing) in (list, tuple):
+        return type(thing)(on_host(item, torch) for item in thing)
+    if isinstance(thing, torch.device) or isinstance(thing, str) and thing.startswith("cuda"):
+        return torch.device("cpu")
+    return thing
+
+
+def first_tensor(things, torch):
+    for thing in things:
+        if isinstance(thing, torch.Tensor):
+            return thing
+        if isinstance(thing, (list, tuple)):
+            found = first_tensor(thing, torch)
+            if found is not None:
+                return found
+    return None
