@@ -16,6 +16,7 @@ from reports.data.read import InputError, read_changes, read_run
 from reports.data.watch import read_watch
 from reports.exports import FORMATS
 from reports.render import render, render_changes, render_page
+from reports.share import shared_files
 from reports.views.closing import closing
 from reports.views.gpu import build_gpu
 from reports.views.watch import build_watch
@@ -67,7 +68,7 @@ def _report(words: list[str]) -> list[Path]:
         if changes and not format.compares:
             raise InputError(f"--{format.name} is of one run: leave out {options.before} to have it.")
     written = []
-    page_wanted = options.html or not wanted
+    page_wanted = options.html or not (wanted or options.share)
     if page_wanted:
         target = options.html or directory / ("changes.html" if changes else "report.html")
         _write(target, render_changes(data, changes) if changes else render(data))
@@ -75,6 +76,14 @@ def _report(words: list[str]) -> list[Path]:
     for format in wanted:
         _write(getattr(options, format.name), format.write(data, changes))
         written.append(getattr(options, format.name))
+    if options.share:
+        try:
+            options.share.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{options.share}: cannot be made: {error.strerror}. Name another folder.") from None
+        for name, content in shared_files(data, options.address):
+            _write(options.share / name, content)
+        written.append(options.share)
     if page_wanted and not changes:
         print(closing(data), end="")
     return written
@@ -88,23 +97,27 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--html", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")
     for format in FORMATS:
         parser.add_argument(f"--{format.name}", type=Path, metavar="FILE", help=format.what)
+    parser.add_argument("--share", type=Path, metavar="FOLDER", help="the report, and a page with a preview image for each finding")
+    parser.add_argument("--address", default="", metavar="URL", help="where FOLDER will be on the web: preview images need it")
     parser.add_argument("--before", type=Path, metavar="RUN_DIR", help="the earlier of two runs; needs --changes")
     parser.add_argument("--changes", type=Path, metavar="FILE", help="headroom compare BEFORE RUN_DIR --json")
     options = parser.parse_args(words)
     if (options.before is None) != (options.changes is None):
         parser.error("--before and --changes go together")
+    if options.before and options.share:
+        parser.error("--share is of one run")
+    if options.address and not options.share:
+        parser.error("--address belongs to --share FOLDER")
     return options
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, content: str | bytes) -> None:
     """Whole or not at all: a full disk leaves an older report as it was."""
     temporary = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", errors="replace", newline="", dir=target.parent, prefix=".report-", delete=False
-        ) as stream:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".report-", delete=False) as stream:
             temporary = Path(stream.name)
-            stream.write(text)
+            stream.write(content if isinstance(content, bytes) else content.encode(errors="replace"))
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, target)
     except OSError as error:

@@ -61,7 +61,7 @@ def unbroken(text: str) -> Markup:
 
 def render_page(template: str, **values: Any) -> str:
     """One template with the style, the script and the filters that all pages share."""
-    style = _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
+    style = stylesheet()
     script = _asset("report.js") + _asset("compare.js") + _asset("svg.js")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -81,6 +81,10 @@ def render_page(template: str, **values: Any) -> str:
         style_hash=_hash(style),
         script_hash=_hash(script),
     )
+
+
+def stylesheet() -> str:
+    return _asset("style.css").replace("/* dark.css */\n", _asset("dark.css"))
 
 
 def _asset(name: str) -> str:

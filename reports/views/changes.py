@@ -38,6 +38,7 @@ class ChangedMetric:
 @dataclass(frozen=True)
 class ChangesView:
     headline: str
+    largest: str  # change; empty where there is none
     counts: Sequence[tuple[Word, int]]
     metrics: Sequence[ChangedMetric]
     shown: str
@@ -48,13 +49,12 @@ class ChangesView:
 
 def build_changes(data: RunData, changes: Changes) -> ChangesView:
     outcomes = Counter(cell["outcome"] for cell in changes.cells)
-    rows = [
-        (cell, change) for cell in changes.cells for change in cell["changes"]
-    ]
+    rows = [(cell, change) for cell in changes.cells for change in cell["changes"]]
     order = list(_WORDS)
     rows.sort(key=lambda row: (order.index(row[1]["outcome"]), -abs(_share(row[1]))))
     return ChangesView(
-        headline=_headline(outcomes, len(changes.cells)),
+        headline=_headline(outcomes, len(changes.cells), bool(rows)),
+        largest=_largest(rows),
         counts=[(word, outcomes[name]) for name, word in _WORDS.items() if outcomes[name]],
         metrics=[_metric(cell, change) for cell, change in rows[:MAXIMUM_ROWS]],
         shown=f"{MAXIMUM_ROWS:,} of {len(rows):,} changes shown, the largest." if len(rows) > MAXIMUM_ROWS else "",
@@ -68,13 +68,29 @@ def build_changes(data: RunData, changes: Changes) -> ChangesView:
     )
 
 
-def _headline(outcomes: Counter[str], cells: int) -> str:
+def _headline(outcomes: Counter[str], cells: int, changed: bool) -> str:
+    """Did it get worse? The counts of all outcomes stand below."""
     if cells == 0:
         return "The two runs have no configuration in common."
     if outcomes["same"] == cells:
         return f"Nothing changed: all {cells} configurations that both runs have are the same to the last bit."
-    words = [f"{outcomes[name]} {name}" for name in _WORDS if outcomes[name]]
-    return f"Of {cells} configurations in both runs: {', '.join(words)}."
+    for outcome in ("worse", "better"):
+        if outcomes[outcome]:
+            return f"{outcome.capitalize()} in {outcomes[outcome]} of {cells} configurations."
+    if not changed:
+        return f"No figure changed, but {outcomes['not comparable']} of {cells} configurations cannot be compared."
+    return "Nothing got worse by more than 1 % of what can be compared."
+
+
+def _largest(rows: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> str:
+    if not rows:
+        return ""
+    cell, change = rows[0]
+    row = _metric(cell, change)
+    return (
+        f"The largest change: {glossary.quantity(change['metric'])} went from {row.before.text} to {row.after.text} "
+        f"({row.share.text}) in {row.experiment} [{row.arm}]."
+    )
 
 
 def _share(change: dict[str, Any]) -> float:

@@ -44,7 +44,7 @@ class Test:
 class Instrument:
     calibration: Word
     calibration_why: str
-    counted: str
+    false_alarms: int
     sensitivity: Word
     sensitivity_why: str
     controls: Sequence[Test]
@@ -59,11 +59,10 @@ def build_instrument(verdicts: dict[str, Any] | None) -> Instrument | None:
     sensitivity = verdicts.get(
         "sensitivity", {"status": "not tested", "why": "This run was judged before there were controls."}
     )
-    comparisons, alarms = calibration["aa_comparisons"], calibration["false_alarms"]
     return Instrument(
         calibration=_state(calibration["status"]),
         calibration_why=calibration["why"],
-        counted=f"{alarms} of {comparisons}" if comparisons else "none so far",
+        false_alarms=calibration["false_alarms"],
         sensitivity=_state(sensitivity["status"]),
         sensitivity_why=sensitivity["why"],
         controls=[_control(item) for item in verdicts.get("controls", [])],

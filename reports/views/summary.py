@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 from reports.charts.palette import split_spec
 from reports.data import glossary
@@ -54,7 +54,7 @@ def build_summary(page: Page) -> Summary:
         trust=_trust(page),
         devices=_devices(data),
         warnings=_warnings(data, page["cells"].alerts if page["cells"] else 0),
-        command=_command(data.run["argv"]),
+        command=_command(data.run),
         commit=_commit(data.run["headroom"]),
         status_counts=sorted(Counter(sample["status"] for sample in data.samples).items()),
     )
@@ -83,13 +83,18 @@ def _trust(page: Page) -> str:
         return "Yes: known slowdowns were detected, and identical runs seldom looked different."
     if "bad" in words:
         return "No: a check of the time measurement failed. Bytes are exact all the same."
-    return "Not yet proved on this machine. Bytes are exact all the same."
+    checks = f"{glossary.as_sentence(instrument.sensitivity_why)} {glossary.as_sentence(instrument.calibration_why)}"
+    if instrument.sensitivity.tone != "good":
+        return f"Not checked enough: {checks} `headroom selftest` checks them. Bytes are exact all the same."
+    return f"{'With care' if instrument.false_alarms else 'Yes, as far as checked'}: {checks} Bytes are exact all the same."
 
 
-def _command(argv: Sequence[str]) -> str:
-    words = list(argv)
+def _command(run: dict[str, Any]) -> str:
+    words = list(run["argv"])
     if not words or words[0].rsplit("/", 1)[-1] != "headroom":
         words.insert(0, "headroom")
+    if words[1:] == ["run"]:
+        words.append(run["suite"])  # the default: another day's may be another
     return shlex.join(words)
 
 
@@ -104,12 +109,10 @@ def _devices(data: RunData) -> list[DeviceNote]:
     found = []
     for (name, traits), devices in present.items():
         if traits.simulated:
-            cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in devices})
-            sentence = f"Bytes simulated for {_enumerate(cards)}: exact under the stated rules, nothing was computed."
+            sentence = f"Bytes simulated for {_cards(devices)}: exact under the stated rules, nothing was computed."
         elif traits.virtual:
-            cards = sorted({(split_spec(device).parameters or device).removeprefix("card=") for device in devices})
             sentence = (
-                f"A framework's own code and allocator on virtual {_enumerate(cards)}: bytes are its own, "
+                f"A framework's own code and allocator on virtual {_cards(devices)}: bytes are its own, "
                 "nothing was computed, and there are no times."
             )
         elif traits.gpu:
@@ -118,6 +121,12 @@ def _devices(data: RunData) -> list[DeviceNote]:
             sentence = f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."
         found.append(DeviceNote(name, basis({"device_class": name}), sentence))
     return sorted(found, key=lambda note: NEARNESS.index(note.basis))
+
+
+def _cards(devices: Iterable[str]) -> str:
+    """ "meta(card=v100-16gb)" → "v100-16gb"; "meta(capacity=1GiB)" → "a device of 1GiB"."""
+    names = {split_spec(device).parameters or device for device in devices}
+    return _enumerate(sorted(name.removeprefix("card=").replace("capacity=", "a device of ") for name in names))
 
 
 def _enumerate(names: Sequence[str], most: int = 4) -> str:

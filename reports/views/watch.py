@@ -18,11 +18,10 @@ _VERDICTS = {
     "levels off": Word("LEVELS OFF", "good", "equal", "It grew and then stopped, as with a warm-up or a cache."),
     "undecided": Word("UNDECIDED", "none", "question", "Noise, slowing growth or too short a time leave it open."),
 }
-_PHRASES = {
-    "leak": "it leaks",
-    "no leak": "no leak",
-    "levels off": "it grew and levelled off",
-    "undecided": "whether it leaks is undecided",
+_NOT_LEAKING = {
+    "no leak": "No leak was seen",
+    "levels off": "It grew and levelled off",
+    "undecided": "Whether it leaks is undecided",
 }
 _MOST_PROCESSES = 50  # rows of the table
 
@@ -60,7 +59,19 @@ def _headline(data: WatchData) -> str:
     if summary is None:
         return "Watching was cut short. This is what had been seen until then."
     peak = summary["proportional_peak"] or summary["resident_peak"]
-    return f"{units.bytes_(peak['bytes'])} at the peak; {_PHRASES[summary['growth'][0]['verdict']]}."
+    return f"{_leaks(summary['growth'][0])} It held {units.bytes_(peak['bytes'])} at the peak."
+
+
+def _leaks(growth: dict[str, Any]) -> str:
+    """Does it leak? With the growth that would not have shown: a short watch excludes little."""
+    if growth["verdict"] == "leak":
+        return f"It leaks {units.bytes_(growth['slope_bytes_per_min'])} a minute."
+    found = _NOT_LEAKING[growth["verdict"]]
+    if growth["more_needed_min"] is not None:
+        return f"{found}: watch it {units.plain(growth['more_needed_min'])} minutes longer."
+    if growth["detectable_bytes_per_min"] is None:
+        return "It was watched too briefly to tell any leak."
+    return f"{found}; a leak of less than {units.bytes_(growth['detectable_bytes_per_min'])} a minute would not have shown."
 
 
 def _growth(entry: dict[str, Any], watch: dict[str, Any]) -> Growth:

@@ -149,7 +149,7 @@ def control_of(arm: str, injected: str, metric: str, unit: str, theta: float, sp
         "treatment_value": None,
         "comparison": comparison,
         "outcome": outcome,
-        "why": f"SYNTHETIC. Put in: {injected}.",
+        "why": f"SYNTHETIC. Added on purpose: {injected}.",
     }
 
 

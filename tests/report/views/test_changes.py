@@ -56,7 +56,20 @@ def test_what_got_worse_stands_first_with_its_bytes(page: Any) -> None:
     table = text[text.index('id="changes-data"') :]
     assert table.index("malloc") < table.index("growth")
     assert 'title="1,073,741,824 bytes"' in table and "+1 GiB" in table and "+100 %" in table and "-50 %" in table
-    assert "1 worse, 1 better" in text
+    assert "<h1>Worse in 1 of 2 configurations.</h1>" in text
+    assert "The largest change: reserved memory at its peak went from 1 GiB to 2 GiB (+100 %) in S03/host [malloc]." in text
+
+
+@pytest.mark.parametrize(
+    ("cells", "headline"),
+    [
+        ([cell("better", "less", metric(2, 1, "better")), cell("same", "x")], "Better in 1 of 2 configurations."),
+        ([cell("changed", "x", metric(1000, 1001, "changed"))], "Nothing got worse by more than 1 % of what can be compared."),
+        ([cell("not comparable", "x"), cell("same", "x")], "No figure changed, but 1 of 2 configurations cannot be compared."),
+    ],
+)
+def test_the_headline_says_whether_it_got_worse(page: Any, cells: list[dict[str, Any]], headline: str) -> None:
+    assert f"<h1>{headline}</h1>" in page(*cells)
 
 
 def test_a_figure_that_was_nothing_has_no_share(page: Any) -> None:

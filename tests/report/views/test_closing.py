@@ -36,7 +36,7 @@ def undecided(name: str, word: str = "INCONCLUSIVE") -> dict[str, Any]:
 
 
 def test_what_was_decided_is_told_in_a_sentence_of_numbers() -> None:
-    text = closing_of(decided()).replace("\u202f", " ")
+    text = " ".join(closing_of(decided()).replace("\u202f", " ").split())
     assert "S1 REFUTED: Growth saves memory" in text
     assert "25.0 % lower than with preallocate" in text
 

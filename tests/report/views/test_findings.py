@@ -47,20 +47,50 @@ def sentence(part: dict[str, Any], word: str = "REFUTED") -> str:
     ("values", "words"),
     [
         ([(4 * GIB, 3 * GIB)], "25.0 % lower than with preallocate"),
-        ([(4 * GIB, 3 * GIB), (4 * GIB, 1 * GIB)], "25.0 % to 75.0 % lower than with preallocate"),
-        ([(4 * GIB, 4 * GIB), (4 * GIB, 1 * GIB)], "up to 75.0 % lower than with preallocate"),
+        ([(4 * GIB, 3 * GIB), (4 * GIB, 1 * GIB)], "25.0 % lower (batch 0) to 75.0 % lower (batch 1) than with preallocate"),
+        ([(4 * GIB, 4 * GIB), (4 * GIB, 1 * GIB)], "from the same (batch 0) to 75.0 % lower (batch 1) than with preallocate"),
         ([(1 * GIB, 16 * GIB)], "16.0× as high as with preallocate"),
         ([(4 * GIB, 4 * GIB)], "the same as with preallocate"),
-        ([(4 * GIB, 3 * GIB), (4 * GIB, 5 * GIB)], "from 25.0 % lower to 25.0 % higher than with preallocate"),
+        ([(4 * GIB, 3 * GIB), (4 * GIB, 5 * GIB)], "from 25.0 % lower (batch 0) to 25.0 % higher (batch 1) than with preallocate"),
+        ([(1 * GIB, 2 * GIB), (1 * GIB, 16 * GIB)], "100 % higher (batch 0) to 16.0× as high (batch 1) as with preallocate"),
     ],
 )
-def test_the_whole_range_that_was_measured_is_told(values: list[tuple[float, float]], words: str) -> None:
-    assert sentence(ratio(held(*values))).startswith(f"With growth, reserved memory after step 1 was {words};")
+def test_the_whole_range_that_was_measured_is_told_with_its_places(values: list[tuple[float, float]], words: str) -> None:
+    assert sentence(ratio(held(*values))).endswith(f": with growth, reserved memory after step 1 was {words}.")
 
 
-def test_what_was_claimed_and_how_often_it_was_found_stand_behind_it() -> None:
-    evidence = held((4 * GIB, 3 * GIB)) + held((4 * GIB, 1.52 * GIB), word="REPRODUCED")
-    assert sentence(ratio(evidence, "CONDITIONAL")).endswith("claimed: 62.0 % lower (as claimed at 1 of 2 points).")
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ("yes no", "As claimed (62.0 % lower) at 1 of 2 points: "),
+        ("yes yes", "As claimed (62.0 % lower) at both points: "),
+        ("yes yes yes", "As claimed (62.0 % lower) at all 3 points: "),
+        ("no no", "Not as claimed (62.0 % lower), at none of 2 points: "),
+        ("yes", "As claimed (62.0 % lower): "),
+        ("no", "Not as claimed (62.0 % lower): "),
+        ("open", "Undecided whether as claimed (62.0 % lower): "),
+        ("open open", "Undecided whether as claimed (62.0 % lower): "),
+        ("no open", "Not as claimed (62.0 % lower), at none of 2 points, 1 undecided: "),
+        ("yes open", "As claimed (62.0 % lower) at 1 of 2 points, 1 undecided: "),
+    ],
+)
+def test_what_was_claimed_and_how_often_it_was_found_stand_first(found: str, words: str) -> None:
+    of = {"yes": "REPRODUCED", "no": "REFUTED", "open": "INCONCLUSIVE"}
+    evidence = held(*[(4 * GIB, 3 * GIB)] * len(found.split()))
+    for answer, item in zip(found.split(), evidence):
+        item["comparison"]["verdict"] = of[answer]
+    assert sentence(ratio(evidence, "CONDITIONAL")).startswith(words + "with growth")
+
+
+def test_points_are_told_apart_by_experiment_and_by_what_is_swept() -> None:
+    evidence = held((4 * GIB, 3 * GIB)) + held((4 * GIB, 1 * GIB))
+    evidence[1]["experiment"] = "S1/other/batch=0"
+    assert "25.0 % lower (S1) to 75.0 % lower (other)" in sentence(ratio(evidence))
+
+
+def test_names_of_variants_are_told_as_words() -> None:
+    evidence = [{**item, "treatment_arm": "one_of_four"} for item in held((4 * GIB, 3 * GIB))]
+    assert "with one of four, reserved" in sentence(ratio(evidence))
 
 
 def test_a_single_estimate_that_is_not_exact_has_its_interval() -> None:
@@ -84,9 +114,9 @@ def test_the_framework_itself_is_told_before_our_own_engine_which_stands_beside_
     (finding,) = findings(claim("REFUTED", part))
     assert finding.basis == "virtual"
     assert finding.sentence.replace("\u202f", " ").startswith(
-        "TensorFlow 9.9 on a virtual card: With growth, reserved memory after step 1 was 25.0 % lower"
+        "TensorFlow 9.9 on a virtual card: Not as claimed (62.0 % lower): with growth, reserved memory after step 1 was 25.0 % lower"
     )
-    assert "Headroom on meta (simulated): With growth" in finding.elsewhere
+    assert "Headroom on meta (simulated): Not as claimed" in finding.elsewhere
     assert "75.0" in finding.elsewhere
 
 
@@ -98,7 +128,7 @@ def test_points_without_a_figure_are_counted_apart() -> None:
 def test_a_value_that_is_compared_with_nothing_is_told_as_it_is() -> None:
     evidence = [bound_of("S1/meta", "steady_device_allocations_per_step", 0.5)]
     part = part_of("often", "It is often.", (None, 1, None, 1), [verdict_of("meta", "REFUTED", "why", evidence)], "bound")
-    assert sentence(part) == "With growth, device allocations per step after warm-up was 0.5; claimed: at least 1."
+    assert sentence(part) == "Not as claimed (at least 1): with growth, device allocations per step after warm-up was 0.5."
 
 
 def test_without_any_figure_the_reason_is_told() -> None:

@@ -19,10 +19,10 @@ def summary(samples: list[dict[str, Any]], **changes: Any) -> Summary:
     return build_summary(Page(RunData(Path("nowhere"), run_of(0), samples, verdicts)))
 
 
-def instrument(sensitivity: str, calibration: str) -> dict[str, Any]:
+def instrument(sensitivity: str, calibration: str, alarms: int = 0) -> dict[str, Any]:
     return {
-        "sensitivity": {"status": sensitivity, "why": ""},
-        "calibration": {"status": calibration, "why": "", "aa_comparisons": 0, "false_alarms": 0},
+        "sensitivity": {"status": sensitivity, "why": "all effects were seen"},
+        "calibration": {"status": calibration, "why": "one comparison so far", "aa_comparisons": 1, "false_alarms": alarms},
     }
 
 
@@ -47,11 +47,31 @@ def test_it_asks_what_was_asked() -> None:
         ("sensitive", "calibrated", "Yes"),
         ("insensitive", "calibrated", "No:"),
         ("sensitive", "out of calibration", "No:"),
-        ("sensitive", "not yet calibrated", "Not yet"),
+        ("sensitive", "not yet calibrated", "Yes, as far as checked: All effects were seen. One comparison so far."),
+        ("not tested", "not yet calibrated", "Not checked enough: All effects were seen. One comparison so far. `headroom selftest`"),
     ],
 )
 def test_times_are_trusted_when_both_checks_passed(sensitivity: str, calibration: str, answer: str) -> None:
     assert summary([timed("host(capacity=4GiB)")], **instrument(sensitivity, calibration)).trust.startswith(answer)
+
+
+def test_a_first_false_alarm_calls_for_care() -> None:
+    states = instrument("sensitive", "not yet calibrated", alarms=1)
+    assert summary([timed("host(capacity=4GiB)")], **states).trust.startswith("With care:")
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["run"], "headroom run made_up"),
+        (["run", "quick", "--budget", "3m"], "headroom run quick --budget 3m"),
+        (["/usr/bin/headroom", "run"], "/usr/bin/headroom run made_up"),
+    ],
+)
+def test_the_command_that_reproduces_it_names_the_suite(argv: list[str], command: str) -> None:
+    run = run_of(0) | {"argv": argv, "suite": "made_up"}
+    verdicts = {"claims": [], "matrix": [], "counts": {}, "failures": [], **instrument("sensitive", "calibrated")}
+    assert build_summary(Page(RunData(Path("nowhere"), run, [], verdicts))).command == command
 
 
 def test_a_run_that_timed_no_training_has_no_times_to_trust() -> None:

@@ -76,10 +76,25 @@ TWO = [sample(0.1 * i, process(7, 800 * MIB + i), process(8, 100 * MIB)) for i i
 
 def test_it_says_the_peak_the_verdict_and_what_is_not_known(tmp_path: Path) -> None:
     text = words(page_of(write(tmp_path / "w", TWO)))
-    assert "900 MiB at the peak; it leaks." in text
+    assert "It leaks 5 MiB a minute. It held 900 MiB at the peak." in text
     assert "5 MiB per minute" in text and "1 MiB per minute counts as harmless" in text
     assert "not watched: no NVML" in text
     assert "polled" in text
+
+
+@pytest.mark.parametrize(
+    ("growth", "answer"),
+    [
+        ({"verdict": "no leak"}, "No leak was seen; a leak of less than 2 MiB a minute would not have shown."),
+        ({"verdict": "levels off"}, "It grew and levelled off; a leak of less than 2 MiB a minute would not have shown."),
+        ({"verdict": "levels off", "detectable_bytes_per_min": None}, "It was watched too briefly to tell any leak."),
+        ({"verdict": "undecided", "more_needed_min": 3.5}, "Whether it leaks is undecided: watch it 3.50 minutes longer."),
+        ({"verdict": "undecided"}, "Whether it leaks is undecided; a leak of less than 2 MiB a minute would not have shown."),
+    ],
+)
+def test_the_answer_says_what_could_not_have_been_seen(tmp_path: Path, growth: dict[str, Any], answer: str) -> None:
+    found = [summary()["growth"][0] | growth]
+    assert answer in words(page_of(write(tmp_path / "w", TWO, summary=summary() | {"growth": found})))
 
 
 def test_it_asks_the_network_for_nothing_and_carries_its_own_style_and_script(tmp_path: Path) -> None:
