@@ -117,6 +117,21 @@ def test_a_leak_of_one_place_counts_while_another_shrinks(headroom: Headroom) ->
     assert first.startswith("LEAKS: leak.py:1") and "live bytes in all" in first
 
 
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        (["/env/site-packages/torch/nn.py", "/env/site-packages/lib/layer.py", "train.py"], "train.py:1 f"),
+        (["/share/headroom/virtual_gpu/hook/headroom_values.py", "train.py"], "train.py:1 f"),
+        (["/env/site-packages/torch/nn.py", "/env/site-packages/lib/layer.py"], "layer.py:1 f"),
+    ],
+)
+def test_a_place_is_a_line_of_the_users_where_there_is_one(headroom: Headroom, files: list[str], place: str) -> None:
+    frames = [{"filename": file, "line": 1, "name": "f"} for file in files]
+    events = [{"action": "alloc", "addr": 4096 * i, "size": 512, "stream": 0, "frames": frames} for i in range(1, 700)]
+    (headroom.place / "snapshot.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
+    assert f"LEAKS: {place}" in headroom("leaks", "snapshot.pickle").output.splitlines()[0]
+
+
 def test_a_warm_up_as_long_as_the_history_is_refused(headroom: Headroom, traces: dict[str, str]) -> None:
     outcome = headroom("leaks", traces["none"], "--warmup", "99")
     assert outcome.code == 2

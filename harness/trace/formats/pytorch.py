@@ -185,6 +185,10 @@ class _SegmentNumbers:
         return self._live.pop(key) if event.action == "segment_free" else self._live[key]
 
 
+_NO_PLACES = ("/torch/", "/virtual_gpu/hook/")  # frames that every allocation has
+_LIBRARIES = ("/site-packages/", "/dist-packages/")  # told where no frame is of the user's program
+
+
 class _Places:
     """What frames tell: the innermost one of the user's own Python, "model.py:42 forward", or what
     Headroom's own export wrote there."""
@@ -201,9 +205,10 @@ class _Places:
         texts = [(_text(f, "filename"), _line(f), _text(f, "name")) for f in frames if isinstance(f, dict)]
         if texts and texts[-1][0] == "headroom":
             return _own_context(texts)
-        for filename, line, name in texts:
-            if filename.endswith(".py") and "/torch/" not in filename:
-                return {"op": f"{filename.rsplit('/', 1)[-1]}:{line} {name}"}
+        python = [text for text in texts if text[0].endswith(".py") and not any(part in text[0] for part in _NO_PLACES)]
+        users = [text for text in python if not any(part in text[0] for part in _LIBRARIES)]
+        for filename, line, name in [*users, *python][:1]:
+            return {"op": f"{filename.rsplit('/', 1)[-1]}:{line} {name}"}
         return {}
 
 
