@@ -18,22 +18,17 @@ namespace {
 
 using Index = PlanIndex;
 
-constexpr Index kAnyWays = std::numeric_limits<Index>::max();
+// Sections with this many continuations or more are all alike.
+constexpr Index kManyWays = 3;
 
-// The order in which buffers are chosen: first those whose sections have the fewest continuations
-// (counted up to `most_ways`), then the lowest, then those that most often found no room, then by
-// `rank`.
-struct Preference {
-  std::vector<Index> rank;
-  Index most_ways;
-};
-
+// Chooses first the buffers whose sections have the fewest continuations, then the lowest, then
+// those that most often found no room, then by `rank`.
 class Search {
  public:
-  Search(const PlanInstance& instance, Preference preference, Bytes capacity,
+  Search(const PlanInstance& instance, std::vector<Index> rank, Bytes capacity,
          std::vector<std::uint64_t>& failures, std::uint64_t node_limit, Clock::time_point deadline)
       : instance_(instance),
-        preference_(std::move(preference)),
+        rank_(std::move(rank)),
         failures_(failures),
         plan_(instance, capacity, failures),
         node_limit_(node_limit),
@@ -101,8 +96,8 @@ class Search {
     std::tuple<Index, Bytes, std::uint64_t, Index> best_key;
     for (const Index i : part) {
       if (!plan_.can_be_next(i)) continue;
-      const Index ways = std::min(plan_.fewest_ways(i), preference_.most_ways);
-      const auto key = std::tuple(ways, plan_.offset(i), ~failures_[i], preference_.rank[i]);
+      const Index ways = std::min(plan_.fewest_ways(i), kManyWays);
+      const auto key = std::tuple(ways, plan_.offset(i), ~failures_[i], rank_[i]);
       if (best && key >= best_key) continue;
       best = i;
       best_key = key;
@@ -111,7 +106,7 @@ class Search {
   }
 
   const PlanInstance& instance_;
-  const Preference preference_;
+  const std::vector<Index> rank_;
   const std::vector<std::uint64_t>& failures_;
   PartialPlan plan_;
   const std::uint64_t node_limit_;
@@ -149,23 +144,22 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
   PlanSearch result;
   // Shared by all searches, so that later ones learn from earlier ones.
   std::vector<std::uint64_t> failures(instance.buffers());
-  std::uint64_t limit = 500;
+  // A search that succeeds seldom places more than three times as many buffers as there are, so
+  // starting anew early finds more than going on.
+  std::uint64_t limit = std::max<std::uint64_t>(1000, 2 * instance.buffers());
   for (std::uint32_t round = 0;; ++round) {
     for (const RankOrder order : kRankOrders) {
-      const std::vector<Index> rank = ranks(instance, order, round);
-      for (const Index most_ways : {kAnyWays, Index{3}}) {
-        Search search(instance, {rank, most_ways}, capacity, failures, limit, deadline);
-        result.outcome = search.run();
-        result.nodes += search.nodes();
-        if (result.outcome == PlanSearch::Outcome::found) {
-          result.offsets.clear();
-          for (const PlanBuffer& buffer : buffers)
-            result.offsets.push_back(buffer.offset.value_or(0));
-          for (Index i = 0; i < chosen.size(); ++i) result.offsets[chosen[i]] = search.offset(i);
-        }
-        if (result.outcome != PlanSearch::Outcome::timed_out || Clock::now() >= deadline)
-          return result;
+      Search search(instance, ranks(instance, order, round), capacity, failures, limit, deadline);
+      result.outcome = search.run();
+      result.nodes += search.nodes();
+      if (result.outcome == PlanSearch::Outcome::found) {
+        result.offsets.clear();
+        for (const PlanBuffer& buffer : buffers)
+          result.offsets.push_back(buffer.offset.value_or(0));
+        for (Index i = 0; i < chosen.size(); ++i) result.offsets[chosen[i]] = search.offset(i);
       }
+      if (result.outcome != PlanSearch::Outcome::timed_out || Clock::now() >= deadline)
+        return result;
     }
     limit += limit / 4;
   }
