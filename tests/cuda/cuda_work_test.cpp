@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
+#include "harness/device/cuda/module/work/divisor.h"
 #include "harness/program/lowering/lowering.h"
 #include "tests/cuda/judged_programs.h"
 #include "tests/cuda/loop_program.h"
@@ -36,6 +39,27 @@ TEST(CudaWork, in_8_bits_agrees_with_the_reference_on_random_shapes) {
 
 TEST(CudaWork, of_whole_training_steps_agrees_with_the_reference_op_by_op) {
   testing::judge_training_steps("dense", testing::compile_in_loops);
+}
+
+TEST(CudaWork, divides_by_a_known_number_as_the_processor_does) {
+  std::mt19937_64 random(testing::test_seed());
+  // Numbers of every length, and their neighbours.
+  const auto number = [&] {
+    const auto any = static_cast<cuda::Index>(random() >> (2 + random() % 62));
+    return std::clamp<cuda::Index>(any + static_cast<cuda::Index>(random() % 3) - 1, 0,
+                                   std::numeric_limits<cuda::Index>::max());
+  };
+  for (int round = 0; round < 100'000; ++round) {
+    const cuda::Index by =
+        std::max<cuda::Index>(1, round < 64 ? cuda::Index{1} << (round % 63) : number());
+    const cuda::Divisor divisor = by;
+    const cuda::Index multiple = by * (number() % (std::numeric_limits<cuda::Index>::max() / by));
+    for (const cuda::Index n : {number(), multiple, multiple + by - 1, by, cuda::Index{0},
+                                std::numeric_limits<cuda::Index>::max()}) {
+      ASSERT_EQ(n / divisor, n / by) << n << " / " << by;
+      ASSERT_EQ(n % divisor, n % by) << n << " % " << by;
+    }
+  }
 }
 
 TEST(CudaWork, of_dropout_keeps_the_elements_that_the_host_keeps) {

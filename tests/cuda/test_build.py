@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -113,17 +114,69 @@ def test_the_table_of_kernels_refuses_a_report_that_it_cannot_read():
         kernel_resources().kernels_in("Compiling entry function '_Z1aPi' for 'sm_90'\nof another kind")
 
 
+@pytest.mark.parametrize("name, wanted", [
+    ("void cub::detail::for_each::static_kernel<cub::policy, long, headroom::cuda::Unless<"
+     "headroom::cuda::Adam::operator()<headroom::cuda::CubQueue>(headroom::cuda::CubQueue&, "
+     "headroom::OpBuffers const&) const::{lambda(long)#2}> >(long)", "loop: Adam 2"),
+    ("void cub::detail::reduce::DeviceReduceKernel<cub::Policy, thrust::N::transform_iterator<"
+     "headroom::cuda::SquareOf, thrust::N::counting_iterator<long> >, double*>(double*)",
+     "Reduce: SquareOf"),
+    ("headroom::cuda::(anonymous namespace)::code_probe()", "code_probe"),
+])  # fmt: skip
+def test_the_table_of_kernels_names_them_without_what_cub_adds(name, wanted):
+    assert kernel_resources().short(name) == wanted
+
+
+PAGE = Path(os.environ["HEADROOM_SOURCE"], "docs", "reference", "kernels.md")
+REFRESH = "run scripts/kernel_resources.py --page docs/reference/kernels.md"
+
+
+def test_the_page_of_kernels_is_of_the_sources_as_they_are():
+    assert f"`{kernel_resources().fingerprint()}`" in PAGE.read_text(), REFRESH
+
+
 @needs_module
-def test_the_table_of_kernels_counts_those_of_a_file():
+def test_the_page_of_kernels_has_what_the_compiler_says_of_a_file():
+    table = kernel_resources()
+    page = PAGE.read_text().splitlines()
+    if not any(table.compiler() in line for line in page):
+        pytest.skip(f"the page is of another compiler than {table.compiler()}")
     script = Path(os.environ["HEADROOM_SOURCE"], "scripts", "kernel_resources.py")
     build = os.environ["HEADROOM_BUILD"]
-    table = subprocess.check_output(
-        [script, "--build", build, "--archs", "90", "loss.cu"], text=True
-    ).splitlines()
-    assert len(table) == 3
-    file, arch, kernels, registers, stack, spilled = table[2].strip("| ").split(" | ")
-    assert (file, arch, stack, spilled) == ("`loss.cu`", "sm_90", "0 B", "0 B")
-    assert int(kernels) > 0 and int(registers) > 0
+    said = subprocess.check_output([script, "--build", build, "--archs", "90", "sort.cu"], text=True)
+    files, kernels = ([line for line in said.splitlines() if line.startswith(start)]
+                      for start in ("| `sort.cu` | sm_90 ", "| `sort.cu` | `"))  # fmt: skip
+    assert len(files) == 1 and files[0] in page, REFRESH
+    found = {row.split(" | ")[1]: row.split(" | ")[2].rstrip(" |") for row in kernels}
+    written = {row.split(" | ")[1]: row.split(" | ")[3]
+               for row in page if row.startswith("| `sort.cu` | `")}  # fmt: skip
+    assert found and found == written, REFRESH
+
+
+DIVISION = re.compile(r"\b(?:div|rem)\.[su]64\b")
+
+
+def divisions_in(command, place, directory="."):
+    """Divisions of 64-bit integers in what the compiler makes of a file, before it is assembled."""
+    code = place / "code.ptx"
+    subprocess.run([*command, "-ptx", "-o", code], cwd=directory, check=True)
+    return DIVISION.findall(code.read_text())
+
+
+@needs_module
+def test_a_division_of_64_bits_is_found_where_there_is_one(tmp_path):
+    source = tmp_path / "divides.cu"
+    source.write_text("__global__ void divide(long long* x, long long by) { *x /= by; }")
+    assert divisions_in(["nvcc", source], tmp_path) == ["div.s64"]
+
+
+@needs_module
+@pytest.mark.parametrize("file", ["loss.cu", "normalise.cu"])
+def test_normalisation_and_losses_divide_no_integers_of_64_bits(file, tmp_path):
+    commands = json.loads(Path(os.environ["HEADROOM_BUILD"], "compile_commands.json").read_text())
+    [entry] = [one for one in commands if Path(one["file"]).name == file]
+    command = kernel_resources().command_for(entry, "80")
+    assert divisions_in(command[: command.index("-cubin")], tmp_path, entry["directory"]) == []
 
 
 @pytest.mark.parametrize("archs", ["70", "80,sm_90"])
@@ -138,12 +191,68 @@ def test_an_impossible_architecture_is_refused_when_configuring(archs, tmp_path)
     assert f"gpu_archs: '{archs.split(',')[-1]}' is not a compute capability" in result.stdout
 
 
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    packed = tmp_path_factory.mktemp("pack") / "packed.tar.gz"
+    script = Path(os.environ["HEADROOM_SOURCE"], "scripts", "pack-gpu")
+    subprocess.run([script, packed], check=True, stdout=subprocess.DEVNULL)
+    return packed
+
+
 @needs_module
-def test_a_packed_build_runs_from_another_place(tmp_path):
+def test_a_packed_build_is_small_enough_to_send(archive):
+    assert archive.stat().st_size < 45 * 2**20
+
+
+def libraries(binary):
+    """Paths of what a program is linked with."""
+    listing = subprocess.check_output(["ldd", binary], text=True)
+    return [word for word in listing.split() if word.startswith("/")]
+
+
+@pytest.fixture
+def bare_root(archive, tmp_path):
+    """A root directory with the pack, a shell and the C++ runtime of this machine: no apt, no Python."""
+    programs = {name: shutil.which(name) for name in ("sh", "readlink", "dirname", "basename")}
+    for folder in ("proc", "tmp", "bin"):
+        (tmp_path / folder).mkdir()
+    subprocess.run(["tar", "-C", tmp_path, "-xf", archive], check=True)
+    packed = {path.name for path in (tmp_path / "headroom-gpu" / "build" / "packed").iterdir()}
+    for name, path in programs.items():
+        shutil.copy(path, tmp_path / "bin" / name)
+    needed = {path for binary in (*programs.values(), PROGRAM) for path in libraries(binary)}
+    for path in needed:
+        if Path(path).name not in packed:
+            there = tmp_path / path[1:]
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, there)
+    return tmp_path
+
+
+@needs_module
+def test_a_packed_build_starts_where_there_is_no_apt_and_no_python(bare_root):
+    alone = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this machine gives nobody a root directory of his own (unshare)")
+    enter = 'mount --rbind /proc "$0/proc" && exec chroot "$0" /headroom-gpu/build/headroom "$@"'
+
+    def start(*arguments):
+        done = subprocess.run(
+            [*alone, "sh", "-c", enter, bare_root, *arguments],
+            env={"PATH": os.environ["PATH"] + ":/bin", "HOME": "/tmp"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "files              /headroom-gpu\n" in start("doctor")
+    assert "not here" in start("check", "cuda")
+
+
+@needs_module
+def test_a_packed_build_runs_from_another_place(archive, tmp_path):
     """As on a machine without the source tree; only a GPU is missing for the rest."""
-    archive = tmp_path / "packed.tar.gz"
-    pack = Path(os.environ["HEADROOM_SOURCE"], "scripts", "pack-gpu")
-    subprocess.run([pack, archive], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["tar", "-C", tmp_path, "-xf", archive], check=True)
     there = tmp_path / "headroom-gpu"
     result = subprocess.run(

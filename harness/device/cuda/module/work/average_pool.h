@@ -50,7 +50,8 @@ class AveragePoolBackward {
   }
 
  private:
-  Index count_, plane_;
+  Index count_;
+  Divisor plane_;
 };
 
 template <typename Queue>

@@ -1,6 +1,6 @@
 // Batch normalisation. cuDNN's version keeps the inverse deviation where this op keeps the
 // variance, and does not promise to work in place, which passes may ask for. So the sums use CUB:
-// first over each plane of an image, which is contiguous, then over the images.
+// first over groups of images, then over the groups.
 #pragma once
 
 #include <cmath>
@@ -10,37 +10,70 @@
 namespace headroom::cuda {
 
 struct Images {
-  Index images, channels, plane;  // plane: height · width
+  Divisor images, channels, plane;  // plane: height · width
 
   explicit Images(const Shape& x) : images(x[0]), channels(x[1]), plane(x[2] * x[3]) {}
+  Index elements() const { return images * channels * plane; }
   HEADROOM_DEVICE Index channel(Index i) const { return i / plane % channels; }
-  HEADROOM_DEVICE Sums over_images(const Sums* planes, Index channel) const {
-    Sums sums;
-    for (Index n = 0; n < images; ++n) sums = Add{}(sums, planes[n * channels + channel]);
-    return sums;
+  // Where the i-th element lies, counted channel by channel.
+  HEADROOM_DEVICE Index by_channel(Index i) const {
+    const Index of_all = i / plane;
+    return (of_all % images * channels + of_all / images) * plane + i % plane;
   }
   HEADROOM_DEVICE double count() const { return static_cast<double>(images * plane); }
+
+  // How many groups of equally many images the sums of a channel are divided into, so that there
+  // are sums enough to keep a GPU busy.
+  Index groups() const {
+    constexpr Index kEnough = 1024;
+    Index groups = std::min<Index>(images, (kEnough + channels - 1) / channels);
+    while (images % groups != 0) ++groups;
+    return groups;
+  }
 };
+
+template <typename Value>
+struct ByChannel {
+  Value value;
+  Images shape;
+  HEADROOM_DEVICE Sums operator()(Index i) const { return value(shape.by_channel(i)); }
+};
+
+// Calls finish(c, sums of value(i) over the elements i of channel c) for each channel c.
+template <typename Queue, typename Value, typename Finish>
+void sum_channels(Queue& queue, Images shape, Value value, Finish finish) {
+  const Index groups = shape.groups(), sums = shape.channels * groups;
+  Sums* parts = queue.template scratch<Sums>(sums);
+  queue.reduce_rows(sums, shape.elements() / sums, ByChannel<Value>{value, shape}, Add{}, Sums{},
+                    parts);
+  finish_sums(queue, shape.channels, groups, parts, finish);
+}
 
 HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
   return static_cast<float>(1 / std::sqrt(variance + epsilon));
 }
 
-template <typename T>
+// Of every channel, so that the root and the division are not repeated for each element.
+template <typename Queue>
+const float* inverse_deviations(Queue& queue, Index channels, const float* variance,
+                                double epsilon) {
+  float* inverse = queue.template scratch<float>(channels);
+  queue.for_each(channels, [=] HEADROOM_DEVICE(Index c) {
+    inverse[c] = inverse_deviation(variance[c], epsilon);
+  });
+  return inverse;
+}
+
 struct Normalise {
-  const T* x;
-  T* y;
   const float* scale;
   const float* shift;
   const float* mean;
-  const float* variance;
+  const float* inverse;
   Images shape;
-  double epsilon;
 
-  HEADROOM_DEVICE void operator()(Index i) const {
+  HEADROOM_DEVICE float operator()(Index i, float value) const {
     const Index c = shape.channel(i);
-    const float inverse = inverse_deviation(variance[c], epsilon);
-    store(y[i], (load(x[i]) - mean[c]) * inverse * scale[c] + shift[c]);
+    return (value - mean[c]) * inverse[c] * scale[c] + shift[c];
   }
 };
 
@@ -56,22 +89,21 @@ class BatchNorm {
     const T* x = elements<T>(buffers.inputs[0]);
     float* mean = floats(kTraining ? buffers.outputs[1] : buffers.inputs[3]);
     float* variance = floats(kTraining ? buffers.outputs[2] : buffers.inputs[4]);
-    if (kTraining) find_statistics(queue, x, mean, variance);
-    queue.for_each(shape_.images * shape_.channels * shape_.plane,
-                   Normalise<T>{x, elements<T>(buffers.outputs[0]), floats(buffers.inputs[1]),
-                                floats(buffers.inputs[2]), mean, variance, shape_, epsilon_});
+    if constexpr (kTraining) find_statistics(queue, x, mean, variance);
+    const Normalise normalise = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean,
+                                 inverse_deviations(queue, shape_.channels, variance, epsilon_),
+                                 shape_};
+    map(queue, shape_.elements(), normalise, x, elements<T>(buffers.outputs[0]));
   }
 
   template <typename Queue>
   void find_statistics(Queue& queue, const T* x, float* mean, float* variance) const {
-    const Index planes = shape_.images * shape_.channels;
-    Sums* sums = queue.template scratch<Sums>(planes);
-    queue.reduce_rows(planes, shape_.plane, SelfAndSquare<T>{x}, Add{}, Sums{}, sums);
-    queue.for_each(shape_.channels, [=, *this] HEADROOM_DEVICE(Index c) {
-      const MeanAndVariance found = mean_and_variance(shape_.over_images(sums, c), shape_.count());
-      mean[c] = static_cast<float>(found.mean);
-      variance[c] = static_cast<float>(found.variance);
-    });
+    sum_channels(queue, shape_, SelfAndSquare<T>{x},
+                 [=, *this] HEADROOM_DEVICE(Index c, Sums sums) {
+                   const MeanAndVariance found = mean_and_variance(sums, shape_.count());
+                   mean[c] = static_cast<float>(found.mean);
+                   variance[c] = static_cast<float>(found.variance);
+                 });
   }
 
  private:
@@ -106,23 +138,19 @@ class BatchNormBackward {
     const float* scale = floats(buffers.inputs[4]);
     T* dx = elements<T>(buffers.outputs[0]);
     float *dscale = floats(buffers.outputs[1]), *dshift = floats(buffers.outputs[2]);
-    const Index planes = shape_.images * shape_.channels;
-    Sums* sums = queue.template scratch<Sums>(planes);
-    queue.reduce_rows(planes, shape_.plane, GradientAndProduct<T>{x, dy}, Add{}, Sums{}, sums);
-    queue.for_each(shape_.channels, [=, *this] HEADROOM_DEVICE(Index c) {
-      const Sums found = shape_.over_images(sums, c);
+    const float* inverse = inverse_deviations(queue, shape_.channels, variance, epsilon_);
+    const auto keep = [=] HEADROOM_DEVICE(Index c, Sums found) {
       dshift[c] = static_cast<float>(found.first);
-      dscale[c] = static_cast<float>((found.second - mean[c] * found.first) *
-                                     inverse_deviation(variance[c], epsilon_));
-    });
-    queue.for_each(planes * shape_.plane, [=, *this] HEADROOM_DEVICE(Index i) {
+      dscale[c] = static_cast<float>((found.second - mean[c] * found.first) * inverse[c]);
+    };
+    sum_channels(queue, shape_, GradientAndProduct<T>{x, dy}, keep);
+    const auto share = static_cast<float>(1 / shape_.count());
+    const auto gradient = [=, *this] HEADROOM_DEVICE(Index i, float value, float incoming) {
       const Index c = shape_.channel(i);
-      const float inverse = inverse_deviation(variance[c], epsilon_);
-      const auto share = static_cast<float>(1 / shape_.count());
-      const float normalised = (load(x[i]) - mean[c]) * inverse;
-      store(dx[i],
-            scale[c] * inverse * (load(dy[i]) - share * (dshift[c] + normalised * dscale[c])));
-    });
+      const float normalised = (value - mean[c]) * inverse[c];
+      return scale[c] * inverse[c] * (incoming - share * (dshift[c] + normalised * dscale[c]));
+    };
+    map(queue, shape_.elements(), gradient, x, dy, dx);
   }
 
  private:

@@ -4,25 +4,18 @@
 #include <cmath>
 #include <type_traits>
 
-#include "harness/device/cuda/module/work/work.h"
+#include "harness/device/cuda/module/work/map.h"
 
 namespace headroom::cuda {
 
-template <typename F, typename From, typename To>
-struct OfOne {
+// A function of the elements alone, wherever they are.
+template <typename F>
+struct Anywhere {
   F f;
-  const From* x;
-  To* y;
-  HEADROOM_DEVICE void operator()(Index i) const { store(y[i], f(load(x[i]))); }
-};
-
-template <typename F, typename T>
-struct OfTwo {
-  F f;
-  const T* a;
-  const T* b;
-  T* y;
-  HEADROOM_DEVICE void operator()(Index i) const { store(y[i], f(load(a[i]), load(b[i]))); }
+  template <typename... Floats>
+  HEADROOM_DEVICE float operator()(Index, Floats... x) const {
+    return f(x...);
+  }
 };
 
 // F is built from the op and maps one or two floats to one float.
@@ -37,9 +30,10 @@ class Elementwise {
     const T* a = elements<T>(buffers.inputs[0]);
     T* y = elements<T>(buffers.outputs[0]);
     if constexpr (std::is_invocable_v<F, float>)
-      queue.for_each(count_, OfOne<F, T, T>{f_, a, y});
+      map(queue, count_, Anywhere<F>{f_}, a, y);
     else
-      queue.for_each(count_, OfTwo<F, T>{f_, a, elements<T>(buffers.inputs[1]), y});
+      map(queue, count_, Anywhere<F>{f_}, a, static_cast<const T*>(elements<T>(buffers.inputs[1])),
+          y);
   }
 
  private:

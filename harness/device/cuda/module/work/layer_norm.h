@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "harness/device/cuda/module/work/map.h"
 #include "harness/device/cuda/module/work/sums.h"
 
 namespace headroom::cuda {
@@ -48,14 +49,16 @@ class LayerNorm {
       mean[n] = static_cast<float>(found.mean);
       inverse[n] = static_cast<float>(1 / std::sqrt(found.variance + epsilon_));
     });
-    queue.for_each(rows_ * width_, [=, *this] HEADROOM_DEVICE(Index i) {
+    const auto normalise = [=, *this] HEADROOM_DEVICE(Index i, float value) {
       const Index n = i / width_, c = i % width_;
-      store(y[i], (load(x[i]) - mean[n]) * inverse[n] * scale[c] + shift[c]);
-    });
+      return (value - mean[n]) * inverse[n] * scale[c] + shift[c];
+    };
+    map(queue, rows_ * width_, normalise, x, y);
   }
 
  private:
-  Index rows_, width_;
+  Index rows_;
+  Divisor width_;
   double epsilon_;
 };
 
@@ -68,18 +71,18 @@ struct LayerNormOperands {
   const float* mean;
   const float* inverse;
   const float* scale;
-  Index width;
+  Divisor width;
 
-  HEADROOM_DEVICE float normalised(Index i) const {
-    return (load(x[i]) - mean[i / width]) * inverse[i / width];
+  HEADROOM_DEVICE float normalised(Index row, float value) const {
+    return (value - mean[row]) * inverse[row];
   }
   HEADROOM_DEVICE Sums operator()(Index i) const {
     const double g = load(dy[i]) * scale[i % width];
-    return {g, g * normalised(i)};
+    return {g, g * normalised(i / width, load(x[i]))};
   }
   HEADROOM_DEVICE Sums operator()(Index row, Index column) const {
     const Index i = row * width + column;
-    return {double{load(dy[i])} * normalised(i), load(dy[i])};
+    return {double{load(dy[i])} * normalised(row, load(x[i])), load(dy[i])};
   }
 };
 
@@ -109,13 +112,14 @@ class LayerNormBackward {
     sum_columns(queue, rows_, width_, of,
                 KeepSums{floats(buffers.outputs[1]), floats(buffers.outputs[2])});
     // This step is last because it may overwrite x or dy.
-    queue.for_each(rows_ * width_, [=, *this] HEADROOM_DEVICE(Index i) {
-      const Index n = i / width_;
-      const auto share = 1 / static_cast<double>(width_);
-      const double g = load(of.dy[i]) * of.scale[i % width_];
-      const double less = share * (sums[n].first + of.normalised(i) * sums[n].second);
-      store(dx[i], static_cast<float>(of.inverse[n] * (g - less)));
-    });
+    const auto share = 1 / static_cast<double>(width_);
+    const auto gradient = [=] HEADROOM_DEVICE(Index i, float value, float incoming) {
+      const Index n = i / of.width;
+      const double g = incoming * of.scale[i % of.width];
+      const double less = share * (sums[n].first + of.normalised(n, value) * sums[n].second);
+      return static_cast<float>(of.inverse[n] * (g - less));
+    };
+    map(queue, rows_ * width_, gradient, of.x, of.dy, dx);
   }
 
  private:

@@ -1,6 +1,7 @@
 // The parts of a linear layer that are not products.
 #pragma once
 
+#include "harness/device/cuda/module/work/map.h"
 #include "harness/device/cuda/module/work/sums.h"
 #include "harness/device/host/kernels/eight_bits.h"
 
@@ -51,13 +52,14 @@ class AddBias {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const float* bias = floats(buffers.inputs[0]);
     T* y = elements<T>(buffers.outputs[0]);
-    const Index width = width_;
-    queue.for_each(count_,
-                   [=] HEADROOM_DEVICE(Index i) { store(y[i], load(y[i]) + bias[i % width]); });
+    const Divisor width = width_;
+    const auto add = [=] HEADROOM_DEVICE(Index i, float value) { return value + bias[i % width]; };
+    map(queue, count_, add, static_cast<const T*>(y), y);
   }
 
  private:
-  Index count_, width_;
+  Index count_;
+  Divisor width_;
 };
 
 template <typename Queue>
@@ -79,7 +81,8 @@ class TransposeBytes {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const std::byte* x = buffers.inputs[0];
     auto* y = elements<SixteenBytes>(buffers.outputs[0]);
-    const Index rows = rows_, columns = columns_;
+    const Index rows = rows_;
+    const Divisor columns = columns_;
     queue.for_each(rows / 16 * columns, [=] HEADROOM_DEVICE(Index i) {
       const Index row = i / columns * 16, column = i % columns;
       SixteenBytes turned;

@@ -68,7 +68,8 @@ class CrossEntropy {
   }
 
  private:
-  Index rows_, classes_;
+  Index rows_;
+  Divisor classes_;
 };
 
 class CrossEntropyBackward {
@@ -84,16 +85,19 @@ class CrossEntropyBackward {
     float* gradient = floats(buffers.outputs[0]);
     auto* counted = queue.template scratch<Index>(1);
     queue.reduce(rows_, LabelCounts{labels}, Add{}, Index{0}, counted);
+    auto* share = queue.template scratch<float>(1);
+    queue.for_each(
+        1, [=] HEADROOM_DEVICE(Index) { *share = static_cast<float>(1 / at_least_one(*counted)); });
     queue.for_each(rows_ * classes_, [=, *this] HEADROOM_DEVICE(Index i) {
       const std::int32_t label = labels[i / classes_];
-      const auto share = static_cast<float>(1 / at_least_one(*counted));
       const float hit = label == i % classes_ ? 1 : 0;
-      gradient[i] = label == kIgnoredLabel ? 0 : share * (probabilities[i] - hit);
+      gradient[i] = label == kIgnoredLabel ? 0 : *share * (probabilities[i] - hit);
     });
   }
 
  private:
-  Index rows_, classes_;
+  Index rows_;
+  Divisor classes_;
 };
 
 class CountLabels {

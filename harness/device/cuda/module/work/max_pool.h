@@ -10,8 +10,8 @@
 namespace headroom::cuda {
 
 struct PoolWindow {
-  Index height, width;          // of x
-  Index out_height, out_width;  // of y
+  Divisor height, width;          // of x
+  Divisor out_height, out_width;  // of y
   Index kernel_height, kernel_width, stride_height, stride_width, top, left;
 
   PoolWindow(const Op& op, const Shape& x, const Shape& y)
@@ -39,8 +39,9 @@ struct FindMaximum {
   PoolWindow window;
 
   HEADROOM_DEVICE void operator()(Index i) const {
-    const Index column = i % window.out_width, row = i / window.out_width % window.out_height;
-    const T* plane = x + i / (window.out_width * window.out_height) * window.height * window.width;
+    const Index line = i / window.out_width, column = i % window.out_width;
+    const Index row = line % window.out_height;
+    const T* plane = x + line / window.out_height * window.height * window.width;
     bool found = false;
     T largest{};
     Index place = 0;
@@ -73,14 +74,14 @@ struct CollectMaxima {
 
   // Places inside an image are plain ints: with 64 bits for each, the registers would not suffice.
   HEADROOM_DEVICE void operator()(Index i) const {
-    const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
     const auto wide = static_cast<int>(window.out_width),
                high = static_cast<int>(window.out_height);
     const auto down = static_cast<int>(window.stride_height);
     const auto across = static_cast<int>(window.stride_width);
     const auto kernel_width = static_cast<int>(window.kernel_width);
-    const int w = static_cast<int>(i % width), h = static_cast<int>(i / width % height);
-    const Index plane = i / (window.width * window.height) * window.out_height * window.out_width;
+    const Index line = i / window.width;
+    const int w = static_cast<int>(i % window.width), h = static_cast<int>(line % window.height);
+    const Index plane = line / window.height * window.out_height * window.out_width;
     float sum = 0;
     for (int kh = 0; kh < static_cast<int>(window.kernel_height); ++kh)
       for (int kw = 0; kw < kernel_width; ++kw) {

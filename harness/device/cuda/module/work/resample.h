@@ -6,10 +6,11 @@
 namespace headroom::cuda {
 
 struct Resampling {
-  Index count, height, width;  // of y; count: all its elements
-  Index row;                   // elements in a row of x
-  Index plane;                 // elements in an image of x
-  Index factor;
+  Index count;            // all elements of y
+  Divisor height, width;  // of y
+  Index row;              // elements in a row of x
+  Index plane;            // elements in an image of x
+  Divisor factor;
   float scale;
 
   Resampling(const Op& op, const Program& program)
@@ -33,9 +34,8 @@ class Upsample {
     T* y = elements<T>(buffers.outputs[0]);
     const Resampling r = r_;
     queue.for_each(r.count, [=] HEADROOM_DEVICE(Index i) {
-      const Index column = i % r.width, line = i / r.width % r.height;
-      const Index of_x =
-          i / (r.width * r.height) * r.plane + line / r.factor * r.row + column / r.factor;
+      const Index of_all = i / r.width, column = i % r.width, line = of_all % r.height;
+      const Index of_x = of_all / r.height * r.plane + line / r.factor * r.row + column / r.factor;
       store(y[i], r.scale * load(x[of_x]));
     });
   }
@@ -55,9 +55,9 @@ class SumPool {
     T* y = elements<T>(buffers.outputs[0]);
     const Resampling r = r_;
     queue.for_each(r.count, [=] HEADROOM_DEVICE(Index i) {
-      const Index column = i % r.width, line = i / r.width % r.height;
+      const Index of_all = i / r.width, column = i % r.width, line = of_all % r.height;
       const T* first =
-          x + i / (r.width * r.height) * r.plane + line * r.factor * r.row + column * r.factor;
+          x + of_all / r.height * r.plane + line * r.factor * r.row + column * r.factor;
       float sum = 0;
       for (Index h = 0; h < r.factor; ++h)
         for (Index w = 0; w < r.factor; ++w) sum += load(first[h * r.row + w]);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/device/cuda/module/work/work.h"
+#include "harness/device/cuda/module/work/map.h"
 
 namespace headroom::cuda {
 
@@ -28,11 +28,11 @@ struct CombineExponentials {
 // Which keys a query must not see.
 struct Padding {
   const std::int32_t* mask;
-  Index width, sample;  // sample: score elements per sample
+  Divisor width, sample;  // sample: score elements per sample
   HEADROOM_DEVICE bool hides(Index i) const { return mask[i / sample * width + i % width] == 0; }
 };
 struct Future {
-  Index width;
+  Divisor width;
   HEADROOM_DEVICE bool hides(Index i) const { return i % width > i / width % width; }
 };
 
@@ -45,19 +45,17 @@ struct MaskedScore {
   }
 };
 
-template <typename T, typename Mask>
+template <typename Mask>
 struct WriteSoftmax {
-  const T* x;
   const Exponentials* rows;
-  T* y;
   Mask mask;
   float scale;
-  Index width;
+  Divisor width;
 
-  HEADROOM_DEVICE void operator()(Index i) const {
+  HEADROOM_DEVICE float operator()(Index i, float score) const {
     const Exponentials row = rows[i / width];
     const float share = row.sum == 0 ? 0 : 1 / row.sum;  // 0 for a row that is all padding
-    store(y[i], mask.hides(i) ? 0 : std::exp(scale * (load(x[i]) - row.largest)) * share);
+    return mask.hides(i) ? 0 : std::exp(scale * (score - row.largest)) * share;
   }
 };
 
@@ -86,11 +84,12 @@ class AttentionSoftmax {
     auto* found = queue.template scratch<Exponentials>(rows);
     queue.reduce_rows(rows, width_, MaskedScore<T, Mask>{x, mask}, CombineExponentials{scale_},
                       Exponentials{}, found);
-    queue.for_each(count_, WriteSoftmax<T, Mask>{x, found, elements<T>(buffers.outputs[0]), mask,
-                                                 scale_, width_});
+    map(queue, count_, WriteSoftmax<Mask>{found, mask, scale_, width_}, x,
+        elements<T>(buffers.outputs[0]));
   }
 
-  Index count_, width_, sample_;
+  Index count_;
+  Divisor width_, sample_;
   float scale_;
 };
 template <typename T>
@@ -124,13 +123,15 @@ class SoftmaxBackward {
     auto* products = queue.template scratch<float>(count_ / width_);
     queue.reduce_rows(count_ / width_, width_, ElementProduct<T>{y, dy}, AddFloats{}, 0.0F,
                       products);
-    queue.for_each(count_, [=, *this] HEADROOM_DEVICE(Index i) {
-      store(dx[i], scale_ * load(y[i]) * (load(dy[i]) - products[i / width_]));
-    });
+    const auto gradient = [=, *this] HEADROOM_DEVICE(Index i, float value, float incoming) {
+      return scale_ * value * (incoming - products[i / width_]);
+    };
+    map(queue, count_, gradient, y, dy, dx);
   }
 
  private:
-  Index count_, width_;
+  Index count_;
+  Divisor width_;
   float scale_;
 };
 

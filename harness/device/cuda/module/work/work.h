@@ -19,19 +19,13 @@
 #include <map>
 #include <string_view>
 
+#include "harness/device/cuda/module/work/divisor.h"
 #include "harness/device/device.h"
 #include "harness/device/host/kernels/element.h"
 #include "harness/program/program.h"
 
-#ifdef __CUDACC__
-#define HEADROOM_DEVICE __host__ __device__
-#else
-#define HEADROOM_DEVICE
-#endif
-
 namespace headroom::cuda {
 
-using Index = std::int64_t;
 using host::elements;
 using host::load;
 using host::store;

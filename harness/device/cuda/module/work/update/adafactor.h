@@ -47,7 +47,8 @@ struct AdafactorUpdate {
   const float* square;         // of each row, or of each element
   const float* column_square;  // null where squares are not factored
   const double* row_sum;
-  Index rows, columns;
+  Index rows;
+  Divisor columns;
 
   HEADROOM_DEVICE float at(Index i) const {
     if (column_square == nullptr) return gradient[i] / std::sqrt(square[i]);

@@ -48,7 +48,7 @@ struct State8bit {
   float* scales;
   DynamicNumbers numbers;
 
-  HEADROOM_DEVICE float at(Index i, Index block) const {
+  HEADROOM_DEVICE float at(Index i, const Divisor& block) const {
     return numbers[codes[i]] * scales[i / block];
   }
   HEADROOM_DEVICE void keep(Index i, float value, float scale) const {
@@ -69,7 +69,8 @@ struct Adam8bitStep {
   AdamRule rule;
   const float* gradient;
   State8bit mean, square;
-  Index count, block;
+  Index count;
+  Divisor block;
 
   HEADROOM_DEVICE float mean_of(Index i) const {
     return rule.beta1 * mean.at(i, block) + rule.new_mean * gradient[i];
@@ -130,7 +131,8 @@ class Adam8bit {
  private:
   AdamRule rule_;
   double beta1_, beta2_;
-  Index count_, block_;
+  Index count_;
+  Divisor block_;
 };
 
 template <typename Queue>

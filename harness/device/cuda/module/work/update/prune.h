@@ -80,7 +80,8 @@ class TwoOfFourMask {
 
  private:
   float begin_;
-  Index count_, apart_, columns_;
+  Index count_;
+  Divisor apart_, columns_;
 };
 
 template <typename Queue>

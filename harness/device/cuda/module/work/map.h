@@ -1,0 +1,90 @@
+// Loops that compute each element of a result from the elements at the same place. A thread takes
+// several neighbours at once, so that elements of 16 bits move in as few instructions as larger
+// ones do. Operands start at multiples of 16 bytes, as every block does.
+#pragma once
+
+#include <algorithm>
+
+#include "harness/device/cuda/module/work/work.h"
+
+namespace headroom::cuda {
+
+// n neighbours, which one instruction loads or stores where they take 16 bytes or less.
+template <typename T, int n>
+struct alignas(std::min<std::size_t>(16, n * sizeof(T))) Neighbours {
+  T of[n];
+
+  HEADROOM_DEVICE void load(const T* from, Index count) {
+    if (count >= n)
+      *this = *reinterpret_cast<const Neighbours*>(from);
+    else
+      for (int k = 0; k < n; ++k)
+        if (k < count) of[k] = from[k];
+  }
+  HEADROOM_DEVICE void store(T* to, Index count) const {
+    if (count >= n)
+      *reinterpret_cast<Neighbours*>(to) = *this;
+    else
+      for (int k = 0; k < n; ++k)
+        if (k < count) to[k] = of[k];
+  }
+};
+
+// As many as take 16 bytes in the smaller type, and at most 8.
+template <typename From, typename To>
+inline constexpr int kNeighbours = std::min<int>(8, 16 / std::min(sizeof(From), sizeof(To)));
+
+template <typename F, typename From, typename To>
+struct MapOne {
+  static constexpr int kEach = kNeighbours<From, To>;
+  F f;
+  const From* x;
+  To* y;
+  Index count;
+
+  HEADROOM_DEVICE void operator()(Index group) const {
+    const Index first = group * kEach, left = count - first;
+    Neighbours<From, kEach> in{};
+    Neighbours<To, kEach> out{};
+    in.load(x + first, left);
+    for (int k = 0; k < kEach; ++k) store(out.of[k], f(first + k, load(in.of[k])));
+    out.store(y + first, left);
+  }
+};
+
+template <typename F, typename From, typename To>
+struct MapTwo {
+  static constexpr int kEach = kNeighbours<From, To>;
+  F f;
+  const From* a;
+  const From* b;
+  To* y;
+  Index count;
+
+  HEADROOM_DEVICE void operator()(Index group) const {
+    const Index first = group * kEach, left = count - first;
+    Neighbours<From, kEach> of_a{}, of_b{};
+    Neighbours<To, kEach> out{};
+    of_a.load(a + first, left);
+    of_b.load(b + first, left);
+    for (int k = 0; k < kEach; ++k)
+      store(out.of[k], f(first + k, load(of_a.of[k]), load(of_b.of[k])));
+    out.store(y + first, left);
+  }
+};
+
+// y[i] = f(i, x[i]), where y may be x.
+template <typename Queue, typename F, typename From, typename To>
+void map(Queue& queue, Index count, F f, const From* x, To* y) {
+  constexpr int kEach = kNeighbours<From, To>;
+  queue.for_each((count + kEach - 1) / kEach, MapOne<F, From, To>{f, x, y, count});
+}
+
+// y[i] = f(i, a[i], b[i]), where y may be a or b.
+template <typename Queue, typename F, typename From, typename To>
+void map(Queue& queue, Index count, F f, const From* a, const From* b, To* y) {
+  constexpr int kEach = kNeighbours<From, To>;
+  queue.for_each((count + kEach - 1) / kEach, MapTwo<F, From, To>{f, a, b, y, count});
+}
+
+}  // namespace headroom::cuda
