@@ -51,6 +51,17 @@ std::optional<double> median_step_time(const Sample& sample) {
   return median_of({times.begin(), times.end()});
 }
 
+// The same without the making of the batch or the wait for it.
+std::optional<double> median_work_time(const Sample& sample) {
+  const auto times = steady_times(sample);
+  const auto stalls = steady(sample, sample.stall_time_ns);
+  if (times.empty() || stalls.size() != times.size()) return std::nullopt;
+  std::vector<double> work;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    work.push_back(static_cast<double>(times[i] - stalls[i]));
+  return median_of(std::move(work));
+}
+
 std::optional<double> mean_step_time(const Sample& sample) {
   const auto times = steady_times(sample);
   if (times.empty()) return std::nullopt;
@@ -221,6 +232,9 @@ std::vector<Metric> make_metrics() {
                      if (!has_time(s)) return std::nullopt;
                      return mean_per_steady_step(s, s.stall_time_ns);
                    }});
+  table.push_back({"steady_work_time_ns", "ns",
+                   "median step time after warm-up, without making or awaiting data", noisy, less,
+                   median_work_time});
   table.push_back({"first_steps_time_ns", "ns", "time of the warm-up steps together", noisy, less,
                    [](const Sample& s) { return first_steps_time(s, warmup_of(s)); }});
   table.push_back({"first_step_time_ns", "ns", "time of the first step", noisy, less,

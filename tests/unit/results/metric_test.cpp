@@ -67,6 +67,15 @@ TEST(Metric, keeps_a_rare_slow_step_out_of_the_step_time_and_in_the_mean_and_the
   EXPECT_DOUBLE_EQ(value("throughput_samples_per_s", sample), 4 / 300e-9);
 }
 
+TEST(Metric, of_work_leaves_out_what_each_step_waits_for_data) {
+  Sample sample = counted_sample();
+  sample.step_time_ns = {900, 500, 100, 200, 300, 400};
+  sample.stall_time_ns = {0, 0, 90, 20, 30, 40};
+  EXPECT_EQ(value("steady_work_time_ns", sample), (180 + 270) / 2);
+  sample.stall_time_ns = {};
+  EXPECT_FALSE(find_metric("steady_work_time_ns").value(sample)) << "an old file has no waits";
+}
+
 TEST(Metric, reads_the_growth_of_allocated_bytes_as_a_slope_after_warm_up) {
   Sample sample = counted_sample();
   constexpr const char* kGrowth = "steady_allocated_growth_bytes_per_step";
