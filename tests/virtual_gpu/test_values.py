@@ -161,6 +161,29 @@ print(tuple(scores.grad.shape))
     assert printed(answer) == ["(50, 3, 20)"]
 
 
+def test_an_encoder_takes_the_fast_path_that_it_takes_on_a_real_card(gpu, pytorch):
+    """It holds less than the way that training takes, and is left where something follows its inside."""
+    program = """
+import torch
+layer = torch.nn.TransformerEncoderLayer(256, 4, batch_first=True)
+encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).cuda().eval()
+batch = torch.randn(32, 128, 256, device="cuda")
+def peak():
+    torch.cuda.reset_peak_memory_stats()
+    encoder(batch)
+    return torch.cuda.max_memory_allocated()
+with torch.no_grad():
+    fast = peak()
+    torch.backends.mha.set_fastpath_enabled(False)
+    print(fast, peak() > fast)
+"""
+    followed, not_followed = (
+        printed(gpu("rtx4090", python=pytorch, program=program, environment={"HEADROOM_GPU_VALUES": way}))
+        for way in ("on", "off"))
+    assert followed == not_followed
+    assert followed[0].endswith("True")
+
+
 def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
                  environment={"HEADROOM_GPU_VALUES": "off"})

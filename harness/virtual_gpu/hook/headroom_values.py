@@ -242,8 +242,26 @@ def follow(torch):
     mode = FollowValues()
     mode.__enter__()
     leave_out_compiled_code(torch, mode)
+    hide_from_fast_paths(torch, mode)
     # A distribution checks its parameters' values, which are not known.
     torch.distributions.Distribution.set_default_validate_args(False)
+
+
+def hide_from_fast_paths(torch, mode):
+    """Layers of torch.nn leave their fast path where a mode could want to see what is inside of it."""
+    asked = torch.overrides.has_torch_function
+
+    def has_torch_function(things):
+        if torch.overrides._get_current_function_mode() is not mode:
+            return asked(things)
+        overrides._pop_mode()
+        try:
+            return asked(things)
+        finally:
+            overrides._push_mode(mode)
+
+    overrides = torch.overrides
+    overrides.has_torch_function = has_torch_function
 
 
 def leave_out_compiled_code(torch, mode):
