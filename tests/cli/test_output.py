@@ -93,3 +93,14 @@ def test_a_process_cannot_write_to_the_terminal_by_its_name(headroom: Headroom) 
     assert outcome.code == 0
     assert "\x1b" not in outcome.errors
     assert json.loads(next(headroom.runs()[0].glob("watch.json")).read_text())
+
+
+@pytest.mark.parametrize("arguments, code", [(["list", "workloads"], 0), (["list", "bogus"], 2), (["watch", "--", "false"], 1)],
+                         ids=["success", "mistake", "watch"])  # fmt: skip
+def test_errors_that_nobody_can_be_told_do_not_change_the_exit_status(
+    headroom: Headroom, arguments: list[str], code: int
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, *arguments], cwd=headroom.place, stdout=subprocess.DEVNULL, stderr=full,
+                              check=False)  # fmt: skip
+    assert done.returncode == code

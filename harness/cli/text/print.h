@@ -5,16 +5,23 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "harness/base/text.h"
 
 namespace headroom::out {
 
+// Standard output that cannot be written is an error. Standard error that cannot be written changes
+// no exit code: nobody could be told.
 inline void put(std::FILE* stream, std::string_view text) {
-  fmt::print(stream, "{}", printable_lines(text));
+  const std::string shown = printable_lines(text);
+  if (std::fwrite(shown.data(), 1, shown.size(), stream) < shown.size() && stream != stderr)
+    throw std::system_error(errno, std::generic_category());
 }
 
 template <typename... Arguments>
