@@ -42,7 +42,10 @@ def _watch_page(directory: Path) -> str:
 
 
 def _gpu_page(directory: Path) -> str:
-    return render_page("gpu.html", gpu=build_gpu(read_gpu(directory)))
+    try:
+        return render_page("gpu.html", gpu=build_gpu(read_gpu(directory)))
+    except (KeyError, TypeError, AttributeError) as error:  # no schema describes gpu.json
+        raise InputError(f"{directory}: this is not what `headroom gpu` writes ({error!r}).") from None
 
 
 PAGES = {"watch": _watch_page, "gpu": _gpu_page}

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <system_error>
 
 #include "harness/base/error.h"
 
@@ -21,8 +22,12 @@ namespace {
 }  // namespace
 
 std::string read_file(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file))
+  std::error_code missing;
+  if (std::filesystem::is_directory(file, missing))
     throw InputError(fmt::format("{}: is a directory, not a file", file.string()));
+  // Reading a pipe or a device may never end.
+  if (std::filesystem::is_other(file, missing))
+    throw InputError(fmt::format("{}: is a device or a pipe, not a file", file.string()));
   std::ifstream stream(file, std::ios::binary);
   if (!stream) fail(file, "read");
   // Read in chunks: files in /proc report no size.

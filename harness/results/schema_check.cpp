@@ -49,6 +49,24 @@ const rapidjson::SchemaDocument& cached_schema_of(RecordKind kind) {
                                 : schemas.emplace(kind, schema_of(kind)).first->second;
 }
 
+// The validator calls itself for each level, and a record of Headroom's has fewer than ten.
+void check_depth(std::string_view json, std::string_view where) {
+  constexpr int kDeepest = 100;
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char letter = json[i];
+    if (in_text && letter == '\\')
+      ++i;
+    else if (letter == '"')
+      in_text = !in_text;
+    else if (!in_text && (letter == '[' || letter == '{') && ++depth > kDeepest)
+      throw InputError(fmt::format("{}: nested deeper than {} levels", where, kDeepest));
+    else if (!in_text && (letter == ']' || letter == '}'))
+      --depth;
+  }
+}
+
 std::string text_at(const rapidjson::Document& record, const char* key) {
   const auto found = record.FindMember(key);
   if (found == record.MemberEnd() || !found->value.IsString()) return "";
@@ -58,6 +76,7 @@ std::string text_at(const rapidjson::Document& record, const char* key) {
 }  // namespace
 
 void check_record(const std::string& json, RecordKind kind, std::string_view where) {
+  check_depth(json, where);
   rapidjson::Document record;
   record.Parse(json.c_str(), json.size());
   if (record.HasParseError())

@@ -30,10 +30,11 @@ void for_each_name(const NameList& list, Use use) {
 
 void add_record(Outcome& outcome, const fs::path& file) {
   const std::string bytes = read_whole(file);
-  if (bytes.size() < sizeof(Record)) throw Error(fmt::format("{}: is cut off", file.string()));
+  if (bytes.size() < sizeof(Record)) throw InputError(fmt::format("{}: is cut off", file.string()));
   // The file is the memory of a Record, whose members are plain numbers.
   const auto* record = reinterpret_cast<const Record*>(bytes.data());
-  if (record->magic != kRecordMagic) throw Error(fmt::format("{}: is no record", file.string()));
+  if (record->magic != kRecordMagic)
+    throw InputError(fmt::format("{}: is no record of the stand-ins", file.string()));
   outcome.kernel_launches += record->kernel_launches;
   for (int i = 0; i < kMaxDevices; ++i) {
     const DeviceRecord& device = record->devices[i];
@@ -103,7 +104,9 @@ Framework read_framework(const fs::path& file) {
                                 .beside_allocator = device.value("beside_allocator", Bytes{0})});
     return result;
   } catch (const json::exception& error) {
-    throw Error(fmt::format("{}: cannot be read: {}", file.string(), error.what()));
+    throw InputError(
+        fmt::format("{}: is not what the hook writes; did the program write there? ({})",
+                    file.string(), error.what()));
   }
 }
 
@@ -122,7 +125,8 @@ bool Outcome::out_of_memory() const {
 
 Outcome read_outcome(const fs::path& records) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(records)) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(records))
+    if (entry.is_regular_file()) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   Outcome outcome;
   for (const fs::path& file : files) {

@@ -117,6 +117,8 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
 
 
 def read_text(file: Path) -> str:
+    if file.exists() and not file.is_file():  # reading a pipe or a device may never end
+        raise InputError(f"{file}: is no file.")
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -134,6 +136,8 @@ def parse_json(text: str, file: Path, first_line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
         raise InputError(f"{file}, line {line}, column {error.colno}: not valid JSON: {error.msg}.") from None
+    except RecursionError:
+        raise InputError(f"{file}, line {first_line}: nested too deep for a file of Headroom's.") from None
 
 
 def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ const char* name_of_kind(Compared kind) {
 }
 
 PeakMemory read_peak(const fs::path& place, Compared kind) {
-  if (kind == Compared::gpu_run) return peak_of_gpu_run(read_gpu_run(place, place.string()));
+  if (kind == Compared::gpu_run) return read_gpu_run(place, place.string());
   return peak_of_history(read_history(place).trace);
 }
 

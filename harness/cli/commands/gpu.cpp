@@ -213,16 +213,15 @@ ExitCode gpu_command(const GpuOptions& options) {
         "gpu: this machine has a GPU of its own; --beside-real-gpu starts the program on a virtual "
         "one all the same");
   const Card* card = options.which ? nullptr : &find_card(options.card);
-  const nlohmann::json earlier =
-      options.against.empty()
-          ? nlohmann::json()
-          : read_gpu_run(options.against, "--against " + options.against.string());
+  std::optional<PeakMemory> earlier;
+  if (!options.against.empty())
+    earlier = read_gpu_run(options.against, "--against " + options.against.string());
   const fs::path directory = make_record_directory(options.out, "gpu");
   const GpuAnswer answer = answer_of(options, card, directory);
   nlohmann::ordered_json figures = to_json(answer);
   std::optional<PeakChange> change;
-  if (!earlier.is_null()) {
-    change = compare_peaks(peak_of_gpu_run(earlier), peak_of_gpu_run(figures));
+  if (earlier) {
+    change = compare_peaks(*earlier, peak_of_gpu_run(figures));
     figures["against"] = to_json(*change);
   }
   std::ofstream(directory / "gpu.json") << figures.dump(1) << "\n";

@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "harness/base/text.h"
+
 namespace headroom {
 namespace {
 
@@ -39,9 +41,9 @@ std::string word_of(GpuVerdict verdict) {
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework told of its steps";
   const Framework& first = outcome.frameworks.front();
-  if (first.steps == 0) return fmt::format("no counted step of {}", first.name);
-  return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s",
-                     first.name);
+  const std::string name = printable(first.name);
+  if (first.steps == 0) return fmt::format("no counted step of {}", name);
+  return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s", name);
 }
 
 // The first sentences of the framework's message, without its advice.
@@ -55,7 +57,7 @@ std::string why_not(const virtual_gpu::Outcome& outcome) {
     if (!framework.ended_out_of_memory) continue;
     std::string text = first_sentences(framework.error);
     if (!framework.out_of_memory.empty() && !framework.out_of_memory.back().line.empty())
-      text += fmt::format("\n  at {}", framework.out_of_memory.back().line);
+      text += fmt::format("\n  at {}", printable(framework.out_of_memory.back().line));
     return text;
   }
   return "";
@@ -105,7 +107,8 @@ void add_shares(std::string& text, const std::string& title, const std::vector<S
   Bytes rest = 0;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (i < kMostLines)
-      text += fmt::format("    {:>11}  {}\n", format_bytes(shares[i].bytes), shares[i].name);
+      text +=
+          fmt::format("    {:>11}  {}\n", format_bytes(shares[i].bytes), printable(shares[i].name));
     else
       rest += shares[i].bytes;
   }
@@ -147,7 +150,7 @@ std::string when(const std::string& phase) {
   if (phase == "forward" || phase == "backward") return fmt::format("in the {} pass", phase);
   if (phase == "optimizer") return "in the optimizer step";
   if (phase == "elsewhere") return "outside of the model";
-  return "in " + phase;  // the name of a compiled program
+  return "in " + printable(phase);  // the name of a compiled program
 }
 
 std::string device_text(const FrameworkUse& use) {
@@ -158,7 +161,7 @@ std::string device_text(const FrameworkUse& use) {
       peaks.push_back({"in tensors at the peak, " + phase, peak});
     if (use.peak_reserved > 0) peaks.push_back({"reserved", use.peak_reserved});
     for (const Share& peak : peaks)
-      text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), peak.name);
+      text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), printable(peak.name));
     return text;
   }
   std::string text = fmt::format("\nGPU {}: {} allocated at the peak ({})", use.device,
@@ -224,7 +227,8 @@ std::string not_known_text(const GpuAnswer& answer) {
   std::set<std::string> differences;
   for (const Framework& framework : answer.outcome.frameworks)
     differences.insert(framework.differences.begin(), framework.differences.end());
-  for (const std::string& difference : differences) text += fmt::format("  {}\n", difference);
+  for (const std::string& difference : differences)
+    text += fmt::format("  {}\n", printable(difference));
   return text;
 }
 
@@ -332,7 +336,7 @@ std::string to_words(const GpuAnswer& answer) {
   text += not_known_text(answer);
   if (shown != nullptr)
     text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
-                        answer.directory, shown->snapshot);
+                        answer.directory, printable(shown->snapshot));
   return text;
 }
 
@@ -395,11 +399,11 @@ std::string to_words(const CaptureAnswer& answer) {
             "  {} of {}; {} beside the allocator at the end: context, kernels, libraries, and "
             "other "
             "programs\n",
-            use.card, format_bytes(use.card_memory), format_bytes(use.beside_allocator));
+            printable(use.card), format_bytes(use.card_memory), format_bytes(use.beside_allocator));
     }
     if (!framework.snapshot.empty())
       text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
-                          answer.directory, framework.snapshot);
+                          answer.directory, printable(framework.snapshot));
   }
   return text + fmt::format("  the virtual GPU beside it: headroom gpu CARD --against {} -- …\n",
                             answer.directory);

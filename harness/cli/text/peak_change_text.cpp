@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 #include "harness/trace/peak_use.h"
 
@@ -22,13 +22,21 @@ constexpr std::size_t kMostChanged = 5;
 // The kinds that divide the peak, the most telling first: the first that both runs have is shown.
 constexpr std::array<const char*, 4> kKinds = {"line", "op", "module", "role"};
 
+// Throws InputError for what no device holds, so that sums of it cannot wrap.
+Bytes bytes_of(const json& figure) {
+  constexpr Bytes kMost = Bytes{1} << 50;
+  if (!figure.is_number_unsigned() || figure.get<Bytes>() > kMost)
+    throw InputError(fmt::format("{} is no number of bytes", figure.dump()));
+  return figure.get<Bytes>();
+}
+
 // Bytes by name, of all devices of all processes together.
 std::map<std::string, Bytes> held_by(const json& run, const std::string& kinds) {
   std::map<std::string, Bytes> result;
   for (const json& framework : run.at("frameworks"))
     for (const json& device : framework.at("devices"))
       for (const json& share : device.value(kinds, json::array()))
-        result[share.at("name").get<std::string>()] += share.at("bytes").get<Bytes>();
+        result[share.at("name").get<std::string>()] += bytes_of(share.at("bytes"));
   return result;
 }
 
@@ -95,21 +103,21 @@ Moved moved(const PeakChange& change, const std::string& kind) {
 
 }  // namespace
 
-json read_gpu_run(const std::filesystem::path& place, const std::string& where) {
+PeakMemory read_gpu_run(const std::filesystem::path& place, const std::string& where) try {
   const auto file = std::filesystem::is_directory(place) ? place / "gpu.json" : place;
-  std::ifstream in(file);
-  json run = json::parse(in, nullptr, false);
-  if (!in || !run.is_object() || !run.contains("frameworks") || !run.contains("peak_bytes"))
-    throw InputError(fmt::format(
-        "{}: this is no gpu.json of an earlier run; name one, or its directory", where));
-  return run;
+  return peak_of_gpu_run(json::parse(read_file(file)));
+} catch (const std::exception& error) {
+  throw InputError(
+      fmt::format("{}: this is no gpu.json of an earlier run; name one, or its directory ({})",
+                  where, error.what()));
 }
 
 PeakMemory peak_of_gpu_run(const json& run) {
-  PeakMemory peak{.allocated = std::nullopt, .reserved = run.at("peak_bytes"), .parts = {}};
+  PeakMemory peak{
+      .allocated = std::nullopt, .reserved = bytes_of(run.at("peak_bytes")), .parts = {}};
   for (const json& framework : run.at("frameworks"))
     for (const json& device : framework.at("devices"))
-      peak.allocated = peak.allocated.value_or(0) + device.at("peak_allocated_bytes").get<Bytes>();
+      peak.allocated = peak.allocated.value_or(0) + bytes_of(device.at("peak_allocated_bytes"));
   for (const char* kind : {"role", "module", "line"})
     peak.parts[kind] = held_by(run, fmt::format("{}s", kind));
   return peak;

@@ -12,7 +12,7 @@ namespace headroom {
 
 // Reads the gpu.json of a run of headroom gpu, or that of its directory. Throws InputError naming
 // `where`.
-nlohmann::json read_gpu_run(const std::filesystem::path& place, const std::string& where);
+PeakMemory read_gpu_run(const std::filesystem::path& place, const std::string& where);
 
 PeakMemory peak_of_gpu_run(const nlohmann::json& run);  // what gpu.json holds
 PeakMemory peak_of_history(const Trace& trace);
