@@ -91,6 +91,13 @@ void drain(Descriptor& from, std::string& into) {
   }
 }
 
+// Whether a program that reads a stranger's file may have the variable: it is no secret.
+bool is_harmless(std::string_view entry) {
+  constexpr std::array<std::string_view, 3> kHarmless = {"PATH=", "TMPDIR=", "LD_LIBRARY_PATH="};
+  return std::any_of(kHarmless.begin(), kHarmless.end(),
+                     [&](std::string_view name) { return entry.starts_with(name); });
+}
+
 // Uses posix_spawn rather than fork because this process may have threads.
 pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes, int turns) {
   posix_spawn_file_actions_t actions;
@@ -119,7 +126,8 @@ pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes, int 
   // getenv returns the first match, so the additions come before the inherited variables.
   for (const std::string& entry : subprocess.environment)
     environment.push_back(const_cast<char*>(entry.c_str()));
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!subprocess.of_strangers || is_harmless(*entry)) environment.push_back(*entry);
   environment.push_back(nullptr);
 
   pid_t child = 0;

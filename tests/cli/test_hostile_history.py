@@ -6,8 +6,11 @@ from __future__ import annotations
 import pickle
 import re
 import resource
+import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from conftest import SOURCE, Headroom
 
 sys.path.insert(0, str(SOURCE))
@@ -84,3 +87,40 @@ def test_a_history_is_not_exported_over_itself(headroom: Headroom) -> None:
         outcome = headroom("export", name, "--to", "rmm", "-o", target)
         assert outcome.code == 2 and f"{name}: would be overwritten" in outcome.errors, target
         assert (headroom.place / name).read_bytes() == before
+
+
+def reader_of(process: subprocess.Popen[str]) -> Path | None:
+    """The process that reads the file, below /proc."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            started_by = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            if started_by == process.pid and b"harness.trace.formats" in (place / "cmdline").read_bytes():
+                return place
+        except (OSError, IndexError):
+            continue  # it has ended
+    return None
+
+
+def test_what_reads_a_strangers_file_has_no_network_no_programs_and_no_secrets(headroom: Headroom) -> None:
+    headroom.write("history.txt", "".join(f"{on} a{i} 512 0\n" for i in range(150_000) for on in (1, 0)))
+    process = headroom.start("export", "history.txt", "--to", "rmm", "-o", "out.csv", SECRET_TOKEN="of the user")
+    filtered, environment = False, b""
+    while process.poll() is None and not filtered:
+        place = reader_of(process)
+        try:
+            filtered = place is not None and "\nSeccomp:\t2\n" in (place / "status").read_text()
+            environment = (place / "environ").read_bytes() if filtered else b""
+        except OSError:
+            continue  # it has ended
+    assert process.wait() == 0
+    assert filtered
+    assert b"PATH=" in environment and b"SECRET_TOKEN" not in environment
+
+
+@pytest.mark.parametrize("action", ["socket.socket()", "subprocess.run(['true'])", "os.execv('/bin/true', ['true'])"])
+def test_the_filter_of_calls_refuses_sockets_and_programs(action: str) -> None:
+    code = ("import os, socket, subprocess, sys\nsys.path.insert(0, sys.argv[1])\n"
+            "from harness.trace.formats.isolation import forbid_programs_and_network\n"
+            f"forbid_programs_and_network()\ntry:\n    {action}\nexcept PermissionError:\n    print('refused')")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code, SOURCE], capture_output=True, text=True, check=False)
+    assert done.stdout == "refused\n", done.stderr

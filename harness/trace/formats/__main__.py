@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from harness.trace.file import MAGIC, TraceFileError
 from . import minimalloc, pytorch, rmm, stalloc
 from .builder import FormatError, TraceBuilder
 from .history import History
+from .isolation import bound_memory, bound_time, forbid_programs_and_network
 
 FORMATS = {
     "PyTorch memory snapshot": pytorch,
@@ -31,28 +31,6 @@ UNFINISHED = ".unfinished"
 HEAD_BYTES = 4096
 GZIP = b"\x1f\x8b"
 NOT_SOUND = (FormatError, TraceFileError, csv.Error)
-
-
-def bound_time(path: Path):
-    """Seconds of the processor: keys that collide in a table make a small file take hours."""
-    size = path.stat().st_size
-    limit = 60 + size // 2**17
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
-
-
-def bound_memory(path: Path, own: bool):
-    """A file may ask for what it likes; it gets at most what files of its length can need. A trace
-    of Headroom's own is compressed: a byte of it stands for events."""
-    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    size = path.stat().st_size
-    limit = in_use + (4 * 2**30 + 4000 * size if own else 512 * 2**20 + 200 * size)
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def import_history(path: Path, head: bytes, out: BinaryIO):
@@ -114,6 +92,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--to", choices=(OWN, *WRITERS), default=OWN)
     options = parser.parse_args()
+    forbid_programs_and_network()
     try:
         convert(options.file, options.out, options.to)
     except NOT_SOUND as error:
