@@ -8,6 +8,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,30 @@ def test_what_reads_a_strangers_file_has_no_network_no_programs_and_no_secrets(h
     assert process.wait() == 0
     assert filtered
     assert b"PATH=" in environment and b"SECRET_TOKEN" not in environment
+
+
+def is_at_work(process: Path) -> bool:
+    try:
+        return "(zombie)" not in (process / "status").read_text()
+    except OSError:
+        return False
+
+
+def test_a_killed_export_takes_its_reader_with_it(headroom: Headroom) -> None:
+    headroom.write("history.txt", "".join(f"{on} a{i} 512 0\n" for i in range(150_000) for on in (1, 0)))
+    process = headroom.start("export", "history.txt", "--to", "rmm", "-o", "out.csv")
+    unfinished = headroom.place / "out.csv.unfinished"
+    while process.poll() is None and not unfinished.exists():
+        time.sleep(0.01)
+    reader = reader_of(process)
+    process.kill()
+    process.wait()
+    assert reader is not None
+    given_up = time.monotonic() + 60
+    while is_at_work(reader):
+        assert time.monotonic() < given_up
+        time.sleep(0.01)
+    assert not (headroom.place / "out.csv").exists()
 
 
 @pytest.mark.parametrize("action", ["socket.socket()", "subprocess.run(['true'])", "os.execv('/bin/true', ['true'])"])

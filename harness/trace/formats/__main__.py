@@ -16,7 +16,7 @@ from harness.trace.file import MAGIC, TraceFileError
 from . import minimalloc, pytorch, rmm, stalloc
 from .builder import FormatError, TraceBuilder
 from .history import History
-from .isolation import bound_memory, bound_time, forbid_programs_and_network
+from .isolation import bound_memory, bound_time, end_with_parent, forbid_programs_and_network
 
 FORMATS = {
     "PyTorch memory snapshot": pytorch,
@@ -92,6 +92,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--to", choices=(OWN, *WRITERS), default=OWN)
     options = parser.parse_args()
+    end_with_parent()
     forbid_programs_and_network()
     try:
         convert(options.file, options.out, options.to)

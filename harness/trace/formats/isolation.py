@@ -7,6 +7,7 @@ import ctypes
 import errno
 import platform
 import resource
+import signal
 import struct
 from pathlib import Path
 
@@ -19,7 +20,7 @@ LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 CALL_NUMBER, ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
 OTHER_NUMBERS = 0x40000000  # the calls of x32, by which all of them could be had again
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 22, 38, 2
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 1, 22, 38, 2
 
 
 def bound_time(path: Path):
@@ -48,6 +49,17 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
 
 
+def _prctl(option: int, *arguments: int):
+    call = ctypes.CDLL(None).prctl
+    call.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
+    call(option, *arguments, *(4 - len(arguments)) * [0])
+
+
+def end_with_parent():
+    """Even where the parent is killed: an orphan would write beside whoever tries again."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def forbid_programs_and_network():
     """Refuses this process, from now on, new sockets and other programs. Where the kernel has no
     such filter, or the machine is of another architecture, nothing changes."""
@@ -60,7 +72,5 @@ def forbid_programs_and_network():
         steps += [(JUMP_IF_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
     steps.append((RETURN, 0, 0, ALLOW))
     program = _Program(len(steps), b"".join(struct.pack("=HBBI", *step) for step in steps))
-    prctl = ctypes.CDLL(None).prctl
-    prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    prctl(PR_SET_SECCOMP, FILTER, ctypes.addressof(program), 0, 0)
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(PR_SET_SECCOMP, FILTER, ctypes.addressof(program))
