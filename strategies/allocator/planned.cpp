@@ -3,16 +3,17 @@
 // static plans of TensorFlow Lite and XLA do, for any program. A step ends when the last block that
 // is not persistent has been freed. A step is served from its plan as long as each request and each
 // free is the planned one, which makes the placement safe without a check of addresses; after the
-// first difference, requests go to the fallback, and the step is planned again at its end. The
-// first request (the batch's shape) selects the plan.
+// first difference, requests go to the fallback, and the step as it then happens replaces its plan.
+// The first request (the batch's shape) selects the plan, which is made when a step begins with it
+// again: a history that ends before that needs none.
 //
 // Plans follow the order of the program, not of streams: a program with several streams must
 // synchronise before one stream uses memory that another freed.
 //
-// Cost: the first step of a shape uses the fallback's memory and then milliseconds for its plan;
-// later steps take a comparison per request. A step that leaves its plan midway holds the memory of
-// both plan and fallback. A step of over 100,000 events is not planned: when some block is always
-// live, no step ever ends.
+// Cost: the first step of a shape uses the fallback's memory, and the second begins with
+// milliseconds for the plan; later steps take a comparison per request. A step that leaves its plan
+// midway holds the memory of both plan and fallback. A step of over 100,000 events is not planned:
+// when some block is always live, no step ever ends.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -38,7 +39,8 @@ struct PlannedEvent : Event {
 };
 
 struct StepPlan {
-  std::vector<PlannedEvent> events;
+  std::vector<Event> profile;  // until it is planned
+  std::vector<PlannedEvent> events = {};
   Bytes size = 0;
 };
 
@@ -56,7 +58,7 @@ StepPlan plan_step(const std::vector<Event>& events) {
       blocks[event.index].upper = time;
   }
   const Offsets offsets = plan_greedily(blocks);
-  StepPlan plan{.events = {}, .size = makespan(blocks, offsets)};
+  StepPlan plan{.profile = {}, .size = makespan(blocks, offsets)};
   for (const Event& event : events) plan.events.push_back({event, offsets[event.index]});
   return plan;
 }
@@ -133,8 +135,10 @@ class Planned final : public Allocator {
     requests_ = 0;
     position_ = 0;
     const auto found = plans_.find(first);
-    plan_ = found == plans_.end() ? nullptr : &found->second;
-    if (plan_ != nullptr && !provide(plan_->size)) plan_ = nullptr;
+    if (found == plans_.end()) return;
+    StepPlan& plan = found->second;
+    if (plan.events.empty()) plan = plan_step(plan.profile);
+    if (provide(plan.size)) plan_ = &plan;
   }
 
   void end_step() {
@@ -147,7 +151,7 @@ class Planned final : public Allocator {
     if (happened_.size() == kMostEvents) return;
     const Bytes first = happened_.front().bytes;
     if (plans_.size() == kMostPlans && !plans_.contains(first)) plans_.clear();
-    plans_[first] = plan_step(happened_);
+    plans_[first] = {.profile = std::move(happened_)};
     fallback_->trim();  // its cache would add to the plan's memory
   }
 
