@@ -39,9 +39,23 @@ std::size_t rounded_up(std::size_t bytes) {
   return bytes > SIZE_MAX - kGranule ? SIZE_MAX : (bytes + kGranule - 1) / kGranule * kGranule;
 }
 
+// Addresses of devices ascend and are not used again, so that an allocator which takes the lowest
+// of equal blocks decides alike in every process, whatever else the process maps. Only when these
+// are used up does the system choose.
+constexpr std::uintptr_t kFirstAddress = std::uintptr_t{1} << 45;
+constexpr std::uintptr_t kBehindLastAddress = std::uintptr_t{5} << 44;
+std::uintptr_t next_address = kFirstAddress;
+
 // Address space without pages, aligned to the granule. nullptr when there is none left.
 void* take_addresses(std::size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
+  if (bytes <= kBehindLastAddress - next_address) {
+    void* wanted = reinterpret_cast<void*>(next_address);
+    next_address += bytes;
+    if (mmap(wanted, bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == wanted)
+      return wanted;
+  }
   void* taken = mmap(nullptr, bytes + kGranule, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (taken == MAP_FAILED) return nullptr;
