@@ -17,7 +17,8 @@
 namespace headroom {
 namespace {
 
-constexpr Bytes kFirstRegion = 2 * kMiB;  // when growth is on
+constexpr Bytes kFirstRegion = 2 * kMiB;       // when growth is on
+constexpr Address kMirror = Address{1} << 62;  // far above twice the device's own addresses
 
 class Bfc final : public ChunkedAllocator {
  public:
@@ -39,7 +40,10 @@ class Bfc final : public ChunkedAllocator {
 
   void deallocate(const Block& block) override {
     if (block.size == 0) return;
-    free_.insert(coalesce(take_back(block), [this](Handle free) { free_.erase(free); }));
+    Block known = block;
+    if (options_.regions_descend && figures().live_blocks > 0 && block.handle < chunks().size())
+      known.address += mirrored(block.handle);
+    free_.insert(coalesce(take_back(known), [this](Handle free) { free_.erase(free); }));
   }
 
   void trim() override {
@@ -67,7 +71,16 @@ class Bfc final : public ChunkedAllocator {
     const Bytes size = chunk(handle).size;
     if (size >= 2 * rounded || size - rounded >= options_.max_slack)
       free_.insert(split(handle, rounded));
-    return hand_out(handle, requested);
+    Block block = hand_out(handle, requested);
+    if (options_.regions_descend) block.address -= mirrored(handle);
+    return block;
+  }
+
+  // What is added to the addresses of a region so that regions descend: of equal chunks the lowest
+  // is taken, so that the order of regions decides. The device's own addresses ascend.
+  Bytes mirrored(Handle handle) const {
+    const Segment& region = segment_of(handle);
+    return (kMirror - region.address - region.size) - region.address;
   }
 
   // Takes a region that can serve `rounded`; false when limit or device forbid it.
@@ -87,6 +100,7 @@ class Bfc final : public ChunkedAllocator {
     }
     if (!doubled) next_region_ *= 2;
     if (first_region_ == 0) first_region_ = chunk(region).size;
+    if (options_.regions_descend) chunk(region).address += mirrored(region);
     free_.insert(region);
     return true;
   }
@@ -122,15 +136,18 @@ class Bfc final : public ChunkedAllocator {
 
 const bool bfc_is_registered = Registry<AllocatorStrategy>::instance().add(
     {.name = "bfc",
-     .summary = "TensorFlow's best fit with coalescing. Takes its whole budget at the first "
-                "allocation (growth=off), or regions that double from 2 MiB (growth=on). The "
-                "budget is a fraction= of the device, or all but reserve=, at most limit=. "
-                "TensorFlow's own default is a reserve of 225 MiB below 2 GiB, else "
-                "500/1050/1536/1800 MiB by compute capability ≤6/7/8/9",
+     .summary =
+         "TensorFlow's best fit with coalescing. Takes its whole budget at the first "
+         "allocation (growth=off), or regions that double from 2 MiB (growth=on). The "
+         "budget is a fraction= of the device, or all but reserve=, at most limit=. "
+         "TensorFlow's own default is a reserve of 225 MiB below 2 GiB, else "
+         "500/1050/1536/1800 MiB by compute capability ≤6/7/8/9. Of equal chunks the lowest is "
+         "taken: with regions=descending that of the youngest region, since mmap places each below "
+         "those before it (TensorFlow on a CPU)",
      .parameters = {"fraction", "fragmentation_fraction", "garbage_collection", "growth", "limit",
-                    "reserve"},
+                    "regions", "reserve"},
      .examples = {"bfc", "bfc(growth=on)", "bfc(fraction=0.5,growth=on)",
-                  "bfc(garbage_collection=off,growth=on)"},
+                  "bfc(garbage_collection=off,growth=on)", "bfc(growth=on,regions=descending)"},
      .settings = {"bfc", "bfc(growth=on)"},
      .create = create_strategy<Bfc>});
 

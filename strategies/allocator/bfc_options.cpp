@@ -28,6 +28,10 @@ BfcOptions read_bfc_options(const Spec& spec, Bytes capacity, Bytes total) {
   BfcOptions options;
   options.growth = spec.flag("growth", false);
   options.garbage_collection = spec.flag("garbage_collection", true);
+  const std::string regions = spec.text("regions", "ascending");
+  if (regions != "ascending" && regions != "descending")
+    throw InputError(spec.to_string() + ": regions must be ascending or descending");
+  options.regions_descend = regions == "descending";
   options.limit = align_down(std::min(share, spec.bytes("limit", share)), kBlockAlignment);
   if (options.limit == 0)
     throw NotSupported(spec.to_string() + ": leaves less than " + format_bytes(kBlockAlignment) +

@@ -10,6 +10,7 @@ struct BfcOptions {
   bool garbage_collection = true;
   Bytes limit = 0;               // of all regions together
   Bytes max_slack = 128 * kMiB;  // a chunk this much larger than the request is split
+  bool regions_descend = false;  // each counts as lying below those before it
 };
 
 // The budget follows SingleVirtualDeviceMemoryLimit in

@@ -86,10 +86,7 @@ class Caching final : public StreamedAllocator<Caching> {
   Handle find(Pool pool, Bytes size) {
     large_searches_ += is_small(pool) ? 0 : 1;
     const Handle found = pools_[pool].take_at_least(size);
-    if (found == kNone || chunk(found).size < options_.max_split_size) return found;
-    if (size >= options_.max_split_size &&
-        chunk(found).size - size < options_.max_non_split_rounding)
-      return found;
+    if (found == kNone || options_.may_use(size, chunk(found).size)) return found;
     pools_[pool].insert(found);
     return kNone;
   }
@@ -105,7 +102,7 @@ class Caching final : public StreamedAllocator<Caching> {
   // Called when no cached block serves the request: collects garbage, asks the device, and frees
   // idle memory step by step before asking again.
   [[gnu::noinline]] Handle take_segment(Pool pool, Bytes size) {
-    const Bytes bytes = caching_segment_size(size);
+    const Bytes bytes = caching_segment_size(size, options_.large_segment_size);
     collect_garbage();
     Handle segment = ask_device(pool, bytes);
     if (segment == kNone && release_oversize(pool, size)) segment = ask_device(pool, bytes);
@@ -196,12 +193,12 @@ const bool caching_is_registered = Registry<AllocatorStrategy>::instance().add(
          "PyTorch's caching allocator: small and large pools, segments of 2 and 20 MiB, best fit. "
          "Freed segments are kept until memory runs short. Parameters are those of "
          "PYTORCH_ALLOC_CONF, in bytes; fraction= is that of set_per_process_memory_fraction",
-     .parameters = {"fraction", "garbage_collection_threshold", "max_non_split_rounding",
-                    "max_split_size", "roundup_power2_divisions"},
+     .parameters = {"fraction", "garbage_collection_threshold", "large_segment_size",
+                    "max_non_split_rounding", "max_split_size", "roundup_power2_divisions"},
      .examples = {"caching", "caching(max_split_size=24MiB)", "caching(roundup_power2_divisions=4)",
                   "caching(fraction=0.9,garbage_collection_threshold=0.6)"},
      .settings = {"caching", "caching(max_split_size=128MiB)",
-                  "caching(fraction=1.0,garbage_collection_threshold=0.8)",
+                  "caching(fraction=0.99,garbage_collection_threshold=0.8)",
                   "caching(roundup_power2_divisions=4)"},
      .keeps_streams_apart = true,
      .create = create_strategy<Caching>});

@@ -13,16 +13,23 @@ namespace headroom {
 inline constexpr Bytes kCachingGranule = 512;
 inline constexpr Bytes kSmallRequest = kMiB;  // largest request of the small pool
 inline constexpr Bytes kSmallSegment = 2 * kMiB;
-inline constexpr Bytes kLargeSegment = 20 * kMiB;
 inline constexpr Bytes kOwnSegmentRequest = 10 * kMiB;  // from here segments fit the request
 
 // Parameters are named as in PYTORCH_ALLOC_CONF, sizes in bytes instead of MB.
 struct CachingOptions {
+  Bytes large_segment_size = 20 * kMiB;
   Bytes max_split_size = std::numeric_limits<Bytes>::max();
-  Bytes max_non_split_rounding = kLargeSegment;
-  Bytes roundup_power2_divisions = 0;       // 0 = multiples of 512 bytes
-  double garbage_collection_threshold = 0;  // 0 = off
-  Bytes allowed = 0;                        // of the device, all segments together
+  Bytes max_non_split_rounding = 20 * kMiB;
+  Bytes roundup_power2_divisions = 0;                 // 0 = multiples of 512 bytes
+  double garbage_collection_threshold = 0;            // 0 = off
+  Bytes allowed = std::numeric_limits<Bytes>::max();  // of the device, all segments together
+
+  // Whether a request of `size` may be served from a free block of `available` bytes, which is at
+  // least as large.
+  bool may_use(Bytes size, Bytes available) const {
+    if (available < max_split_size) return true;
+    return size >= max_split_size && available - size < max_non_split_rounding;
+  }
 };
 
 // `fraction` is torch.cuda.set_per_process_memory_fraction: of all memory of the device. Throws
@@ -36,6 +43,6 @@ inline Bytes caching_block_size(Bytes requested, Bytes power2_divisions) {
   return align_up(requested, std::bit_floor(requested) / power2_divisions);
 }
 // The bytes of the segment that is allocated when no cached block serves `size`.
-Bytes caching_segment_size(Bytes size);
+Bytes caching_segment_size(Bytes size, Bytes large_segment_size);
 
 }  // namespace headroom

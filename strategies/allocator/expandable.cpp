@@ -12,8 +12,7 @@
 // costs time only while memory is fragmented.
 //
 // Every stream has its own pools; blocks that other streams use wait as in `caching`. Idle pages
-// move within a stream only. Not modelled: max_split_size, garbage collection (it skips these
-// segments).
+// move within a stream only. Not modelled: garbage collection, which skips these segments.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -32,13 +31,14 @@ class Expandable final : public StreamedAllocator<Expandable> {
  public:
   Expandable(const Spec& spec, DeviceMemory& memory, NewPages new_pages)
       : StreamedAllocator(spec.to_string(), memory),
+        options_(read_caching_options(spec, memory.total())),
         stitch_(new_pages == NewPages::when_none_are_idle) {
     if (!memory.has_virtual_memory())
       throw NotSupported(spec.to_string() +
                          ": this device has no virtual memory; host, meta and most GPUs do");
     small_page_ = align_up(kSmallSegment, memory.page());
-    large_page_ =
-        spec.bytes("page", stitch_ ? small_page_ : align_up(kLargeSegment, memory.page()));
+    large_page_ = spec.bytes(
+        "page", stitch_ ? small_page_ : align_up(options_.large_segment_size, memory.page()));
     if (large_page_ == 0 || large_page_ > kLargestPage || large_page_ % memory.page() != 0)
       throw InputError(spec.to_string() + ": page must be a multiple of " +
                        format_bytes(memory.page()) + ", at most " + format_bytes(kLargestPage));
@@ -57,7 +57,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
       trim();
       throw_out_of_memory(bytes);
     }
-    const Bytes size = caching_block_size(bytes, /*power2_divisions=*/0);
+    const Bytes size = caching_block_size(bytes, options_.roundup_power2_divisions);
     Pool& pool = pool_of(hint.stream, size <= kSmallRequest ? small : large);
     Handle handle = find(pool, size);
     if (handle == kNone) handle = expand(pool, size);
@@ -124,9 +124,13 @@ class Expandable final : public StreamedAllocator<Expandable> {
 
   // The best fit, where a chunk that can still grow counts with the size it could reach. A first
   // chunk that cannot grow is the best one, since all later chunks are at least as large.
+  // max_split_size may forbid its use.
   Handle find(Pool& pool, Bytes size) {
-    const Handle first = pool.mapped.take_at_least(size);
-    return first == kNone || !can_grow(first) ? first : find_from(pool, first);
+    Handle best = pool.mapped.take_at_least(size);
+    if (best != kNone && can_grow(best)) best = find_from(pool, best);
+    if (best == kNone || options_.may_use(size, chunk(best).size)) return best;
+    pool.mapped.insert(best);
+    return kNone;
   }
   Handle find_from(Pool& pool, Handle best) {
     const auto after = [&](Handle idle) {
@@ -149,6 +153,9 @@ class Expandable final : public StreamedAllocator<Expandable> {
   // Maps pages until there is an idle chunk of `size`, and takes it out of the index. Returns kNone
   // when the device has too little memory; pages mapped by then stay mapped.
   Handle expand(Pool& pool, Bytes size) {
+    // The original compares what it would take for a segment of its own, whatever it maps.
+    if (held() + caching_segment_size(size, options_.large_segment_size) > options_.allowed)
+      return kNone;
     Handle chosen = room_to_expand(pool, size);
     if (!is_mapped(chosen)) chosen = map_front(pool, chosen, size, kNone);
     while (chosen != kNone && chunk(chosen).size < size)
@@ -324,6 +331,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
 
   static constexpr std::size_t kDonorsTried = 16;  // small chunks may contain no whole page
 
+  CachingOptions options_;
   bool stitch_;
   static constexpr Bytes kLargestPage = kGiB;  // mapped in parts, each of which takes time
   Bytes small_page_ = 0;
@@ -337,7 +345,8 @@ const bool expandable_is_registered = Registry<AllocatorStrategy>::instance().ad
      .summary = "PyTorch's expandable segments: each pool is one growing range of addresses. Pages "
                 "of 2 MiB (small pool) and 20 MiB (page=) are mapped as needed and unmapped when "
                 "memory runs short",
-     .parameters = {"page"},
+     .parameters = {"fraction", "large_segment_size", "max_non_split_rounding", "max_split_size",
+                    "page", "roundup_power2_divisions"},
      .examples = {"expandable", "expandable(page=2MiB)"},
      .keeps_streams_apart = true,
      .create = [](const Spec& spec, DeviceMemory& memory) -> std::unique_ptr<Allocator> {

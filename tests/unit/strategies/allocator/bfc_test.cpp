@@ -132,6 +132,19 @@ TEST_F(Bfc, serves_the_lowest_address_among_equal_sizes) {
   EXPECT_EQ(take(4 * kKiB).address, high.address);
 }
 
+TEST_F(Bfc, serves_the_youngest_region_among_equal_chunks_when_regions_descend) {
+  for (const auto& [order, youngest] : {std::pair{"ascending", false}, {"descending", true}}) {
+    make(std::string("bfc(growth=on,regions=") + order + ")");
+    take(2 * kMiB);
+    const Block older = take(4 * kMiB);
+    const Block younger = take(4 * kMiB);  // in a region of 8 MiB
+    take(4 * kMiB);
+    give(older);
+    give(younger);
+    EXPECT_EQ(take(4 * kMiB).address, youngest ? younger.address : older.address) << order;
+  }
+}
+
 TEST_F(Bfc, splits_a_chunk_of_twice_the_request_and_returns_the_low_part) {
   make("bfc");
   const Block hole = take(8 * kKiB);
@@ -328,6 +341,8 @@ TEST_F(Bfc, names_what_is_wrong_with_its_parameters) {
   EXPECT_THAT([&] { make("bfc(limit=100)"); }, ThrowsMessage<InputError>(HasSubstr("256 B")));
   EXPECT_THAT([&] { make("bfc(fraction=0.5,reserve=1MiB)"); },
               ThrowsMessage<InputError>(HasSubstr("not both")));
+  EXPECT_THAT([&] { make("bfc(regions=sideways)"); },
+              ThrowsMessage<InputError>(HasSubstr("ascending or descending")));
   EXPECT_THAT([&] { make("bfc(grow=on)"); },
               ThrowsMessage<InputError>(HasSubstr("did you mean 'growth'")));
 }

@@ -161,7 +161,7 @@ TEST_F(Caching, rounds_up_to_parts_of_a_power_of_two_when_told) {
 }
 
 TEST_F(Caching, collects_idle_segments_of_at_least_average_age_above_the_threshold) {
-  make("caching(fraction=1.0,garbage_collection_threshold=0.5)", "meta(capacity=240MiB)");
+  make("caching(fraction=0.5,garbage_collection_threshold=0.5)", "meta(capacity=480MiB)");
   const Block a = take(30 * kMiB);
   const Block b = take(40 * kMiB);
   const Block c = take(50 * kMiB);
@@ -178,7 +178,7 @@ TEST_F(Caching, collects_idle_segments_of_at_least_average_age_above_the_thresho
 }
 
 TEST_F(Caching, collects_nothing_below_the_threshold) {
-  make("caching(fraction=1.0,garbage_collection_threshold=0.5)", "meta(capacity=200MiB)");
+  make("caching(fraction=0.5,garbage_collection_threshold=0.5)", "meta(capacity=400MiB)");
   give(take(30 * kMiB));
   give(take(40 * kMiB));
   decisions();
@@ -191,6 +191,14 @@ TEST_F(Caching, holds_no_more_than_its_fraction) {
   take(30 * kMiB);
   EXPECT_THROW(take(22 * kMiB), OutOfMemory);
   EXPECT_EQ(take(20 * kMiB).size, 20 * kMiB);
+}
+
+TEST_F(Caching, cuts_requests_of_one_to_ten_mebibytes_from_the_named_segment) {
+  make("caching(large_segment_size=32MiB)");
+  take(2 * kMiB);
+  take(kMiB);
+  EXPECT_THAT(decisions(),
+              ElementsAre("segment 1: 32MiB", "2MiB at 1+0", "segment 2: 2MiB", "1MiB at 2+0"));
 }
 
 TEST_F(Caching, refuses_a_free_of_another_size_than_was_asked_for) {
@@ -260,13 +268,15 @@ TEST_F(Caching, decides_a_sequence_as_the_documented_rules_have_it) {
 }
 
 TEST_F(Caching, names_what_is_wrong_with_its_parameters) {
-  EXPECT_THAT([&] { make("caching(max_split_size=20MiB)"); },
-              ThrowsMessage<InputError>(HasSubstr("above 20MiB")));
+  EXPECT_THAT([&] { make("caching(max_split_size=18MiB)"); },
+              ThrowsMessage<InputError>(HasSubstr("at least large_segment_size")));
+  EXPECT_THAT([&] { make("caching(large_segment_size=10MiB)"); },
+              ThrowsMessage<InputError>(HasSubstr("above 10MiB")));
   EXPECT_THAT([&] { make("caching(roundup_power2_divisions=3)"); },
               ThrowsMessage<InputError>(HasSubstr("power of two")));
   EXPECT_THAT([&] { make("caching(garbage_collection_threshold=0.8)"); },
-              ThrowsMessage<InputError>(HasSubstr("add fraction=1.0")));
-  EXPECT_THAT([&] { make("caching(fraction=1.0,garbage_collection_threshold=1)"); },
+              ThrowsMessage<InputError>(HasSubstr("add fraction=0.99")));
+  EXPECT_THAT([&] { make("caching(fraction=0.9,garbage_collection_threshold=1)"); },
               ThrowsMessage<InputError>(HasSubstr("between 0 and 1")));
   EXPECT_THAT([&] { make("caching(max_split_siz=32MiB)"); },
               ThrowsMessage<InputError>(HasSubstr("did you mean 'max_split_size'")));
