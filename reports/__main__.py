@@ -67,9 +67,9 @@ def _report(words: list[str]) -> list[Path]:
     changes = read_changes(options.changes, options.before) if options.before else None
     data = read_run(directory)
     wanted = [format for format in FORMATS if getattr(options, format.name) is not None]
-    for format in wanted:
-        if changes and not format.compares:
-            raise InputError(f"--{format.name} is of one run: leave out {options.before} to have it.")
+    of_one_run = [format.name for format in wanted if not format.compares] + ["share"] * bool(options.share)
+    if changes and of_one_run:
+        raise InputError(f"--{of_one_run[0]} is of one run: leave out {options.before} to have it.")
     written = []
     page_wanted = options.html or not (wanted or options.share)
     if page_wanted:
@@ -107,8 +107,6 @@ def _parse(words: list[str]) -> argparse.Namespace:
     options = parser.parse_args(words)
     if (options.before is None) != (options.changes is None):
         parser.error("--before and --changes go together")
-    if options.before and options.share:
-        parser.error("--share is of one run")
     if options.address and not options.share:
         parser.error("--address belongs to --share FOLDER")
     return options

@@ -177,7 +177,8 @@ const std::map<std::string, std::string>& report_formats() {
       {"junit", "JUnit XML"},
       {"gbench", "Google Benchmark's JSON, for its compare.py"},
       {"csv", "Every sample as a row"},
-      {"perfetto", "Recorded traces for ui.perfetto.dev or chrome://tracing"}};
+      {"perfetto", "Recorded traces for ui.perfetto.dev or chrome://tracing"},
+      {"share", "A folder to publish: the page, and one with a preview image for each finding"}};
   return formats;
 }
 

@@ -56,6 +56,7 @@ struct ReportOptions {
   std::filesystem::path run;
   std::filesystem::path second;                        // "" = the report of one run
   std::map<std::string, std::filesystem::path> files;  // by format, as report_formats() names it
+  std::string address;                                 // of the folder to publish; "" = not known
 };
 
 struct ReplayOptions {

@@ -58,7 +58,7 @@ int BlockTable::next_number(std::size_t experiment) const {
 
 std::vector<int> BlockTable::repeats_due(std::size_t experiment, int max_blocks, int added) const {
   const int planned = experiments_[experiment].blocks + added;
-  int most = planned + (planned + kBlocksPerRepeat - 1) / kBlocksPerRepeat;
+  int most = with_all_repeats(planned);
   if (max_blocks > 0) most = std::min(most, max_blocks + added);
   int good = 0;
   int next = planned;

@@ -16,6 +16,9 @@ namespace headroom {
 inline constexpr double kSlowMachine = 0.8;
 // Slow blocks are replaced by fresh ones, at most one per this many planned blocks.
 inline constexpr int kBlocksPerRepeat = 2;
+constexpr int with_all_repeats(int blocks) {
+  return blocks + (blocks + kBlocksPerRepeat - 1) / kBlocksPerRepeat;
+}
 
 class BlockTable {
  public:

@@ -87,7 +87,10 @@ std::string axis_value(const Cell& cell, std::string_view name) {
 void set_axis(Cell& cell, std::string_view name, const std::string& value) {
   const Axis& axis = find_axis(name);
   const bool composes = axis.member == &Cell::allocator || axis.member == &Cell::pipeline;
-  const Spec spec = composes ? Spec::parse_composition(value) : Spec::parse(value);
+  Spec spec = composes ? Spec::parse_composition(value) : Spec::parse(value);
+  // Its weight decay is decoupled, which is what frameworks call AdamW.
+  if (axis.member == &Cell::optimizer && spec.name() == "adamw")
+    spec = Spec("adam", spec.parameters());
   axis.check(spec);
   if (axis.member == nullptr) {
     cell.rules = spec.to_string();

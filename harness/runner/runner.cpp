@@ -355,12 +355,25 @@ RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
   return Run(info, recorded, directory, progress, options)();
 }
 
-std::chrono::seconds estimate(const std::vector<Experiment>& experiments) {
-  double seconds = 0;
-  for (const Experiment& experiment : experiments)
-    seconds += guessed_seconds(experiment) * experiment.blocks *
-               static_cast<double>(experiment.arms.size());
-  return std::chrono::round<std::chrono::seconds>(Seconds(seconds));
+RunTime estimate(const std::vector<Experiment>& experiments) {
+  double planned = 0, longest = 0;
+  for (const Experiment& experiment : experiments) {
+    const double block = guessed_seconds(experiment) * static_cast<double>(experiment.arms.size());
+    const int blocks = std::max(experiment.blocks, experiment.max_blocks);
+    planned += block * experiment.blocks;
+    longest += block * (is_exact(experiment) ? blocks : with_all_repeats(blocks));
+  }
+  const auto rounded = [](double s) {
+    return std::chrono::round<std::chrono::seconds>(Seconds(s));
+  };
+  return {.planned = rounded(planned), .longest = rounded(longest)};
+}
+
+std::string to_string(const RunTime& time) {
+  const std::string planned = format_duration(time.planned);
+  if (time.longest == time.planned) return planned;
+  return fmt::format("{}, or up to {} where timed blocks must be repeated", planned,
+                     format_duration(time.longest));
 }
 
 }  // namespace headroom

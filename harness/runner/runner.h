@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/evidence/sample_size.h"
@@ -35,8 +36,13 @@ RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
                            RunDirectory& directory, Progress& progress,
                            const RunnerOptions& options);
 
-// Estimates the time of all experiments from the seconds per sample given in suites and claims, or
-// a guess.
-std::chrono::seconds estimate(const std::vector<Experiment>& experiments);
+struct RunTime {
+  std::chrono::seconds planned, longest;  // with every second stage and every repeated block
+};
+
+// Estimated from the seconds per sample given in suites and claims, or a guess.
+RunTime estimate(const std::vector<Experiment>& experiments);
+// "4 min 05 s, or up to 6 min 10 s where timed blocks must be repeated".
+std::string to_string(const RunTime& time);
 
 }  // namespace headroom

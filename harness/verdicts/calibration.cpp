@@ -73,10 +73,10 @@ CalibrationState state_of(const Calibration& counted) {
   if (comparisons < kComparisonsToCalibrate) {
     state.status = "not yet calibrated";
     state.why = fmt::format(
-        "{} of {} comparisons of identical configurations are there on this machine; until then "
-        "verdicts on "
-        "times rest on the method alone.",
-        comparisons, kComparisonsToCalibrate);
+        "{} of {} comparisons of identical configurations on this machine looked different; the "
+        "rate "
+        "of false alarms is known after {}.",
+        alarms, comparisons, kComparisonsToCalibrate);
   } else if (binomial_upper_tail(comparisons, kNominalRate, alarms) < kUnbelievable) {
     state.status = "out of calibration";
     state.trust = Trust::out_of_calibration;

@@ -33,7 +33,7 @@ std::string certainty_text(const Finding& finding, const std::string& unit) {
 
 std::string sentence_of(const Control& control) {
   const Finding& finding = control.finding;
-  const std::string injected = fmt::format("Put in: {}. ", control.injected);
+  const std::string injected = fmt::format("Added on purpose: {}. ", control.injected);
   if (!finding.compared) return fmt::format("{}Not tested: {}.", injected, finding.why_not);
   if (control.sight == Sight::untested)
     return fmt::format("{}Not tested: {} pairs are too few for an interval.", injected,

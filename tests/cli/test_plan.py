@@ -47,6 +47,16 @@ def test_every_allocator_is_asked_when_none_is_named(headroom: Headroom) -> None
     assert sum(plan["live_bytes_at_peak"].values()) == plan["peak_live_bytes"]
 
 
+def test_an_axis_is_an_option_of_its_own_and_adamw_is_what_adam_does(headroom: Headroom) -> None:
+    asked = planned(headroom, TINY, "--device", "256MiB", "-a", "optimizer=adam", "-a", "precision=bf16")
+    assert planned(headroom, TINY, "--device", "256MiB", "--optimizer", "adamw", "--precision", "bf16") == asked
+
+
+def test_the_answer_says_what_was_counted(headroom: Headroom) -> None:
+    words = headroom("plan", "resnet(depth=18,width=8,batch=3,image=32)", "--device", "256MiB", "-a", "optimizer=adam").output
+    assert "optimizer=adam; a batch has images of 3x3x32x32" in words
+
+
 def test_the_largest_batch_fits_and_one_more_does_not(headroom: Headroom) -> None:
     for row in only_plan(planned(headroom, TINY, "--device", "1GiB"))["allocators"]:
         allocator, batch = f"allocator={row['allocator']}", row["largest_batch"]["batch"]

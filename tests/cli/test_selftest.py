@@ -38,8 +38,8 @@ def home(place: Path, *experiments: str) -> str:
 def test_the_instrument_tells_in_plain_words_what_it_saw(headroom: Headroom, tmp_path: Path) -> None:
     outcome = headroom("selftest", HEADROOM_HOME=home(tmp_path, BYTES, TIME))
     assert "pass  leak" in outcome.output
-    assert "Put in: a block of 64.00 KiB that each step keeps. Seen in" in outcome.output
-    assert "Put in: a wait of 300.0 % of the step's own time." in outcome.output
+    assert "Added on purpose: a block of 64.00 KiB that each step keeps. Seen in" in outcome.output
+    assert "Added on purpose: a wait of 300.0 % of the step's own time." in outcome.output
     assert "Simulated over 2000 rounds of 10 pairs" in outcome.output
     # A machine that is disturbed beside every pair has nothing to see a slowdown in.
     seen = "pass  slowdown(share=3)" in outcome.output

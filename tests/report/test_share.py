@@ -42,10 +42,9 @@ def test_the_page_of_a_finding_leads_to_an_address_that_the_report_has(folder: P
         assert targets and set(targets) <= ids
 
 
-def test_it_belongs_to_one_run_and_its_address_to_it(synthetic_run: Path, tmp_path: Path) -> None:
-    for words in (["--address", ADDRESS], ["--share", str(tmp_path), "--before", str(synthetic_run), "--changes", "x"]):
-        with pytest.raises(SystemExit):
-            main([str(synthetic_run), *words])
+def test_an_address_without_a_folder_is_refused(synthetic_run: Path) -> None:
+    with pytest.raises(SystemExit):
+        main([str(synthetic_run), "--address", ADDRESS])
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_with_its_name(

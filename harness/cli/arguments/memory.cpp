@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/cli/history.h"
 #include "harness/cli/text/watch_units.h"
+#include "harness/plan/axes.h"
 
 namespace headroom {
 namespace {
@@ -71,10 +73,13 @@ class PlanArguments {
     command_
         .add_option(
             "-a,--axis", axes_,
-            "axis=value, such as allocator=caching or optimizer=adam; may be repeated, also "
-            "for one axis (default: every allocator with its defaults)")
+            "axis=value, such as allocator=caching or optimizer=adam, or as --optimizer adam; may "
+            "be repeated, also for one axis (default: every allocator with its defaults)")
         ->take_all()
         ->expected(1);
+    for (const std::string& axis : axis_names())
+      if (axis != "workload" && axis != "device")
+        command_.add_option("--" + axis, named_axes_[axis])->take_all()->expected(1)->group("");
     command_.add_option("--steps", plan_.steps, steps)
         ->capture_default_str()
         ->check(CLI::Range(fewest_steps, kMostSteps));
@@ -89,6 +94,8 @@ class PlanArguments {
   PlanOptions options() const {
     PlanOptions plan = plan_;
     for (const std::string& text : axes_) add_override(plan.axes, text);
+    for (const auto& [axis, values] : named_axes_)
+      for (const std::string& value : values) add_override(plan.axes, axis + "=" + value);
     return plan;
   }
 
@@ -98,6 +105,7 @@ class PlanArguments {
   CLI::App& command_;
   PlanOptions plan_;
   std::vector<std::string> axes_;
+  std::map<std::string, std::vector<std::string>> named_axes_;  // by axis
 };
 
 // The arguments of headroom watch; everything after "--" belongs to the command, options included.

@@ -182,6 +182,7 @@ Subcommand add_report(CLI::App& app) {
   headroom report runs/RUN                       runs/RUN/report.html
   headroom report runs/RUN --md summary.md --junit results.xml      for a CI job
   headroom report runs/RUN --perfetto trace.json                    for ui.perfetto.dev
+  headroom report runs/RUN --share public --address https://example.org/run     to link to
   headroom report runs/A runs/B --html changes.html                 bytes and counts of both
   headroom report runs/WATCHED                   the page of what headroom watch saw
 
@@ -195,6 +196,10 @@ cannot be tested here are skipped. For a single trace in PyTorch's viewer there 
   command->add_option("run_b", report->second, "The later run directory");
   for (const auto& [format, what] : report_formats())
     command->add_option("--" + format, report->files[format], what);
+  command
+      ->add_option("--address", report->address,
+                   "Where the folder of --share will be on the web: preview images need it")
+      ->needs(command->get_option("--share"));
   return {.parser = command, .command = [report]() -> Command { return *report; }};
 }
 

@@ -75,6 +75,7 @@ ExitCode report_command(const ReportOptions& options) {
   std::vector<std::string> arguments;
   for (const auto& [format, file] : options.files)
     if (!file.empty()) arguments.insert(arguments.end(), {"--" + format, fs::absolute(file)});
+  if (!options.address.empty()) arguments.insert(arguments.end(), {"--address", options.address});
   if (options.second.empty()) {
     out::print("{}\n", make_reports(options.run, arguments));
     return ExitCode::ok;

@@ -62,7 +62,7 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
       "what there is.",
       info.suite, info.planned_samples,
       recorded.empty() ? "" : fmt::format(", of which {} are there", recorded.size()),
-      format_duration(estimate(info.experiments)),
+      to_string(estimate(info.experiments)),
       options.budget ? " (the budget may end it earlier)" : "", directory.path().string()));
   RunOutcome outcome;
   try {

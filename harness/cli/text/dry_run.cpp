@@ -49,19 +49,21 @@ void print_dry_run(const RunPlan& plan) {
                  why_not ? fmt::format(" [not here: {}]", *why_not) : "");
     }
   }
-  out::print("{} configurations in {} experiments, {} samples; about {} (an estimate)\n",
+  out::print("{} configurations in {} experiments, {} samples. It takes about {} (an estimate).\n",
              cell_count(plan), plan.experiments.size(), sample_count(plan.experiments),
-             format_duration(estimate(plan.experiments)));
+             to_string(estimate(plan.experiments)));
 }
 
 void print_dry_run_json(const RunPlan& plan) {
+  const RunTime time = estimate(plan.experiments);
   Json json = {{"schema_version", kSchemaVersion},
                {"kind", "dry_run"},
                {"suite", plan.suite},
                {"claims", plan.claims},
                {"cells", cell_count(plan)},
                {"samples", sample_count(plan.experiments)},
-               {"estimated_s", estimate(plan.experiments).count()},
+               {"estimated_s", time.planned.count()},
+               {"estimated_longest_s", time.longest.count()},
                {"experiments", Json::array()}};
   for (const Experiment& experiment : plan.experiments)
     json["experiments"].push_back(to_json(experiment));

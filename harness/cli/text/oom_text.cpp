@@ -72,6 +72,7 @@ nlohmann::ordered_json to_json(const ReplayFailure& failure) {
 void add_capacity(nlohmann::ordered_json& json, const ViableCapacity& viable) {
   json["smallest_capacity_bytes"] = nullptr;
   if (viable.smallest) json["smallest_capacity_bytes"] = *viable.smallest;
+  json["smallest_capacity_resolution_bytes"] = viable.resolution;
   json["capacity_holes_bytes"] = viable.holes;
   json["capacity_grid"] = {
       {"first_bytes", viable.first}, {"last_bytes", viable.last}, {"points", viable.points}};

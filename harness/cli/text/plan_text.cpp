@@ -11,6 +11,7 @@
 #include "harness/cli/text/print_json.h"
 #include "harness/plan/axes.h"
 #include "harness/results/schema_check.h"
+#include "harness/workload/workload.h"
 
 namespace headroom {
 namespace {
@@ -137,7 +138,23 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
              served ? std::to_string(last(ledger.device_frees)) : "-", verdict(row));
 }
 
+// What a short command left to defaults, without which the answer says little. Of the inputs of a
+// batch the first stands for all, or the first that is no plain list.
+void print_assumptions(const Fit& fit) {
+  const Program program = make_workload(fit.cell.workload)->training_forward();
+  const Value* shown = nullptr;
+  for (const ValueId id : program.inputs) {
+    const Value& input = program.value(id);
+    if (shown == nullptr || (shown->shape.size() < 2 && input.shape.size() > 1)) shown = &input;
+  }
+  out::print("Counted with {}{}\n", axes_beside_allocator(fit.cell),
+             shown
+                 ? fmt::format("; a batch has {} of {}", shown->name, fmt::join(shown->shape, "x"))
+                 : "");
+}
+
 void print_needs(const Fit& fit) {
+  print_assumptions(fit);
   out::print("{} parameters; {} of tensors at the peak, below which no allocator can go\n",
              fit.parameters, format_bytes(fit.peak_live_bytes));
   print_roles(fit);

@@ -69,11 +69,16 @@ void print(const MemorySearch& search) {
   std::size_t width = 9;
   for (const SearchRow& row : search.rows)
     width = std::max(width, row.allocator.to_string().size());
-  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "", width, "largest", "batches below it",
+  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "", width, "largest", "smaller batches",
              "least memory", "above", "its");
-  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "allocator", width, "batch",
-             "without room", fmt::format("at batch {}", search.batch), "live", "holes");
-  for (const SearchRow& row : search.rows) print_row(search, row, width);
+  out::print("{:<{}} {:>7} {:>20} {:>13} {:>9} {:>6}\n", "allocator", width, "batch", "that fail",
+             fmt::format("at batch {}", search.batch), "live", "holes");
+  Bytes coarsest = 0;
+  for (const SearchRow& row : search.rows) {
+    print_row(search, row, width);
+    coarsest = std::max(coarsest, row.capacity.resolution);
+  }
+  if (coarsest > 0) out::print("The least memory is known to {}.\n", format_bytes(coarsest));
   for (const SearchRow& row : search.rows)
     if (row.refused_batch) print_refusal(row);
 }
@@ -137,8 +142,8 @@ void print_searches(const std::vector<MemorySearch>& searches) {
     out::print("Measured: each trial trained {} steps in a process of its own.\n", first.steps);
   for (const MemorySearch& search : searches) print(search);
   out::print(
-      "\nMore memory or a smaller batch need not help: holes are trials that could not be served "
-      "although\na smaller capacity, or a larger batch, was. Between the trials there may be "
+      "\nMore memory or a smaller batch need not help: holes are trials that failed although a "
+      "smaller\ncapacity, or a larger batch, was served. Between the trials there may be "
       "others.\n");
 }
 

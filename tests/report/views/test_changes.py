@@ -111,5 +111,7 @@ def test_what_is_of_one_run_is_refused(
     arguments = [str(synthetic_run), "--before", str(synthetic_run), "--changes", str(file)]
     assert main([*arguments, "--csv", str(tmp_path / "s.csv")]) == 2
     assert "--csv is of one run" in capsys.readouterr().err
+    assert main([*arguments, "--share", str(tmp_path / "public")]) == 2
+    assert "--share is of one run" in capsys.readouterr().err
     assert main([*arguments, "--html", str(tmp_path / "c.html")]) == 0
     assert (tmp_path / "c.html").exists()

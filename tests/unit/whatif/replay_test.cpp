@@ -58,6 +58,21 @@ TEST(ViableCapacity, is_the_smallest_from_which_on_every_one_serves) {
   EXPECT_EQ(viable(Spec("malloc")).smallest, 32 * kMiB);
 }
 
+TEST(ViableCapacity, is_sought_between_the_points_of_the_grid) {
+  const auto from = [](Bytes least) {
+    return [least](Bytes capacity) { return capacity >= least; };
+  };
+  const Bytes lowest = 1000 * kMiB;
+  const ViableCapacity found = find_viable_capacity(lowest, 2 * kMiB, 5, from(1338 * kMiB));
+  EXPECT_EQ(found.smallest, 1338 * kMiB);
+  EXPECT_EQ(found.resolution, 2 * kMiB);
+  const ViableCapacity fine = find_viable_capacity(lowest, 1, 5, from(1338 * kMiB));
+  EXPECT_GE(*fine.smallest, 1338 * kMiB);
+  EXPECT_LT(*fine.smallest - fine.resolution, 1338 * kMiB);
+  EXPECT_LE(fine.resolution, lowest / 1000);
+  EXPECT_EQ(find_viable_capacity(lowest, 1, 5, from(lowest)).resolution, 0U);
+}
+
 TEST(ViableCapacity, is_none_where_no_capacity_of_the_grid_serves) {
   EXPECT_FALSE(viable(Spec("bfc", {{"limit", "16MiB"}})).smallest);
 }
