@@ -1,7 +1,7 @@
 """python3 -m reports RUN_DIR [--html FILE --md FILE …]: writes the report, or exports;
 python3 -m reports watch DIR [--out FILE]: the page of a watched process tree;
 python3 -m reports gpu DIR [--out FILE]: the page of a program on a virtual GPU.
-The last line says where the last of them lies."""
+The last line is the path of the last file."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 
 def _write(target: Path, content: str | bytes) -> None:
-    """Whole or not at all: a full disk leaves an older report as it was."""
+    """Writes the file whole or not at all: on a full disk, an older report stays as it was."""
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".report-", delete=False) as stream:

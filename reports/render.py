@@ -55,12 +55,12 @@ def render_changes(data: RunData, changes: Changes) -> str:
 
 
 def unbroken(text: str) -> Markup:
-    """Words of capitals, as NOT-TESTABLE-HERE, in one line with their number."""
+    """Keeps words in capitals, such as NOT-TESTABLE-HERE, on one line with their number."""
     return Markup(re.sub(r"(?:\d+ )?[A-Z]+(?:-[A-Z]+)+", r'<span class="unbroken">\g<0></span>', str(escape(text))))
 
 
 def render_page(template: str, **values: Any) -> str:
-    """One template with the style, the script and the filters that all pages share."""
+    """Loads a template with the style, the script and the filters that all pages share."""
     style = stylesheet()
     script = _asset("report.js") + _asset("compare.js") + _asset("svg.js")
     environment = jinja2.Environment(

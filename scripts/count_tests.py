@@ -47,7 +47,7 @@ def single_tests(logs, name):
 
 
 def count(build):
-    """Counter of outcomes over all that the last `meson test` ran in `build`."""
+    """Counts the outcomes of all tests that the last `meson test` ran in `build`."""
     logs = Path(build) / "meson-logs"
     total = Counter()
     for line in (logs / "testlog.json").read_text().splitlines():

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Writes strategies/README.md: for each choice of each axis what it saves, costs and breaks.
 
-Nothing in it is written by hand but the sentences here: the choices, what they say of themselves and
-what they exclude come from `headroom list --json`, bytes and counts from `headroom plan --json` on a
+Only the sentences here are written by hand: the choices, their descriptions and
+exclusions come from `headroom list --json`, bytes and counts from `headroom plan --json` on a
 simulated card.
 """
 
@@ -69,7 +69,7 @@ def listed(section: str) -> list[dict[str, Any]]:
 
 
 def planned(workload: str, axis: str, choice: str) -> dict[str, Any] | str:
-    """The plan of a cell, or why there is none."""
+    """The plan of a configuration, or why there is none."""
     axes = {"optimizer": OPTIMIZER, axis: choice, "allocator": "malloc", "rules": "dense"}
     settings = [word for name, value in axes.items() for word in ("-a", f"{name}={value}")]
     done = headroom("plan", workload, "--device", f"meta:{CARD}", "--steps", "1", *settings, "--json")
@@ -112,7 +112,7 @@ def columns_of(plans: list[dict[str, Any] | str]) -> list[str]:
 
 
 def choices(entries: list[dict[str, Any]], neutral: str) -> list[str]:
-    """The neutral one first. Where it is a plug-in like the others (there is always an optimizer),
+    """The neutral choice first. If it is a plug-in like the others (there is always an optimizer),
     their bare names are choices too."""
     names = [entry["name"] for entry in entries]
     examples = [example for entry in entries for example in entry["examples"]]
@@ -120,7 +120,7 @@ def choices(entries: list[dict[str, Any]], neutral: str) -> list[str]:
 
 
 def words(axis: str, entry: dict[str, Any]) -> list[str]:
-    # Tests hold these axes to the losses of the plain step; elsewhere silence promises nothing.
+    # Tests compare these axes with the losses of the plain step; elsewhere an empty text promises nothing.
     unsaid = ("nothing; on host, losses are the same bit for bit" if axis in ("checkpointing", "execution")
               else "not stated")
     lines = [f"- `{entry['name']}`: {entry['summary']}. Breaks: {entry['breaks'] or unsaid}."]

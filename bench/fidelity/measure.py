@@ -40,7 +40,7 @@ def output_of(*command):
 
 
 def version_in(python, *packages):
-    """Of the first of `packages` that the environment has."""
+    """The version of the first of `packages` that the environment has."""
     program = "import sys, importlib.metadata as m; print(next(d.version for name in sys.argv[1:] "
     program += "for d in m.distributions(name=name)))"
     return output_of(python, "-c", program, *packages)
@@ -52,7 +52,7 @@ def last_line(text):
 
 
 class VirtualGpu:
-    """`headroom gpu` with programs of this folder."""
+    """Runs `headroom gpu` with programs of this folder."""
 
     def __init__(self, headroom, environment):
         self.headroom, self.environment = headroom, environment
@@ -97,7 +97,7 @@ class VirtualGpu:
         }
 
     def training_run(self, row, workspaces):
-        """One program, one row: the peak of the bytes that PyTorch's allocator reserved."""
+        """Runs one program for one row: the peak of the bytes that PyTorch's allocator reserved."""
         answer, said = self.run(row.card, row.program, workspaces)
         fits = answer.get("verdict") == "fits"
         devices = answer["frameworks"][0]["devices"] if fits else []
@@ -105,7 +105,7 @@ class VirtualGpu:
         return self.result(row, workspaces, answer, said, reserved)
 
     def operators(self, group):
-        """One program, many rows: the peaks that the program itself asks PyTorch for."""
+        """Runs one program for many rows: the peaks that the program itself asks PyTorch for."""
         arguments = [json.dumps(row.program) for row in group]
         answer, said = self.run(group[0].card, ["liger.py", *arguments], "")
         peaks = [

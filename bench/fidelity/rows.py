@@ -11,7 +11,7 @@ MIB = 2**20
 LANGUAGE, LANGUAGE_A100 = "language models", "language models of unknown sequence length, A100"
 CONVOLUTIONAL, OPERATORS = "convolutional networks", "single operators"
 
-# What the sampler saw beyond the bare CUDA context and PyTorch's reserved bytes: the code of the
+# Bytes that the sampler saw beyond the bare CUDA context and PyTorch's reserved bytes: the code of the
 # kernels, which CUDA loads when they are first called. Found in these runs; a constant per kind.
 KERNEL_CODE = {
     LANGUAGE: 18 * MIB,
@@ -101,7 +101,7 @@ def operator_row(line):
     config = json.loads(line["config"])
     config[line["x_name"]] = int(line["x_value"])
     fixed = ""
-    for name in ("T", "dtype", "hidden_size", "seq_len"):  # what tells rows of one kernel apart
+    for name in ("T", "dtype", "hidden_size", "seq_len"):  # distinguishes rows of one kernel
         if name in config and name != line["x_name"]:
             fixed += f" {name}={config[name]}"
     gpu = line["gpu"].removeprefix("NVIDIA ").removeprefix("GeForce ")

@@ -16,12 +16,12 @@ END = "<!-- measure.py's part ends here -->"
 
 @dataclass
 class Statistics:
-    """Of relative errors, (said - measured) / measured. Under-estimates are those below zero: the bytes
+    """Summary of relative errors, (said - measured) / measured. Under-estimates are those below zero: the bytes
     that a user would be short of."""
 
     rows: int
     median: float  # of the absolute errors
-    within: float  # what nine of ten absolute errors do not exceed
+    within: float  # nine of ten absolute errors do not exceed this
     signed_median: float
     under: int  # rows
     under_median: float  # of the under-estimates alone, below zero; 0 = none
@@ -97,7 +97,7 @@ class Table:
         return None if said is None else said / row.measured_bytes - 1
 
     def ways(self, of_kind):
-        """Those in which rows of a kind were run; that of the measured runs first."""
+        """The environments in which rows of a kind were run, that of the measured runs first."""
         names = {row.name for row in of_kind}
         run = {(r["environment"], r["workspaces"]) for r in self.results.values() if r["row"] in names}
         return [way for way in WAYS if way in run]

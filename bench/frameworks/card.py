@@ -1,4 +1,4 @@
-"""What a program of this folder knows of the virtual card that it runs on, and how it reports."""
+"""Tells programs of this folder about the virtual card that they run on, and reports for them."""
 
 import argparse
 import ctypes
@@ -9,7 +9,7 @@ import tempfile
 
 
 def options(**defaults):
-    """Values of --key value pairs, each of its default's type; an unknown key is an error."""
+    """The values of --key value pairs, each with the type of its default. An unknown key is an error."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
@@ -44,7 +44,7 @@ class ErrorOutput:
         return self.file.read().decode(errors="replace")
 
     def show(self):
-        """Back to where it went before, with the end of what was kept."""
+        """Restores standard error and returns the end of what was kept."""
         os.dup2(self.shown, 2)
         os.write(2, self.text()[-4000:].encode())
 
@@ -62,7 +62,7 @@ def regions(log):
 
 
 def refusal(log):
-    """What TensorFlow's log says of the last request that had no room; "" where there was none."""
+    """What TensorFlow's log says about the last request that was refused; "" if none was."""
     found = re.findall(r"Allocator \(\w+\) ran out of memory trying to allocate [\w.]+", log)
     return found[-1] if found else ""
 

@@ -110,7 +110,7 @@ def mlp(given):
 
 
 def _compile(model, given, usual, loss):
-    """With the optimizer that is asked for, or the `usual` one."""
+    """Compiles the model with the requested optimizer, or the `usual` one."""
     kind, settings = usual
     if given["optimizer"] != "usual":
         kind, settings = given["optimizer"], {}

@@ -45,7 +45,7 @@ def configure():
 
 
 def counters():
-    """TensorFlow's own: of several cards, those of the one with most in use."""
+    """TensorFlow's own statistics; with several cards, those of the one with most in use."""
     infos = [tf.config.experimental.get_memory_info(f"GPU:{i}")
              for i in range(len(tf.config.list_logical_devices("GPU")))]
     return {key: max(info[key] for info in infos) for key in ("current", "peak")}
@@ -100,7 +100,7 @@ def main():
         figures["reserved_bytes.steady_peak"] = card.held(len(CARDS))
         figures["allocated_bytes.overall_peak"] = counters()["peak"]
     except tf.errors.OpError as error:
-        # A convolution without room for its workspace ends in an error of another name.
+        # A convolution whose workspace is refused ends in an error of another name.
         refused = card.refusal(errors.text())
         if not (refused or isinstance(error, tf.errors.ResourceExhaustedError)):
             raise

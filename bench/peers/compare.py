@@ -3,7 +3,7 @@
 
 Both start from the same weights and see the same batches. Headroom's first gradients must be
 close to those in double precision, and the first losses must agree.
-Every sample is a fresh process; a block runs every arm once, in random order, so that drift of
+Every sample is a fresh process; a block runs every variant once, in random order, so that drift of
 the machine falls on all alike. The figure of a sample is its time over the steps after warm-up.
 """
 
@@ -35,7 +35,7 @@ class Model:
     learning_rate: float
     gradient_tolerance: float  # relative, per weight
     image: int | None = None  # pixels, where they can be chosen
-    layouts: tuple[str, ...] = ()  # flags of pytorch_steps.py, an arm each
+    layouts: tuple[str, ...] = ()  # flags of pytorch_steps.py, one variant each
 
 
 MODELS = {
@@ -94,7 +94,7 @@ RETAIN_PAGES = {
 
 
 def tuned_environment(threads):
-    """What helps PyTorch on a CPU: bound threads, OpenBLAS told about AVX-512, pages kept."""
+    """Settings that help PyTorch on a CPU: bound threads, OpenBLAS with AVX-512, pages that are kept."""
     environment = {"OMP_NUM_THREADS": str(threads), **RETAIN_PAGES}
     if "avx512f" in Path("/proc/cpuinfo").read_text():
         environment["OPENBLAS_CORETYPE"] = "SkylakeX"
@@ -102,7 +102,7 @@ def tuned_environment(threads):
 
 
 def other_malloc():
-    """The library that, loaded before glibc, helps PyTorch further; none where it is missing."""
+    """The library that helps PyTorch further if it is loaded before glibc; none if it is missing."""
     found = sorted(Path("/usr/lib").glob("*/libtcmalloc_minimal.so.*"))
     return found[0] if found else None
 
@@ -192,7 +192,7 @@ def centre(ratios):
 
 
 def measure(arms, blocks, warmup, generator):
-    """{arm: [samples]}, one sample of each arm a block."""
+    """{variant: [samples]}, with one sample of each variant in a block."""
     samples = {name: [] for name in arms}
     for block in range(blocks):
         order = generator.sample(list(arms), k=len(arms))
@@ -204,7 +204,7 @@ def measure(arms, blocks, warmup, generator):
 
 
 def report(samples, warmup, batch, expected):
-    """Prints the table; returns False when an arm's first losses disagree with Headroom's."""
+    """Prints the table. Returns False if a variant's first losses disagree with Headroom's."""
     figures = {
         name: [mean(sample["step_seconds"][warmup:]) for sample in of_arm]
         for name, of_arm in samples.items()
@@ -230,7 +230,7 @@ def report(samples, warmup, batch, expected):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/peer", description=__doc__.splitlines()[0])
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5); 0: no times")
+    parser.add_argument("--blocks", type=int, default=5, help="samples of each variant (default 5); 0: no times")
     parser.add_argument("--batch", type=int, help="default: the model's")
     parser.add_argument("--image", type=int, help="pixels of a ResNet (default: the model's)")
     parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")

@@ -3,7 +3,7 @@
 
 PyTorch trains the same network from the same weights on the same batches, under each of its
 allocators; time a step and peak bytes stand side by side. JAX says what its start takes under each
-of its settings. Every sample is a fresh process, arms of a block in random order. Frameworks are
+of its settings. Every sample is a fresh process, variants of a block in random order. Frameworks are
 used where they are installed for CUDA, and left out with a message elsewhere.
 """
 
@@ -72,14 +72,14 @@ def gigabytes(count):
 
 
 def report_training(samples, warmup, batch, expected):
-    """Prints the table; False when an arm's first losses are not Headroom's on the CPU."""
+    """Prints the table. Returns False if a variant's first losses are not Headroom's on the CPU."""
     agree = True
     print(f"{'arm':<36} {'s/step':>8} {'samples/s':>10} {'allocated GB':>13} {'reserved GB':>12}  loss")
     for name, of_arm in samples.items():
         seconds = median(mean(sample["step_seconds"][warmup:]) for sample in of_arm)
         off = max(disagreement(s["loss"][: len(expected)], expected) for s in of_arm)
         agree = agree and off <= LOSS_TOLERANCE
-        peaks = [max(s[f"peak_{rung}_bytes"] for s in of_arm) for rung in ("allocated", "reserved")]
+        peaks = [max(s[f"peak_{kind}_bytes"] for s in of_arm) for kind in ("allocated", "reserved")]
         print(
             f"{name:<36} {seconds:8.4f} {batch / seconds:10.1f} {gigabytes(peaks[0]):>13} "
             f"{gigabytes(peaks[1]):>12}  off by {off:.1e}"
@@ -108,7 +108,7 @@ def compare_training(options, model, batch):
         for allocator in OURS
     }
     with tempfile.TemporaryDirectory(prefix="headroom-peer-") as state:
-        # The state and the expected losses are the host's: both sides are held against them.
+        # The state and the expected losses come from the host; both sides are compared with them.
         export = [HEADROOM, "export-state", workload, "--optimizer", optimizer]
         run([*export, "--seed", options.seed, "--steps", COMPARED_LOSSES, "--out", state])
         manifest = json.loads((Path(state) / "manifest.json").read_text())
@@ -140,7 +140,7 @@ def main():
     )
     parser.add_argument("model", choices=GPU_MODELS)
     parser.add_argument("--python", default=sys.executable, help="one that has torch or jax for CUDA")
-    parser.add_argument("--blocks", type=int, default=5, help="samples of each arm (default 5)")
+    parser.add_argument("--blocks", type=int, default=5, help="samples of each variant (default 5)")
     parser.add_argument("--batch", type=int, help="default: that of the suite gpu")
     parser.add_argument("--warmup", type=int, default=5, help="steps that do not count (default 5)")
     parser.add_argument("--steps", type=int, default=20, help="steps that count (default 20)")

@@ -93,5 +93,5 @@ def generator_loss(model, batch):
     return taken_for(1, model.discriminator(generated))
 
 
-# Whose weights a turn trains; the others are frozen meanwhile.
+# The weights that each turn trains; the others are frozen meanwhile.
 TURNS = (("discriminator.", discriminator_loss), ("generator.", generator_loss))

@@ -1,4 +1,4 @@
-"""What the models of this folder share: finding one by name, reading what Headroom exported.
+"""Shared by the models of this folder: finds one by name and reads what Headroom exported.
 
 A model is a module with `build(values)`, the network whose values (name → manifest entry) were
 exported, parameters called as there, and `loss(model, batch)` of a batch (input's name → tensor).

@@ -25,7 +25,7 @@ PROBES = {}
 
 
 class Refuted(Exception):
-    """It runs, and is not what the advice says."""
+    """Raised when the advice runs but does something else than it says."""
 
 
 def probe(function):
@@ -58,7 +58,7 @@ def library_text(tf, text):
 
 
 def run(program):
-    """A program whose very names are wrong, so that it can only be held as text."""
+    """A program whose names do not exist, so that it can only be kept as text."""
     exec(compile(program, "the source's program", "exec"), {})
 
 

@@ -43,7 +43,7 @@ def work(data, read, line):
 
 
 def main():
-    gc.disable()  # a collection would write to objects on its own account
+    gc.disable()  # garbage collection would write to objects, too
     start = meter.resident()
     data = hold(given["data"])
     held = meter.resident() - start

@@ -49,7 +49,7 @@ def alarm(kind):
     return growth_of_one(kind) > LIMIT
 
 
-block("sound")  # what the first call costs once is no growth
+block("sound")  # the first call has a cost of its own, which is no growth
 alarms = sum(alarm(given["block"]) for _ in range(ROUNDS)) / ROUNDS
 name = "false_alarm_rate" if given["block"] == "sound" else "detection_rate"
 meter.report(**{name: alarms})

@@ -15,7 +15,7 @@ STEPS, WARMUP, ROUNDS = 16, 4, 3
 given = meter.options(meter="main", leak="worker", kib=1024)
 chance = random.Random(given["seed"])
 leaked = given["kib"] << 10
-kept_here = []  # over all rounds: what is given back, the next round would take unseen
+kept_here = []  # kept over all rounds: the next round would reuse freed memory unnoticed
 
 
 def touched(size):

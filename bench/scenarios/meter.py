@@ -1,4 +1,4 @@
-"""What the programs of this folder measure themselves with, and how they report it.
+"""Measures the memory of programs of this folder, and reports for them.
 
 The last line a program prints is one JSON object: figures by name (bench/scenarios/script.cpp lists
 them), and where needed a note for readers or why the program did not do what it was asked to.
@@ -9,7 +9,7 @@ import sys
 
 
 def options(**defaults):
-    """Values of --key value pairs, each of its default's type; an unknown key is an error."""
+    """The values of --key value pairs, each with the type of its default. An unknown key is an error."""
     values = {"seed": 0, **defaults}
     pairs = sys.argv[1:]
     for key, value in zip(pairs[::2], pairs[1::2]):
@@ -59,7 +59,7 @@ def unshared(process="self"):
 
 
 def slope(values):
-    """Of the straight line that fits best, per step."""
+    """The slope, per step, of the straight line that fits best."""
     middle = (len(values) - 1) / 2
     mean = sum(values) / len(values)
     above = sum((i - middle) * (value - mean) for i, value in enumerate(values))

@@ -55,7 +55,7 @@ with tempfile.NamedTemporaryFile() as file:
             file.write(row)
         file.flush()
         del row
-    for _ in tf.data.Dataset.range(4).batch(2).prefetch(1):  # what the first pipeline costs once
+    for _ in tf.data.Dataset.range(4).batch(2).prefetch(1):  # the first pipeline has a cost of its own
         pass
     before = meter.resident()
     meter.restart_peak()

@@ -1,4 +1,4 @@
-"""Training steps in TensorFlow that keep something of each step, and what memory makes of it.
+"""TensorFlow training steps that keep something of each step, and how memory grows.
 
 keep: nothing, losses (the loss tensor), outputs (the activations of the last layer), tapes (the
 tape, and with it every intermediate), floats (the loss as a number).

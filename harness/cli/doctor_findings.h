@@ -1,4 +1,4 @@
-// What headroom doctor finds out about a machine, for its text and its JSON.
+// The findings of headroom doctor about a machine, for its text and its JSON.
 #pragma once
 
 #include <cstddef>

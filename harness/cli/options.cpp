@@ -213,7 +213,7 @@ Command parse_command_line(const std::vector<std::string>& argv) {
     started.assign(dashes + 1, own.end());
     own.erase(dashes, own.end());
   }
-  // In the order of --help.
+  // --help lists them in this order.
   const std::vector<Subcommand> subcommands = {
       add_run(app, argv),    add_selftest(app),
       add_list(app),         add_verify(app),

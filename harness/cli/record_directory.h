@@ -1,4 +1,4 @@
-// The directory that a command which follows somebody else's program fills.
+// The directory that a command fills while it follows another program.
 #pragma once
 
 #include <filesystem>

@@ -19,8 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a suite's list, this stands for all claims, so that a new claim is included without being
-// listed.
+// Stands for all claims in a suite's list, so that a new claim is included without being listed.
 constexpr const char* kEveryClaim = "*";
 
 fs::path suite_file(const std::string& name) {

@@ -83,7 +83,7 @@ void compare_metrics(CellChange& cell, const Spec& device, const SampleTable::By
                    });
 }
 
-// Returns the worst outcome: a cell that trades one rung for another is worse.
+// Returns the worst outcome: a cell that trades one kind of memory for another is worse.
 CellOutcome combine(const std::vector<MetricChange>& changes) {
   CellOutcome outcome = CellOutcome::same;
   for (const MetricChange& change : changes) {

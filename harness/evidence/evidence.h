@@ -1,5 +1,5 @@
-// What the samples say about a metric of one or two arms. Samples form pairs, disturbed pairs are
-// left out if times are compared, and exact figures are compared exactly.
+// The evidence of samples about a metric of one or two arms. Samples form pairs, disturbed pairs
+// are left out if times are compared, and exact figures are compared exactly.
 #pragma once
 
 #include <cstddef>

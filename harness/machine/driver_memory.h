@@ -1,4 +1,4 @@
-// The device rung of the ladder: how much GPU memory the driver reports as used, in all and by this
+// GPU memory that the driver reports as used, in all and by this
 // process. It is read between steps, never inside one.
 #pragma once
 

@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// What the operating system charges the process.
+// Memory that the operating system charges the process.
 struct ProcessMemory {
   Moments resident;    // sampled at step boundaries; peaks from VmHWM if the kernel has it
   Bytes baseline = 0;  // before device memory was created

@@ -65,7 +65,7 @@ double worsening(const Metric& metric, double then, double now);
 // False for INCONCLUSIVE and NOT-TESTABLE-HERE, whose changes are not reported.
 bool decides(const NightVerdict& verdict);
 
-// What a night shows that is accepted automatically: new or better values.
+// The values of a night that are accepted automatically: new or better ones.
 std::vector<Acceptance> self_evident(const Night& night, const AcceptedState& state,
                                      const std::string& now);
 

@@ -1,5 +1,5 @@
-// Experiments: arms that are measured against each other in blocks, as suites and claims define
-// them.
+// Experiments compare arms, which are configurations with a name, in blocks. Suites and claims
+// define them.
 #pragma once
 
 #include <string>

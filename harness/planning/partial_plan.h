@@ -15,8 +15,7 @@ namespace headroom {
 
 class PartialPlan {
  public:
-  // `failures` counts how often each buffer was among those that found no room; this class adds to
-  // it.
+  // `failures` counts how often each buffer could not be placed; this class adds to it.
   PartialPlan(const PlanInstance& instance, Bytes capacity, std::vector<std::uint64_t>& failures);
 
   // Each of these propagates what follows. It returns false when the remaining buffers cannot fit;

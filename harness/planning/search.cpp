@@ -22,7 +22,7 @@ using Index = PlanIndex;
 constexpr Index kManyWays = 3;
 
 // Chooses first the buffers whose sections have the fewest continuations, then the lowest, then
-// those that most often found no room, then by `rank`.
+// those that most often could not be placed, then by `rank`.
 class Search {
  public:
   Search(const PlanInstance& instance, std::vector<Index> rank, Bytes capacity,

@@ -8,7 +8,7 @@
 // Learning"). Unlike MiniMalloc, each decision is binary: a buffer is either placed at its lowest
 // offset or goes above it, and the next buffer comes from the section with the fewest
 // continuations. A buffer with a fixed place is next when nothing else has room below it. Ties go
-// to the buffer that most often found no room in all searches so far (Boussemart et al. 2004,
+// to the buffer that most often could not be placed in all searches so far (Boussemart et al. 2004,
 // "Boosting Systematic Search by Weighting Constraints"), then to one of several static orders,
 // which take turns with growing budgets; later orders are shuffled.
 #pragma once

@@ -1,5 +1,5 @@
-// What every op and kernel includes, read once. Files name what they use all the same: builds with
-// -Db_pch=false and the linters go without this one.
+// Headers that every op and kernel includes, compiled once. Files include what they use anyway,
+// because builds with -Db_pch=false and the linters do without this one.
 #include <fmt/format.h>
 
 #include <algorithm>

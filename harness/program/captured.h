@@ -1,6 +1,6 @@
 // Programs that are captured once and replayed, as CUDA graphs are: all values they make have fixed
 // addresses in memory that is reserved for them permanently. An execution pass sets this as an
-// attribute of the first op; whoever runs a Program obeys it.
+// attribute of the first op; code that runs a Program obeys it.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Outputs that reuse the memory of an input: which kernels support it, and which ops of a lowered
-// Program do it. Execution passes set it, validate() checks it, and whoever counts or allocates
+// Program do it. Execution passes set it, validate() checks it, and code that counts or allocates
 // memory obeys it.
 #pragma once
 

@@ -46,7 +46,7 @@ Facts environment_facts(const RunInfo& info) {
   add(facts, "the compiler", info.headroom.compiler);
   add(facts, "the build type", info.headroom.build_type);
   add(facts, "the compiler flags", info.headroom.flags);
-  // Not of the machine, but as much a reason why times of before and after do not compare.
+  // Not a property of the machine, but another reason why times before and after do not compare.
   add(facts, "the figure of step times", "median");
   return facts;
 }

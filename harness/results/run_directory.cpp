@@ -94,7 +94,7 @@ void RunDirectory::append(const Sample& sample) {
   const off_t before = ::lseek(samples_, 0, SEEK_END);
   if (write_all(samples_, to_json(sample) + "\n")) return;
   const int reason = errno;
-  // Half a line would be in the way of the next one. If it cannot be cut off, readers still skip
+  // A partial line would damage the next one. If it cannot be cut off, readers still skip
   // it.
   [[maybe_unused]] const int ignored = ::ftruncate(samples_, before);
   throw InputError(fmt::format("{}: cannot be written: {}; make room",

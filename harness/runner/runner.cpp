@@ -253,7 +253,7 @@ class Run {
   }
 
   void report(const Sample& sample) {
-    // Out of memory is a result, and often the one that is looked for: a counter tells of it.
+    // Out of memory is a result, and often the one that is sought, so a counter shows it.
     if (sample.block == 0 && sample.status == SampleStatus::oom) ++outcome_.out_of_memory;
     if (sample.block == 0 && sample.status != SampleStatus::ok &&
         sample.status != SampleStatus::oom)

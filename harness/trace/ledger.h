@@ -1,4 +1,4 @@
-// Computes the memory figures of a Trace: the allocator rungs of the metric ladder at each moment
+// Computes the memory figures of a Trace: requested, allocated and reserved bytes at each moment
 // and per phase, and the split by role at the peak.
 #pragma once
 
@@ -10,8 +10,9 @@
 
 namespace headroom {
 
-// One rung at the moments a claim may refer to. A moment that was not reached (the run ended before
-// it) is 0. The level at the start of a step counts towards the peaks of the part it belongs to.
+// One kind of bytes at the moments that a claim may refer to. A moment that was not reached (the
+// run ended before it) is 0. The level at the start of a step counts towards the peaks of the part
+// it belongs to.
 struct Moments {
   Bytes initial = 0;       // when the first step starts
   Bytes after_step_1 = 0;  // when step 1 has ended

@@ -1,5 +1,5 @@
-// Explains why a request found no room, from the trace that ends with its failure: it finds the
-// blocks in the way of the cheapest place for the request.
+// Explains why a request could not be served, from the trace that ends with its failure: it finds
+// the blocks in use at the place that needs the fewest bytes freed.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace headroom {
 namespace {
 
-// What step times were compared by. Comparisons by another figure say nothing about this one.
+// The figure by which step times were compared. Comparisons by another figure say nothing about it.
 constexpr const char* kFigure = "median";
 
 }  // namespace

@@ -73,7 +73,7 @@ class TrainedTrials final : public Trials {
     Cell cell = with_batch(cell_, batch);
     cell.allocator = allocator;
     cell.device.set("capacity", std::to_string(capacity));
-    // What planning left of a driver's context here, the child would lack.
+    // A driver's context that planning left in this process would be missing in the child.
     const DeviceKind& kind = Registry<DeviceKind>::instance().find(cell.device.name());
     if (kind.let_go) kind.let_go();
     const auto sample = run_in_child({.cell = cell, .seed = 0, .trace_path = trace_path}, kTimeout);

@@ -1,4 +1,4 @@
-// What a stage of an input pipeline did in one run, for the record of a sample.
+// The work of a stage of an input pipeline in one run, for the record of a sample.
 #pragma once
 
 #include <cstdint>

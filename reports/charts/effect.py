@@ -1,4 +1,4 @@
-"""What the two charts of a claim share: the axis of effects, the claimed band, intervals."""
+"""Shared by the two charts of a claim: the axis of effects, the claimed band, intervals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, floa
 
 
 def effect_ticks(axes_ticks: Sequence[float], limits: tuple[float, float], series: Series) -> list[float]:
-    """Round in the series' own unit: matplotlib knows of tens only."""
+    """Ticks that are round in the series' own unit; matplotlib's are round in tens only."""
     if told_as_factors(limits, series):
         return few_ticks([0.0] + [factor - 1 for factor in axes_ticks if factor > 1], limits)
     if series.relative or series.unit != "bytes":
@@ -41,23 +41,23 @@ def effect_ticks(axes_ticks: Sequence[float], limits: tuple[float, float], serie
 
 
 def tick_text(tick: float, limits: tuple[float, float], series: Series) -> str:
-    """Zero needs no unit."""
+    """The label of a tick; zero needs no unit."""
     if told_as_factors(limits, series):
         return f"{units.plain(1 + tick)}×"
     if abs(tick) <= 1e-12:
         return "0"
-    if series.relative:  # one notation an axis, where a sentence would turn to factors
+    if series.relative:  # one notation per axis, although a sentence would use factors
         return f"{'+' if tick > 0 else ''}{units.percent(tick)}"
     return effect_text(tick, series)
 
 
 def told_as_factors(limits: tuple[float, float], series: Series) -> bool:
-    """Where 3× and more are on the axis, percentages between them would be hard to read."""
+    """Whether the axis is labelled in factors: beside 3× and more, percentages would be hard to read."""
     return series.relative and limits[1] > 10 and limits[0] > -limits[1]
 
 
 def few_ticks(ticks: Sequence[float], limits: tuple[float, float]) -> list[float]:
-    """About five of them, zero among them."""
+    """About five ticks, with zero among them."""
     inside = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
     step = max(1, math.ceil(len(inside) / 5))
     zero = next((place for place, tick in enumerate(inside) if abs(tick) < 1e-12), 0)

@@ -36,11 +36,11 @@ class Series:
     """The evidence of one experiment on one metric, in the order of the sweep."""
 
     name: str  # of the experiment
-    parameter: str  # what the sweep runs through
+    parameter: str  # the parameter that the sweep varies
     metric: str  # as in the file
     unit: str
     relative: bool
-    baseline_arm: str  # empty: the treatment's own value is judged
+    baseline_arm: str  # empty if the treatment's own value is judged
     treatment_arm: str
     baseline_look: Look
     treatment_look: Look
@@ -57,7 +57,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Claimed:
-    """What the part claims; None leaves a side open."""
+    """The claimed range; None leaves a side open."""
 
     value: float | None
     low: float | None
@@ -65,7 +65,7 @@ class Claimed:
 
 
 class ArmIndex:
-    """Which cell an experiment's arm ran."""
+    """The configuration that a variant of an experiment ran."""
 
     def __init__(self, samples: Sequence[dict[str, Any]], matrix: Sequence[dict[str, Any]]) -> None:
         self._cells: dict[tuple[str, str], dict[str, Any]] = {}
@@ -92,7 +92,7 @@ def series_of(evidence: Sequence[dict[str, Any]], arms: ArmIndex, looks: Allocat
         relative = first["comparison"]["scale"] == "log_ratio"
         treatment_look = looks[arms.allocator(first["experiment"], treatment)]
         baseline_look = looks[arms.allocator(first["experiment"], baseline)]
-        if baseline_look == treatment_look:  # arms that differ on another axis
+        if baseline_look == treatment_look:  # variants that differ on another axis
             baseline_look = PLAIN
         series.append(
             Series(
@@ -139,7 +139,7 @@ def _point(item: dict[str, Any], relative: bool) -> Point:
 
 
 def _interval(bounds: list[float | None] | None, relative: bool) -> Bounds:
-    """From theta's scale to the reader's: ln ratios become relative changes."""
+    """Converts theta's scale to the reader's: logarithms of ratios become relative changes."""
     if bounds is None:
         return None
     low, high = (math.expm1(bound) if relative and bound is not None else bound for bound in bounds)

@@ -24,7 +24,7 @@ def interval_text(bounds: Bounds, series: Series) -> str:
 
 
 def change_text(point: Point, series: Series) -> str:
-    """The effect with how sure it is: "−62.0 %, simulated, exact"."""
+    """The effect and how certain it is: "−62.0 %, simulated, exact"."""
     parts = [effect_text(point.effect, series)]
     if point.simulated:
         parts.append("simulated")
@@ -81,7 +81,7 @@ def _number(text: str) -> float | str:
 
 
 def describe(series: Series, claimed: Claimed | None) -> str:
-    """One sentence for who cannot see the chart."""
+    """One sentence for readers who cannot see the chart."""
     known = [point for point in series.points if point.effect is not None]
     if not known:
         return f"{series.name}, {series.words}: no figure."

@@ -1,4 +1,4 @@
-"""One figure of one cell over the nights: where it shifted, and where the environment changed."""
+"""One figure of one configuration over the nights: where it shifted, and where the environment changed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def history_chart(chart_id: str, series: Series) -> Chart:
     axes.set_xticks(ends)
     axes.set_xticklabels([series.points[end].night[:10] for end in ends])
     axes.tick_params(axis="x", pad=9)
-    # Dates are long: inwards from both ends.
+    # Dates are long, so the outer labels are aligned inwards.
     labels = axes.get_xticklabels()
     labels[-1].set_horizontalalignment("right")
     labels[0].set_horizontalalignment("left")
@@ -89,7 +89,7 @@ def history_chart(chart_id: str, series: Series) -> Chart:
 def _ticks(metric: str, top: float) -> list[float]:
     if "_bytes" in metric:
         return nice_bytes_ticks(top, 3)
-    # Round in the unit they are printed in.
+    # Ticks are round in the unit in which they are printed.
     unit = next(size for size in (1e9, 1e6, 1e3, 1) if top >= size or size == 1)
     return [tick * unit for tick in nice_ticks(top / unit, 3)]
 

@@ -23,7 +23,7 @@ from reports.charts.svg import to_svg
 from reports.data import units
 from reports.data.trace import thin
 
-_POINTS = 160  # of a curve
+_POINTS = 160  # points of a curve
 
 
 @dataclass(frozen=True)

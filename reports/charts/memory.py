@@ -58,25 +58,15 @@ def timeline_chart(
     bytes_axis(axes, top)
     _mark_peak(axes, timeline, xs)
     _mark_out_of_memory(axes, timeline, xs)
+    lines = (("reserved", "line"), ("allocated", "thin"), ("requested", "area"))
     hover = hover_data(
         axes,
         list(xs[kept]),
         [_moment(timeline, event, steps) for event in kept],
-        [
-            {"name": name, "values": _mib(array[kept])}
-            for name, array in (
-                ("reserved", timeline.reserved),
-                ("allocated", timeline.allocated),
-                ("requested", timeline.requested),
-            )
-        ],
+        [{"name": name, "values": _mib(getattr(timeline, name)[kept])} for name, _ in lines],
         "MiB",
     )
-    legend = [
-        LegendItem("reserved", look.token, "line"),
-        LegendItem("allocated", look.token, "thin"),
-        LegendItem("requested", look.token, "area"),
-    ]
+    legend = [LegendItem(name, look.token, shape) for name, shape in lines]
     if lower_bound:
         legend.append(LegendItem("lower bound: no allocator can do with less", "muted", "dash"))
     shown = f"{len(kept):,} of {len(xs):,} events are drawn; every peak is kept. " if len(kept) < len(xs) else ""
@@ -108,7 +98,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
     stack = numpy.cumsum([timeline.by_role[role][kept] for role in roles], axis=0)
     for role, upper in reversed(list(zip(roles, stack))):
         axes.fill_between(xs[kept], upper, step="post", color=colour(role_token(role)), linewidth=0)
-    # This chart is about what is live: a pool many times larger would flatten it.
+    # This chart is about live bytes; a pool that is many times larger would flatten it.
     reserved, live = int(timeline.reserved[inside].max()), int(timeline.requested[inside].max())
     fits = reserved <= 2 * live
     if fits:
@@ -145,7 +135,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
 
 
 def _mib(values: numpy.ndarray) -> list[float]:
-    """For the pointer read-out, which prints three figures: the page stays small."""
+    """Values in MiB for the pointer read-out, which prints three digits, so that the page stays small."""
     rounded = (float(f"{value:.3g}") for value in values / 2**20)
     return [int(value) if value.is_integer() else value for value in rounded]
 
@@ -169,7 +159,7 @@ def bytes_axis(axes: Axes, top: int) -> None:
 
 
 def _runs(values: numpy.ndarray) -> list[tuple[int, slice]]:
-    """Stretches of equal values, in order."""
+    """The stretches of equal values, in order."""
     edges = [0, *(numpy.flatnonzero(numpy.diff(values)) + 1).tolist(), len(values)]
     return [(int(values[start]), slice(start, end)) for start, end in zip(edges, edges[1:])]
 
@@ -264,7 +254,7 @@ def _moment(timeline: Timeline, event: int, steps: int | None = None) -> str:
 
 
 def _step_name(step: int, steps: int | None) -> str:
-    """What is recorded outside the training steps has names of its own."""
+    """The name of a step; events outside training steps have names of their own."""
     if step == 0:
         return "set-up"
     return "after the last step" if steps is not None and step > steps else str(step)

@@ -1,4 +1,4 @@
-"""Who is drawn how: one colour, marker and dash per allocator, the same in every chart and table.
+"""How allocators are drawn: one colour, marker and dash each, the same in every chart and table.
 
 Colours are names of CSS variables (templates/style.css), so that charts follow light and dark.
 Hues after Okabe and Ito, "Color Universal Design" (2008), toned down.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# Places given for good, so that a strategy looks the same in every report. Others follow, without
+# Fixed looks, so that a strategy looks the same in every report. Others follow, those without
 # parameters first, in alphabetical order.
 _FIXED = {
     "bfc": 0,
@@ -51,7 +51,7 @@ class AllocatorLooks:
         place = self._place.get(spec, 0)
         return Look(
             token=f"a{place % _COLOURS}",
-            marker=_MARKERS[(place + place // _COLOURS) % len(_MARKERS)],  # another one when colours come round
+            marker=_MARKERS[(place + place // _COLOURS) % len(_MARKERS)],  # another marker when all colours are used
             dash=_DASHES[place // _COLOURS % len(_DASHES)],
         )
 
@@ -74,7 +74,7 @@ ROLES = (
 
 
 def plain_name(spec: str) -> str:
-    """The spec without what only mirrors the card: the same strategy has the same name on each."""
+    """The spec without values that only mirror the card, so that a strategy has the same name on every card."""
     parts = split_spec(spec)
     kept = [part for part in parts.parameters.split(", ") if part and part.partition("=")[0] not in _OF_THE_CARD]
     return f"{parts.name}({','.join(kept)})" if kept else parts.name
@@ -98,7 +98,7 @@ class SpecText:
 
 
 def split_spec(spec: str) -> SpecText:
-    """Of a chain of adaptors, "limit(4GiB)|caching(x=1)", the allocator stands out: the last link."""
+    """In a chain of adaptors, "limit(4GiB)|caching(x=1)", the last element, the allocator, stands out."""
     *before, last = _links(spec)
     match = re.fullmatch(r"\s*([^()]*)\((.*)\)\s*", last, re.DOTALL)
     if match and _balanced(match[2]):
@@ -111,7 +111,7 @@ def split_spec(spec: str) -> SpecText:
 
 
 def _links(spec: str) -> list[str]:
-    """Split at "|", but for those inside parentheses."""
+    """Splits at every "|" that is not inside parentheses."""
     links, depth = [""], 0
     for character in spec:
         depth += (character == "(") - (character == ")")
@@ -132,6 +132,6 @@ def _balanced(text: str) -> bool:
 
 
 def readable(spec: str) -> str:
-    """The spec as one text that a line may break in."""
+    """The spec as one text in which a line may break."""
     parts = split_spec(spec)
     return f"{parts.name} ({parts.parameters})" if parts.parameters else parts.name

@@ -1,4 +1,4 @@
-"""What is live at the peak, by role."""
+"""Live bytes at the peak, by role."""
 
 from __future__ import annotations
 

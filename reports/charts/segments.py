@@ -1,4 +1,4 @@
-"""The segments at one moment, laid end to end: what lies in them, by role, and where the holes are."""
+"""The segments at one moment, end to end, with their blocks by role and their holes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def segments_chart(chart_id: str, layout: Layout, *, budget: int, when: str = "a
 
 
 def _owners(layout: Layout, total: int, stripes: int) -> list[str]:
-    """Who has most of each stripe; "" for a hole."""
+    """The role with the most bytes of each stripe; "" for a hole."""
     names = sorted({block.role for block in layout.blocks})
     share = numpy.zeros((len(names) + 1, stripes))
     at = 0.0
@@ -105,7 +105,7 @@ def _stripes(owners: Sequence[str], owner: str, columns: int) -> Path:
 
 
 def _segment_edges(layout: Layout, stripe: float, columns: int) -> Path | None:
-    """None where they would hide what they part."""
+    """No lines if they would hide what they separate."""
     if len(layout.segments) > columns or len(layout.segments) < 2:
         return None
     vertices: list[tuple[float, float]] = []
@@ -120,7 +120,7 @@ def _segment_edges(layout: Layout, stripe: float, columns: int) -> Path | None:
 
 
 def _table(layout: Layout, holes: Sequence[Block]) -> Table:
-    """The largest segments and holes: in a page of a run there is no room for every one."""
+    """The largest segments and holes; a page could not hold all of them."""
     rows = []
     segments = sorted(layout.segments, key=lambda segment: -segment.size)
     for kind, parts in (("segment", segments), ("hole", holes)):

@@ -1,4 +1,4 @@
-"""Bytes by size of block at the peak, and of the holes beside them: what does not fit where."""
+"""Bytes by block size at the peak, and by size of the holes beside the blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reports.data.layout import Block, Layout
 
 
 def sizes_chart(chart_id: str, layout: Layout, look: Look) -> Chart | None:
-    """Classes are powers of two: from one, included, to the next. None without blocks."""
+    """Size classes run from one power of two, included, to the next. None without blocks."""
     if not layout.blocks:
         return None
     blocks, holes = _classes(layout.blocks), _classes(layout.holes)

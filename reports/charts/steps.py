@@ -1,4 +1,4 @@
-"""Time of every step of every sample, and the device allocations behind it: what growth costs
+"""Time and device allocations of every step of every sample: what growth costs
 shows in the first steps.
 """
 
@@ -31,8 +31,8 @@ MAXIMUM_LINES = 24
 
 
 def steps_chart(chart_id: str, samples: Sequence[dict[str, Any]], look: Look) -> Chart | None:
-    """`samples` are those of one cell that have steps. None when there is nothing to draw."""
-    # A simulated device computes nothing: what its steps took says nothing about training.
+    """`samples` are those of one configuration that have steps. None if there is nothing to draw."""
+    # A simulated device computes nothing, so its times say nothing about training.
     times = [
         sample["step_time_ns"]
         for sample in samples
@@ -103,7 +103,7 @@ def _draw_times(axes: Axes, times: Sequence[Sequence[int]], medians: Sequence[fl
         clip_on=False,
     )
     top = max(max(series) for series in times)
-    # Ticks are round in the unit they are printed in.
+    # Ticks are round in the unit in which they are printed.
     unit = next(size for size in (1e9, 1e6, 1e3, 1) if top >= size or size == 1)
     ticks = [tick * unit for tick in nice_ticks(top / unit)]
     axes.set_yticks(ticks)
@@ -121,7 +121,7 @@ def _draw_allocations(axes: Axes, allocations: Sequence[int]) -> None:
     axes.set_yticks(ticks)
     axes.set_ylim(0, max(ticks[-1], 1) * 1.25)
     axes.yaxis.set_major_formatter(lambda tick, _: units.plain(tick))
-    # Only where the figures do not run into each other, on a phone neither.
+    # Only if the figures do not overlap, also on a phone.
     if len(allocations) * len(str(top)) <= 40:
         for step, count in zip(steps, allocations):
             axes.annotate(

@@ -1,4 +1,4 @@
-"""A finding as a picture of one line: what was measured beside what was claimed. Says no more than
+"""A finding as a picture of one line: measured beside claimed. It shows no more than
 its sentence, so that it needs no words of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all charts share: figures, axes, ticks, colours by name, and the plain data of a chart."""
+"""Shared by all charts: figures, axes, ticks, colours by name, and the plain data of a chart."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TOKENS = (
 _COLOUR_OF = {token: f"#{0x0A0B00 + i:06x}" for i, token in enumerate(_TOKENS)}
 TOKEN_OF = {colour: token for token, colour in _COLOUR_OF.items()}
 
-# For good, not in a context: artists read these when they are made, some when they are drawn.
+# Set globally, because artists read these when they are made, and some when they are drawn.
 matplotlib.rcParams.update(
     {
         "svg.fonttype": "none",  # text stays text: selectable, searchable, small
         "text.parse_math": False,  # a dollar sign in a name is a dollar sign
         "font.size": TEXT,
-        "path.simplify": False,  # peaks are kept by us, not guessed by it
+        "path.simplify": False,  # Headroom keeps peaks itself
         "axes.unicode_minus": True,
     }
 )
@@ -63,11 +63,11 @@ class Table:
 class Datum:
     text: str
     exact: str = ""
-    sort: float | str | None = None  # what to sort by, where the text does not do
+    sort: float | str | None = None  # sort key, if the text is not one
 
     @property
     def sorts_by_title(self) -> bool:
-        """Whether `exact` says the same number, so that the page need not have it twice."""
+        """Whether `exact` is the same number, so that the page shows it only once."""
         number = self.exact.partition(" ")[0].replace(",", "")
         return self.sort is not None and number in (str(self.sort), str(self.sort).removesuffix(".0"))
 
@@ -146,7 +146,7 @@ def nice_ticks(top: float, count: int = 4) -> list[float]:
 def hover_data(
     axes: Axes, xs: Sequence[float], labels: Sequence[str], series: Sequence[dict[str, Any]], unit: str
 ) -> Markup:
-    """What the pointer read-out needs: where points lie in the viewBox, and their values, as text
+    """Data for the pointer read-out: positions of points in the viewBox and their values, as text
     or as figures in `unit`."""
     figure = axes.figure
     width, height = figure.get_size_inches() * 72
@@ -162,7 +162,7 @@ def hover_data(
         "x": places,
         "top": round((1 - box.y1) * height, 1),
         "bottom": round((1 - box.y0) * height, 1),
-        "labels": runs,  # each holds until the next
+        "labels": runs,  # each value holds until the next
         "unit": unit,
         "series": list(series),
     }

@@ -146,7 +146,7 @@ def _shorten(path: str) -> str:
         if command == "M" or (to[0] != at[0] and to[1] != at[1]):
             pieces.append(f"{command}{to[0]} {to[1]}")
         elif to[0] != at[0]:
-            # Further along the same straight line: the point before says nothing.
+            # The point before lies on the same straight line and can go.
             if pieces[-1][0] == "H" and (float(to[0]) > float(at[0])) == rightward:
                 pieces.pop()
             rightward = float(to[0]) > float(at[0])

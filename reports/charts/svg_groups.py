@@ -1,4 +1,4 @@
-"""Makes a drawing smaller without changing it: what neighbours have in common stands once, on a group
+"""Makes a drawing smaller without changing it: common attributes of neighbours move to a group
 around them."""
 
 from __future__ import annotations
@@ -6,12 +6,12 @@ from __future__ import annotations
 import itertools
 import xml.etree.ElementTree as ElementTree
 
-# Inherited, or (clip-path) the same for a group as for each in it.
+# Attributes that are inherited or, like clip-path, act on a group as on each element in it.
 _SHARED = (
     "clip-path", "fill", "fill-opacity", "stroke", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
     "stroke-opacity", "stroke-width", "text-anchor",
 )  # fmt: skip
-_FEWEST = 3  # a group has a cost of its own
+_FEWEST = 3  # a group adds markup of its own
 
 
 def group_alike(element: ElementTree.Element, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""A sweep: the change over the parameter, on the claimed band, one curve per metric."""
+"""A sweep: the change as the parameter varies, on the claimed band, with one curve per metric."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from reports.charts.style import (
 from reports.charts.svg import to_svg
 from reports.data import units
 
-# A change belongs to two allocators, so that several curves take the colour of their rung
-# instead, and shape and dash of their moment.
+# A change belongs to two allocators, so several curves take the colour of their kind of memory
+# instead, and the shape and dash of their moment.
 _RUNG_TOKENS = ("r0", "r4", "r5", "r3", "r2")
 _MOMENTS: dict[str, tuple[str, tuple[float, ...]]] = {
     "initial": ("o", (1.5, 2)),
@@ -59,8 +59,8 @@ class _Curve:
 
 
 def sweep_chart(chart_id: str, title: str, group: Sequence[Series], claimed: Claimed | None) -> Chart:
-    """`group`: one experiment, one pair of arms, one or several metrics. Of a single metric the
-    arms' values are drawn too, from zero and apart from the change."""
+    """`group`: one experiment, one pair of variants, one or several metrics. For a single metric the
+    variants' values are drawn too, from zero and apart from the change."""
     labels = list(dict.fromkeys(point.label for series in group for point in series.points))
     curves = _curves(group)
     first = group[0]

@@ -25,7 +25,7 @@ from reports.charts.style import (
 from reports.charts.svg import to_svg
 from reports.data import units
 
-_LINE, _NEAR = 13, 24  # height of a number; from how far on two marks have room for theirs
+_LINE, _NEAR = 13, 24  # height of a number, and the distance at which two marks can both show theirs
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Strategy:
     look: Look
     peak: float
     speed: float
-    low: float  # 95 % interval of speed; endless where there are too few samples for one
+    low: float  # 95 % interval of speed; infinite if there are too few samples
     high: float
     front: bool
     first_step: Datum
@@ -54,7 +54,7 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
     yticks = nice_ticks(max(strategy.high if strategy.bounded else strategy.speed for strategy in strategies) * 1.02)
     axes.set_xticks(xticks)
     axes.set_yticks(yticks)
-    axes.set_xlim(0, xticks[-1] * 1.02)  # so that no mark is cut in half
+    axes.set_xlim(0, xticks[-1] * 1.02)  # so that no mark is cut off
     axes.set_ylim(0, yticks[-1])
     axes.xaxis.set_major_formatter(lambda tick, _: units.bytes_(tick) if tick else "0")
     format_value_axis(axes, units.plain)
@@ -64,11 +64,11 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
         textcoords="offset points", color=colour("ink"),
     )  # fmt: skip
     front = [strategy for strategy in strategies if strategy.front]
-    told = len(front) > 1 and all(strategy.bounded for strategy in front)  # else it ranks nobody
+    told = len(front) > 1 and all(strategy.bounded for strategy in front)  # otherwise it ranks nothing
     if told:
         points = [(strategy.peak, strategy.speed) for strategy in front]
         axes.plot(*zip(*points), color=colour("faint"), linewidth=1.4, dashes=(4, 3), zorder=1)
-    # Strategies that differ on another axis than the allocator look alike: a number tells them apart.
+    # Strategies that differ on another axis than the allocator look alike and get numbers.
     numbered = len({(strategy.look.token, strategy.look.marker) for strategy in strategies}) < len(strategies)
     for strategy in strategies:
         token = colour(strategy.look.token)
@@ -96,7 +96,7 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
 
 
 def _number(axes: Axes, strategies: Sequence[Strategy], right: float, top: float) -> None:
-    """Beside each mark its place in the legend; marks may lie on each other, their numbers do not."""
+    """Writes each mark's number in the legend beside it. Marks may overlap, their numbers do not."""
     box = axes.get_position()
     width, height = axes.figure.get_size_inches() * 72
     across, up = box.width * width / right, box.height * height / top

@@ -75,7 +75,7 @@ def _lines(
     kept = thin_together([carried for *_, carried in filled], _BUDGET)
     for _, token, values, _ in filled:
         known = ~numpy.isnan(values)
-        # One look is a line, too: it holds until the next.
+        # A single sample is drawn as a line, too: it holds until the next.
         places = kept[known[kept]]
         axes.plot(times[places], values[places], color=colour(token), linewidth=1.8, drawstyle="steps-post")
     top = int(max(carried.max() for *_, carried in filled))
@@ -116,7 +116,7 @@ def _lines(
 
 
 def _carried(values: numpy.ndarray) -> numpy.ndarray:
-    """Unknown values as the last known one, 0 before the first."""
+    """Replaces unknown values by the last known one; 0 before the first."""
     known = numpy.where(numpy.isnan(values), -1, numpy.arange(len(values)))
     last = numpy.maximum.accumulate(known)
     return numpy.where(last < 0, 0.0, values[numpy.maximum(last, 0)])

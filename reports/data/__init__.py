@@ -1,2 +1,2 @@
-"""What a report is made from: result files, traces and histories read and checked, units and words.
+"""Reads and checks what a report is made from: result files, traces, histories, units and words.
 Knows neither charts nor views."""

@@ -1,17 +1,17 @@
-"""The axes of a cell, whatever they are: each field that is no figure and no name of the cell is
-one. A result file of tomorrow may have more of them than one of today."""
+"""The axes of a configuration: each field that is neither a figure nor a name of it is
+one. A later result file may have more of them."""
 
 from __future__ import annotations
 
 from typing import Any, Sequence
 
-# The workload and the device have places of their own on the page; steps are part of the method.
+# Workload and device are shown elsewhere on the page; steps are part of the method.
 _NO_AXIS = {"cell_id", "workload", "batch", "device", "device_class", "warmup_steps", "measured_steps", "inject"}
 _STEPS = "_steps"  # accumulation_steps of older files is the axis accumulation
 
 
 def axes_of(cell: dict[str, Any]) -> dict[str, str]:
-    """Axis → value, as text. An axis that is off, or that a file has not yet, is "none"."""
+    """Axis → value, as text. An axis that is off, or that an older file lacks, is "none"."""
     axes: dict[str, str] = {}
     for field, value in cell.items():
         if field in _NO_AXIS or (field.endswith(_STEPS) and field.removesuffix(_STEPS) in cell):
@@ -21,7 +21,7 @@ def axes_of(cell: dict[str, Any]) -> dict[str, str]:
 
 
 def differing(cells: Sequence[dict[str, Any]]) -> list[str]:
-    """Axes on which these cells differ, in the order of the fields."""
+    """The axes on which these configurations differ, in the order of the fields."""
     all_axes = [axes_of(cell) for cell in cells]
     names = dict.fromkeys(name for axes in all_axes for name in axes)
     return [name for name in names if len({axes.get(name, "none") for axes in all_axes}) > 1]
@@ -32,7 +32,7 @@ def axis_name(axis: str) -> str:
 
 
 def strategy_label(cell: dict[str, Any], varied: Sequence[str]) -> str:
-    """The allocator, and the value of every other axis in `varied`; what is off is left out."""
+    """The allocator and the value of every other axis in `varied`, except axes that are off."""
     return " · ".join([cell["allocator"], *choices(cell, [axis for axis in varied if axis != "allocator"])])
 
 

@@ -1,4 +1,4 @@
-"""The moment at which a trace ran out of memory: who asked, what was there, and what lay in the way."""
+"""The moment at which a trace ran out of memory: the request, the live blocks, and those that prevented it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reports.data.layout import Block, Layout, layout_at
 class Obstacle:
     """A live block."""
 
-    op: str  # that asked for it; empty: outside ops
+    op: str  # the op that requested it; empty outside ops
     role: str
     step: int
     size: int
@@ -22,13 +22,13 @@ class Obstacle:
 class Failure:
     event: int
     requested: int
-    op: str  # empty: outside ops
+    op: str  # empty outside ops
     role: str
     phase: str
     step: int
     live: int  # requested bytes of everything live
     layout: Layout | None  # None where addresses mean nothing
-    in_the_way: Sequence[Obstacle]  # the fewest bytes that part holes which together would do
+    in_the_way: Sequence[Obstacle]  # the fewest bytes between holes that would suffice together
 
 
 def failure_at(

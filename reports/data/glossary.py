@@ -18,7 +18,7 @@ class Word:
     tone: str = "none"
     icon: str = "question"
     meaning: str = ""
-    detail: str = ""  # what stood in parentheses
+    detail: str = ""  # the text in parentheses
 
 
 @functools.cache
@@ -41,7 +41,7 @@ def verdicts() -> list[Word]:
 
 
 def consequence() -> list[str]:
-    """Words of verdicts, those first that change most of what a reader would do."""
+    """The words of verdicts, those with the largest consequences for a reader first."""
     return list(_content()["first_screen"]["consequence"])
 
 
@@ -76,13 +76,13 @@ def metric(name: str) -> str:
 
 
 def in_words(sentence: str) -> str:
-    """The sentence with names of metrics replaced by words; what else it says stays."""
+    """The sentence with the names of metrics replaced by words."""
     known = _content()["metric"]
     return re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+(?:\.[a-z0-9_]+)*\b", lambda m: _named(m[0], known), sentence)
 
 
 def as_sentence(text: str) -> str:
-    """`in_words`, from a capital letter to a full stop. A name at the beginning keeps its letters."""
+    """`in_words` with a capital letter and a full stop. A name at the beginning keeps its case."""
     words = in_words(text)
     first = words.partition(" ")[0].rstrip(":,;")
     if first.isalpha() and first.islower():
@@ -91,7 +91,7 @@ def as_sentence(text: str) -> str:
 
 
 def _named(name: str, known: dict[str, str]) -> str:
-    # Without its comma: sentences list such names.
+    # Without its comma, because sentences list such names.
     return metric(name).replace(", ", " ") if name.partition(".")[0] in known else name
 
 

@@ -16,14 +16,14 @@ class GpuData:
 
 
 def read_gpu(directory: Path) -> GpuData:
-    """Loads gpu.json and the curves that lie beside the records of its run. Raises InputError."""
+    """Loads gpu.json and the curves of its run. Raises InputError."""
     file = directory / "gpu.json"
     if not file.is_file():
         raise InputError(f"{directory}: this is not a directory of `headroom gpu`: gpu.json is missing.")
     figures = parse_json(read_text(file), file)
     if not isinstance(figures, dict) or "verdict" not in figures:
         raise InputError(f"{file}: this is not what `headroom gpu` writes: it has no verdict.")
-    # A search has the records of each trial in a folder of its own.
+    # A search keeps the records of each trial in a separate folder.
     records = directory / Path(figures["directory"]).name
     curves = {}
     for record in sorted((records if records.is_dir() else directory).glob("*-*.json")):

@@ -1,4 +1,4 @@
-"""Reads what a night was held to: check.json of the run directory, and the nights it looked at."""
+"""Reads the check of a night: check.json of the run directory, and the nights that it compared."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from reports.data.read import read_record
 
 @dataclass(frozen=True)
 class History:
-    """`nights` in order of time, the run's own last; those the store no longer has are left out."""
+    """`nights` are in order of time, the run's own last. Nights that the store no longer has are left out."""
 
     check: dict[str, Any]
     nights: list[dict[str, Any]]
 
 
 def read_check(directory: Path) -> dict[str, Any] | None:
-    """What the night was held to, as `headroom history check` wrote it. Raises InputError."""
+    """The check of the night, as `headroom history check` wrote it. Raises InputError."""
     file = directory / "check.json"
     return read_record(file, "check") if file.is_file() else None
 
 
 def read_history(directory: Path) -> History | None:
-    """None for a run that no `headroom history check` has looked at. Raises InputError."""
+    """None for a run without a `headroom history check`. Raises InputError."""
     check = read_check(directory)
     if check is None:
         return None

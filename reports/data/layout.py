@@ -1,4 +1,4 @@
-"""Who lies where at one moment of a trace: segments, the blocks in them, and the holes between."""
+"""The layout of memory at one moment of a trace: segments, their blocks, and the holes between."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 
-Region = tuple[int, int | None]  # size, and of mapped pages the reservation they belong to
+Region = tuple[int, int | None]  # size and, for mapped pages, their reservation
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Block:
 class Segment:
     address: int
     size: int
-    parts: Sequence[Block]  # blocks and holes, in order of address; they fill it
+    parts: Sequence[Block]  # blocks and holes in order of address; together they fill it
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def layout_at(kinds: Sequence[str], roles: Sequence[str], columns: dict[str, Any
 
 
 def _unmap(mapped: dict[int, Region], address: int, size: int) -> bool:
-    """Takes [address, address + size) out; it may be a part of what was mapped at once."""
+    """Removes [address, address + size), which may be a part of what was mapped at once."""
     if address in mapped and mapped[address][0] == size:
         del mapped[address]
         return True

@@ -1,6 +1,6 @@
 """Reads a run directory and checks it against the schema both sides share.
 
-Whatever a user can have done to the files ends in an InputError that names file and line.
+Every defect of the files ends in an InputError that names file and line.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RunData:
 
     @property
     def controls(self) -> set[str]:
-        """Experiments about the instrument, not about the cells they use."""
+        """Experiments about the instrument, not about the configurations that they use."""
         return {item["id"] for item in self.run.get("experiments", []) if item.get("kind") == "control"}
 
 
@@ -111,7 +111,7 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
             notes.append(f"The last record of {file.name} (line {number}) is incomplete and is left out.")
             break
         sample = check_record(record, "sample", f"{file}, line {number}")
-        # A resumed run may repeat the sample that was in flight: the later record counts.
+        # A resumed run may repeat an unfinished sample; the later record counts.
         samples[sample["experiment"], sample["arm"], sample["block"]] = sample
     return list(samples.values())
 

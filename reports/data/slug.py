@@ -1,4 +1,4 @@
-"""Names for addresses inside the page: short, the same in every report, safe in a URL."""
+"""Names for addresses inside the page: short, equal in every report, safe in a URL."""
 
 import hashlib
 import re

@@ -1,7 +1,7 @@
 """Reads a recorded trace and follows the bytes: requested, allocated and reserved after each
 event, by role, by phase, by step.
 
-A trace is material from a file: whatever does not fit ends in TraceError, never in a wrong curve.
+A trace file may be damaged. Every contradiction ends in TraceError, never in a wrong curve.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _COLUMNS = ("kind", "role", "phase", "id", "op", "step", "requested_bytes", "siz
 
 
 class TraceError(Exception):
-    """Why this trace cannot be drawn."""
+    """Says why this trace cannot be drawn."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """After each event, in bytes; arrays of one length."""
+    """Values after each event, in bytes; arrays of equal length."""
 
     header: dict[str, Any]
     op_names: list[str]
@@ -47,14 +47,14 @@ class Timeline:
 
     @property
     def timed(self) -> bool:
-        """Whether time means something: a simulated device computes nothing."""
+        """Whether times are meaningful: a simulated device computes nothing."""
         time = self.time_ns
         computes = not simulated_device(str(self.header["device"]))
         return computes and bool(time[-1] > time[0]) and bool((numpy.diff(time) >= 0).all())
 
     @property
     def peak(self) -> int:
-        """Event at which allocated bytes were highest."""
+        """The event at which allocated bytes were highest."""
         return int(numpy.argmax(self.allocated))
 
 
@@ -67,7 +67,7 @@ def load(run_directory: Path, name: str) -> Timeline:
 
 @dataclass(frozen=True)
 class ReservedBySteps:
-    """`at`: the step, and how far into its events; set-up is from 0 to 1."""
+    """`at`: the step plus the share of its events so far; set-up runs from 0 to 1."""
 
     at: numpy.ndarray
     bytes: numpy.ndarray
@@ -75,7 +75,7 @@ class ReservedBySteps:
 
 
 def reserved_by_step(run_directory: Path, name: str, steps: int) -> ReservedBySteps:
-    """Reserved bytes alone, up to the end of the last of `steps`: giving everything back comes after.
+    """Reserved bytes alone, up to the end of the last step, before everything is given back.
     Raises TraceError."""
     recorded = _read(run_directory, name)
     signs = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
@@ -112,7 +112,7 @@ def _read(run_directory: Path, name: str) -> trace_file.Trace:
 
 
 def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[int]]) -> Timeline:
-    """Of a trace of at least one event: what `harness.trace.file` reads, columns as lists."""
+    """Follows a trace of at least one event, as `harness.trace.file` reads it, with columns as lists."""
     arrays = {key: numpy.asarray(columns[key], dtype=numpy.int64) for key in _COLUMNS}
     count = len(arrays["kind"])
     kinds = [header["kinds"][index] for index in columns["kind"]]

@@ -33,7 +33,7 @@ def _scaled(value: float | None, units: tuple[tuple[str, float], ...]) -> str:
 
 
 def plain(value: float | None) -> str:
-    """Three figures that matter: 1234 → "1 234", 12.34 → "12.3", 0.01234 → "0.0123"."""
+    """Three significant digits: 1234 → "1 234", 12.34 → "12.3", 0.01234 → "0.0123"."""
     if value is None or not math.isfinite(value):
         return DASH
     size = abs(value)
@@ -97,7 +97,7 @@ def canonical(unit: str, metric: str) -> str:
 
 
 def unit_of(metric: str) -> str:
-    """Units live in metric names: reserved_bytes.initial → bytes."""
+    """The unit is part of a metric's name: reserved_bytes.initial → bytes."""
     for field in reversed(metric.split(".")):
         if field.endswith("_bytes") or field == "bytes" or "_bytes_per_" in field:
             return "bytes"

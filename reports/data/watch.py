@@ -11,11 +11,11 @@ from reports.data.read import InputError, check_record, parse_json, read_text
 
 @dataclass(frozen=True)
 class WatchData:
-    """`watch["summary"]` is None when the watching itself was cut short."""
+    """`watch["summary"]` is None if watching was interrupted."""
 
     watch: dict[str, Any]
     samples: list[dict[str, Any]]
-    cut_off: bool = False  # the last line is torn and left out
+    cut_off: bool = False  # the last line is incomplete and left out
 
 
 def read_watch(directory: Path) -> WatchData:
@@ -36,7 +36,7 @@ def read_watch(directory: Path) -> WatchData:
         except InputError:
             if number < len(lines):
                 raise
-            cut_off = True  # lines are flushed one by one: only the last can be torn
+            cut_off = True  # lines are flushed one by one, so only the last can be incomplete
             break
         samples.append(check_record(record, "watch_sample", f"{timeline}, line {number}"))
     if not samples:

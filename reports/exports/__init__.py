@@ -1,4 +1,4 @@
-"""A run as other programs read it: one module per format, each from plain data to one text."""
+"""A run in formats of other programs: one module per format, from plain data to one text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Format:
     name: str  # of the option
     what: str
     write: Callable[[RunData, Changes | None], str]
-    compares: bool  # has something to say about the changes since another run
+    compares: bool  # can show the changes since another run
 
 
 FORMATS = (

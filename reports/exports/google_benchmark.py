@@ -32,7 +32,7 @@ def write(data: RunData, _changes: Changes | None = None) -> str:
 
 
 def is_timed(sample: dict[str, Any]) -> bool:
-    """A simulated device computes nothing: what its steps took is not a time of training."""
+    """A simulated device computes nothing, so its times are not times of training."""
     return (
         sample["status"] == "ok"
         and not simulated(sample["cell"])

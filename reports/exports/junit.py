@@ -119,5 +119,5 @@ def _add_suite(root: ElementTree.Element, name: str, cases: Sequence[Case], star
 
 
 def _clean(text: str) -> str:
-    """XML 1.0 has no place for most control characters, nor for halves of surrogate pairs."""
+    """XML 1.0 allows neither most control characters nor halves of surrogate pairs."""
     return re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

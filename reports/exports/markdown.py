@@ -1,6 +1,6 @@
 """A job summary in Markdown, as CI systems show it beside a job: below 900 KiB, whatever the run.
-First what one reads in a minute (verdicts, what changed, what failed); the cells are folded away.
-Tables give up rows, not the page: what is left out is counted."""
+First comes a minute's reading (verdicts, changes, failures); configurations are folded away.
+Long tables lose rows, whose number is stated."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from reports.views.page import Page
 
 MAXIMUM_BYTES = 900 * 1024
 _MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")
-_NAMED = 10  # missing and new cells
-_ROWS = 2000  # of one table, before the page as a whole is looked at
+_NAMED = 10  # missing and new configurations
+_ROWS = 2000  # rows of one table, before the size of the whole page is checked
 
 
 def write(data: RunData, changes: Changes | None = None) -> str:
@@ -28,7 +28,7 @@ def write(data: RunData, changes: Changes | None = None) -> str:
         text = "\n".join(_sections(data, changes, rows)) + "\n"
         if len(text.encode()) < MAXIMUM_BYTES:
             return text
-        if rows == 0:  # texts of files are as long as they like
+        if rows == 0:  # texts in files may have any length
             return text.encode()[: MAXIMUM_BYTES - 64].decode(errors="ignore") + "\n\n(cut off here)\n"
         rows //= 2
 
@@ -63,7 +63,7 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
 
 
 def _held_to(data: RunData, rows: int) -> list[str]:
-    """What `headroom history check` said of this night, where it was asked."""
+    """The result of `headroom history check` for this night, if there is one."""
     check = read_check(data.directory)
     if check is None:
         return []
@@ -150,7 +150,7 @@ def _words(sentence: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Names from files do not become markup."""
+    """Escapes names from files, so that they do not become markup."""
     entities = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
     return " ".join(re.sub(r"[\\`*_~\[\]<>|#&]", lambda found: entities.get(found[0], "\\" + found[0]), text).split())
 

@@ -49,7 +49,7 @@ def write(data: RunData, _changes: Changes | None = None) -> str:
 
 
 def _chosen(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first trace of each cell, measured ones first."""
+    """The first trace of each configuration, measured ones first."""
     first: dict[str, dict[str, Any]] = {}
     for sample in samples:
         if sample["trace_file"]:
@@ -85,7 +85,7 @@ def _process(pid: int, name: str, sample: dict[str, Any], timeline: trace.Timeli
 
 
 def _times(timeline: trace.Timeline) -> tuple[list[int], bool]:
-    """Strictly increasing, in ns."""
+    """Strictly increasing times in ns, and whether they are real."""
     if not timeline.timed:
         return [1000 * event for event in range(len(timeline.time_ns))], False
     times: list[int] = []

@@ -102,7 +102,7 @@
   const forest = (a, b) => {
     const rows = data.metrics.map((metric, place) => [metric, place, comparison(a, b, place)]);
     const known = rows.map(([, , found]) => found).filter(Boolean);
-    // What is known exactly needs no scale: it must not flatten the intervals.
+    // Exact values need no scale and must not flatten the intervals.
     const noisy = known.filter((found) => !found.exact);
     const bounds = (noisy.length ? noisy : known).flatMap((found) => [found.theta, ...found.ci95, 3 * found.delta]).filter((value) => value !== null).map(Math.abs);
     const reach = Math.min(Math.max(0.02, ...bounds) * 1.05, Math.log(1.5));

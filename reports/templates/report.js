@@ -188,7 +188,7 @@
   });
   addEventListener("beforeprint", () => all(".fold").forEach((fold) => { fold.open = true; }));
 
-  // Where am I?
+  // Marks the current section.
   const links = all(".nav a");
   const sections = links.map((link) => byId(link.hash.slice(1)));
   const mark = () => {

@@ -3,7 +3,7 @@
 (() => {
   const painted = ["fill", "stroke", "font-family", "font-size", "paint-order", "stroke-width"];
 
-  // What the style sheet says stands in the file as attributes, since the sheet does not go along.
+  // Styles become attributes, because the saved file has no style sheet.
   const standalone = (svg) => {
     const copy = svg.cloneNode(true);
     const originals = [svg, ...svg.querySelectorAll("*")];

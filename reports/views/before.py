@@ -1,4 +1,4 @@
-"""What differs from the run before: the last run of the same suite that lies beside this one."""
+"""The differences from the run before: the last run of the same suite beside this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reports.data import glossary, units
 from reports.data.glossary import Word
 from reports.data.read import InputError, RunData, read_record
 
-# What is never the same twice, or follows from what is listed.
+# Facts that always differ, or follow from others that are listed.
 _NOT_TOLD = {"load_average_1m", "executable_sha256"}
 _WORDS = {
     "cpu": "processor",
@@ -37,7 +37,7 @@ class Before:
 
 
 def build_before(data: RunData) -> Before | None:
-    """None where there is no such run, or none that can be read."""
+    """None if there is no such run, or none that can be read."""
     run = data.run
     earlier: dict[str, Any] | None = None
     place = data.directory
@@ -47,7 +47,7 @@ def build_before(data: RunData) -> Before | None:
         try:
             other = read_record(file, "run")
         except InputError:
-            continue  # another schema, or half written: not ours to complain of
+            continue  # another schema, or incomplete: not a problem of this run
         if other["suite"] == run["suite"] and other["started"] < run["started"]:
             if earlier is None or other["started"] >= earlier["started"]:
                 earlier, place = other, file.parent

@@ -1,4 +1,4 @@
-"""The figures of a cell as tables: ladder, fragmentation, witness, out of memory, samples."""
+"""The figures of a configuration as tables: memory, fragmentation, witness, out of memory, samples."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def samples_table(samples: Sequence[dict[str, Any]]) -> Table:
 
 
 def _without_empty(headers: Sequence[str], rows: Sequence[Sequence[Datum]]) -> Table:
-    """Without the columns that say nothing: empty ones, and names that are the same in all rows."""
+    """Removes columns without information: empty ones, and names that are equal in all rows."""
     names = ("experiment", "variant")
     kept = []
     for place, header in enumerate(headers):

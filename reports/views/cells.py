@@ -1,4 +1,4 @@
-"""Everything recorded about each cell: charts, ladder, fragmentation, samples."""
+"""Everything recorded about each configuration: charts, memory, fragmentation, samples."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from reports.views.page import Page, Section
 
 # The page must stay below 3 MB, whatever the run.
 _MANY_CELLS = 200
-_CHARTED = (40, 10)  # cells with charts: of few cells, of many
-_DETAILED = (120, 30)  # cells with ladder and samples; of further ones there is a line
+_CHARTED = (40, 10)  # configurations with charts: in a small run, in a large one
+_DETAILED = (120, 30)  # configurations with tables of memory and samples; others have a line
 _POINTS_IN_ALL = (16_000, 2_500)
-MOST_LISTED = 50  # at once, until a reader asks for all
-_SHOWN = ("allocator", "rules")  # rules go by the device
-MAXIMUM_OPS = 10  # of those that made what is live at the peak
+MOST_LISTED = 50  # shown until a reader asks for all
+_SHOWN = ("allocator", "rules")  # the device determines the rules
+MAXIMUM_OPS = 10  # ops that made the live values at the peak
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class CellView:
     allocator: SpecText
     look: Look
     statuses: Sequence[tuple[str, int]]
-    status: str  # the worst one
+    status: str  # the worst status
     reason: str
     peak_reserved: Datum
     step_time: Datum
-    axes: str  # in which it differs from most cells, besides what the list shows in columns
-    peaks: str  # what a cell without a ladder has to say in a sentence
+    axes: str  # axes in which it differs from most configurations, except those that the list shows in columns
+    peaks: str  # a sentence in place of the table of memory
     charts: Sequence[Chart]
     ladder: Sequence[LadderRow]
     facts: Sequence[tuple[str, Datum]]
@@ -53,7 +53,7 @@ class CellView:
     samples: Table | None
     notes: Sequence[str] = field(default_factory=tuple)
     alerts: Sequence[str] = field(default_factory=tuple)
-    slow_steps: Sequence[str] = field(default_factory=tuple)  # where rare ones make the mean tell otherwise
+    slow_steps: Sequence[str] = field(default_factory=tuple)  # set if rare slow steps make the mean differ
     lowering_rules: str = ""
     used_in: Sequence[str] = field(default_factory=tuple)  # experiment [arm], as the history names it
 
@@ -76,7 +76,7 @@ def build_cells(
     charted, detailed, points = (limits[many] for limits in (_CHARTED, _DETAILED, _POINTS_IN_ALL))
     traced = sum(1 for group in by_cell.values() if _traced(group))
     budget = max(160, min(600, points // max(min(traced, charted), 1)))
-    # Where charts must be rationed, measured cells come before simulated ones.
+    # If there are too many charts, measured configurations come before simulated ones.
     ranked = sorted(by_cell, key=lambda cell_id: simulated(cells[cell_id]))
     usual = usual_choices(list(cells.values()))
     drawn, told = set(ranked[:charted]), set(ranked[:detailed])
@@ -155,13 +155,13 @@ def _cell(
 
 
 def _tails(entry: dict[str, Any] | None) -> list[str]:
-    """Where the mean step time tells otherwise than the median, by which verdicts go."""
+    """Says where the mean step time differs from the median, on which verdicts rest."""
     tails = [comparison.get("tail") for comparison in ((entry or {}).get("comparisons") or {}).values()]
     return [tail["why"] for tail in tails if tail and tail["why"]]
 
 
 def usual_choices(cells: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Of each axis what most cells have: no line of the list need say it."""
+    """The usual value of each axis, which no line of the list repeats."""
     counts: dict[str, Counter[str]] = {}
     for cell in cells:
         for axis, value in axes_of(cell).items():
@@ -171,7 +171,7 @@ def usual_choices(cells: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _peaks(entry: dict[str, Any] | None) -> str:
-    """ "At its peak 1.50 GiB requested, 1.52 GiB allocated, …"; what is not known is left out."""
+    """ "At its peak 1.50 GiB requested, 1.52 GiB allocated, …"; unknown values are left out."""
     values = entry["values"] if entry else {}
     rungs = [(rung, values.get(f"{rung}_bytes.overall_peak")) for rung in ("requested", "allocated", "reserved")]
     words = ", ".join(f"{units.bytes_(value)} {rung}" for rung, value in rungs if value is not None)
@@ -242,12 +242,12 @@ def _largest(timeline: trace.Timeline) -> Table:
 @dataclass(frozen=True)
 class Cells:
     views: Sequence[CellView]
-    usual: Sequence[tuple[str, str]]  # axis, what most cells have on it
-    listed: int  # at once
+    usual: Sequence[tuple[str, str]]  # axis, its usual value
+    listed: int  # shown at first
 
     @property
     def alerts(self) -> int:
-        """How many cells have bytes that contradict each other."""
+        """The number of configurations whose bytes contradict each other."""
         return sum(1 for view in self.views if view.alerts)
 
 

@@ -1,4 +1,4 @@
-"""What became of exact metrics between two runs, arranged for the page: bytes and counts, no times."""
+"""Changes of exact metrics between two runs, arranged for the page: bytes and counts, no times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChangesView:
     counts: Sequence[tuple[Word, int]]
     metrics: Sequence[ChangedMetric]
     shown: str
-    told: Sequence[tuple[Word, str, str, str]]  # cells that changed otherwise than in a metric
+    told: Sequence[tuple[Word, str, str, str]]  # configurations that changed otherwise than in a metric
     verdicts: Sequence[tuple[str, str, Word, Word]]  # claims whose verdict changed: id, title, before, after
     judged: bool
 

@@ -1,4 +1,4 @@
-"""verdicts.json's claims, arranged for the page: charts, tables and links, no judgement."""
+"""The claims of verdicts.json, arranged for the page: charts, tables and links, no judgement."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class VerdictView:
 @dataclass(frozen=True)
 class PartView:
     anchor: str
-    decides: bool  # of its parts the one that the claim's word rests on first
+    decides: bool  # the part on which the claim's verdict rests comes first
     name: str
     text: str
     claimed: str
     verdicts: Sequence[VerdictView]
     charts: Sequence[Chart]
-    rest: Table | None  # evidence that is in no chart: too much of it, or without a figure
+    rest: Table | None  # evidence that no chart shows: too much, or without a figure
     rest_id: str
     cells: Sequence[tuple[str, str]]  # link, label
 
@@ -87,9 +87,9 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
 
 
 def deciding_part(claim: dict[str, Any]) -> dict[str, Any] | None:
-    """The part that the claim's word rests on first; None where it has no parts."""
+    """The part on which the claim's verdict rests first; None if it has no parts."""
     numbers = [part for part in claim["parts"] if part.get("kind") == "number"] or claim["parts"]
-    # An analogue does not decide, where there is anything else.
+    # An analogue decides only if there is nothing else.
     own = [part for part in numbers if any(verdict["relation"] != "analogue" for verdict in part["verdicts"])]
     return next(iter(own or numbers), None)
 
@@ -129,7 +129,7 @@ def _part(anchor: str, part: dict[str, Any], decides: bool, arms: ArmIndex, look
 def _charts(
     anchor: str, all_series: Sequence[Series], claimed: Claimed | None
 ) -> tuple[list[Chart], list[Series]]:
-    """One chart per swept experiment, one for all single measurements of a unit; and what is in them."""
+    """One chart for each sweep, one for all single measurements of a unit, and the evidence that they show."""
     swept: dict[tuple[object, ...], list[Series]] = {}
     single: dict[str, list[Series]] = {}
     for series in all_series:

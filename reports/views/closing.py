@@ -1,4 +1,4 @@
-"""What the terminal shows at the end of a run: what was found, how sure that is, what to do next. The
+"""The text on the terminal at the end of a run: what was found, how certain it is, what to do next. The
 sentences are those of the report's first screen."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reports.views.summary import build_summary
 
 WIDTH = 100
 UNDECIDED, UNTESTABLE = "INCONCLUSIVE", "NOT-TESTABLE-HERE"
-_APART = (UNDECIDED, UNTESTABLE)  # claims that are listed by name, since nothing was found of them
+_APART = (UNDECIDED, UNTESTABLE)  # claims without a finding, listed by name
 
 
 def closing(data: RunData) -> str:

@@ -1,4 +1,4 @@
-"""What the page needs to set any two cells of the run side by side: values, the comparisons that
+"""Data for showing any two configurations of the run side by side: values, the comparisons that
 the run made in pairs, and step times. Nothing is judged here: where no comparison was made, the
 page says so.
 """
@@ -20,9 +20,9 @@ from reports.data.devices import simulated
 from reports.data.slug import slug
 from reports.views.page import Page, Section
 
-MAXIMUM_CELLS = 200  # that can be pinned: measured ones first
-MAXIMUM_ROWS = 400  # of the table of all comparisons
-_POINTS_IN_ALL = 12_000  # of all distributions together
+MAXIMUM_CELLS = 200  # configurations that can be chosen, measured ones first
+MAXIMUM_ROWS = 400  # rows of the table of all comparisons
+_POINTS_IN_ALL = 12_000  # points of all distributions together
 TIME = "steady_step_time_ns"
 _METRICS = (
     "reserved_bytes.overall_peak",
@@ -42,7 +42,7 @@ class CompareView:
     data: Markup  # JSON for the script
     shown: int
     cells: int
-    keys: dict[str, str]  # cell → what the script knows it by
+    keys: dict[str, str]  # configuration → its index in the script
     timed: Table | None  # comparisons of step times in pairs: for readers without scripts, and on paper
     timed_in_all: int
 
@@ -53,7 +53,7 @@ def build_compare(
     exclusions: Sequence[dict[str, Any]],
     looks: AllocatorLooks,
 ) -> CompareView | None:
-    """None where there are not two cells with figures."""
+    """None if fewer than two configurations have figures."""
     usable = [entry for entry in entries if entry["status"] == "ok" and entry["values"]]
     if len(usable) < 2:
         return None
@@ -95,7 +95,7 @@ def build_compare(
 
 def _words(entries: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[str]:
     used = {entry["comparisons"][name]["verdict"] for entry in entries for name in metrics if entry["comparisons"].get(name)}
-    # Seen from the other side, worse is better.
+    # In the reversed comparison, worse becomes better.
     return sorted(used | {"WORSE", "BETTER"})
 
 
@@ -148,7 +148,7 @@ def _comparison(comparison: dict[str, Any]) -> list[Any]:
 
 
 def _figures(value: float | None) -> float | int | None:
-    """Five that matter: the page stays small. Whole numbers stay whole."""
+    """Five significant digits keep the page small. Whole numbers stay whole."""
     if value is None or isinstance(value, int):
         return value
     rounded = float(f"{value:.5g}")
@@ -161,7 +161,7 @@ def _mean(sample: dict[str, Any]) -> float:
 
 
 def _quantiles(ordered: Sequence[int], most: int) -> list[int]:
-    """All of them, or evenly chosen ones, the first and the last among them."""
+    """All values, or evenly chosen ones that include the first and the last."""
     if len(ordered) <= most:
         return list(ordered)
     return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]

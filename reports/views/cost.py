@@ -1,4 +1,4 @@
-"""What measuring cost: where a run's time went besides training, and what recording takes of a step."""
+"""The cost of measuring: the time of a run besides training, and the share of a step spent recording."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cost:
 
 
 def build_cost(run: dict[str, Any]) -> Cost | None:
-    """None for runs from before this was recorded, or without a sample."""
+    """None for older runs, which did not record this, or for a run without a sample."""
     cost = run.get("cost")
     if not cost or not cost["wall_s"]:
         return None
@@ -60,5 +60,5 @@ def _duration(seconds: float) -> str:
 
 
 def _small_percent(share: float) -> str:
-    """Two figures that matter: 0.0000123 → "0.0012 %"."""
+    """Two significant digits: 0.0000123 → "0.0012 %"."""
     return f"{share * 100:.2g}{units.NARROW}%"

@@ -1,4 +1,4 @@
-"""Samples that gave no result, each reason once: a cell that cannot work fails in every block."""
+"""Samples without a result, each reason once, because a configuration that cannot run fails in every block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section about the nights before: what is worse than accepted, and how it came about."""
+"""The section about earlier nights: what is worse than accepted, and since when."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class HistoryView:
     added: Sequence[str]
     marks: Sequence[str]  # sentences
     charts: Sequence[Chart]
-    left_out: int  # charts that there is no room for
-    first: bool  # there is no night before
+    left_out: int  # the number of charts left out
+    first: bool  # this is the first night
 
 
 def build_history(history: History | None) -> HistoryView | None:
-    """None where there is nothing to look back on."""
+    """None if there are no earlier nights."""
     if history is None or not history.nights:
         return None
     check = history.check
     found = check["failures"] + check["notes"]
     wanted = dict.fromkeys((finding["what"], finding["metric"]) for finding in found if finding["metric"])
-    # What nothing is the matter with comes after, as far as there is room.
+    # Figures without findings follow, up to the limit of charts.
     wanted |= dict.fromkeys((_name(cell), metric) for cell in history.nights[-1]["cells"] for metric in cell["noisy"])
     first = len(check["night_ids"]) < 2
     if first:
-        wanted = {}  # one point is no course
+        wanted = {}  # one point makes no chart
     since = {(finding["what"], finding["metric"]): finding["since"] for finding in found}
     shown = list(wanted)[:MAXIMUM_CHARTS]
     return HistoryView(

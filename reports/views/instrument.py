@@ -1,4 +1,4 @@
-"""What the run says of the instrument itself: identical configurations, and effects added on purpose."""
+"""Results about the instrument itself: identical configurations, and effects added on purpose."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Test:
-    """One row: what was done, what was seen of it."""
+    """One row: the effect that was added, and what was measured."""
 
     name: str
     device: SpecText | None
@@ -52,7 +52,7 @@ class Instrument:
 
 
 def build_instrument(verdicts: dict[str, Any] | None) -> Instrument | None:
-    """None where nothing was judged. Files of before there were controls have none."""
+    """None if nothing was judged. Older files have no controls."""
     if verdicts is None:
         return None
     calibration = verdicts["calibration"]
@@ -102,7 +102,7 @@ def _identical(item: dict[str, Any]) -> Test:
 
 
 def _test(comparison: dict[str, Any], metric: str, unit: str, **rest: Any) -> Test:
-    """The figures through the same words as a claim's evidence."""
+    """Formats the figures like a claim's evidence."""
     evidence = {
         "experiment": "", "point": "", "metric": metric, "unit": unit, "baseline_arm": "clean", "treatment_arm": "",
         "baseline_value": None, "treatment_value": None, "simulated": False, "why": "", "comparison": comparison,

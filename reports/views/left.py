@@ -1,4 +1,4 @@
-"""What a training process leaves of its device for a second one: capacity less reserved, over time."""
+"""Memory that a training process leaves for a second one: capacity less reserved, over time."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class LeftOver:
 
 
 def build_left(directory: Path, samples: Sequence[dict[str, Any]], looks: AllocatorLooks) -> LeftOver:
-    """One chart per workload and device where strategies leave unlike amounts."""
+    """One chart for each workload and device on which strategies leave different amounts."""
     problems: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for sample in samples:
         if sample["status"] == "ok" and sample["trace_file"] and sample["memory"]:
             cell = sample["cell"]
-            # Allocators are held against each other: everything else is the same.
+            # Allocators are compared with each other; everything else is equal.
             others = (value for axis, value in axes_of(cell).items() if axis != "allocator")
             problem = (sample["experiment"], cell["workload"], cell["device"], *others)
             problems.setdefault(problem, {})[cell["allocator"]] = sample
@@ -47,13 +47,13 @@ def build_left(directory: Path, samples: Sequence[dict[str, Any]], looks: Alloca
         for cells in problems.values()
         if len({_course(sample) for sample in cells.values()}) > 1
     ]
-    # A sweep over batches is one picture: its middle.
+    # A sweep over batches is shown by its middle batch.
     sweeps: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
     for group in unlike:
         cell = group[0]["cell"]
         sweeps.setdefault((split_spec(cell["workload"]).name, cell["device"]), []).append(group)
     chosen = [_middle(groups) for groups in sweeps.values()]
-    # Most strategies first, and real cards before the small devices of tests.
+    # Charts with the most strategies come first, and real cards before the small devices of tests.
     chosen.sort(key=lambda group: (-len({_course(sample) for sample in group}), -_most(group)))
     groups = [group for samples_ in chosen[:MAXIMUM_GROUPS] if (group := _group(directory, samples_, looks))]
     note = f"{len(groups)} of {len(unlike)} workloads and devices are shown." if len(unlike) > len(groups) else ""
@@ -92,7 +92,7 @@ def _curve(directory: Path, sample: dict[str, Any], looks: AllocatorLooks) -> Le
             directory, sample["trace_file"], sample["warmup_steps"] + sample["measured_steps"]
         )
     except trace.TraceError:
-        return None  # the cell says why
+        return None  # the configuration's own section says why
     if reserved.capacity <= 0 or None in _course(sample):
         return None
     moments = sample["memory"]["reserved_bytes"]

@@ -60,7 +60,7 @@ def _table(
     more: bool,
     headers: tuple[str, str],
 ) -> Table | None:
-    """None where no group has both a size that fitted and one that did not."""
+    """None if no group has both a size that fitted and one that did not."""
     counted = [e for e in entries if e["status"] in ("ok", "oom") and size(e["cell"]) is not None]
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in counted:

@@ -18,7 +18,7 @@ from reports.data.slug import slug
 from reports.views.matrix_figures import Figure, figure_of, pack
 from reports.views.page import Page, Section
 
-# The page must stay below 3 MB: of large runs the list has fewer columns, and fewer rows only after that.
+# The page must stay below 3 MB. In large runs the list first loses columns, then rows.
 _MAXIMUM_LISTED = 4000
 _FEWEST_LISTED = 4
 _MAXIMUM_ROWS = 400
@@ -44,39 +44,39 @@ class MatrixRow:
     workload: SpecText
     label: str  # the parameters in which rows differ
     extra: str  # axes in which they do
-    axes: dict[str, str]  # of those that can be selected
+    axes: dict[str, str]  # figures that can be selected
     cells: Sequence[MatrixCell | None]
 
 
 @dataclass(frozen=True)
 class DeviceTable:
-    family: str  # what its experiments have in common
+    family: str  # the common part of its experiments' names
     device: str
     evidence: str  # measured, simulated, virtual, or none of these
-    columns: Sequence[tuple[SpecText, Look | None]]  # allocators have a look
+    columns: Sequence[tuple[SpecText, Look | None]]  # whether the columns are allocators, which have colours
     rows: Sequence[MatrixRow]
-    shared: str  # parameters all its workloads have; the allocator, where it is no column
-    reference: str  # the column that ratios are to; empty where there is none
+    shared: str  # parameters of all its workloads; the allocator if it is not a column
+    reference: str  # the column that ratios refer to; empty if there is none
     whose: str  # default it is: "PyTorch's default"
 
     @property
     def known_cells(self) -> list[MatrixCell]:
-        """In the order of the page."""
+        """All tables in the order of the page."""
         return [cell for row in self.rows for cell in row.cells if cell is not None and cell.known]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    metrics: Sequence[tuple[str, str]]  # name, words: what the tables offer
+    metrics: Sequence[tuple[str, str]]  # name and words of each figure that the tables offer
     default: str
-    listed: Sequence[tuple[str, str]]  # those of the list
-    recorded: int  # how many there are
+    listed: Sequence[tuple[str, str]]  # the entries of the list
+    recorded: int  # the number of all entries
     tables: Sequence[DeviceTable]
     devices: Sequence[str]
     entries: int
-    repeated: int  # entries left out because another experiment measured the same cell more often
+    repeated: int  # entries left out because another experiment measured the same configuration more often
     selectors: Sequence[tuple[str, str, Sequence[str]]]  # axis, words, the values this run has
-    data: Markup  # JSON for the script: every figure of every cell shown
+    data: Markup  # JSON for the script: every figure of every configuration shown
     flat: Sequence[dict[str, Any]] = field(default_factory=list)  # every entry, for the list below
 
 
@@ -113,7 +113,7 @@ def build_matrix(entries: Sequence[dict[str, Any]], looks: AllocatorLooks) -> Ma
 
 
 def _family(experiment: str) -> str:
-    """ "S02/v100/batch=32" → "S02/v100": what was asked for together stands in one table."""
+    """ "S02/v100/batch=32" → "S02/v100": experiments of one prefix share a table."""
     return "/".join(itertools.takewhile(lambda step: "=" not in step, experiment.split("/")))
 
 
@@ -126,7 +126,7 @@ def _table(
     looks: AllocatorLooks,
     selectors: Sequence[str],
 ) -> tuple[DeviceTable, int]:
-    """The table and how many entries it shows: of two with the same cell, the better measured."""
+    """The table and how many entries it shows. Of two for one configuration, it shows the better measured one."""
     extra_axes = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
     steps_differ = len({(entry["cell"]["warmup_steps"], entry["cell"]["measured_steps"]) for entry in entries}) > 1
     across = _across(entries, extra_axes)
@@ -170,7 +170,7 @@ def _across(entries: Sequence[dict[str, Any]], extra_axes: Sequence[str]) -> str
 def _reference(
     columns: Sequence[str], across: str, entries: Sequence[dict[str, Any]], baselines: set[tuple[str, str | None]]
 ) -> tuple[str, str]:
-    """The column that others are compared with, and whose default it is: a framework's, where there
+    """The column with which others are compared, and whose default it is: a framework's if there
     is one; else the baseline of its experiment."""
     if len(columns) < 2:
         return "", ""
@@ -204,7 +204,7 @@ def _metrics(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _shared_parameters(workloads: Sequence[str]) -> list[str]:
-    """What need not be repeated in every row."""
+    """Parameters that are not repeated in every row."""
     if len(workloads) < 2:
         return []
     parameters = [split_spec(workload).parameters.split(", ") for workload in dict.fromkeys(workloads)]
@@ -213,13 +213,13 @@ def _shared_parameters(workloads: Sequence[str]) -> list[str]:
 
 def _row_key(cell: dict[str, Any], extra_axes: Sequence[str], steps_differ: bool) -> tuple[str, str]:
     extra = choices(cell, extra_axes)
-    if steps_differ:  # no strategy, and yet another figure
+    if steps_differ:  # not a strategy, but a different figure
         extra.append(f"{cell['warmup_steps']} warm-up and {cell['measured_steps']} measured steps")
     return cell["workload"], ", ".join(extra)
 
 
 def _values(entries: Sequence[dict[str, Any]], axis: str) -> list[str]:
-    """In the order of the run."""
+    """The values in the order of the run."""
     return list(dict.fromkeys(axes_of(entry["cell"]).get(axis, "none") for entry in entries))
 
 

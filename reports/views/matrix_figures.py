@@ -1,4 +1,4 @@
-"""One figure of one cell of the matrix: in words for the page, and packed for the script that puts
+"""One figure of one configuration in the matrix: in words for the page, and packed for the script that shows
 another figure in its place."""
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ HEAT_STEPS = (0.9, 0.995, 1.005, 1.1, 1.3, 2)
 
 @dataclass(frozen=True)
 class Figure:
-    """One metric of one cell."""
+    """One metric of one configuration."""
 
     text: str
     exact: str
     heat: int | None
-    ratio: str  # to the reference of the row
+    ratio: str  # ratio to the reference of the row
     interval: str
 
 
 def figure_of(entry: dict[str, Any], metric: str, reference: float | None) -> Figure:
-    """`reference`: what the row is compared with; None where this is it, or there is none."""
+    """`reference`: the value with which the row is compared; None if this is the reference, or there is none."""
     value = entry["values"].get(metric)
     unit = units.unit_of(metric)
     heat, ratio = None, ""
@@ -54,8 +54,8 @@ def _interval(interval: list[float | None] | None, value: float | None, unit: st
 
 
 def pack(metrics: Sequence[str], cells: Iterable[Sequence[Figure]]) -> Markup:
-    """JSON for the script: by metric, the figures of all cells in the order of the page. The same as
-    markup took six times the room."""
+    """JSON for the script: by metric, the figures of all configurations in the order of the page. The same as
+    markup was six times as large."""
     columns: dict[str, list[list[Any] | int]] = {metric: [] for metric in metrics}
     for figures in cells:
         for metric, figure in zip(metrics, figures):
@@ -65,7 +65,7 @@ def pack(metrics: Sequence[str], cells: Iterable[Sequence[Figure]]) -> Markup:
 
 
 def _packed(figure: Figure) -> list[Any] | int:
-    """Without what is empty at the end; 0: nothing is known."""
+    """Removes empty values at the end; 0 if nothing is known."""
     fields = [figure.text, figure.exact, figure.heat, figure.ratio, figure.interval]
     if figure.heat is None and figure.text == units.DASH:
         return 0

@@ -1,4 +1,4 @@
-"""What ran out of memory: what failed, what lay in its way, and who served the same."""
+"""Runs that ran out of memory: the failed request, the blocks that prevented it, and the strategies that served it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from reports.data.slug import slug
 from reports.views.cell_tables import oom_facts
 from reports.views.page import Page, Section
 
-MAXIMUM_TOLD = 6  # with a map; of further ones there is a row
+MAXIMUM_TOLD = 6  # failures with a map; others have a row
 MAXIMUM_ROWS = 200
 _STRIPES = 300
-_NAMED = 4  # strategies, and blocks in the way
+_NAMED = 4  # strategies, and blocks that prevented the request
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def build_oom(
             known = failed.setdefault(sample["cell"]["cell_id"], sample)
             if sample["trace_file"] and not known["trace_file"]:
                 failed[sample["cell"]["cell_id"]] = sample
-    # Room enough, but in pieces: the failures that a strategy can be blamed for come first.
+    # Failures with enough memory, but in pieces, come first, because the strategy caused them.
     ranked = sorted(failed.values(), key=lambda sample: not _in_pieces(sample["oom"]))
     fates = _fates(samples, entries)
     told = [_tell(directory, sample, fates[_problem(sample["cell"])], looks) for sample in ranked[:MAXIMUM_TOLD]]
@@ -85,7 +85,7 @@ class Fate:
 def _fates(
     samples: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]
 ) -> dict[tuple[str, str, str], list[Fate]]:
-    """What became of each strategy, by the problem it had to solve."""
+    """The outcome of each strategy, by the problem that it had to solve."""
     found: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
     for record in (*samples, *entries):
         found.setdefault(_problem(record["cell"]), {})[record["cell"]["cell_id"]] = record
@@ -142,7 +142,7 @@ def _failure(directory: Path, sample: dict[str, Any]) -> Failure | None:
     try:
         return trace.load(directory, sample["trace_file"]).failure
     except trace.TraceError:
-        return None  # the cell says why
+        return None  # the configuration's own section says why
 
 
 def _sentence(report: dict[str, Any], failure: Failure | None) -> str:
@@ -155,7 +155,7 @@ def _sentence(report: dict[str, Any], failure: Failure | None) -> str:
 
 
 def _cause(report: dict[str, Any], failure: Failure | None) -> str:
-    """Too little, or too scattered."""
+    """Whether memory was too small or too fragmented."""
     free, hole = report["free_bytes"], report["largest_free_bytes"]
     if failure and failure.live + report["requested_bytes"] > report["capacity_bytes"]:
         short = failure.live + report["requested_bytes"] - report["capacity_bytes"]

@@ -1,4 +1,4 @@
-"""The page of one run: what its sections are built from, and which sections there are."""
+"""The page of one run: its data and its sections."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Page:
         self.claims: list[dict[str, Any]] = self.verdicts.get("claims", [])
         self.looks = AllocatorLooks({record["cell"]["allocator"] for record in (*data.samples, *self.matrix)})
         self.arms = ArmIndex(data.samples, self.matrix)
-        # Control experiments are about the instrument: their cells are no results.
+        # Control experiments test the instrument; their configurations are not results.
         self.measured = [sample for sample in data.samples if sample["experiment"] not in data.controls]
         self.entries = [entry for entry in self.matrix if entry["experiment"] not in data.controls]
         self._built: dict[str, Any] = {}
 
     def __getitem__(self, address: str) -> Any:
-        """What the section at `address` shows; None where this run has nothing for it."""
+        """The content of the section at `address`; None if this run has nothing for it."""
         if address not in self._built:
             section = next(section for section in sections() if section.address == address)
             self._built[address] = section.build(self) or None
@@ -44,15 +44,15 @@ class Section:
 
     address: str  # on the page
     title: str
-    about: str  # what a reader finds in it, in half a sentence
+    about: str  # its content in half a sentence
     place: int  # on the page, from small to large
-    build: Callable[[Page], Any]  # nothing, where the run has nothing for this section
-    count: Callable[[Any], int] | None = None  # of what was built: stands beside the title
+    build: Callable[[Page], Any]  # returns None if the run has nothing for this section
+    count: Callable[[Any], int] | None = None  # from the built content; shown beside the title
 
 
 @functools.cache
 def sections() -> list[Section]:
-    """In the order of the page."""
+    """All sections in the order of the page."""
     names = [module.name for module in pkgutil.iter_modules(reports.views.__path__)]
     modules = [importlib.import_module(f"reports.views.{name}") for name in names]
     found = [module.SECTION for module in modules if hasattr(module, "SECTION")]

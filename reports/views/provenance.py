@@ -1,4 +1,4 @@
-"""Where the figures come from: machine, program, what was left out, what it cost, and the glossary."""
+"""The origin of the figures: machine, program, what was left out, the cost, and the glossary."""
 
 from __future__ import annotations
 

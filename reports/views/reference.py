@@ -16,7 +16,7 @@ from reports.views.page import Section
 
 REFERENCES = Path(__file__).parents[1] / "reference"
 MAXIMUM_ROWS = 80
-# Of the axes of a cell, what the machine decides.
+# The axes that the machine decides.
 _OF_THE_MACHINE = ("device", "rules")
 
 
@@ -32,7 +32,7 @@ class Reference:
 def build_references(
     entries: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]], place: Path = REFERENCES
 ) -> list[Reference]:
-    """One per stored run that shares a cell or a claim with this one; [] where nothing is stored."""
+    """One entry for each stored run that shares a configuration or a claim with this one."""
     folders = sorted(run.parent for run in place.glob("*/run.json"))
     references = (_reference(folder, entries, claims) for folder in folders)
     return [reference for reference in references if reference.cells or reference.claims]

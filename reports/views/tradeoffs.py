@@ -1,8 +1,8 @@
 """Peak memory against speed, per workload and device: what a strategy saves, and what that costs.
 
-Nothing is ranked inside overlapping intervals: a strategy leaves the front only when another takes
-no more memory and is surely faster, or is surely no slower and takes less. Memory of the host that
-offloading takes instead is memory too.
+Overlapping intervals are not ranked: a strategy leaves the front only if another takes
+no more memory and is certainly faster, or is certainly no slower and takes less. Host memory that
+offloading takes instead counts, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PEAK = "reserved_bytes.overall_peak"
 SPEED = "throughput_samples_per_s"
 TIME = "steady_step_time_ns"
 OFFLOADED = "offload_reserved_bytes"
-MAXIMUM_GROUPS = 12  # of charts; the tables of further ones are in the matrix
+MAXIMUM_GROUPS = 12  # the number of charts; the matrix has the tables of all
 GIB = 2**30
 
 
@@ -120,7 +120,7 @@ def _group(group: Sequence[dict[str, Any]], first_steps: dict[str, Datum], looks
 
 
 def _figures(entry: dict[str, Any]) -> tuple[float, float, float, float, float]:
-    """Peak, speed and the interval of speed, which is endless where samples are too few for one;
+    """Peak, speed and the interval of speed, which is infinite if there are too few samples;
     memory of the host."""
     low, high = entry["intervals"].get(SPEED) or (None, None)
     bounds = -math.inf if low is None else low, math.inf if high is None else high
@@ -128,7 +128,7 @@ def _figures(entry: dict[str, Any]) -> tuple[float, float, float, float, float]:
 
 
 def _beats(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
-    """Surely: intervals that overlap decide nothing."""
+    """Whether one is certainly better: overlapping intervals decide nothing."""
     if other[4] > mine[4]:
         return False
     surely_faster, surely_no_slower = other[2] > mine[3], other[2] >= mine[3]
@@ -137,7 +137,7 @@ def _beats(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
 
 
 def _sentences(group: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[str]:
-    """One per strategy that was paired with its baseline: the only comparison of times there is."""
+    """One point for each strategy that was paired with its baseline, the only comparison of times."""
     by_arm = {(entry["experiment"], entry["arm"]): entry for entry in group}
     sentences = []
     for entry in group:
@@ -169,7 +169,7 @@ def _sentence(name: str, against: str, saved: float, of: float, host: float, com
     if low <= 0 <= high:
         return f"{memory}; this run cannot tell their step times apart ({interval})."
     text = f"{memory}; its steps take {units.percent(abs(effect))} {'longer' if effect > 0 else 'less time'} ({interval})."
-    # From a few MiB nothing follows for a GiB.
+    # A few MiB say nothing about a GiB.
     if saved >= GIB / 2 and effect > 0:
         text += f" To save 1 GiB this costs you {units.percent(effect * GIB / saved)} of step time."
     if saved > 0 and effect < 0 and host <= 0:

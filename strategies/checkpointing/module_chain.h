@@ -10,7 +10,7 @@
 
 namespace headroom::checkpointing {
 
-// Where the values from which segments are recomputed are kept.
+// The place of the values from which segments are recomputed.
 enum class Keep : std::uint8_t { on_device, on_host };
 
 // Evaluates all segments of `units` as recompute() (and keep_where_asked() without prefetch) would

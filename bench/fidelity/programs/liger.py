@@ -14,7 +14,7 @@ from torch import nn
 
 import without_values
 
-ITERATIONS = 4  # the first has no gradients yet, the others are alike
+ITERATIONS = 4  # the first pass has no gradients yet; the others are alike
 
 
 def random(*shape, dtype=torch.float32, grad=True):
@@ -26,7 +26,7 @@ def classes(limit, *shape):
 
 
 def passes(forward, gradient, kind, keep=True):
-    """The function whose peak counts. `gradient` makes that of the output, which a loss has none of."""
+    """The function whose peak counts. `gradient` makes the output's gradient; a loss has none."""
 
     def full():
         output = forward()
@@ -159,7 +159,7 @@ def geglu(row):
 
 
 def normalised(layer, other, x):
-    """A normalisation and its twin, whose weights the benchmark keeps beside it."""
+    """A normalisation and its counterpart, whose weights the benchmark keeps beside it."""
     gradient = torch.randn_like(x)
     x.requires_grad_(True)
 
@@ -186,7 +186,7 @@ def group_norm(row):
     groups = channels // row["channels_per_group"]
     other, layer = (nn.GroupNorm(groups, channels, eps=row["eps"]).to("cuda") for _ in range(2))
     x = random(row["M"], channels, row["H"], dtype=row["dtype"], grad=False)
-    return normalised(layer, other, x)  # for all passes: the benchmark makes no difference
+    return normalised(layer, other, x)  # the benchmark does so for all passes
 
 
 def rope(row):

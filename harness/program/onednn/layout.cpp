@@ -41,8 +41,8 @@ DType from_library(memory::data_type type) {
 }
 
 // With AMX, oneDNN 2.6.3 gives wrong products in bf16, and a convolution whose implementation is
-// not the one that was asked for its workspace. It has to be told before its first use. Whoever
-// sets DNNL_MAX_CPU_ISA decides instead.
+// not the one that was asked for its workspace. It has to be told before its first use.
+// DNNL_MAX_CPU_ISA in the environment overrides this.
 [[maybe_unused]] const bool kWithoutAmx =
     std::getenv("DNNL_MAX_CPU_ISA") == nullptr &&
     dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;

@@ -51,7 +51,7 @@ void memory_fields(Visitor& visit, Record& sample) {
 
 }  // namespace
 
-// A rung is never 0 once weights are on the device; 0 means that the run did not get that far.
+// Bytes are never 0 once weights are on the device; 0 means that the run did not get that far.
 template <typename Visitor, RecordOf<Moments> Record>
 void fields(Visitor& visit, Record& moments) {
   visit.or_null("initial", moments.initial);

@@ -1,4 +1,4 @@
-"""What reader and writer agree on; README.md explains it."""
+"""The file format, shared by reader and writer; README.md explains it."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ COLUMNS = (
 
 
 class TraceFileError(Exception):
-    """Why this is no sound trace file, and where."""
+    """Says why this is not a valid trace file, and where."""

@@ -15,7 +15,7 @@ from . import layout
 from .layout import TraceFileError
 
 _TABLES = {"kind": "kinds", "role": "roles", "phase": "phases"}
-# What a column may hold: as signed numbers of 64 bits.
+# The largest and smallest numbers of a column: signed 64 bits.
 _RANGES = {"stream": (0, 2**8 - 1), "id": (0, 2**32 - 1), "op": (-1, 2**32 - 2), "step": (-(2**31), 2**31 - 1)}
 
 Chunk = dict[str, numpy.ndarray]  # int64 by column; size_bytes besides those of the file
@@ -163,7 +163,7 @@ def _decode_columns(content: bytes, names: list[str]) -> Chunk:
 
 @dataclass(frozen=True)
 class Trace:
-    """A whole file. Columns are int64 arrays of one length, by name."""
+    """A whole file. Columns are int64 arrays of equal length, by name."""
 
     header: dict[str, Any]
     op_names: list[str]

@@ -13,7 +13,7 @@ from . import layout
 
 
 class TraceWriter:
-    """Chunks as they come, then `finish`: without it the file counts as cut off."""
+    """Writes chunks as they come. Without `finish` at the end, readers take the file for cut off."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ def _encode(values: numpy.ndarray) -> bytes:
 
 
 def _narrow(coding: int, numbers: numpy.ndarray, start: int) -> tuple[int, bytes]:
-    """How many bytes a number takes, and the column."""
+    """The width of a number in bytes, and the encoded column."""
     base = _smallest(numbers)
     beyond = numbers - base
     span = int(beyond.max())
@@ -95,5 +95,5 @@ def _narrow(coding: int, numbers: numpy.ndarray, start: int) -> tuple[int, bytes
 
 
 def _smallest(numbers: numpy.ndarray) -> numpy.ndarray:
-    """As signed numbers, so that -1 does not widen a column. An array of one, whose sums wrap silently."""
+    """The value as signed numbers, so that -1 does not widen a column. An array, whose sums wrap silently."""
     return numbers.view(numpy.int64).min(keepdims=True).view(numpy.uint64)

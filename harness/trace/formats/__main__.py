@@ -80,7 +80,7 @@ def _export(trace: BinaryIO, out: BinaryIO, target: str):
 
 
 def why_not(error: OSError, out: Path) -> str:
-    """The name a user gave, not the one a file has until it is complete."""
+    """Names the file as the user did, not by its name until it is complete."""
     if error.filename is None or Path(error.filename).name == out.name + UNFINISHED:
         return f"{out}: cannot be written: {error.strerror}; name a file in a directory that can be written to"
     return f"{error.filename}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""What every format's reader fills: events, written to a Headroom trace file as they come."""
+"""Filled by the reader of every format: events, written to a Headroom trace file as they come."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OUTSIDE_OPS = -1
 
 
 class FormatError(Exception):
-    """What is wrong with the file, and where."""
+    """Says what is wrong with the file, and where."""
 
 
 class TraceBuilder:
@@ -115,14 +115,14 @@ class TraceBuilder:
 
 
 def check_number(number: int, where: str) -> int:
-    """Of bytes, an address or nanoseconds."""
+    """Checks a number of bytes, an address or nanoseconds."""
     if not 0 <= number <= MAXIMUM_BYTES:
         raise FormatError(f"{where}: {number if abs(number) < 1 << 70 else 'the number'} is beyond what is sound")
     return number
 
 
 def pointer(text: str) -> int:
-    """The address that a pointer is, 0 where it is only a name."""
+    """The address of a pointer; 0 if the pointer is only a name."""
     try:
         address = int(text, 0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What every format's writer reads: a trace file, event by event."""
+"""Read by the writer of every format: a trace file, event by event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Event(NamedTuple):
 
 
 class History:
-    """A trace that can be gone through again and again. Everything raises TraceFileError for a file
+    """A trace that can be read several times. Everything raises TraceFileError for a file
     that is damaged, or where a block is freed that is not live."""
 
     def __init__(self, stream: BinaryIO):
@@ -79,12 +79,12 @@ class History:
                 )
 
     def blocks(self) -> Iterator[Event]:
-        """Without segments."""
+        """The events without those of segments."""
         return (event for event in self.events() if event.kind in BLOCK_KINDS)
 
 
 def _follow(live: dict[int, int], kind: str, key: int, requested: int, number: int) -> int:
-    """What the block was asked for with."""
+    """The event that allocated the block."""
     if kind == "free":
         if key not in live:
             raise TraceFileError(f"event {number}: block {key} is freed but not live")
@@ -96,7 +96,7 @@ def _follow(live: dict[int, int], kind: str, key: int, requested: int, number: i
 
 
 class _MadeUpAddresses:
-    """No two live blocks share bytes; a freed block's place serves the next of its size."""
+    """Makes up addresses: no two live blocks share bytes, and a freed block's place serves the next of its size."""
 
     def __init__(self):
         self._next = MADE_UP_BASE

@@ -14,7 +14,7 @@ from harness.trace.file import TraceFileError
 from .builder import FormatError, TraceBuilder, check_number
 from .history import History
 
-# Names of a column; of those without, only alignment, gaps, offset, hint and id may be missing.
+# Names of each column. Only alignment, gaps, offset, hint and id may be missing.
 NAMES = {
     "id": ("id", "buffer", "buffer_id"),
     "lower": ("lower", "start", "begin"),
@@ -34,7 +34,7 @@ MOST_PLACEMENT_BYTES = 8 << 20
 
 # A time in which only the bytes [begin, end) of a buffer are in use: lower, upper, begin, end.
 Gap = tuple[int, int, int, int]
-# What is asked of a block's place: id in the trace, alignment, offset, hint, gaps.
+# The requirements for a block's place: id in the trace, alignment, offset, hint, gaps.
 Placement = tuple[int, int, "int | None", "int | None", list[Gap]]
 
 
@@ -57,7 +57,7 @@ def read(path: Path, builder: TraceBuilder):
             if fields:
                 row = dict(zip(columns, _checked(fields, header, rows)))
                 buffers.append(_Buffer(row, f"line {rows.line_num}", inclusive=inclusive))
-    # What never lives takes no room, and a trace has no place for it.
+    # Buffers with empty lifetimes take no memory, and a trace cannot hold them.
     buffers = [buffer for buffer in buffers if buffer.lower < buffer.upper]
     events = [(buffer.lower, 1, buffer) for buffer in buffers] + [(buffer.upper, 0, buffer) for buffer in buffers]
     events.sort(key=lambda event: event[:2])

@@ -139,7 +139,7 @@ def _live_blocks(snapshot: dict, device: int, limit: _RecordLimit) -> dict[int, 
 def _alive_before(
     history: list[_Event], alive_at_end: dict[int, tuple[int, int]]
 ) -> list[tuple[int, tuple[int, int]]]:
-    """Blocks the history did not allocate: freed in it, or still there at its end."""
+    """Blocks that the history did not allocate: it frees them, or they are still live at its end."""
     allocated: set[int] = set()
     before = {}
     for event in history:
@@ -170,7 +170,7 @@ def _add(builder: TraceBuilder, event: _Event, places: _Places, segments: _Segme
 
 
 class _SegmentNumbers:
-    """No two segments have one, those that were freed included."""
+    """A new id; no two segments share one, freed ones included."""
 
     def __init__(self):
         self._live: dict[int, int] = {}

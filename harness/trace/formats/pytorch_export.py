@@ -16,7 +16,7 @@ from .address_ranges import AddressRanges
 from .builder import FormatError
 from .history import BLOCK_KINDS, Event, History
 
-MAXIMUM_EVENTS = 4_000_000  # a pickle is written as a whole; no viewer shows as many
+MAXIMUM_EVENTS = 4_000_000  # a pickle is written as a whole, and no viewer shows more
 SMALL_SEGMENT = 2 * 2**20
 DEVICE = 0
 
@@ -53,7 +53,7 @@ def write(history: History, stream: BinaryIO):
 
 
 def _survey(history: History) -> tuple[bool, Range]:
-    """Whether each block lies in segments that the history tells of, and where blocks lie."""
+    """Whether each block lies in recorded segments, and the range of the blocks' addresses."""
     mapped = AddressRanges()
     low, high, covered = 1 << 62, 0, True
     for number, event in enumerate(history.events()):
@@ -71,7 +71,7 @@ def _survey(history: History) -> tuple[bool, Range]:
 
 
 class _Segments:
-    """Those that are there after the events followed so far."""
+    """The segments after the events read so far."""
 
     def __init__(self):
         self.reserved = 0
@@ -97,7 +97,7 @@ class _Segments:
 
 
 class _OneSegment:
-    """Stands for segments that are not known: all the addresses in use."""
+    """A segment of all addresses in use, in place of unknown segments."""
 
     reserved = 0
 
@@ -156,7 +156,7 @@ class _Blocks:
 
 
 def _segment(address: int, size: int, expandable: bool, live: _Blocks) -> dict[str, Any]:
-    """With the blocks that lie in it, and inactive ones between them."""
+    """The segment with its blocks, and inactive blocks between them."""
     blocks = []
     at = address
     inside = live.within(address, address + size)

@@ -54,7 +54,7 @@ def _add(builder: TraceBuilder, row: dict, where: str):
 
 
 def _nanoseconds(time: str) -> int:
-    """Since midnight; 0 for what is no time of day."""
+    """Nanoseconds since midnight; 0 if the text is not a time of day."""
     match = _TIME.fullmatch(time.strip())
     if match is None:
         return 0

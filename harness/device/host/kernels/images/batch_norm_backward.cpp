@@ -59,7 +59,7 @@ HEADROOM_VECTORISED void add_pixels(const float* x, const float* dy, const float
   }
 }
 
-// What is subtracted from g to obtain dx.
+// The terms that are subtracted from g to obtain dx.
 template <std::size_t kLanes>
 struct Correction {
   float constant[kLanes] = {}, of_distance[kLanes] = {};  // from the mean

@@ -118,7 +118,7 @@ double inverse_deviation(float variance, double epsilon);
 // Small enough to be read twice from the L1 cache and to be summed in f32.
 inline constexpr std::size_t kNearPixels = 256;
 
-// What follows a batch normalisation and is computed with it.
+// The ops that follow a batch normalisation and are computed with it.
 enum class Behind { nothing, relu, sum_and_relu };
 Behind behind(const Op& op);
 

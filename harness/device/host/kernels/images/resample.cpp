@@ -14,7 +14,7 @@ struct Resampling {
   float scale;
 };
 
-// Where channel c of image n begins.
+// The start of channel c of image n.
 std::int64_t plane_of(const ImageLayout& image, std::int64_t n, std::int64_t c) {
   return n * image.image + c / image.block * image.blocks + c % image.block;
 }
