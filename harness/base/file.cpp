@@ -28,14 +28,19 @@ std::string read_file(const std::filesystem::path& file) {
   // Reading a pipe or a device may never end.
   if (std::filesystem::is_other(file, missing))
     throw InputError(fmt::format("{}: is a device or a pipe, not a file", file.string()));
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail(file, "read");
-  // Read in chunks: files in /proc report no size.
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(file, "read");
+  // Read in chunks: files in /proc report no size. A stream would take a signal for an error.
   std::string text;
   std::array<char, 65'536> piece;
-  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)
-    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad()) fail(file, "read");
+  ssize_t count = 0;
+  while ((count = ::read(descriptor, piece.data(), piece.size())) > 0 ||
+         (count < 0 && errno == EINTR))
+    if (count > 0) text.append(piece.data(), static_cast<std::size_t>(count));
+  const int reason = errno;
+  ::close(descriptor);
+  errno = reason;
+  if (count < 0) fail(file, "read");
   return text;
 }
 
