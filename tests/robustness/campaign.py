@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Attacks the built program for as long as it is told to and prints what survived, one row an attack.
+
+usage: campaign.py HEADROOM [--seconds N] [--seed N] [ATTACK ...]
+
+ATTACKs (default: all): calls (every system call of a run fails once), kills (kill -9 at random points of
+runs, merges, history and importers), crowd (several at once on one folder), odd (locales, terminals, masks
+of rights, clocks). Something that did not survive is told with what repeats it, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SUITE = """
+name = "tiny"
+description = "counts bytes"
+[[experiment]]
+id = "small"
+workload = ["resnet(batch=2,depth=18,width=8)", "resnet(batch=4,depth=18,width=8)"]
+device = "meta(capacity=256MiB)"
+rules = "dense"
+allocator = ["malloc", "bfc(growth=off)"]
+warmup_steps = 1
+measured_steps = 1
+"""
+RUN = ["run", "tiny.toml", "--samples-only", "--seed", "1"]
+TOLD = {2, 12, 70, 130}  # the documented exit codes of a run that did not end well
+ERRORS = ["ENOSPC", "EIO", "EINTR", "EMFILE", "ENOMEM"]
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(condition: object, what: str) -> None:
+    if not condition:
+        raise Failed(what)
+
+
+class Program:
+    """Headroom in a folder of its own, which is emptied by `fresh`."""
+
+    def __init__(self, headroom: Path, place: Path):
+        self.headroom, self.place = headroom, place
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(place / "tmp"),
+                            "XDG_STATE_HOME": str(place / "state")}  # fmt: skip
+
+    def fresh(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+        (self.place / "tmp").mkdir(parents=True)
+        (self.place / "tiny.toml").write_text(SUITE)
+        lines = (f"{on} a{i} {512 * (1 + i % 7)} 0\n" for i in range(20_000) for on in (1, 0))
+        (self.place / "history.txt").write_text("".join(lines))
+
+    def start(self, *words: str, **options) -> subprocess.Popen[str]:
+        environment = self.environment | options.pop("environment", {})
+        return subprocess.Popen([self.headroom, *words], cwd=self.place, env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **options)  # fmt: skip
+
+    def __call__(self, *words: str, **options) -> subprocess.CompletedProcess[str]:
+        process = self.start(*words, **options)
+        output, errors = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(words, process.returncode, output, errors)
+
+    def run(self) -> Path | None:
+        runs = sorted(self.place.glob("runs/*/run.json"))
+        return runs[0].parent if runs else None
+
+
+def samples(run: Path) -> dict[tuple, int | None]:
+    """What is recorded, without a torn last line: reserved bytes, or None of a sample that failed."""
+    file = run / "samples.jsonl"
+    records = [json.loads(line) for line in (file.read_text().split("\n")[:-1] if file.exists() else [])]
+    return {(r["experiment"], r["arm"], r["block"]): (r["memory"] or {}).get("reserved_bytes") for r in records}
+
+
+def finish(program: Program, whole: dict[tuple, int]) -> None:
+    """Nothing that was recorded is lost, and the run goes on to the same end."""
+    run = program.run()
+    if run is None:
+        return
+    recorded = samples(run)
+    resumed = program("run", "--resume", str(run))
+    expect(resumed.returncode == 0, f"resume ended with {resumed.returncode}: {resumed.stderr[-300:]}")
+    end = samples(run)
+    expect(recorded.items() <= end.items(), "a recorded sample was lost")
+    expect(agrees(end, whole), "the resumed run has other samples than a whole one")
+
+
+def agrees(found: dict[tuple, int | None], whole: dict[tuple, int | None]) -> bool:
+    """The same samples; one that failed is recorded as that, with its reason."""
+    return found.keys() == whole.keys() and all(found[key] in (None, whole[key]) for key in whole)
+
+
+def measured_whole(program: Program) -> dict[tuple, int]:
+    program.fresh()
+    done = program(*RUN)
+    expect(done.returncode == 0, done.stderr)
+    return samples(program.run())
+
+
+def fail_calls(program: Program, until: float, chance: random.Random):
+    library = program.place.parent / "fail_call.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / "fail_call.c", "-ldl"], check=True)
+    whole = measured_whole(program)
+    program.fresh()
+    count = program.place / "count"
+    preload = {"LD_PRELOAD": str(library), "FAIL_COUNT": str(count)}
+    expect(program(*RUN, environment=preload).returncode == 0, "the run fails without a failing call")
+    points = [(at, name) for at in range(1, int(count.read_text()) + 1) for name in ERRORS]
+    chance.shuffle(points)  # where time ends before the points, those tried are a fair sample
+    for at, name in points:
+        if time.monotonic() > until:
+            break
+        program.fresh()
+        failing = preload | {"FAIL_AT": str(at), "FAIL_WITH": str(getattr(errno, name))}
+        done = program(*RUN, environment=failing)
+        try:
+            expect(done.returncode in {0, *TOLD}, f"ended with {done.returncode}: {done.stderr[-300:]}")
+            expect(done.returncode == 0 or "headroom: " in done.stderr, "ended without a message")
+            expect(name != "EINTR" or done.returncode == 0, f"a signal ended it: {done.stderr[-300:]}")
+            if done.returncode == 0:
+                expect(agrees(samples(program.run()), whole), "ended well with other samples")
+            finish(program, whole)
+            yield ""
+        except Failed as failure:
+            yield f"FAIL_AT={at} FAIL_WITH={name}: {failure}"
+
+
+def killed(program: Program, chance: random.Random, longest: float, *words: str) -> None:
+    process = program.start(*words)
+    time.sleep(chance.uniform(0, longest))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def seconds_of(program: Program, *words: str) -> float:
+    begin, done = time.monotonic(), program(*words)
+    expect(done.returncode == 0, f"{' '.join(words)}: {done.stderr[-300:]}")
+    return time.monotonic() - begin
+
+
+def kill_runs(program: Program, until: float, chance: random.Random):
+    whole = measured_whole(program)
+    program.fresh()
+    longest = seconds_of(program, *RUN)
+    while time.monotonic() < until:
+        program.fresh()
+        killed(program, chance, longest, *RUN)
+        for _ in range(chance.randrange(3)):
+            if (run := program.run()) is not None:
+                killed(program, chance, longest, "run", "--resume", str(run))
+        try:
+            finish(program, whole)
+            yield ""
+        except Failed as failure:
+            yield str(failure)
+
+
+def kill_exports(program: Program, until: float, chance: random.Random):
+    program.fresh()
+    words = ["export", "history.txt", "--to", "rmm", "-o", "out.csv"]
+    longest = seconds_of(program, *words)
+    source = (program.place / "history.txt").read_bytes()
+    whole = (program.place / "out.csv").read_bytes()
+    while time.monotonic() < until:
+        (program.place / "out.csv").unlink(missing_ok=True)
+        killed(program, chance, longest, *words)
+        out = program.place / "out.csv"
+        time.sleep(0.1)
+        try:
+            expect(not out.exists() or out.read_bytes() == whole, "half a file has the name of a whole one")
+            expect((program.place / "history.txt").read_bytes() == source, "the source was changed")
+            expect(program(*words).returncode == 0 and out.read_bytes() == whole, "the export does not work again")
+            yield ""
+        except Failed as failure:
+            yield str(failure)
+
+
+def kill_stores(program: Program, until: float, chance: random.Random):
+    """merge, and history add."""
+    program.fresh()
+    for part in ("1/2", "2/2"):
+        seconds_of(program, *RUN, "--out", f"shard{part[0]}", "--shard", part)
+    shards = [str(next((program.place / f"shard{number}").iterdir())) for number in (1, 2)]
+    longest = seconds_of(program, "merge", *shards, "--out", "merged0")
+    whole = samples(next((program.place / "merged0").iterdir()))
+    run = str(next((program.place / "merged0").iterdir()))
+    number = 0
+    while time.monotonic() < until:
+        number += 1
+        try:
+            killed(program, chance, longest, "merge", *shards, "--out", f"merged{number}")
+            shutil.rmtree(program.place / f"merged{number}", ignore_errors=True)
+            again = program("merge", *shards, "--out", f"merged{number}")
+            expect(again.returncode == 0, f"merge does not work again: {again.stderr[-300:]}")
+            expect(samples(next((program.place / f"merged{number}").iterdir())) == whole, "merged samples differ")
+            store = f"store{number}"
+            killed(program, chance, longest / 2, "history", "add", run, "--store", store)
+            added = program("history", "add", run, "--store", store)
+            expect(added.returncode in (0, 2), f"history add: {added.stderr[-300:]}")
+            checked = program("history", "check", "--store", store)
+            expect(checked.returncode in (0, 2, 12), f"history check: {checked.returncode} {checked.stderr[-300:]}")
+            expect("not JSON" not in checked.stderr, checked.stderr[-300:])
+            yield ""
+        except Failed as failure:
+            yield str(failure)
+
+
+def crowd(program: Program, until: float, chance: random.Random):
+    whole = measured_whole(program)
+    while time.monotonic() < until:
+        program.fresh()
+        killed(program, chance, 1, *RUN)
+        try:
+            if (run := program.run()) is not None:
+                both = [program.start("run", "--resume", str(run)) for _ in range(3)]
+                told = [process.communicate()[1] for process in both]
+                refused = [text for text, process in zip(told, both) if process.returncode == 2]
+                expect(all("another headroom" in text for text in refused), f"refused otherwise: {refused}")
+                expect(all(process.returncode in (0, 2) for process in both), f"ended otherwise: {told}")
+                finish(program, whole)
+            starts = [program.start(*RUN, "--out", "together") for _ in range(2)]
+            ends = [process.communicate()[1] for process in starts]
+            expect(all(process.returncode == 0 for process in starts), f"two runs at once: {ends}")
+            expect([samples(path) for path in (program.place / "together").iterdir()] == 2 * [whole], "mixed up")
+            yield ""
+        except Failed as failure:
+            yield str(failure)
+
+
+def odd(program: Program, until: float, chance: random.Random):
+    whole = measured_whole(program)
+    places = [{"environment": {"LC_ALL": name}} for name in ("C", "POSIX", "C.UTF-8", "tr_TR.UTF-8", "nonsense")]
+    places += [{"environment": {"COLUMNS": width, "TERM": term}} for width in ("1", "40", "x") for term in ("dumb", "")]
+    places += [{"umask": mask} for mask in (0o077, 0o000, 0o022)]
+    places += [{"environment": {"TZ": zone}} for zone in ("Asia/Kathmandu", "nonsense")]
+    places += [{"environment": {"HOME": home}} for home in ("/nowhere", "")]
+    if os.getuid() == 0:
+        places.append({"user": 65534, "group": 65534})
+    for options in places:
+        if time.monotonic() > until:
+            break
+        program.fresh()
+        if "user" in options:
+            subprocess.run(["chown", "-R", "65534:65534", program.place], check=True)
+        try:
+            done = program("run", "tiny.toml", "--seed", "1", **options)
+            expect(done.returncode == 0, f"{options}: ended with {done.returncode}: {done.stderr[-300:]}")
+            expect(samples(program.run()) == whole, f"{options}: other samples")
+            expect((program.run() / "report.html").exists(), f"{options}: no report")
+            yield ""
+        except Failed as failure:
+            yield str(failure)
+
+
+ATTACKS = {
+    "calls": [("a system call of a run fails", fail_calls)],
+    "kills": [("kill -9 of a run, up to three times", kill_runs), ("kill -9 of export", kill_exports),
+              ("kill -9 of merge and history add", kill_stores)],
+    "crowd": [("three resumes and two runs at once", crowd)],
+    "odd": [("locale, terminal, umask, zone, home, user", odd)],
+}  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("headroom", type=lambda text: Path(text).resolve())
+    parser.add_argument("--seconds", type=float, default=60, help="for each row")
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK")
+    options = parser.parse_intermixed_args()
+    if unknown := set(options.attacks) - ATTACKS.keys():
+        parser.error(f"no attack is called {', '.join(sorted(unknown))}: {', '.join(ATTACKS)}")
+    print(f"seed {options.seed}", flush=True)
+    bad = 0
+    for title, attack in [row for name in options.attacks or ATTACKS for row in ATTACKS[name]]:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with tempfile.TemporaryDirectory(prefix="headroom-campaign-") as place:
+            Path(place).chmod(0o755)
+            program = Program(options.headroom, Path(place) / "place")
+            tried = [*attack(program, time.monotonic() + options.seconds, random.Random(options.seed))]
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cost = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        failures = [text for text in tried if text]
+        bad += len(failures)
+        print(f"{title}: {len(tried)} tried, {len(tried) - len(failures)} survived, {cost:.0f} s of processor time",
+              *sorted(set(failures)), sep="\n  ", flush=True)  # fmt: skip
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
