@@ -27,6 +27,9 @@ def read_rooms(page: Path) -> dict[str, set[str]]:
         if not row:
             continue
         name, allowed = row[1], row[2].strip()
+        if name in rooms:
+            print(f"{page}: two rows name {name}", file=sys.stderr)
+            sys.exit(2)
         if allowed == "rooms above":
             rooms[name] = set(rooms)
         elif allowed == "nothing":

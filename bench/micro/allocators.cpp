@@ -20,9 +20,7 @@
 namespace headroom {
 namespace {
 
-std::unique_ptr<Device> make_device() {
-  return Registry<DeviceKind>::instance().find("meta").create(Spec("meta", {{"capacity", "1TiB"}}));
-}
+std::unique_ptr<Device> make_device() { return make_device(Spec("meta", {{"capacity", "1TiB"}})); }
 
 // Runs a peer's malloc and free under the same loads.
 class PeerAllocator final : public Allocator {

@@ -2,7 +2,6 @@
 // This dominates the time of a plan at the scale of published models.
 #include <benchmark/benchmark.h>
 
-#include "harness/base/registry.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/unlimited_allocator.h"
 #include "harness/whatif/training_requests.h"
@@ -28,8 +27,7 @@ BENCHMARK(lowering)->Name("training_trace/lowering")->Unit(benchmark::kMilliseco
 void events(benchmark::State& state) {
   const Cell cell = paper_scale();
   const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, cell.rules);
-  const auto meta =
-      Registry<DeviceKind>::instance().find("meta").create(Spec("meta", {{"capacity", "1GiB"}}));
+  const auto meta = make_device(Spec("meta", {{"capacity", "1GiB"}}));
   TraceRecorder recorder(1 << 16);
   UnlimitedAllocator unlimited;
   RecordingAllocator recorded(unlimited, recorder);

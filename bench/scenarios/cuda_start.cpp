@@ -2,8 +2,8 @@
 // parts of CUDA one after the other, as every training process does, and asks the driver for the
 // free memory after each. Only NVML knows the free memory before the context exists, and only on a
 // machine with one GPU is it certain which GPU its figure belongs to. Kernels that libraries load
-// lazily, at the first call that needs them, are not included: the device rung of training cells
-// includes them.
+// lazily, at the first call that needs them, are not included: the memory that the driver reports
+// for training configurations includes them.
 #include <fmt/format.h>
 
 #include <map>
@@ -11,6 +11,7 @@
 
 #include "harness/base/registry.h"
 #include "harness/device/cuda/load_module.h"
+#include "harness/device/traits.h"
 #include "harness/machine/gpu_memory.h"
 #include "harness/plan/scenario.h"
 
@@ -22,7 +23,7 @@ double fall(Bytes before, Bytes after) {
 }
 
 ScenarioResult start_on_cuda(const Cell& cell, std::uint64_t) {
-  if (cell.device.name() != "cuda")
+  if (!traits_of(cell.device).has_driver)
     throw NotSupported(
         fmt::format("cuda_start: {} has no CUDA context to start; the device must be cuda",
                     cell.device.to_string()));

@@ -151,7 +151,7 @@ ScenarioResult export_weights(const Cell& cell, std::uint64_t seed) {
       .why_not_engaged = plan.not_engaged};
   if (const auto sparse = sparse_form_of(form)) {
     result.figures.merge(sparse_figures(artifact, *sparse));
-    if (artifact.sparse.empty() && result.why_not_engaged.empty())
+    if (artifact.sparse.empty() && !result.why_not_engaged)
       result.why_not_engaged = fmt::format(
           "{}: no weight can be stored so; prune them so that they can (pruning=two_of_four)",
           cell.scenario.to_string());

@@ -54,7 +54,7 @@ ScenarioResult ask_about_interface(const Cell& cell, std::uint64_t) try {
   return {.figures = {{"works", fact.at("works").get<bool>() ? 1.0 : 0.0}},
           .note = fmt::format("{} ({}).", fact.at("says").get<std::string>(),
                               fact.at("how").get<std::string>()),
-          .why_not_engaged = ""};
+          .why_not_engaged = {}};
 } catch (const Json::exception& error) {
   throw Error(fmt::format("{}: no readable fact: {}", cell.scenario.to_string(), error.what()));
 }

@@ -24,7 +24,7 @@ ScenarioResult find(const Cell& cell, std::uint64_t) {
   return {.figures = {{"largest_batch", static_cast<double>(found.largest.batch)},
                       {"bound_by_live_bytes", static_cast<double>(*fit.last_batch_by_live_bytes)}},
           .note = "",
-          .why_not_engaged = ""};
+          .why_not_engaged = {}};
 }
 
 const bool largest_batch_is_registered = Registry<ScenarioKind>::instance().add(

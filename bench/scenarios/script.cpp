@@ -51,7 +51,8 @@ ScenarioResult read_result(const std::string& line, const std::string& what) try
   ScenarioResult result;
   json.at("figures").get_to(result.figures);
   result.note = json.value("note", "");
-  result.why_not_engaged = json.value("why_not_engaged", "");
+  const std::string why = json.value("why_not_engaged", "");
+  result.why_not_engaged = unless(why.empty(), why);
   for (const auto& [name, value] : result.figures)
     if (std::none_of(kFigures.begin(), kFigures.end(),
                      [&, &key = name](const ScenarioFigure& figure) { return figure.name == key; }))

@@ -92,7 +92,7 @@ std::string read_line(int descriptor) {
 // Trains, reports the outcome, and holds its memory until told to end.
 [[noreturn]] void be_a_process(const Cell& cell, const DeviceMemory& card, Budget& left, int say,
                                int told) {
-  const auto idle = Registry<DeviceKind>::instance().find("meta").create(cell.device);
+  const auto idle = make_device(cell.device);
   CardMemory memory(card.capacity(), card.granule(), left);
   try {
     const auto workload = make_workload(cell.workload);
@@ -133,7 +133,7 @@ struct Pipe {
 ScenarioResult share_devices(const Cell& cell, std::uint64_t) {
   const int processes = static_cast<int>(cell.scenario.integer("processes", 2));
   const bool all_visible = cell.scenario.text("visible", "all") == "all";
-  const auto card = Registry<DeviceKind>::instance().find(cell.device.name()).create(cell.device);
+  const auto card = make_device(cell.device);
   if (card->computes())
     throw NotSupported("shared_devices: cards are simulated; the device must be meta");
   Cards cards(processes, card->memory().capacity());
@@ -163,7 +163,7 @@ ScenarioResult share_devices(const Cell& cell, std::uint64_t) {
   return {.figures = {{"trained", static_cast<double>(trained)},
                       {"all_trained", trained == processes ? 1.0 : 0.0}},
           .note = note,
-          .why_not_engaged = ""};
+          .why_not_engaged = {}};
 }
 
 void check_shared(const Spec& scenario) {

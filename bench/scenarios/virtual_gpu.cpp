@@ -83,9 +83,10 @@ void check_figure(const std::string& name, const std::string& what) {
 
 ScenarioResult read_training(const std::string& line, const std::string& what) try {
   const auto json = nlohmann::json::parse(line);
+  const std::string why = json.value("why_not_engaged", "");
   ScenarioResult result{.figures = json.at("figures").get<std::map<std::string, double>>(),
                         .note = json.value("note", ""),
-                        .why_not_engaged = json.value("why_not_engaged", ""),
+                        .why_not_engaged = unless(why.empty(), why),
                         .engine = json.at("engine").get<std::string>()};
   for (const auto& [name, value] : result.figures) check_figure(name, what);
   return result;
@@ -95,13 +96,13 @@ ScenarioResult read_training(const std::string& line, const std::string& what) t
 
 // The ledger of the stand-ins and the framework's own counters tell of the same bytes. Where they
 // contradict each other, neither is evidence.
-std::string contradiction(const std::map<std::string, double>& figures, Bytes ledger_peak) {
+Reason contradiction(const std::map<std::string, double>& figures, Bytes ledger_peak) {
   const auto held = static_cast<double>(ledger_peak);
   for (const auto& [name, value] : figures)
     if (name.find("_bytes") != std::string::npos && value > held)
       return fmt::format("the framework says {} of {}, and the card gave {} at most",
                          format_bytes(static_cast<Bytes>(value)), name, format_bytes(ledger_peak));
-  return "";
+  return std::nullopt;
 }
 
 virtual_gpu::Launch launch_on(const Card& card, const Spec& scenario,
@@ -116,7 +117,7 @@ void add_ledger(ScenarioResult& result, const virtual_gpu::Outcome& outcome) {
   if (!outcome.not_supported.empty())
     throw NotSupported(fmt::format("the virtual GPU lacks {}", outcome.not_supported.front()));
   const Bytes peak = outcome.peak();
-  if (result.why_not_engaged.empty()) result.why_not_engaged = contradiction(result.figures, peak);
+  if (!result.why_not_engaged) result.why_not_engaged = contradiction(result.figures, peak);
   // After an out-of-memory error, the peak is the size of the card, not the need of the training.
   if (const auto trained = result.figures.find("trained");
       trained != result.figures.end() && trained->second == 0)

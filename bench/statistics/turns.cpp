@@ -1,6 +1,6 @@
-// Counts what comparisons of arms that take turns are worth, from recorded runs of the suite
-// bench/statistics/turns.toml: how often identical arms look different, how often waits of a known
-// size are seen, and whether arms that take turns show the cost that arms alone show. Usage:
+// Tests comparisons of configurations (arms) that take turns, from recorded runs of the suite
+// bench/statistics/turns.toml: how often identical ones look different, how often waits of a known
+// size are seen, and whether taking turns shows the cost that runs one after another show. Usage:
 //   build/headroom run bench/statistics/turns.toml
 //   build/bench/statistics/turns RUN...
 #include <fmt/format.h>
@@ -173,7 +173,7 @@ int run(const std::vector<std::string>& directories) {
     fmt::print("{}: {} samples, of which a verdict would leave out {:.0f} %\n\n", run.info.run_id,
                run.samples.size(), 100 * figures.front().disturbed);
     fmt::print(
-        "| figure | sd of a block's log ratio | identical arms that look different |\n"
+        "| figure | sd of a block's log ratio | identical configurations that look different |\n"
         "|---|---|---|\n");
     for (std::size_t i = 0; i < figures.size(); ++i) print_identical(kFigures[i].name, figures[i]);
     fmt::print(

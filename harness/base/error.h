@@ -1,8 +1,11 @@
-// The error types, and the exit code of each. They are caught once, in main.
+// The error types, and the exit code of each, caught once, in main; and reasons, which are no
+// errors.
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "harness/base/units.h"
 
@@ -76,5 +79,12 @@ class OutOfMemory : public Error {
  private:
   OutOfMemoryReport report_;
 };
+
+// Why something is not as it should be; absent where it is.
+using Reason = std::optional<std::string>;
+
+inline Reason unless(bool good, std::string why) {
+  return good ? Reason() : Reason(std::move(why));
+}
 
 }  // namespace headroom

@@ -31,8 +31,8 @@ class Fragmentation final : public Injection {
   }
   void end_step(std::chrono::nanoseconds) override { first_step_ = false; }
 
-  std::string why_not_engaged() const override {
-    return pins_.empty() ? "fragmentation: no op left a block behind" : "";
+  Reason why_not_engaged() const override {
+    return unless(!pins_.empty(), "fragmentation: no op left a block behind");
   }
 
  private:

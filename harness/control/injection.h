@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/memory/allocator.h"
 
@@ -25,8 +26,8 @@ class Injection {
   // Called when the step has done its own work, which took `own_time`. Time that passes here counts
   // towards the step.
   virtual void end_step(std::chrono::nanoseconds own_time) { static_cast<void>(own_time); }
-  // Why nothing was injected; "" if it was.
-  virtual std::string why_not_engaged() const = 0;
+  // Why nothing was injected; absent if it was.
+  virtual Reason why_not_engaged() const = 0;
 };
 
 struct InjectionKind {

@@ -27,8 +27,8 @@ class Leak final : public Injection {
     kept_.push_back(allocator_.allocate(bytes_, {.role = Role::workspace, .phase = Phase::update}));
   }
 
-  std::string why_not_engaged() const override {
-    return kept_.empty() ? "leak: no step kept a block" : "";
+  Reason why_not_engaged() const override {
+    return unless(!kept_.empty(), "leak: no step kept a block");
   }
 
  private:

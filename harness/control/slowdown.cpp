@@ -35,8 +35,8 @@ class Slowdown final : public Injection {
     waited_ = waited_ || own_time.count() > 0;
   }
 
-  std::string why_not_engaged() const override {
-    return waited_ ? "" : "slowdown: no step took time of which to wait a share";
+  Reason why_not_engaged() const override {
+    return unless(waited_, "slowdown: no step took time of which to wait a share");
   }
 
  private:

@@ -56,8 +56,8 @@ class Work final : public Injection {
     if (&kind_ == &kBandwidth) copy();
   }
 
-  std::string why_not_engaged() const override {
-    return done_ > 0 ? "" : "work: no step ended, so no work was added";
+  Reason why_not_engaged() const override {
+    return unless(done_ > 0, "work: no step ended, so no work was added");
   }
 
  private:

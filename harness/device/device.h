@@ -83,4 +83,7 @@ struct DeviceKind {
   std::function<void()> let_go = {};
 };
 
+// Creates the device that `spec` names.
+std::unique_ptr<Device> make_device(const Spec& spec);
+
 }  // namespace headroom

@@ -231,6 +231,42 @@ std::string lowering_rules_of(const SampleTable::ByBlock& samples) {
   return "";
 }
 
+namespace {
+
+// Gives up where one of the two has no result; says of the worse one why.
+bool give_up_without_result(Finding& finding, const SampleTable& table,
+                            const Experiment& experiment, const Arm& baseline,
+                            const Arm& treatment) {
+  const ArmState states[] = {arm_state(table, experiment, baseline),
+                             arm_state(table, experiment, treatment)};
+  const ArmState& worse = states[0].absence > states[1].absence ? states[0] : states[1];
+  if (worse.absence == Absence::none) return false;
+  const bool both = states[0].absence == states[1].absence && states[0].why != states[1].why;
+  give_up(finding, code_of(worse.absence),
+          both ? what_happened_to_both(states[0], baseline, states[1], treatment) : worse.why);
+  return true;
+}
+
+// Whether the differences that were collected can be compared; gives up where they cannot.
+bool can_compare(Finding& finding) {
+  const bool finite = std::all_of(finding.differences.begin(), finding.differences.end(),
+                                  [](double d) { return std::isfinite(d); });
+  if (!finite) {
+    give_up(finding, {"zero_value", ClaimVerdict::inconclusive},
+            "a ratio to or from 0 has no meaning");
+    return false;
+  }
+  if (finding.differences.empty()) {
+    give_up(finding, {"no_pairs", ClaimVerdict::inconclusive},
+            finding.excluded > 0 ? "the machine was disturbed beside every pair"
+                                 : "no block has a result of both variants");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,
              const std::string& treatment, const Metric& metric, Scale scale) {
   const bool alone = baseline.empty();
@@ -255,16 +291,8 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   if (!alone && !baseline_values.by_block.empty())
     finding.baseline_value = median_by_block(baseline_values);
 
-  const ArmState states[] = {arm_state(table, experiment, baseline_arm),
-                             arm_state(table, experiment, treatment_arm)};
-  const ArmState& worse = states[0].absence > states[1].absence ? states[0] : states[1];
-  if (worse.absence != Absence::none) {
-    const bool both = states[0].absence == states[1].absence && states[0].why != states[1].why;
-    give_up(finding, code_of(worse.absence),
-            both ? what_happened_to_both(states[0], baseline_arm, states[1], treatment_arm)
-                 : worse.why);
+  if (give_up_without_result(finding, table, experiment, baseline_arm, treatment_arm))
     return finding;
-  }
   if (treatment_values.by_block.empty() || baseline_values.by_block.empty()) {
     give_up(finding, {"metric_absent", ClaimVerdict::not_testable_here},
             fmt::format("the device {} has no {}", treatment_arm.cell.device.name(), metric.text));
@@ -283,24 +311,14 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   finding.demoted = should_be_exact;
   collect_differences(finding, table, metric, baseline_samples, baseline_values, treatment_samples,
                       treatment_values, alone);
-  const bool finite = std::all_of(finding.differences.begin(), finding.differences.end(),
-                                  [](double d) { return std::isfinite(d); });
-  if (!finite) {
-    give_up(finding, {"zero_value", ClaimVerdict::inconclusive},
-            "a ratio to or from 0 has no meaning");
-  } else if (finding.differences.empty()) {
-    give_up(finding, {"no_pairs", ClaimVerdict::inconclusive},
-            finding.excluded > 0 ? "the machine was disturbed beside every pair"
-                                 : "no block has a result of both variants");
-  } else {
-    finding.compared = true;
-    finding.reason_code = finding.demoted ? "not_deterministic" : "paired";
-    compare_at(finding, 0.05);
-    if (!metric.mean.empty() && !alone && scale == Scale::log_ratio) {
-      const Metric& mean = find_metric(metric.mean);
-      finding.tail = tail_of(finding, find(table, experiment, baseline, treatment, mean, scale),
-                             mean, baseline, treatment);
-    }
+  if (!can_compare(finding)) return finding;
+  finding.compared = true;
+  finding.reason_code = finding.demoted ? "not_deterministic" : "paired";
+  compare_at(finding, 0.05);
+  if (!metric.mean.empty() && !alone && scale == Scale::log_ratio) {
+    const Metric& mean = find_metric(metric.mean);
+    finding.tail = tail_of(finding, find(table, experiment, baseline, treatment, mean, scale), mean,
+                           baseline, treatment);
   }
   return finding;
 }

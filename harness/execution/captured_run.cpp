@@ -84,8 +84,8 @@ void CapturedRun::feed_ahead(const Transfer&) {
   throw Error("'" + program_.name + "' is captured: its inputs have one place");
 }
 
-std::string CapturedRun::why_not_engaged() const {
-  if (runs_ > 1) return "";
+Reason CapturedRun::why_not_engaged() const {
+  if (runs_ > 1) return std::nullopt;
   return "captured: '" + program_.name + "' ran no second time, so that nothing was replayed";
 }
 

@@ -23,7 +23,7 @@ class CapturedRun final : public ProgramRun {
   void run(const Transfer& feed, const Transfer& read,
            const std::function<void()>& fed = nullptr) override;
   void feed_ahead(const Transfer& feed) override;
-  std::string why_not_engaged() const override;
+  Reason why_not_engaged() const override;
 
  private:
   const Program& program_;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "harness/base/error.h"
 #include "harness/program/program.h"
 
 namespace headroom {
@@ -22,8 +23,8 @@ class ProgramRun {
   // again. They keep their memory until it ends or this is destroyed. Throws Error if the Program
   // is captured, because its inputs have one place for all executions.
   virtual void feed_ahead(const Transfer& feed) = 0;
-  // Why a result under its name does not count ("" = it counts).
-  virtual std::string why_not_engaged() const { return ""; }
+  // Why a result under its name does not count; absent if it counts.
+  virtual Reason why_not_engaged() const { return std::nullopt; }
 };
 
 }  // namespace headroom

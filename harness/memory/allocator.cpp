@@ -41,6 +41,17 @@ std::unique_ptr<Allocator> make_element(const Spec& element, std::span<const Spe
 
 }  // namespace
 
+void refuse_request(Bytes bytes, const DeviceMemory& memory, const AllocatorStatistics& now,
+                    const std::string& allocator) {
+  throw OutOfMemory({.requested_bytes = bytes,
+                     .capacity_bytes = memory.capacity(),
+                     .reserved_bytes = now.reserved,
+                     .allocated_bytes = now.allocated,
+                     .free_bytes = now.reserved - now.allocated - now.pending,
+                     .largest_free_bytes = now.largest_free,
+                     .allocator = allocator});
+}
+
 void check_allocator(const Spec& spec) {
   if (spec.inner().empty()) return check_strategy(spec, spec);
   check_adaptor(spec, spec);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/device/device_memory.h"
 #include "harness/program/op.h"
@@ -75,11 +76,14 @@ class Allocator {
   virtual void record_stream(const Block&, StreamId) {}
   // Called when that stream has finished all work submitted so far.
   virtual void stream_synchronized(StreamId) {}
-  // Why a result under this strategy's name would not count; "" means the strategy engaged. Asked
-  // after the run: for example, a growing strategy must have grown, and preallocation must hold
-  // exactly one segment.
-  virtual std::string why_not_engaged() const { return ""; }
+  // Why a result under this strategy's name would not count. Asked after the run: for example, a
+  // growing strategy must have grown, and preallocation must hold exactly one segment.
+  virtual Reason why_not_engaged() const { return std::nullopt; }
 };
+
+// Throws OutOfMemory for a request that `allocator`, with these statistics, cannot serve.
+[[noreturn]] void refuse_request(Bytes bytes, const DeviceMemory& memory,
+                                 const AllocatorStatistics& now, const std::string& allocator);
 
 struct Trace;
 
@@ -99,9 +103,9 @@ struct AllocatorStrategy {
   // its source says so) or the program must wait for that stream before reuse.
   bool keeps_streams_apart = false;
   std::function<std::unique_ptr<Allocator>(const Spec&, DeviceMemory&)> create;
-  // Checks the recorded trace: why a result under this name does not count ("" = engaged).
+  // Checks the recorded trace: why a result under this name does not count.
   // Complements Allocator::why_not_engaged(), which asks the strategy itself.
-  std::function<std::string(const Spec&, const Trace&)> why_not_engaged = {};
+  std::function<Reason(const Spec&, const Trace&)> why_not_engaged = {};
 };
 
 // Default `create` for a strategy that is constructed from its spec and the memory.

@@ -48,7 +48,7 @@ class RecordingAllocator final : public Allocator {
     strategy_.record_stream(block, stream);
   }
   void stream_synchronized(StreamId stream) override { strategy_.stream_synchronized(stream); }
-  std::string why_not_engaged() const override { return strategy_.why_not_engaged(); }
+  Reason why_not_engaged() const override { return strategy_.why_not_engaged(); }
 
  private:
   Allocator& strategy_;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/plan/cell.h"
 #include "harness/plan/depends_on.h"
 
@@ -18,7 +19,7 @@ namespace headroom {
 struct ScenarioResult {
   std::map<std::string, double> figures;  // metric name to value: "largest_batch" → 48
   std::string note;                       // what a reader should know about the figures
-  std::string why_not_engaged;            // "" = it did what its name says
+  Reason why_not_engaged;                 // absent: it did what its name says
   std::string engine{};                   // what ran, with its version, where it is not Headroom
 };
 

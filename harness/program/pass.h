@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/base/spec.h"
 #include "harness/program/program.h"
@@ -37,15 +38,15 @@ struct ProgramPass {
   // The part of the pass that runs once the update ops exist.
   std::function<Program(Program, const Spec&)> finish = nullptr;
   std::vector<Refusal> refuses = {};
-  // Why `apply` did not do what its name says ("" = it did), judged by the Program before and after
-  // it. If it took effect in no Program of a step, the sample is invalid. May be absent.
-  std::function<std::string(const Spec&, const Program& before, const Program& after)>
-      why_not_engaged = {};
+  // Why `apply` did not do what its name says, judged by the Program before and after it. If it
+  // took effect in no Program of a step, the sample is invalid. May be null.
+  std::function<Reason(const Spec&, const Program& before, const Program& after)> why_not_engaged =
+      {};
   // For passes over the forward pass: the part that runs after differentiation. May be empty.
   std::function<Program(Program, const Spec&)> apply_to_gradients = nullptr;
-  // What the lowered Program of a step lacks for a result under this name to count ("" = nothing).
-  // May be empty: then nothing is checked.
-  std::function<std::string(const Program& lowered, const Spec&)> why_not_lowered = nullptr;
+  // What the lowered Program of a step lacks for a result under this name to count. May be null:
+  // then nothing is checked.
+  std::function<Reason(const Program& lowered, const Spec&)> why_not_lowered = nullptr;
   // What the pass changes other than memory and time. In checkpointing and execution, "" means that
   // results stay the same bit for bit; on other axes it means that nothing is stated.
   std::string breaks = {};
@@ -105,15 +106,15 @@ Program apply_to_gradients(Program program, const Spec& spec) {
   return strategy->apply_to_gradients(std::move(program), spec);
 }
 
-// Returns "" when the strategy is neutral or its effect is visible in every Program.
+// Absent when the strategy is neutral or its effect is visible in every Program.
 template <typename Strategy>
-std::string why_not_lowered(std::span<const Program> lowered, const Spec& spec) {
+Reason why_not_lowered(std::span<const Program> lowered, const Spec& spec) {
   const Strategy* strategy = find_strategy<Strategy>(spec);
-  if (strategy == nullptr || !strategy->why_not_lowered) return "";
+  if (strategy == nullptr || !strategy->why_not_lowered) return std::nullopt;
   for (const Program& program : lowered)
-    if (std::string why = strategy->why_not_lowered(program, spec); !why.empty())
-      return std::string(Strategy::kKind) + " " + spec.to_string() + ": " + why;
-  return "";
+    if (const Reason why = strategy->why_not_lowered(program, spec))
+      return std::string(Strategy::kKind) + " " + spec.to_string() + ": " + *why;
+  return std::nullopt;
 }
 
 template <typename Strategy>

@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kShardFlag = "--shard";
 
 [[noreturn]] void refuse(const RunInfo& a, const RunInfo& b, std::string_view why,
-                         std::string_view mend) {
+                         std::string_view fix) {
   throw InputError(
-      fmt::format("runs {} and {} cannot be merged: {}. {}", a.run_id, b.run_id, why, mend));
+      fmt::format("runs {} and {} cannot be merged: {}. {}", a.run_id, b.run_id, why, fix));
 }
 
 void require_shard(const RunInfo& run) {

@@ -128,13 +128,13 @@ std::optional<double> reported(const Sample& sample, const std::string& name) {
   return found->second;
 }
 
-void add_rung(std::vector<Metric>& table, const std::string& rung, Metric::Class on_device,
-              const std::function<std::optional<Moments>(const Sample&)>& moments_of) {
-  const bool by_rules = rung == "allocated" || rung == "reserved";
+void add_moments(std::vector<Metric>& table, const std::string& kind, Metric::Class on_device,
+                 const std::function<std::optional<Moments>(const Sample&)>& moments_of) {
+  const bool by_rules = kind == "allocated" || kind == "reserved";
   const auto depends_on = by_rules ? DependsOn::allocator : DependsOn::device;
   for (const MomentName& moment : kMoments) {
-    const std::string name = fmt::format("{}_bytes.{}", rung, moment.name);
-    table.push_back({name, "B", fmt::format("{} bytes {}", rung, moment.text), on_device,
+    const std::string name = fmt::format("{}_bytes.{}", kind, moment.name);
+    table.push_back({name, "B", fmt::format("{} bytes {}", kind, moment.text), on_device,
                      Metric::Better::less,
                      [=, field = moment.field](const Sample& sample) -> std::optional<double> {
                        if (const auto figure = reported(sample, name)) return figure;
@@ -200,23 +200,23 @@ std::vector<Metric> make_metrics() {
   using enum Metric::Class;
   using enum Metric::Better;
   std::vector<Metric> table;
-  const auto rung = [](Moments Ledger::*field) {
+  const auto from_ledger = [](Moments Ledger::*field) {
     return [field](const Sample& sample) -> std::optional<Moments> {
       if (!sample.ledger_available) return std::nullopt;
       return sample.ledger.*field;
     };
   };
-  add_rung(table, "requested", exact, rung(&Ledger::requested));
-  add_rung(table, "allocated", exact, rung(&Ledger::allocated));
-  add_rung(table, "reserved", exact, rung(&Ledger::reserved));
-  add_rung(table, "process", noisy, [](const Sample& sample) -> std::optional<Moments> {
+  add_moments(table, "requested", exact, from_ledger(&Ledger::requested));
+  add_moments(table, "allocated", exact, from_ledger(&Ledger::allocated));
+  add_moments(table, "reserved", exact, from_ledger(&Ledger::reserved));
+  add_moments(table, "process", noisy, [](const Sample& sample) -> std::optional<Moments> {
     if (!has_time(sample)) return std::nullopt;
     return sample.process.resident;
   });
   // All zeros, and therefore absent, on devices without a driver.
-  add_rung(table, "device", noisy, [](const Sample& sample) { return sample.driver.used; });
-  add_rung(table, "device_process", noisy,
-           [](const Sample& sample) { return sample.driver.process; });
+  add_moments(table, "device", noisy, [](const Sample& sample) { return sample.driver.used; });
+  add_moments(table, "device_process", noisy,
+              [](const Sample& sample) { return sample.driver.process; });
 
   table.push_back({"steady_step_time_ns", "ns", "median step time after warm-up", noisy, less,
                    median_step_time, DependsOn::device, "steady_step_time_mean_ns"});

@@ -1,5 +1,5 @@
-// One sample: builds the cell's training run in this process, steps it, and reads every rung of the
-// ladder. Errors on the way become the sample's status.
+// One sample: builds the cell's training run in this process, steps it, and reads every memory
+// figure. Errors on the way become the sample's status.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ Bytes largest_batch_bytes(const TrainingPlan& plan) {
   return largest;
 }
 
-// Reads the process's memory at the points of the ladder: between steps, never within one.
+// Reads the process's memory at the moments that results list: between steps, never within one.
 class ProcessWatch {
  public:
   explicit ProcessWatch(ProcessMemory& memory) : memory_(memory) {
@@ -132,24 +132,70 @@ void check(const Cell& cell) {
                     cell.id(), cell.warmup_steps, cell.measured_steps));
 }
 
-// Why the first pass or strategy that had no effect did not engage, determined after the run; ""
-// when all engaged.
-std::string why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Allocator& allocator,
-                            const Trace& trace, const Trainer& trainer, const BatchSource* batches,
-                            const Injection* injection) {
+// Why the first pass or strategy that had no effect did not engage, determined after the run.
+Reason why_not_engaged(const Cell& cell, const TrainingPlan& plan, const Allocator& allocator,
+                       const Trace& trace, const Trainer& trainer, const BatchSource* batches,
+                       const Injection* injection) {
   const auto& strategies = Registry<AllocatorStrategy>::instance();
-  std::string why = plan.not_engaged;
-  if (why.empty()) why = allocator.why_not_engaged();
+  Reason why = plan.not_engaged;
+  if (!why) why = allocator.why_not_engaged();
   const Spec& strategy = cell.allocator.innermost();
-  if (why.empty() && strategies.contains(strategy.name()))
+  if (!why && strategies.contains(strategy.name()))
     if (const auto& shows = strategies.find(strategy.name()).why_not_engaged)
       why = shows(strategy, trace);
   for (const TrainingPlan::Step& step : plan.shapes)
-    if (why.empty()) why = why_not_lowered<PrecisionStrategy>(step.programs, cell.precision);
-  if (why.empty()) why = trainer.why_not_engaged();
-  if (why.empty() && batches != nullptr) why = batches->why_not_engaged();
-  if (why.empty() && injection != nullptr) why = injection->why_not_engaged();
+    if (!why) why = why_not_lowered<PrecisionStrategy>(step.programs, cell.precision);
+  if (!why) why = trainer.why_not_engaged();
+  if (!why && batches != nullptr) why = batches->why_not_engaged();
+  if (!why && injection != nullptr) why = injection->why_not_engaged();
   return why;
+}
+
+// Marks the sample as invalid if there is a reason to.
+void reject(Sample& sample, const Reason& why) {
+  if (!why) return;
+  sample.status = SampleStatus::invalid;
+  sample.reason = *why;
+}
+
+// Why the figures of a finished run do not count.
+Reason why_invalid(const Cell& cell, const TrainingPlan& plan, const Sample& sample) {
+  const int passes =
+      (cell.warmup_steps + cell.measured_steps) * static_cast<int>(plan.usual().feeding.size());
+  if (Reason why = why_nothing_trained(sample.figures, passes)) return why;
+  return unless(sample.zero_weight_share != 0 || !has_masks(plan),
+                fmt::format("pruning={}: no weight is zero after the last step; let it begin "
+                            "earlier, or take more steps",
+                            cell.pruning.to_string()));
+}
+
+void describe_plan(const Cell& cell, const Workload& workload, const TrainingPlan& plan,
+                   Sample& sample) {
+  sample.rules = plan.usual().programs.front().rules;
+  sample.samples_per_step = workload.batch_size() * plan.micro_batches;
+  const StepCounts counts = count_step(plan);
+  sample.flops_per_step = counts.flops;
+  sample.recomputed_ops_per_step = counts.recomputed;
+  for (const Value* value : plan.persistent_values())
+    if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
+  sample.lower_bound_bytes =
+      peak_live_bytes(plan.programs_of(cell.warmup_steps + cell.measured_steps));
+  check_pipeline(cell.pipeline, workload);
+  sample.pipeline.basis = PipelineRecord::Basis::estimated;
+  sample.pipeline.stages = estimate_pipeline(cell.pipeline, largest_batch_bytes(plan));
+}
+
+// Figures that are read from the trained model, after its last step.
+void read_trained(const Cell& cell, const Workload& workload, const TrainingPlan& plan,
+                  bool computes, Trainer& trainer, Sample& sample) {
+  if (computes && cell.pruning.name() != PruningStrategy::kNeutral)
+    sample.zero_weight_share = zero_weight_share(trainer, plan);
+  if (computes) sample.figures = loss_scale_figures(trainer, plan);
+  sample.figures.merge(offload_figures(trainer, cell.warmup_steps + cell.measured_steps));
+  if (const Bytes pool = trainer.captured_bytes(); pool > 0)
+    sample.figures["captured_pool_bytes"] = static_cast<double>(pool);
+  if (computes && workload.held_out_batches() > 0)
+    sample.held_out_accuracy = trainer.evaluate(workload.held_out_batches());
 }
 
 // Everything that follows once the cell is known to be runnable here.
@@ -159,18 +205,8 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
   const auto workload = make_micro_batch_workload(cell);
   const TrainingPlan plan =
       plan_training(*workload, cell, cell.rules.empty() ? kind.default_rules : cell.rules);
-  sample.rules = plan.usual().programs.front().rules;
-  sample.samples_per_step = workload->batch_size() * plan.micro_batches;
-  const StepCounts counts = count_step(plan);
-  sample.flops_per_step = counts.flops;
-  sample.recomputed_ops_per_step = counts.recomputed;
-  for (const Value* value : plan.persistent_values())
-    if (value->role == Role::weight) sample.parameter_count += element_count(value->shape);
+  describe_plan(cell, *workload, plan, sample);
   const int steps = cell.warmup_steps + cell.measured_steps;
-  sample.lower_bound_bytes = peak_live_bytes(plan.programs_of(steps));
-  check_pipeline(cell.pipeline, *workload);
-  sample.pipeline.basis = PipelineRecord::Basis::estimated;
-  sample.pipeline.stages = estimate_pipeline(cell.pipeline, largest_batch_bytes(plan));
   TraceRecorder recorder(expected_events(plan, steps));
   for (const Program* program : plan.programs())
     for (const Op& op : program->ops) recorder.trace().op_names.push_back(op.name);
@@ -201,26 +237,10 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
     take_steps(cell, *device, driver, trainer, recorder, batches, turns, sample);
     sample.ledger = make_ledger_of(recorder.trace(), cell.warmup_steps, steps);
     recorder.enter_step(steps + 1);  // evaluation and the final frees belong to no training step
-    if (device->computes() && cell.pruning.name() != PruningStrategy::kNeutral)
-      sample.zero_weight_share = zero_weight_share(trainer, plan);
-    if (device->computes()) sample.figures = loss_scale_figures(trainer, plan);
-    sample.figures.merge(offload_figures(trainer, steps));
-    if (const Bytes pool = trainer.captured_bytes(); pool > 0)
-      sample.figures["captured_pool_bytes"] = static_cast<double>(pool);
-    if (device->computes() && workload->held_out_batches() > 0) {
-      sample.held_out_accuracy = trainer.evaluate(workload->held_out_batches());
-    }
-    sample.reason = why_not_engaged(cell, plan, *allocator, recorder.trace(), trainer, batches,
-                                    injection.get());
-    if (sample.reason.empty())
-      sample.reason = why_nothing_trained(sample.figures,
-                                          steps * static_cast<int>(plan.usual().feeding.size()));
-    if (sample.reason.empty() && sample.zero_weight_share == 0 && has_masks(plan))
-      sample.reason = fmt::format(
-          "pruning={}: no weight is zero after the last step; let it begin "
-          "earlier, or take more steps",
-          cell.pruning.to_string());
-    if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
+    read_trained(cell, *workload, plan, device->computes(), trainer, sample);
+    Reason why = why_not_engaged(cell, plan, *allocator, recorder.trace(), trainer, batches,
+                                 injection.get());
+    reject(sample, why ? why : why_invalid(cell, plan, sample));
   } catch (const OutOfMemory& error) {
     sample.status = SampleStatus::oom;
     sample.reason = error.what();
@@ -235,15 +255,14 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
 }
 
 // Runs a scenario, for effects that training steps cannot show.
-void enact(const Cell& cell, std::uint64_t seed, Sample& sample) {
+void take_scenario(const Cell& cell, std::uint64_t seed, Sample& sample) {
   sample.rules = cell.rules;
   try {
     ScenarioResult result = run_scenario(cell, seed);
     sample.figures = std::move(result.figures);
     sample.note = std::move(result.note);
     sample.engine = std::move(result.engine);
-    sample.reason = std::move(result.why_not_engaged);
-    if (!sample.reason.empty()) sample.status = SampleStatus::invalid;
+    reject(sample, result.why_not_engaged);
   } catch (const OutOfMemory& error) {
     sample.status = SampleStatus::oom;
     sample.reason = error.what();
@@ -271,7 +290,7 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
     if (trains(cell))
       train(cell, kind, trace_path, start, turns, sample);
     else
-      enact(cell, seed, sample);
+      take_scenario(cell, seed, sample);
   } catch (const NotSupported& error) {
     sample.status = SampleStatus::unsupported;
     sample.reason = error.what();

@@ -163,7 +163,7 @@ void touch_in_child(const Spec& device) {
 }
 
 void touch_device_memory(const Spec& spec) {
-  const auto device = Registry<DeviceKind>::instance().find(spec.name()).create(spec);
+  const auto device = make_device(spec);
   DeviceMemory& memory = device->memory();
   memory.free(memory.allocate(std::min(memory.available(), kEnoughToTouch)));
 }

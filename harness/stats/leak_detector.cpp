@@ -136,23 +136,45 @@ std::optional<double> length_to_see(const LeakFinding& finding, double slope) {
   return finding.length * std::pow(kDetectable * noise / slope, 2.0 / 3.0);
 }
 
+namespace {
+
+// Too short a series decides nothing; says how much longer it must be.
+LeakFinding undecided(const Series& series) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  LeakFinding finding;
+  finding.interval = {-kInfinity, kInfinity};
+  finding.detectable_slope = kInfinity;
+  if (series.size() < 2) return finding;
+  finding.length = series.at.back() - series.at.front();
+  if (series.size() < kFewestLeakPoints)
+    finding.more_needed = finding.length / static_cast<double>(series.size() - 1) *
+                          static_cast<double>(kFewestLeakPoints - series.size());
+  return finding;
+}
+
+// Growth beyond the harmless slope, by whether it stops. Sets the verdict or what is needed for
+// one.
+void judge_growth(LeakFinding& finding, const Halves& halves, double harmless) {
+  if (has_stopped(halves, harmless)) {
+    finding.verdict = LeakVerdict::levels_off;
+  } else if (finding.interval.low <= harmless) {
+    finding.more_needed = length_to_decide(finding, harmless, finding.length);
+  } else if (halves.late_slope < kSlowing * halves.early_slope) {
+    finding.more_needed = finding.length;  // slowing down: a longer series shows where it ends
+  } else {
+    finding.verdict = LeakVerdict::leak;
+  }
+}
+
+}  // namespace
+
 LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   check_series(series);
   if (!(options.level > 0 && options.level < 1) ||
       !(options.warmup_share >= 0 && options.warmup_share <= 0.5))
     throw Error("a leak is looked for at a level in (0, 1), with a warm-up share in [0, 0.5]");
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  LeakFinding finding;
-  finding.interval = {-kInfinity, kInfinity};
-  finding.detectable_slope = kInfinity;
-  if (series.size() > 1) finding.length = series.at.back() - series.at.front();
-  if (series.size() < kFewestLeakPoints) {
-    if (series.size() > 1)
-      finding.more_needed = (series.at.back() - series.at.front()) /
-                            static_cast<double>(series.size() - 1) *
-                            static_cast<double>(kFewestLeakPoints - series.size());
-    return finding;
-  }
+  LeakFinding finding = undecided(series);
+  if (series.size() < kFewestLeakPoints) return finding;
   const auto warmup =
       static_cast<std::size_t>(options.warmup_share * static_cast<double>(series.size()));
   const Series steady = series.part(warmup, series.size());
@@ -160,7 +182,6 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   const Calm calm = without_largest_jump(steady);
   const Series calm_blocks = independent_blocks(calm.series);
   const double harmless = options.harmless_slope;
-  const double length = series.at.back() - series.at.front();
 
   finding.blocks = blocks.size();
   finding.largest_jump = calm.jump;
@@ -182,20 +203,11 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   finding.detectable_slope = harmless + kDetectable * noise;
 
   if (interval.high <= harmless) {
-    const bool grew = one_jump || finding.warmup_growth > (harmless + noise) * length;
+    const bool grew = one_jump || finding.warmup_growth > (harmless + noise) * finding.length;
     finding.verdict = grew ? LeakVerdict::levels_off : LeakVerdict::no_leak;
     return finding;
   }
-  const Halves halves = compare_halves(steady, options.level);
-  if (has_stopped(halves, harmless)) {
-    finding.verdict = LeakVerdict::levels_off;
-  } else if (interval.low <= harmless) {
-    finding.more_needed = length_to_decide(finding, harmless, length);
-  } else if (halves.late_slope < kSlowing * halves.early_slope) {
-    finding.more_needed = length;  // slowing down: a longer series shows where it ends
-  } else {
-    finding.verdict = LeakVerdict::leak;
-  }
+  judge_growth(finding, compare_halves(steady, options.level), harmless);
   return finding;
 }
 

@@ -49,6 +49,34 @@ std::string name_of(const Trace& trace, std::uint32_t op) {
   return op < trace.op_names.size() ? trace.op_names[op] : "";
 }
 
+// The bytes that each site holds after each step from the last one of the warm-up on.
+std::map<Site, Series> held_by(const std::map<Site, RetainedSite>& sites,
+                               const std::vector<Life>& lives, std::int32_t warmup_steps,
+                               std::int32_t last_step) {
+  std::map<Site, Series> held;
+  for (const auto& [site, retained] : sites) {
+    Series& series = held[site];
+    for (std::int32_t step = warmup_steps; step <= last_step; ++step) {
+      series.at.push_back(step);
+      series.values.push_back(0);
+    }
+  }
+  for (const Life& life : lives) {
+    const auto found = held.find(life.site);
+    if (found == held.end()) continue;
+    const std::int32_t begin = std::max(life.taken, warmup_steps);
+    if (life.given_back <= begin) continue;
+    std::vector<double>& change = found->second.values;
+    change[static_cast<std::size_t>(begin - warmup_steps)] += static_cast<double>(life.requested);
+    if (life.given_back <= last_step)
+      change[static_cast<std::size_t>(life.given_back - warmup_steps)] -=
+          static_cast<double>(life.requested);
+  }
+  for (auto& [site, series] : held)
+    std::partial_sum(series.values.begin(), series.values.end(), series.values.begin());
+  return held;
+}
+
 }  // namespace
 
 std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, int steps_later) {
@@ -74,27 +102,7 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
         fmt::format("{} places in the program keep blocks over {} steps, more than "
                     "can be looked at",
                     sites.size(), last_step));
-  std::map<Site, Series> held;  // per site, after each step from the last one of the warm-up on
-  for (const auto& [site, retained] : sites) {
-    Series& series = held[site];
-    for (std::int32_t step = warmup_steps; step <= last_step; ++step) {
-      series.at.push_back(step);
-      series.values.push_back(0);
-    }
-  }
-  for (const Life& life : lives) {
-    const auto found = held.find(life.site);
-    if (found == held.end()) continue;
-    const std::int32_t begin = std::max(life.taken, warmup_steps);
-    if (life.given_back <= begin) continue;
-    std::vector<double>& change = found->second.values;
-    change[static_cast<std::size_t>(begin - warmup_steps)] += static_cast<double>(life.requested);
-    if (life.given_back <= last_step)
-      change[static_cast<std::size_t>(life.given_back - warmup_steps)] -=
-          static_cast<double>(life.requested);
-  }
-  for (auto& [site, series] : held)
-    std::partial_sum(series.values.begin(), series.values.end(), series.values.begin());
+  const std::map<Site, Series> held = held_by(sites, lives, warmup_steps, last_step);
   std::vector<RetainedSite> result;
   for (auto& [site, retained] : sites) {
     retained.role = site.first;

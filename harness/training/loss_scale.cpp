@@ -30,9 +30,9 @@ std::map<std::string, double> loss_scale_figures(const Trainer& trainer, const T
   return figures;
 }
 
-std::string why_nothing_trained(const std::map<std::string, double>& figures, int updates) {
+Reason why_nothing_trained(const std::map<std::string, double>& figures, int updates) {
   const auto skipped = figures.find("skipped_steps");
-  if (skipped == figures.end() || skipped->second < updates) return "";
+  if (skipped == figures.end() || skipped->second < updates) return std::nullopt;
   return fmt::format(
       "gradients overflowed in each of {} updates, so that nothing was trained: "
       "start from a smaller loss scale, or take more steps",

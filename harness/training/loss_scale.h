@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "harness/base/error.h"
 #include "harness/training/trainer.h"
 
 namespace headroom {
@@ -13,8 +14,7 @@ namespace headroom {
 // was scaled.
 std::map<std::string, double> loss_scale_figures(const Trainer& trainer, const TrainingPlan& plan);
 
-// Why a run with these figures trained nothing: all of its `updates` were skipped. "" if it
-// trained.
-std::string why_nothing_trained(const std::map<std::string, double>& figures, int updates);
+// Why a run with these figures trained nothing: all of its `updates` were skipped.
+Reason why_nothing_trained(const std::map<std::string, double>& figures, int updates);
 
 }  // namespace headroom

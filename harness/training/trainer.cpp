@@ -271,12 +271,12 @@ double Trainer::evaluate(int batches) {
   return correct / seen;
 }
 
-std::string Trainer::why_not_engaged() const {
-  std::string why;
+Reason Trainer::why_not_engaged() const {
+  Reason why;
   for (const Runnable& runnable : runnables_) {
     if (plan_.evaluate && runnable.program == &*plan_.evaluate) continue;
     why = runnable.runs->why_not_engaged();
-    if (why.empty()) break;
+    if (!why) break;
   }
   return why;
 }

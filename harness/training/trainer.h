@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/execution/capture_pools.h"
 #include "harness/execution/executor.h"
 #include "harness/execution/program_run.h"
@@ -54,7 +55,7 @@ class Trainer {
   // Bytes that captured Programs hold permanently; 0 if none is captured.
   Bytes captured_bytes() const { return pools_ == nullptr ? 0 : pools_->bytes(); }
   // Why no training Program ran as its execution names it ("" = at least one did).
-  std::string why_not_engaged() const;
+  Reason why_not_engaged() const;
 
  private:
   // Position of one program run: step number, then index within the step.

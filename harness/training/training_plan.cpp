@@ -57,10 +57,10 @@ class Passes {
     return program;
   }
 
-  std::string why_not_engaged() const {
+  Reason why_not_engaged() const {
     for (const auto& [axis, reason] : reasons_)
-      if (!reason.empty()) return reason;
-    return "";
+      if (reason) return reason;
+    return std::nullopt;
   }
 
  private:
@@ -70,13 +70,13 @@ class Passes {
     Program after = apply_pass<Strategy>(program, spec);
     if (const auto& shows = Registry<Strategy>::instance().find(spec.name()).why_not_engaged) {
       const auto [found, first] = reasons_.try_emplace(Strategy::kKind);
-      if (first || !found->second.empty()) found->second = shows(spec, program, after);
+      if (first || found->second) found->second = shows(spec, program, after);
     }
     return after;
   }
 
   const Cell& cell_;
-  std::map<std::string_view, std::string> reasons_;  // by axis; "" once a pass has engaged
+  std::map<std::string_view, Reason> reasons_;  // by axis; absent once a pass has engaged
 };
 
 // Adds one forward pass of a step: unchanged, or once per micro-batch with the update after the

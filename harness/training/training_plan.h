@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/plan/cell.h"
 #include "harness/program/program.h"
 #include "harness/workload/workload.h"
@@ -35,7 +36,7 @@ struct TrainingPlan {
   // Whether a run's inputs are copied to the device while the run before it computes.
   bool staged = false;
   // Why a pass of the cell had no effect on any Program; "" if all passes engaged.
-  std::string not_engaged = {};
+  Reason not_engaged = {};
 
   const Step& usual() const { return shapes.front(); }
   std::size_t shape_of(int step) const;  // `step` counts from 1

@@ -39,7 +39,8 @@ Basis basis_of(const Spec& device) {
 // Whether the subject's own code decided the figure: on a virtual card it sends the requests of a
 // GPU and meets its capacity. Times are no such figures.
 bool is_of_own_code(const Claim& claim, const Evidence& evidence) {
-  return evidence.basis == Basis::virtual_card && claim.subject.device_class == "cuda" &&
+  return evidence.basis == Basis::virtual_card &&
+         traits_of(Spec(claim.subject.device_class)).has_driver &&
          evidence.metric->depends_on == DependsOn::allocator;
 }
 
@@ -241,6 +242,7 @@ DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   const PartVerdict& main = *(deciding == nullptr ? parts.front() : *deciding).verdict;
   result.device_class = main.device_class;
   result.own = main.own;
+  result.basis = main.basis;
   const bool only_together = deciding == nullptr && !words_of_parts(parts, main.verdict).empty();
   if (only_together) {
     result.why = words_of_parts(parts, std::nullopt);

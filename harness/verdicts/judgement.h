@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// Where figures come from.
+// The origin of figures.
 enum class Basis {
   measured,      // a device that was there
   simulated,     // Headroom's allocators on a capacity
@@ -53,6 +53,7 @@ struct PartJudgement {
 struct DeviceVerdict {
   std::string device_class;
   bool own = false;
+  Basis basis = Basis::measured;
   ClaimVerdict verdict = ClaimVerdict::inconclusive;
   std::string why;
 };

@@ -151,6 +151,7 @@ Json claim_json(const ClaimJudgement& judgement, const CalibrationState& calibra
   for (const DeviceVerdict& device : judgement.by_device)
     json["verdict_by_device"].push_back({{"device_class", device.device_class},
                                          {"relation", relation(device.own)},
+                                         {"basis", to_string(device.basis)},
                                          {"verdict", to_string(device.verdict)},
                                          {"why", device.why}});
   json["why"] = judgement.why;

@@ -42,7 +42,7 @@ std::string per_minute(double bytes) {
   return format_bytes(static_cast<Bytes>(std::llround(bytes))) + " per min";
 }
 
-// What the time watched could have shown, and how long would show more.
+// The growth that the time watched could have shown, and how long would show more.
 std::string limits_in_words(const LeakFinding& finding, const LeakOptions& options) {
   const std::string watched = minutes_or_seconds(finding.length);
   if (!std::isfinite(finding.detectable_slope))
@@ -96,6 +96,64 @@ const WatchedGrowth& leading(const WatchSummary& summary) {
     for (const WatchedGrowth& one : summary.growth)
       if (one.of != WatchedGrowth::Of::devices && one.finding.verdict == verdict) return one;
   return summary.growth.front();
+}
+
+// Processes that leak, the fastest first.
+std::vector<WatchedGrowth> growing_processes(const std::map<ProcessKey, Series>& by_process,
+                                             const std::map<ProcessKey, ProcessUsage>& last_seen,
+                                             const LeakOptions& options) {
+  std::vector<WatchedGrowth> growing;
+  for (const auto& [key, series] : by_process) {
+    LeakFinding finding = detect_leak(series, options);
+    if (finding.verdict == LeakVerdict::leak)
+      growing.push_back(
+          {WatchedGrowth::Of::process, "RSS of " + name_of(last_seen.at(key)), finding});
+  }
+  std::sort(growing.begin(), growing.end(),
+            [](const auto& a, const auto& b) { return a.finding.slope > b.finding.slope; });
+  return growing;
+}
+
+std::string labelled(std::string_view name, const std::string& words) {
+  return fmt::format("  {:<8}{}\n", name, words);
+}
+
+std::string peak_lines(const WatchSummary& summary, const WatchRecord& record,
+                       const WatchPlan& plan) {
+  const std::string polled = fmt::format("polled every {} ms, longest gap {:.0f} ms",
+                                         plan.interval.count(), 1e3 * summary.longest_gap_s);
+  const WatchPeak& peak = summary.proportional.value_or(summary.resident);
+  std::string text = labelled(
+      "peak", fmt::format("{} {} at {:.1f} s, of {} process{} together ({})",
+                          format_bytes(peak.bytes), summary.proportional ? "PSS" : "RSS",
+                          peak.time_s, peak.processes, peak.processes == 1 ? "" : "es", polled));
+  if (summary.proportional)
+    text += labelled("", fmt::format("{} RSS, shared pages counted in each process",
+                                     format_bytes(summary.resident.bytes)));
+  text += labelled(
+      "", fmt::format("{} in process {}: the kernel's own high-water mark of it",
+                      format_bytes(summary.highest->high_water_mark), name_of(*summary.highest)));
+  if (summary.swapped_peak > 0)
+    text += labelled("swap", "peak " + format_bytes(summary.swapped_peak));
+  if (!summary.gpu) return text + labelled("GPU", "not watched: " + record.no_gpu);
+  return text + labelled("GPU", fmt::format("peak {} {} (polled)", format_bytes(summary.gpu->bytes),
+                                            summary.gpu_is_of_the_tree
+                                                ? "of the tree"
+                                                : "of all devices, other programs included: the "
+                                                  "driver does not tell these processes apart"));
+}
+
+std::string budget_line(const WatchRecord& record, const WatchPlan& plan) {
+  if (!plan.budget) return "";
+  if (!record.breach)
+    return labelled("budget", fmt::format("kept: {} allowed", format_bytes(*plan.budget)));
+  const BudgetBreach& breach = *record.breach;
+  return labelled(
+      "budget",
+      fmt::format("PASSED at {:.1f} s: {} held, {} allowed; {} {}, {}", breach.time_s,
+                  format_bytes(breach.held), format_bytes(*plan.budget),
+                  breach.by_high_water_mark ? "between two polls, by process" : "largest was",
+                  name_of(breach.process), format_bytes(breach.process.resident)));
 }
 
 }  // namespace
@@ -157,16 +215,8 @@ WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOption
         {summary.gpu_is_of_the_tree ? WatchedGrowth::Of::tree : WatchedGrowth::Of::devices,
          summary.gpu_is_of_the_tree ? "GPU memory of the tree" : "GPU memory of the devices",
          detect_leak(gpu, options)});
-  std::vector<WatchedGrowth> growing;
-  for (const auto& [key, series] : by_process) {
-    LeakFinding finding = detect_leak(series, options);
-    if (finding.verdict == LeakVerdict::leak)
-      growing.push_back(
-          {WatchedGrowth::Of::process, "RSS of " + name_of(last_seen.at(key)), finding});
-  }
-  std::sort(growing.begin(), growing.end(),
-            [](const auto& a, const auto& b) { return a.finding.slope > b.finding.slope; });
-  std::move(growing.begin(), growing.end(), std::back_inserter(summary.growth));
+  for (WatchedGrowth& one : growing_processes(by_process, last_seen, options))
+    summary.growth.push_back(std::move(one));
   return summary;
 }
 
@@ -178,65 +228,31 @@ std::string end_in_words(const ProcessEnd& end) {
 
 std::string to_words(const WatchSummary& summary, const WatchRecord& record, const WatchPlan& plan,
                      const LeakOptions& options) {
-  std::string text;
-  const auto line = [&text](std::string_view name, const std::string& words) {
-    text += fmt::format("  {:<8}{}\n", name, words);
-  };
-  const std::string end =
-      fmt::format("{}, {:.1f} s, {} process{}", end_in_words(record.end), record.duration_s,
-                  summary.processes_seen, summary.processes_seen == 1 ? "" : "es");
-  if (!summary.highest) {
-    text = "NOTHING SEEN: it ended before it was looked at once; a shorter --interval may see it\n";
-    line("end", end);
-    return text;
-  }
+  const std::string end = labelled(
+      "end", fmt::format("{}, {:.1f} s, {} process{}", end_in_words(record.end), record.duration_s,
+                         summary.processes_seen, summary.processes_seen == 1 ? "" : "es"));
+  if (!summary.highest)
+    return "NOTHING SEEN: it ended before it was looked at once; a shorter --interval may see "
+           "it\n" +
+           end;
   const WatchedGrowth& first = leading(summary);
-  text = growth_in_words(first, options) + "\n";
+  std::string text = growth_in_words(first, options) + "\n";
   std::size_t told = 1;
   for (const WatchedGrowth& one : summary.growth)
-    if (&one != &first && told++ < kMostNamed) line("", growth_in_words(one, options));
-  line("end", end);
-  const std::string polled = fmt::format("polled every {} ms, longest gap {:.0f} ms",
-                                         plan.interval.count(), 1e3 * summary.longest_gap_s);
-  const WatchPeak& peak = summary.proportional.value_or(summary.resident);
-  line("peak", fmt::format("{} {} at {:.1f} s, of {} process{} together ({})",
-                           format_bytes(peak.bytes), summary.proportional ? "PSS" : "RSS",
-                           peak.time_s, peak.processes, peak.processes == 1 ? "" : "es", polled));
-  if (summary.proportional)
-    line("", fmt::format("{} RSS, shared pages counted in each process",
-                         format_bytes(summary.resident.bytes)));
-  line("", fmt::format("{} in process {}: the kernel's own high-water mark of it",
-                       format_bytes(summary.highest->high_water_mark), name_of(*summary.highest)));
-  if (summary.swapped_peak > 0) line("swap", "peak " + format_bytes(summary.swapped_peak));
-  if (summary.gpu)
-    line("GPU", fmt::format("peak {} {} (polled)", format_bytes(summary.gpu->bytes),
-                            summary.gpu_is_of_the_tree
-                                ? "of the tree"
-                                : "of all devices together, by whomever: the driver does not tell "
-                                  "these processes apart"));
-  else
-    line("GPU", "not watched: " + record.no_gpu);
-  if (record.breach) {
-    const BudgetBreach& breach = *record.breach;
-    line("budget",
-         fmt::format("PASSED at {:.1f} s: {} held, {} allowed; {} {}, {}", breach.time_s,
-                     format_bytes(breach.held), format_bytes(*plan.budget),
-                     breach.by_high_water_mark ? "between two polls, by process" : "largest was",
-                     name_of(breach.process), format_bytes(breach.process.resident)));
-  } else if (plan.budget) {
-    line("budget", fmt::format("kept: {} allowed", format_bytes(*plan.budget)));
-  }
+    if (&one != &first && told++ < kMostNamed) text += labelled("", growth_in_words(one, options));
+  text += end + peak_lines(summary, record, plan) + budget_line(record, plan);
   if (!record.left_behind.empty()) {
     Bytes held = 0;
     for (const ProcessUsage& process : record.left_behind) held += process.resident;
-    line("orphans",
-         fmt::format("{} process{} outlived the command and hold {} RSS, such as {}",
-                     record.left_behind.size(), record.left_behind.size() == 1 ? "" : "es",
-                     format_bytes(held), name_of(record.left_behind.front())));
+    text +=
+        labelled("orphans",
+                 fmt::format("{} process{} outlived the command and hold {} RSS, such as {}",
+                             record.left_behind.size(), record.left_behind.size() == 1 ? "" : "es",
+                             format_bytes(held), name_of(record.left_behind.front())));
   }
-  line("cost", fmt::format("watching took {:.1f} % of one core",
-                           100 * record.own_cpu_s / std::max(record.duration_s, 1e-3)));
-  return text;
+  return text +
+         labelled("cost", fmt::format("watching took {:.1f} % of one core",
+                                      100 * record.own_cpu_s / std::max(record.duration_s, 1e-3)));
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/plan/cell.h"
 #include "harness/training/step_counts.h"
 #include "harness/whatif/largest_batch.h"
@@ -32,7 +33,7 @@ struct Fit {
   Bytes peak_live_bytes = 0;  // no allocator needs less
   std::array<Bytes, kRoleCount> live_at_peak{};
   StepCounts counts;
-  std::string not_engaged;  // why a pass of the cell does nothing here, or ""
+  Reason not_engaged;  // why a pass of the cell does nothing here
   // No allocator serves a larger batch; 0: none fits. Absent when the workload has no free batch.
   std::optional<std::int64_t> last_batch_by_live_bytes;
   std::vector<AllocatorFit> allocators;

@@ -103,8 +103,7 @@ MemorySearch search_memory(const Cell& cell, const std::vector<Spec>& allocators
   result.cell = cell;
   result.steps = cell.warmup_steps + cell.measured_steps;
   {
-    const auto device =
-        Registry<DeviceKind>::instance().find(cell.device.name()).create(cell.device);
+    const auto device = make_device(cell.device);
     result.simulated = !device->computes();
     result.device = {.capacity = device->memory().capacity(),
                      .granule = device->memory().granule()};

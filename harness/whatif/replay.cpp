@@ -7,7 +7,6 @@
 
 #include "harness/base/duration.h"
 #include "harness/base/error.h"
-#include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/memory/recording_allocator.h"
@@ -17,9 +16,8 @@ namespace headroom {
 namespace {
 
 std::unique_ptr<Device> make_device(const ReplayDevice& device) {
-  return Registry<DeviceKind>::instance().find("meta").create(
-      Spec("meta", {{"capacity", std::to_string(device.capacity)},
-                    {"granule", std::to_string(device.granule)}}));
+  return make_device(Spec("meta", {{"capacity", std::to_string(device.capacity)},
+                                   {"granule", std::to_string(device.granule)}}));
 }
 
 AllocationHint hint_of(const RequestList& list, const Request& request) {

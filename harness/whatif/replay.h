@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/trace/ledger.h"
 #include "harness/trace/oom_explanation.h"
@@ -31,7 +32,7 @@ struct ReplayFailure {
 struct ReplayOutcome {
   std::string allocator;
   std::optional<ReplayFailure> failure;  // none: every request was served
-  std::string not_engaged;               // why the strategy did not engage, or ""
+  Reason not_engaged;                    // why the strategy did not engage
   Ledger ledger;                         // up to the failure
   std::uint64_t device_allocations = 0;
   std::uint64_t device_frees = 0;

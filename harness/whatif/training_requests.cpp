@@ -1,6 +1,5 @@
 #include "harness/whatif/training_requests.h"
 
-#include "harness/base/registry.h"
 #include "harness/memory/recording_allocator.h"
 #include "harness/memory/unlimited_allocator.h"
 
@@ -10,8 +9,8 @@ RequestList training_requests(const TrainingPlan& plan, int steps) {
   TraceRecorder recorder(0);
   for (const Program* program : plan.programs())
     for (const Op& op : program->ops) recorder.trace().op_names.push_back(op.name);
-  const auto meta = Registry<DeviceKind>::instance().find("meta").create(
-      Spec("meta", {{"capacity", "1GiB"}}));  // unused: no memory is taken from it
+  const auto meta =
+      make_device(Spec("meta", {{"capacity", "1GiB"}}));  // unused: no memory is taken from it
   UnlimitedAllocator unlimited;
   RecordingAllocator recorded(unlimited, recorder);
   Trainer trainer(plan, *meta, recorded, recorder, nullptr, 0);

@@ -83,7 +83,7 @@ std::unique_ptr<BatchStage> Pipeline::rebuild(std::unique_ptr<BatchStage> old) {
   past_.resize(specs_.size());
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     past_[i].report = with_past(past_[i].report, before[i]->report());
-    past_[i].engaged = past_[i].engaged || before[i]->why_not_engaged().empty();
+    past_[i].engaged = past_[i].engaged || !before[i]->why_not_engaged();
   }
   first_batch_ += old->report().elements;
   context_.stop.request_stop();
@@ -112,13 +112,13 @@ void Pipeline::restart_held_out() {
     records_->restart_held_out();
 }
 
-std::string Pipeline::why_not_engaged() const {
+Reason Pipeline::why_not_engaged() const {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     if (i < past_.size() && past_[i].engaged) continue;
-    if (const std::string why = stages_[i]->why_not_engaged(); !why.empty())
-      return "pipeline stage " + stages_[i]->name() + ": " + why;
+    if (const Reason why = stages_[i]->why_not_engaged())
+      return "pipeline stage " + stages_[i]->name() + ": " + *why;
   }
-  return data_ != nullptr ? data_->why_not_engaged() : "";
+  return data_ != nullptr ? data_->why_not_engaged() : std::nullopt;
 }
 
 std::vector<StageReport> Pipeline::reports() const {

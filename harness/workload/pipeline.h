@@ -97,7 +97,7 @@ class Pipeline final : public BatchSource {
   LentBatch lend_training_batch() override;
   bool next_held_out_batch(BatchBuffers inputs) override;
   void restart_held_out() override;
-  std::string why_not_engaged() const override;
+  Reason why_not_engaged() const override;
 
   // Reports of the stages, outermost first. For a stage that was rebuilt: the sums of elements and
   // waits, the highest peak, and the counters of the last instance.
@@ -110,7 +110,7 @@ class Pipeline final : public BatchSource {
   std::unique_ptr<BatchStage> build();
   std::unique_ptr<BatchStage> rebuild(std::unique_ptr<BatchStage> old);
 
-  // What is kept of a stage that was destroyed.
+  // The record of a stage that was destroyed.
   struct Past {
     StageReport report;
     bool engaged;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/units.h"
 #include "harness/workload/pipeline_report.h"
 #include "harness/workload/records.h"
@@ -33,7 +34,7 @@ class Stage {
   StageReport report() const;
   Bytes host_bytes() const { return held_; }
   // Why the run was not what the stage's name promises; "" if it was. Asked after the run.
-  virtual std::string why_not_engaged() const { return ""; }
+  virtual Reason why_not_engaged() const { return std::nullopt; }
 
  protected:
   // Runs `work` and adds its time to the time that the stage in front waited.

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/program/program.h"
 #include "harness/workload/records.h"
@@ -33,7 +34,7 @@ class BatchSource {
   virtual void restart_held_out() = 0;
   // Why these are not the batches that the workload's parameters name ("" = they are); for example,
   // labels that should have been shuffled kept their order.
-  virtual std::string why_not_engaged() const { return ""; }
+  virtual Reason why_not_engaged() const { return std::nullopt; }
 };
 
 class Workload {

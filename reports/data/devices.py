@@ -1,4 +1,4 @@
-"""What the figures of a device are worth. The only place of the report that knows devices by name."""
+"""What the figures of a device are worth, as result files say."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 class Traits:
     simulated: bool  # counted without computing: its bytes are exact, and there are no times of training
     gpu: bool  # a real one
-    virtual: bool = False  # a framework's own code on a card that is not there: its bytes, and no times
+    virtual: bool  # a framework's own code on a card that is not there: its bytes, and no times
+
+    @property
+    def basis(self) -> str:
+        return "simulated" if self.simulated else "virtual" if self.virtual else "measured"
 
 
-_BY_NAME = {
-    "host": Traits(simulated=False, gpu=False),
-    "cuda": Traits(simulated=False, gpu=True),
-    "meta": Traits(simulated=True, gpu=False),
-    "virtual": Traits(simulated=False, gpu=False, virtual=True),
+# The devices of files, and of traces, that say nothing about them.
+_UNSAID: dict[str, dict[str, bool]] = {
+    "cuda": {"has_driver": True},
+    "meta": {"simulated": True},
+    "virtual": {"virtual_card": True},
 }
 
 
 def traits_of(cell: dict[str, Any]) -> Traits:
-    """From what the result file says of the device of `cell`; of a file that says nothing, by name."""
-    known = _BY_NAME.get(cell["device_class"], Traits(simulated=False, gpu=False))
-    recorded = cell.get("device_traits") or {}
-    return Traits(
-        recorded.get("simulated", known.simulated), recorded.get("has_driver", known.gpu), known.virtual
-    )
+    said = cell.get("device_traits") or _UNSAID.get(cell["device_class"], {})
+    return Traits(*(said.get(trait, False) for trait in ("simulated", "has_driver", "virtual_card")))
 
 
 def simulated(cell: dict[str, Any]) -> bool:
@@ -37,12 +37,11 @@ def simulated(cell: dict[str, Any]) -> bool:
 NEARNESS = ("measured", "virtual", "simulated")  # to the subject of a claim about a framework on a GPU
 
 
-def basis(cell: dict[str, Any]) -> str:
-    """The word for where the figures of `cell` come from."""
-    traits = traits_of(cell)
-    return "simulated" if traits.simulated else "virtual" if traits.virtual else "measured"
+def basis(entry: dict[str, Any]) -> str:
+    """The word for where the figures of a configuration or of a verdict come from."""
+    return entry.get("basis") or traits_of(entry).basis
 
 
 def simulated_device(spec: str) -> bool:
-    """By the device's spec, as traces and verdicts have it: "meta(card=v100-16gb)"."""
-    return traits_of({"device_class": spec.partition("(")[0]}).simulated
+    """By the device's spec, which is all that a trace has: "meta(card=v100-16gb)"."""
+    return simulated({"device_class": spec.partition("(")[0]})

@@ -1,4 +1,4 @@
-"""What the first screen says: where the figures come from, and how far the run got."""
+"""The first screen: where the figures come from, and how far the run got."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Iterable, Sequence
 
 from reports.charts.palette import split_spec
 from reports.data import glossary
-from reports.data.devices import NEARNESS, Traits, basis, simulated, traits_of
+from reports.data.devices import NEARNESS, Traits, simulated, traits_of
 from reports.data.glossary import Word
 from reports.data.read import RunData
 from reports.views.findings import Finding, build_findings
@@ -25,8 +25,8 @@ class DeviceNote:
 
 @dataclass(frozen=True)
 class Summary:
-    question: str  # what was asked, and the answer where it is one
-    preview: str  # what a message shows that links to the page
+    question: str  # the question, and the answer if there is one
+    preview: str  # the preview of a link to the page
     counts: Sequence[tuple[Word, int]]
     findings: Sequence[Finding]
     surprises: Sequence[str]
@@ -102,7 +102,7 @@ def _devices(data: RunData) -> list[DeviceNote]:
     present: dict[tuple[str, Traits], set[str]] = {}
     for sample in data.samples:
         if sample["status"] not in ("ok", "oom"):
-            continue  # a cell that could not run gave no figure
+            continue  # a configuration that could not run has no figure
         cell = sample["cell"]
         present.setdefault((cell["device_class"], traits_of(cell)), set()).add(cell["device"])
     machine = data.run["machine"]
@@ -119,7 +119,7 @@ def _devices(data: RunData) -> list[DeviceNote]:
             sentence = f"Times and bytes measured on a GPU ({machine['gpu'] or 'unnamed'})."
         else:
             sentence = f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."
-        found.append(DeviceNote(name, basis({"device_class": name}), sentence))
+        found.append(DeviceNote(name, traits.basis, sentence))
     return sorted(found, key=lambda note: NEARNESS.index(note.basis))
 
 

@@ -50,7 +50,7 @@ class Bfc final : public ChunkedAllocator {
     for (const Handle region : idle_segments()) release(region);
   }
 
-  std::string why_not_engaged() const override {
+  Reason why_not_engaged() const override {
     if (first_region_ == 0) return name() + " never took memory from the device";
     if (options_.growth && first_region_ == options_.limit)
       return name() + ": the first region already took the whole limit, so nothing could grow";
@@ -61,7 +61,7 @@ class Bfc final : public ChunkedAllocator {
       return name() + ": preallocation must hold its whole budget of " +
              format_bytes(options_.limit) + " from the start, but got " +
              format_bytes(first_region_);
-    return "";
+    return std::nullopt;
   }
 
  private:

@@ -1,6 +1,6 @@
 // The driver makes all decisions; this class only does the bookkeeping. The driver does not tell
 // where blocks lie inside its pool: each block is recorded as a separate segment, and the remaining
-// memory of the pool as one more segment, so that the reserved rung equals the driver's figure.
+// memory of the pool as one more segment, so that reserved bytes equal the driver's figure.
 // Counts of device allocations therefore count these records, not the driver's calls to the system.
 #include "strategies/allocator/driver_pool.h"
 
@@ -100,13 +100,7 @@ class DriverPool final : public Allocator {
   }
 
   [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
-    const AllocatorStatistics now = statistics();
-    throw OutOfMemory({.requested_bytes = bytes,
-                       .capacity_bytes = memory_.capacity(),
-                       .reserved_bytes = now.reserved,
-                       .allocated_bytes = now.allocated,
-                       .free_bytes = now.reserved - now.allocated,
-                       .allocator = "async"});
+    refuse_request(bytes, memory_, statistics(), "async");
   }
 
   DeviceMemory& memory_;

@@ -78,12 +78,7 @@ class Malloc final : public Allocator {
   }
 
   [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
-    throw OutOfMemory({.requested_bytes = bytes,
-                       .capacity_bytes = memory_.capacity(),
-                       .reserved_bytes = statistics_.reserved,
-                       .allocated_bytes = statistics_.allocated,
-                       .free_bytes = statistics_.reserved - statistics_.allocated,
-                       .allocator = "malloc"});
+    refuse_request(bytes, memory_, statistics_, "malloc");
   }
 
   DeviceMemory& memory_;
@@ -93,14 +88,14 @@ class Malloc final : public Allocator {
 };
 
 // The strategy is engaged when every tensor has a device allocation.
-std::string why_no_malloc(const Spec&, const Trace& trace) {
+Reason why_no_malloc(const Spec&, const Trace& trace) {
   const auto count = [&](EventKind kind) {
     return std::count_if(trace.events.begin(), trace.events.end(),
                          [&](const TraceEvent& event) { return event.kind == kind; });
   };
   const auto blocks = count(EventKind::alloc);
   const auto segments = count(EventKind::segment_alloc);
-  if (blocks == segments) return "";
+  if (blocks == segments) return std::nullopt;
   return "malloc: " + std::to_string(blocks) + " blocks came from " + std::to_string(segments) +
          " device allocations";
 }

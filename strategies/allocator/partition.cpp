@@ -104,7 +104,7 @@ class Partition final : public Allocator {
     for (const Part& part : parts_) part.allocator->stream_synchronized(stream);
   }
 
-  std::string why_not_engaged() const override {
+  Reason why_not_engaged() const override {
     if (steps_ < options_.after)
       return fmt::format("partition: shares were to change after {} steps, but there were {}",
                          options_.after, steps_);
@@ -117,10 +117,10 @@ class Partition final : public Allocator {
       if (part.share->reserved() > part.share->limit())
         return fmt::format("partition: {} holds {} and so did not shrink to {}", part.name,
                            format_bytes(part.share->reserved()), format_bytes(part.share->limit()));
-      if (const std::string why = part.allocator->why_not_engaged(); !why.empty())
-        return fmt::format("partition: {}: {}", part.name, why);
+      if (const Reason why = part.allocator->why_not_engaged())
+        return fmt::format("partition: {}: {}", part.name, *why);
     }
-    return "";
+    return std::nullopt;
   }
 
  private:

@@ -111,8 +111,8 @@ class Planned final : public Allocator {
   }
   void synchronized() override { fallback_->synchronized(); }
 
-  std::string why_not_engaged() const override {
-    return steps_ > 1 && served_ == 0 ? name_ + ": no step repeated an earlier one" : "";
+  Reason why_not_engaged() const override {
+    return unless(steps_ < 2 || served_ > 0, name_ + ": no step repeated an earlier one");
   }
 
  private:
@@ -313,14 +313,7 @@ class Planned final : public Allocator {
   }
 
   [[noreturn]] void throw_out_of_memory(Bytes bytes) const {
-    const AllocatorStatistics now = statistics();
-    throw OutOfMemory({.requested_bytes = bytes,
-                       .capacity_bytes = memory_.capacity(),
-                       .reserved_bytes = now.reserved,
-                       .allocated_bytes = now.allocated,
-                       .free_bytes = now.reserved - now.allocated,
-                       .largest_free_bytes = now.largest_free,
-                       .allocator = name_});
+    refuse_request(bytes, memory_, statistics(), name_);
   }
 
   static constexpr std::uint32_t kPersistent = ~std::uint32_t{0};  // belongs to no step

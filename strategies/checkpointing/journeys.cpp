@@ -127,9 +127,9 @@ Program keep_where_asked(Program program, const Spec& spec) {
   return take(std::move(program), all);
 }
 
-std::string why_not_kept_there(const Spec& spec, const Program& after) {
+Reason why_not_kept_there(const Spec& spec, const Program& after) {
   if (!keeps_on_host(spec) || std::any_of(after.ops.begin(), after.ops.end(), is_transfer))
-    return "";
+    return std::nullopt;
   return fmt::format("checkpointing={}: nothing that is kept of '{}' leaves the device",
                      spec.to_string(), after.name);
 }

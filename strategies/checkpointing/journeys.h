@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/program/program.h"
 
@@ -39,6 +40,6 @@ bool keeps_on_host(const Spec& spec);
 // Applies the parameters keep= and prefetch= of recomputation strategies: with keep=host, the
 // values from which others are recomputed are kept on the host. Throws InputError.
 Program keep_where_asked(Program recomputing, const Spec& spec);
-std::string why_not_kept_there(const Spec& spec, const Program& after);
+Reason why_not_kept_there(const Spec& spec, const Program& after);
 
 }  // namespace headroom::checkpointing

@@ -57,8 +57,8 @@ Program apply_offload(Program program, const Spec& spec) {
   return checkpointing::take(std::move(program), journeys);
 }
 
-std::string why_not_offloaded(const Spec& spec, const Program& before, const Program& after) {
-  if (std::any_of(after.ops.begin(), after.ops.end(), is_transfer)) return "";
+Reason why_not_offloaded(const Spec& spec, const Program& before, const Program& after) {
+  if (std::any_of(after.ops.begin(), after.ops.end(), is_transfer)) return std::nullopt;
   return fmt::format("checkpointing={}: nothing of '{}' leaves the device", spec.to_string(),
                      before.name);
 }

@@ -182,14 +182,14 @@ Bytes saved_bytes(const Program& program) {
   return sum;
 }
 
-std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
+Reason why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
   if (recomputed_ops(after) == 0)
     return fmt::format("checkpointing={}: nothing of '{}' is recomputed", spec.to_string(),
                        before.name);
   if (saved_bytes(after) >= saved_bytes(before))
     return fmt::format("checkpointing={}: '{}' saves {} bytes for the backward pass, {} without",
                        spec.to_string(), before.name, saved_bytes(after), saved_bytes(before));
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace headroom::checkpointing

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/base/units.h"
 #include "harness/program/program.h"
@@ -43,6 +44,6 @@ std::vector<Unit> units_of(const Program& differentiated);
 Bytes saved_bytes(const Program& differentiated);
 
 // Returns "" when an op is recomputed and fewer bytes are saved than before.
-std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after);
+Reason why_not_engaged(const Spec& spec, const Program& before, const Program& after);
 
 }  // namespace headroom::checkpointing

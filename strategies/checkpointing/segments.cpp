@@ -18,10 +18,9 @@ Program recompute_segments(Program program, std::size_t length, const Spec& spec
   return keep_where_asked(recompute(std::move(program), regions), spec);
 }
 
-std::string why_segments_not_engaged(const Spec& spec, const Program& before,
-                                     const Program& after) {
-  std::string why = why_not_engaged(spec, before, after);
-  return why.empty() ? why_not_kept_there(spec, after) : why;
+Reason why_segments_not_engaged(const Spec& spec, const Program& before, const Program& after) {
+  Reason why = why_not_engaged(spec, before, after);
+  return why ? why : why_not_kept_there(spec, after);
 }
 
 }  // namespace headroom::checkpointing

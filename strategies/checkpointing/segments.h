@@ -2,6 +2,7 @@
 // this folder.
 #pragma once
 
+#include "harness/base/error.h"
 #include "strategies/checkpointing/regions.h"
 
 namespace headroom::checkpointing {
@@ -12,6 +13,6 @@ namespace headroom::checkpointing {
 //                cpu_checkpointing)
 //   prefetch=1   so many ops ahead
 Program recompute_segments(Program differentiated, std::size_t length, const Spec& spec);
-std::string why_segments_not_engaged(const Spec& spec, const Program& before, const Program& after);
+Reason why_segments_not_engaged(const Spec& spec, const Program& before, const Program& after);
 
 }  // namespace headroom::checkpointing

@@ -60,7 +60,7 @@ Program apply_graph(Program lowered, const Spec& spec) {
   return reuses(spec) ? execution::reuse_operands(std::move(lowered)) : lowered;
 }
 
-std::string why_nothing_changed(const Spec& spec, const Program& before, const Program& after) {
+Reason why_nothing_changed(const Spec& spec, const Program& before, const Program& after) {
   const auto same_name = [](const Op& a, const Op& b) { return a.name == b.name; };
   if (order_of(spec) && std::equal(before.ops.begin(), before.ops.end(), after.ops.begin(),
                                    after.ops.end(), same_name))
@@ -69,7 +69,7 @@ std::string why_nothing_changed(const Spec& spec, const Program& before, const P
   if (reuses(spec) && std::none_of(after.ops.begin(), after.ops.end(),
                                    [](const Op& op) { return in_place(op).has_value(); }))
     return fmt::format("{}: no result could be written over an operand", spec.to_string());
-  return "";
+  return std::nullopt;
 }
 
 const bool graph_is_registered = Registry<ExecutionStrategy>::instance().add(

@@ -55,12 +55,12 @@ Program apply_adafactor(Program program, const Spec& spec) {
   return optimizer::with_step(std::move(program), spec, update);
 }
 
-std::string why_not_factored(const Spec& spec, const Program& before, const Program& after) {
-  if (std::string why = optimizer::why_not_engaged(spec, before, after); !why.empty()) return why;
+Reason why_not_factored(const Spec& spec, const Program& before, const Program& after) {
+  if (Reason why = optimizer::why_not_engaged(spec, before, after)) return why;
   const bool any = std::any_of(after.gradients.begin(), after.gradients.end(), [&](auto& trained) {
     return after.value(trained.first).shape.size() > 1;
   });
-  if (any) return "";
+  if (any) return std::nullopt;
   return fmt::format("optimizer={}: '{}' trains vectors only, whose squares have no factors",
                      spec.to_string(), before.name);
 }

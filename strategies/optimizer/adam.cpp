@@ -56,8 +56,7 @@ const bool adam_is_registered = Registry<OptimizerStrategy>::instance().add(
      .apply = apply_adam,
      .refuses = optimizer::refusals(),
      .why_not_engaged = optimizer::why_not_engaged,
-     .breaks = "the update follows a rule of its own; clip_norm= shortens gradients; step=, loop= "
-               "and gradients= change no number"});
+     .breaks = optimizer::kBreaks});
 
 }  // namespace
 }  // namespace headroom

@@ -48,11 +48,11 @@ Program apply_adam8bit(Program program, const Spec& spec) {
   return optimizer::with_step(std::move(program), spec, update);
 }
 
-std::string why_not_8bit(const Spec& spec, const Program& before, const Program& after) {
-  if (std::string why = optimizer::why_not_engaged(spec, before, after); !why.empty()) return why;
+Reason why_not_8bit(const Spec& spec, const Program& before, const Program& after) {
+  if (Reason why = optimizer::why_not_engaged(spec, before, after)) return why;
   if (std::any_of(after.ops.begin(), after.ops.end(),
                   [](const Op& op) { return op.kind == "adam8bit"; }))
-    return "";
+    return std::nullopt;
   return fmt::format(
       "optimizer={}: no weight of '{}' has the {} elements from which on states are "
       "kept in 8 bits; lower min_8bit_size",

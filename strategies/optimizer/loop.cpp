@@ -37,13 +37,13 @@ void hold_gradients(ProgramBuilder& builder, const Trained& trained) {
   builder.emit("hold", builder.program().name + ".gradients", gradients);
 }
 
-std::string why_not_together(const Spec& spec, const Program& after) {
-  if (loop_of(spec) == Loop::per_tensor) return "";
+Reason why_not_together(const Spec& spec, const Program& after) {
+  if (loop_of(spec) == Loop::per_tensor) return std::nullopt;
   const auto is_weight = [&](ValueId id) { return after.value(id).role == Role::weight; };
   const bool together = std::any_of(after.ops.begin(), after.ops.end(), [&](const Op& op) {
     return std::count_if(op.mutates.begin(), op.mutates.end(), is_weight) > 1;
   });
-  if (together) return "";
+  if (together) return std::nullopt;
   return fmt::format("optimizer={}: no op changes two weights of '{}'", spec.to_string(),
                      after.name);
 }

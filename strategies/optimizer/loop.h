@@ -2,13 +2,13 @@
 // choose. For the files of this folder.
 //   loop=per_tensor  the whole rule for one weight after the other, an op for each (default)
 //   loop=foreach     each part of the rule for all weights before the next part, an op for each
-//                    part: a few launches instead of hundreds. What one part hands to the next is
-//                    held for all weights at once, about their size more at the peak (so PyTorch's
-//                    documentation of torch.optim.Adam), and no gradient goes before the last part
-//                    is through: the lists of the call hold them. What is handed over, but not the
-//                    number of parts, is as in PyTorch, whose foreach passes over memory oftener.
-//   loop=fused       the whole rule for all weights in one op, which hands nothing over; it too
-//                    needs all gradients at once
+//                    part: a few launches instead of hundreds. The values between two parts are
+//                    held for all weights at once, which raises the peak by about the size of the
+//                    weights (documentation of torch.optim.Adam). The lists of the call hold all
+//                    gradients until the last part has ended. The values between parts are those of
+//                    PyTorch, but not the number of parts: PyTorch passes over memory more often.
+//   loop=fused       the whole rule for all weights in one op, without values between parts; it
+//                    also needs all gradients at once
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/program/program.h"
 
@@ -49,6 +50,6 @@ class OperandLists {
 void hold_gradients(ProgramBuilder& builder, const Trained& trained);
 
 // Returns "" when the loop is per_tensor or an op of `after` changes several weights.
-std::string why_not_together(const Spec& spec, const Program& after);
+Reason why_not_together(const Spec& spec, const Program& after);
 
 }  // namespace headroom::optimizer

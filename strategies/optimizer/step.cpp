@@ -123,7 +123,7 @@ std::vector<Refusal> refusals() {
        "eager execution is modelled with gradients that live to the end of the step", in_backward}};
 }
 
-std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
+Reason why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
   if (after.ops.size() == before.ops.size())
     return fmt::format("optimizer={}: '{}' has no weight to change", spec.to_string(), before.name);
   const auto is = [](Phase phase) { return [phase](const Op& op) { return op.phase == phase; }; };

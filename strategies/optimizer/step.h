@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/program/pass.h"
 #include "strategies/optimizer/loop.h"
@@ -37,7 +38,12 @@ ValueId count_steps(ProgramBuilder& builder);
 // A number that must be positive. Throws InputError.
 double positive(const Spec& spec, const std::string& key, double otherwise);
 
+// For strategies with all of the parameters above.
+inline constexpr const char* kBreaks =
+    "the update follows a rule of its own; clip_norm= shortens gradients; step=, loop= and "
+    "gradients= change no number";
+
 std::vector<Refusal> refusals();
-std::string why_not_engaged(const Spec& spec, const Program& before, const Program& after);
+Reason why_not_engaged(const Spec& spec, const Program& before, const Program& after);
 
 }  // namespace headroom::optimizer

@@ -17,9 +17,9 @@ class Cache final : public RecordStage {
   explicit Cache(std::unique_ptr<RecordStage> inner)
       : RecordStage("cache"), inner_(std::move(inner)) {}
 
-  std::string why_not_engaged() const override {
+  Reason why_not_engaged() const override {
     const std::lock_guard lock(mutex_);
-    if (hits_ > 0) return "";
+    if (hits_ > 0) return std::nullopt;
     return fmt::format(
         "the run ended within the first epoch, after {} records, and nothing was asked for twice; "
         "take more steps or a shorter epoch",

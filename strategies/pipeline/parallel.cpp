@@ -30,11 +30,11 @@ class Parallel final : public RecordStage {
     workers_.clear();
   }
 
-  std::string why_not_engaged() const override {
+  Reason why_not_engaged() const override {
     const std::lock_guard lock(mutex_);
     const auto busy = std::count_if(loaded_by_.begin(), loaded_by_.end(),
                                     [](std::uint64_t loaded) { return loaded > 0; });
-    if (busy == options_.threads || busy > 1) return "";
+    if (busy == options_.threads || busy > 1) return std::nullopt;
     return fmt::format("{} of {} threads loaded anything", busy, options_.threads);
   }
 

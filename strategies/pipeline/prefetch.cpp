@@ -46,10 +46,10 @@ class Prefetch final : public BatchesAhead {
                       .make_place = [] { return std::make_unique<HeapPlace>(); }}) {}
 
   // The first batch is not considered, because the pipeline may have just begun.
-  std::string why_not_engaged() const override {
+  Reason why_not_engaged() const override {
     const Asked found = asked();
     if (found.times < 2) return "only one batch was asked for, so that none could be made ahead";
-    if (found.ready + found.under_way > 0) return "";
+    if (found.ready + found.under_way > 0) return std::nullopt;
     return "whenever a batch was asked for, none was ready and none under way";
   }
 };

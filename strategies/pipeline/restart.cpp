@@ -21,8 +21,8 @@ class Restart final : public BatchStage {
         rebuild_(context.rebuild),
         batches_(batches_of(spec)) {}
 
-  std::string why_not_engaged() const override {
-    if (restarts_ > 0) return "";
+  Reason why_not_engaged() const override {
+    if (restarts_ > 0) return std::nullopt;
     return "the run ended before that many batches; take more steps or fewer batches";
   }
 

@@ -24,8 +24,8 @@ class Shuffle final : public RecordStage {
         // A different random stream from the workload's own.
         random_(context.seed ^ 0x73687566666C6500ULL) {}
 
-  std::string why_not_engaged() const override {
-    return moved_ > 0 ? "" : "every record stayed in its place; take a larger buffer";
+  Reason why_not_engaged() const override {
+    return unless(moved_ > 0, "every record stayed in its place; take a larger buffer");
   }
 
  private:

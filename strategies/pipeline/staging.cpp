@@ -63,8 +63,8 @@ class Staging final : public BatchesAhead {
                      {.depth = static_cast<std::size_t>(staged_of(spec)),
                       .make_place = [memory] { return std::make_unique<StagedPlace>(memory); }}) {}
 
-  std::string why_not_engaged() const override {
-    return lent_ > 0 ? "" : "no batch was copied to a device from where it waited";
+  Reason why_not_engaged() const override {
+    return unless(lent_ > 0, "no batch was copied to a device from where it waited");
   }
 
  private:

@@ -39,8 +39,8 @@ const bool fp16_is_registered = Registry<PrecisionStrategy>::instance().add(
          },
      .why_not_lowered =
          [](const Program& lowered, const Spec&) {
-           const std::string why = why_not_mixed_precision(lowered, DType::f16);
-           return why.empty() ? loss_scaling::why_not_guarded(lowered) : why;
+           const Reason why = why_not_mixed_precision(lowered, DType::f16);
+           return why ? why : loss_scaling::why_not_guarded(lowered);
          },
      .breaks = "products and activations are rounded to 11 bits; a step whose gradients overflow "
                "is skipped"});

@@ -31,13 +31,13 @@
 namespace headroom {
 namespace {
 
-std::string why_no_8_bits(const Spec&, const Program&, const Program& rewritten) {
+Reason why_no_8_bits(const Spec&, const Program&, const Program& rewritten) {
   const auto& ops = rewritten.ops;
   const bool any =
       std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == "quantise"; });
-  return any ? ""
-             : "fp8: the step has no linear layer whose samples, inputs and outputs are multiples "
-               "of 16, as products in 8 bits need it";
+  return unless(any,
+                "fp8: the step has no linear layer whose samples, inputs and outputs are multiples "
+                "of 16, as products in 8 bits need it");
 }
 
 const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(

@@ -123,12 +123,12 @@ Program guard_update(Program program, const Spec& spec) {
   return program;
 }
 
-std::string why_not_guarded(const Program& lowered) {
+Reason why_not_guarded(const Program& lowered) {
   for (const Op& op : lowered.ops)
     if (is_update(lowered, op) && !is_conditional(op))
       return fmt::format("{} ({}) changes '{}' whether gradients overflowed or not", op.name,
                          op.kind, lowered.value(op.mutates.front()).name);
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace headroom::loss_scaling

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/program/program.h"
 
@@ -23,7 +24,7 @@ Program scale_losses(Program differentiated, const Spec& spec);
 // To be applied after the update is added: checks gradients and divides them by the scale before
 // the update, skips every change of the update if one overflowed, and adjusts the scale after it.
 Program guard_update(Program program, const Spec& spec);
-// Why a lowered step is not guarded in this way; "" = it is, or it updates nothing.
-std::string why_not_guarded(const Program& lowered);
+// Why a lowered step is not guarded in this way; absent where it updates nothing.
+Reason why_not_guarded(const Program& lowered);
 
 }  // namespace headroom::loss_scaling

@@ -177,7 +177,7 @@ Program cast_again_in_backward(Program program) {
   return program;
 }
 
-std::string why_not_mixed_precision(const Program& lowered, DType reduced, LinearLayers linear) {
+Reason why_not_mixed_precision(const Program& lowered, DType reduced, LinearLayers linear) {
   int products = 0;
   for (const Op& op : lowered.ops) {
     if (!Registry<OpDefinition>::instance().find(op.kind).flops) continue;
@@ -194,7 +194,7 @@ std::string why_not_mixed_precision(const Program& lowered, DType reduced, Linea
     if (value.persistent && is_real(value.dtype) && value.dtype != DType::f32)
       return fmt::format("'{}' is kept in {} between steps, not in f32", value.name,
                          to_string(value.dtype));
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace headroom

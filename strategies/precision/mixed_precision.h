@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "harness/base/error.h"
 #include "harness/base/spec.h"
 #include "harness/program/program.h"
 
@@ -34,7 +35,7 @@ Program cast_again_in_backward(Program program);
 
 // Why a lowered Program is not what the two above promise: every product computes in `reduced`, or
 // in 8 bits where it is meant to; every weight is kept in f32. "" = it is.
-std::string why_not_mixed_precision(const Program& lowered, DType reduced,
-                                    LinearLayers linear = LinearLayers::as_products);
+Reason why_not_mixed_precision(const Program& lowered, DType reduced,
+                               LinearLayers linear = LinearLayers::as_products);
 
 }  // namespace headroom

@@ -22,14 +22,14 @@ Program allow_tf32(Program program, const Spec&) {
   return program;
 }
 
-std::string why_not_tf32(const Program& lowered, const Spec&) {
+Reason why_not_tf32(const Program& lowered, const Spec&) {
   int products = 0;
   for (const Op& op : lowered.ops) {
     if (!is_product(op)) continue;
     if (!computes_in_tf32(op)) return fmt::format("{} ({}) does not allow TF32", op.name, op.kind);
     ++products;
   }
-  return products == 0 ? "the step has no product that could compute in fewer bits" : "";
+  return unless(products > 0, "the step has no product that could compute in fewer bits");
 }
 
 const bool tf32_is_registered = Registry<PrecisionStrategy>::instance().add(

@@ -33,8 +33,7 @@ class Bench {
       host_ = std::make_unique<HostMemory>(kCapacity);
       memory_ = host_.get();
     } else {
-      meta_ = Registry<DeviceKind>::instance().find("meta").create(
-          Spec("meta", {{"capacity", std::to_string(kCapacity)}}));
+      meta_ = make_device(Spec("meta", {{"capacity", std::to_string(kCapacity)}}));
       memory_ = &meta_->memory();
     }
     recorder_.trace().header.capacity_bytes = memory_->capacity();
@@ -184,13 +183,13 @@ TEST_P(Strategy, is_engaged_once_it_has_served_ordinary_requests) {
   take(1000);
   take(2 * kMiB);
   allocator().synchronized();
-  EXPECT_EQ(allocator().why_not_engaged(), "");
+  EXPECT_EQ(allocator().why_not_engaged(), std::nullopt);
   const Spec whole = Spec::parse_composition(std::get<0>(GetParam()));
   const Spec& spec = whole.innermost();
   const auto& strategies = Registry<AllocatorStrategy>::instance();
   ASSERT_TRUE(strategies.contains(spec.name()));
   const auto& shows = strategies.find(spec.name()).why_not_engaged;
-  EXPECT_EQ(shows ? shows(spec, bench_.trace()) : "", "");
+  EXPECT_EQ(shows ? shows(spec, bench_.trace()) : std::nullopt, std::nullopt);
 }
 
 TEST_P(Strategy, refuses_a_block_that_is_not_live) {

@@ -44,8 +44,7 @@ constexpr std::size_t kMost = 1'000'000;
 class Load {
  public:
   explicit Load(const std::string& spec)
-      : device_(Registry<DeviceKind>::instance().find("meta").create(
-            Spec("meta", {{"capacity", "4TiB"}}))),
+      : device_(make_device(Spec("meta", {{"capacity", "4TiB"}}))),
         allocator_(make_allocator(Spec::parse_composition(spec), device_->memory())) {}
 
   // One block in four is freed on the way, which leaves holes of every size.

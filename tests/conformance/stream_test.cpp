@@ -102,8 +102,8 @@ class Streams : public ::testing::TestWithParam<std::string> {
   }
 
   TraceRecorder recorder_{1 << 14};
-  std::unique_ptr<Device> device_ = Registry<DeviceKind>::instance().find("meta").create(
-      Spec("meta", {{"capacity", std::to_string(kCapacity)}}));
+  std::unique_ptr<Device> device_ =
+      make_device(Spec("meta", {{"capacity", std::to_string(kCapacity)}}));
   std::unique_ptr<Allocator> strategy_ =
       make_allocator(Spec::parse_composition(GetParam()), device_->memory());
   RecordingAllocator allocator_{*strategy_, recorder_};

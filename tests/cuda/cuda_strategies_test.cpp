@@ -31,7 +31,7 @@ std::unique_ptr<Device> make(const char* name, Bytes granule) {
   if (granule != 0)
     spec =
         Spec(name, {{"capacity", std::to_string(kCapacity)}, {"granule", std::to_string(granule)}});
-  return Registry<DeviceKind>::instance().find(name).create(spec);
+  return make_device(spec);
 }
 
 // Contents that differ between blocks, and between a page of 4 KiB and those some MiB away.

@@ -80,3 +80,9 @@ def test_a_page_without_a_table_is_an_error(check):
     result = check({"harness/base/units.h": ""}, table="No table.\n")
     assert "no table of rooms" in result.stderr
     assert result.returncode == 2
+
+
+def test_a_table_that_names_a_room_twice_is_an_error(check):
+    result = check({"harness/base/units.h": ""}, table=TABLE + "| `harness/base` | Text in. | nothing |\n")
+    assert "two rows name harness/base" in result.stderr
+    assert result.returncode == 2

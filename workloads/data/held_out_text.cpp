@@ -25,7 +25,7 @@ class HeldOutText final : public BatchSource {
     return true;
   }
   void restart_held_out() override { held_out_ = make_(end_); }
-  std::string why_not_engaged() const override { return training_->why_not_engaged(); }
+  Reason why_not_engaged() const override { return training_->why_not_engaged(); }
 
  private:
   TextBatches make_;

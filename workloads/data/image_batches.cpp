@@ -42,9 +42,9 @@ class ImageBatches : public BatchSource {
 
   void restart_held_out() override { next_held_out_ = 0; }
 
-  std::string why_not_engaged() const override {
+  Reason why_not_engaged() const override {
     if (options_.labels == Labels::as_read || 2 * moved_labels_ > dataset_.training.count())
-      return "";
+      return std::nullopt;
     return fmt::format("labels=shuffled: only {} of {} training labels changed", moved_labels_,
                        dataset_.training.count());
   }

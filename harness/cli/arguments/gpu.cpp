@@ -39,7 +39,7 @@ history of allocations is switched on, which costs some time per step.
 
 Exit status: that of the command; 2 if it never used a CUDA device.)";
 
-// Of --until-step; 0 = to the end.
+// The value of --until-step; 0 = to the end.
 int steps_from(const std::string& text) {
   if (text == "all") return 0;
   std::size_t end = 0;
@@ -83,12 +83,34 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
           }};
 }
 
+namespace {
+
+struct GpuArguments {
+  GpuOptions options;
+  std::string memory, context, budget, until_step = "5";
+};
+
+Command gpu_command(const GpuArguments& given) {
+  GpuOptions options = given.options;
+  if (options.command.empty())
+    throw InputError(
+        "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
+  if (options.card.empty() == !options.which)
+    throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
+  if (options.which + !options.batch.empty() + options.settings > 1)
+    throw InputError(
+        "gpu: --which, --largest-batch and --settings each run the command many times; choose one");
+  if (!given.memory.empty()) options.memory = parse_bytes(given.memory, "--memory");
+  if (!given.context.empty()) options.context = parse_bytes(given.context, "--context");
+  if (!given.budget.empty()) options.budget = parse_bytes(given.budget, "--budget");
+  options.until_step = steps_from(given.until_step);
+  return options;
+}
+
+}  // namespace
+
 Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
-  struct Arguments {
-    GpuOptions options;
-    std::string memory, context, budget, until_step = "5";
-  };
-  auto given = std::make_shared<Arguments>();
+  auto given = std::make_shared<GpuArguments>();
   given->options.command = std::move(command);
   CLI::App* parser =
       app.add_subcommand("gpu", "Your own training script on a GPU that is not there");
@@ -127,23 +149,7 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
   parser->add_flag("--html", given->options.html, "Write a page, report.html, beside the records");
   parser->add_flag("--json", given->options.json,
                    "For programs; what the command prints goes to standard error");
-  return {.parser = parser, .command = [given]() -> Command {
-            GpuOptions options = given->options;
-            if (options.command.empty())
-              throw InputError(
-                  "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
-            if (options.card.empty() == !options.which)
-              throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
-            if (options.which + !options.batch.empty() + options.settings > 1)
-              throw InputError(
-                  "gpu: --which, --largest-batch and --settings each run the command many times; "
-                  "choose one");
-            if (!given->memory.empty()) options.memory = parse_bytes(given->memory, "--memory");
-            if (!given->context.empty()) options.context = parse_bytes(given->context, "--context");
-            if (!given->budget.empty()) options.budget = parse_bytes(given->budget, "--budget");
-            options.until_step = steps_from(given->until_step);
-            return options;
-          }};
+  return {.parser = parser, .command = [given] { return gpu_command(*given); }};
 }
 
 }  // namespace headroom

@@ -48,9 +48,9 @@ class RunArguments {
         ->take_all()
         ->expected(1);
     command_
-        .add_option(
-            "--filter", run_.filters,
-            "Run only configurations that match key=glob,…; keys: the axes, claim, experiment, arm")
+        .add_option("--filter", run_.filters,
+                    "Run only configurations that match key=glob,…; keys: the axes, claim, "
+                    "experiment, arm (variant)")
         ->take_all()
         ->expected(1);
     command_

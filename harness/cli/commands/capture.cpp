@@ -3,7 +3,7 @@
 
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/record_directory.h"
-#include "harness/cli/text/gpu_text.h"
+#include "harness/cli/text/gpu/gpu_answer.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/virtual_gpu/launch.h"

@@ -13,7 +13,7 @@
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
-#include "harness/cli/text/gpu_text.h"
+#include "harness/cli/text/gpu/gpu_answer.h"
 #include "harness/cli/text/peak_change_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"

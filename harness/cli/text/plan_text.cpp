@@ -10,6 +10,7 @@
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
 #include "harness/plan/axes.h"
+#include "harness/results/json/cell_json.h"
 #include "harness/results/schema_check.h"
 #include "harness/workload/workload.h"
 
@@ -128,8 +129,8 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
   }
   const Ledger& ledger = row.outcome.ledger;
   const bool served = !row.outcome.failure;
-  const auto peak = [&](const Moments& rung) {
-    return served ? format_bytes(rung.overall_peak) : "-";
+  const auto peak = [&](const Moments& moments) {
+    return served ? format_bytes(moments.overall_peak) : "-";
   };
   out::print("{:<{}} {:>11} {:>11} {:>11} {:>9} {:>9} {:>8}  {}\n", row.allocator.to_string(),
              width, peak(ledger.requested), peak(ledger.allocated), peak(ledger.reserved),
@@ -200,7 +201,7 @@ Json to_json(const AllocatorFit& row, bool free_batch) {
     json["device_allocations_per_step"] = outcome.ledger.device_allocations;
     json["device_frees_per_step"] = outcome.ledger.device_frees;
   }
-  json["not_engaged"] = outcome.not_engaged.empty() ? Json() : Json(outcome.not_engaged);
+  json["not_engaged"] = value_or_null(outcome.not_engaged);
   if (free_batch)
     json["largest_batch"] = {{"batch", row.largest.batch}, {"tried", row.largest.tried}};
   return json;
@@ -225,7 +226,7 @@ Json to_json(const Fit& fit) {
                {"touched_bytes_per_step", fit.counts.touched},
                {"offloaded_bytes_per_step", fit.counts.offloaded},
                {"host_bytes_peak", fit.counts.host_peak},
-               {"not_engaged", fit.not_engaged.empty() ? Json() : Json(fit.not_engaged)},
+               {"not_engaged", value_or_null(fit.not_engaged)},
                {"last_batch_by_live_bytes",
                 has_free_batch(fit) ? Json(*fit.last_batch_by_live_bytes) : Json()},
                {"allocators", Json::array()}};

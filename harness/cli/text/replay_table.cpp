@@ -9,11 +9,10 @@
 #include "harness/cli/text/oom_text.h"
 #include "harness/cli/text/print.h"
 #include "harness/memory/allocator.h"
+#include "harness/results/json/cell_json.h"
 
 namespace headroom {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -91,7 +90,7 @@ nlohmann::ordered_json to_json(const ReplayRow& row) {
   }
   json["status"] = outcome.failure ? "oom" : "ok";
   json["keeps_streams_apart"] = keeps_streams_apart(row.spec);
-  json["not_engaged"] = outcome.not_engaged.empty() ? Json() : Json(outcome.not_engaged);
+  json["not_engaged"] = value_or_null(outcome.not_engaged);
   json["requests_served"] = outcome.replayed;
   json["requested_bytes_peak"] = outcome.ledger.requested.overall_peak;
   json["allocated_bytes_peak"] = outcome.ledger.allocated.overall_peak;

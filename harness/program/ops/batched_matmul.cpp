@@ -42,8 +42,8 @@ std::vector<Value> infer(const Op& op, std::span<const Value> inputs) {
                    {{"a", inputs[0].shape.size(), real}, {"b", inputs[1].shape.size(), real}});
   const auto& batch = op.list("batch");
   require(batch.size() == 2 && batch[0] > 0 && batch[1] > 0, "batch must be samples, heads");
-  require(op.list("transposed").size() == 2, "transposed must tell of a and b");
-  require(op.list("merged").size() == 3, "merged must tell of a, b and y");
+  require(op.list("transposed").size() == 2, "transposed must have a value for a and for b");
+  require(op.list("merged").size() == 3, "merged must have a value for a, b and y");
   const Product p = product(op, inputs);
   const bool gradient =
       inputs[0].role == Role::activation_gradient || inputs[1].role == Role::activation_gradient;

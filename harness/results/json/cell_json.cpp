@@ -1,8 +1,18 @@
 #include "harness/results/json/cell_json.h"
 
+#include "harness/device/traits.h"
 #include "harness/plan/accumulation.h"
 
 namespace headroom {
+namespace {
+
+Json traits_to_json(const DeviceTraits& traits) {
+  return {{"computes", traits.computes},     {"timed", traits.timed},
+          {"exact", traits.exact},           {"simulated", traits.simulated},
+          {"has_driver", traits.has_driver}, {"virtual_card", traits.virtual_card}};
+}
+
+}  // namespace
 
 Json cell_to_json(const Cell& cell, std::int64_t batch) {
   return {{"cell_id", cell.id()},
@@ -10,6 +20,7 @@ Json cell_to_json(const Cell& cell, std::int64_t batch) {
           {"batch", cell.workload.integer("batch", batch)},
           {"device", cell.device.to_string()},
           {"device_class", cell.device.name()},
+          {"device_traits", traits_to_json(traits_of(cell.device))},
           {"rules", cell.rules},
           {"allocator", cell.allocator.to_string()},
           {"execution", cell.execution.to_string()},

@@ -32,7 +32,7 @@ class Align final : public ForwardingAllocator {
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
     if (bytes == 0) return {};
     if (bytes > std::numeric_limits<Bytes>::max() - slack()) refuse(bytes, "align");
-    const Block whole = ask(bytes, hint);
+    const Block whole = allocate_enlarged(bytes, bytes + slack(), hint);
     const Bytes skipped = align_up(whole.address, to_) - whole.address;
     Block block = whole;
     block.address += skipped;
@@ -71,17 +71,6 @@ class Align final : public ForwardingAllocator {
 
  private:
   Bytes slack() const { return to_ > kBlockAlignment ? to_ - kBlockAlignment : 0; }
-
-  Block ask(Bytes bytes, const AllocationHint& hint) {
-    try {
-      return inner().allocate(bytes + slack(), hint);
-    } catch (const OutOfMemory& error) {
-      OutOfMemoryReport report = error.report();
-      report.requested_bytes = bytes;
-      report.allocated_bytes = allocated_;
-      throw OutOfMemory(report);
-    }
-  }
 
   // This requires that logical addresses and data pointers of segments have the same alignment.
   void check_data(const Block& whole, const Block& block) {

@@ -108,8 +108,8 @@ class Binning final : public ForwardingAllocator {
     return result;
   }
 
-  std::string why_not_engaged() const override {
-    return chunks_.empty() ? name_ + ": no request was small enough for a bin"
+  Reason why_not_engaged() const override {
+    return chunks_.empty() ? Reason(name_ + ": no request was small enough for a bin")
                            : inner().why_not_engaged();
   }
 

@@ -23,7 +23,7 @@ class ForwardingAllocator : public Allocator {
     inner_->record_stream(block, stream);
   }
   void stream_synchronized(StreamId stream) override { inner_->stream_synchronized(stream); }
-  std::string why_not_engaged() const override { return inner_->why_not_engaged(); }
+  Reason why_not_engaged() const override { return inner_->why_not_engaged(); }
 
  protected:
   ForwardingAllocator(std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
@@ -35,14 +35,20 @@ class ForwardingAllocator : public Allocator {
 
   // Throws OutOfMemory in this adaptor's name, with the figures of the allocator behind it.
   [[noreturn]] void refuse(Bytes bytes, const std::string& who) const {
-    const AllocatorStatistics now = statistics();
-    throw OutOfMemory({.requested_bytes = bytes,
-                       .capacity_bytes = memory_.capacity(),
-                       .reserved_bytes = now.reserved,
-                       .allocated_bytes = now.allocated,
-                       .free_bytes = now.reserved - now.allocated - now.pending,
-                       .largest_free_bytes = now.largest_free,
-                       .allocator = who});
+    refuse_request(bytes, memory_, statistics(), who);
+  }
+
+  // Asks the allocator behind for `enlarged` bytes. If it refuses, OutOfMemory names the bytes that
+  // this adaptor was asked for, and those in its own blocks.
+  Block allocate_enlarged(Bytes bytes, Bytes enlarged, const AllocationHint& hint) {
+    try {
+      return inner_->allocate(enlarged, hint);
+    } catch (const OutOfMemory& error) {
+      OutOfMemoryReport report = error.report();
+      report.requested_bytes = bytes;
+      report.allocated_bytes = statistics().allocated;
+      throw OutOfMemory(report);
+    }
   }
 
  private:

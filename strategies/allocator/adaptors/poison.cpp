@@ -101,14 +101,7 @@ class Poison final : public ForwardingAllocator {
     } catch (const OutOfMemory&) {
       release_down_to(0);
     }
-    try {
-      return checked(inner().allocate(whole, hint));
-    } catch (const OutOfMemory& error) {
-      OutOfMemoryReport report = error.report();
-      report.requested_bytes = bytes;
-      report.allocated_bytes = allocated_;
-      throw OutOfMemory(report);
-    }
+    return checked(allocate_enlarged(bytes, whole, hint));
   }
 
   Block checked(const Block& block) {

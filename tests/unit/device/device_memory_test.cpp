@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/device/host/host_memory.h"
 #include "harness/device/meta/cards.h"
@@ -23,7 +22,7 @@ using ::testing::ThrowsMessage;
 
 std::unique_ptr<Device> make_device(const std::string& text) {
   const Spec spec = Spec::parse(text);
-  return Registry<DeviceKind>::instance().find(spec.name()).create(spec);
+  return make_device(spec);
 }
 
 // Number of pages at `data` that are resident.

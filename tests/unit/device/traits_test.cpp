@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/registry.h"
 #include "harness/device/device.h"
 
 namespace headroom {
@@ -12,7 +11,7 @@ class DeviceTraitsOf : public ::testing::TestWithParam<const char*> {
  protected:
   Spec spec_ = Spec(GetParam(), {{"capacity", "16MiB"}});
   DeviceTraits traits_ = traits_of(spec_);
-  std::unique_ptr<Device> device_ = Registry<DeviceKind>::instance().find(GetParam()).create(spec_);
+  std::unique_ptr<Device> device_ = make_device(spec_);
 };
 
 INSTANTIATE_TEST_SUITE_P(EachKind, DeviceTraitsOf, ::testing::Values("host", "meta"),

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"
-#include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
 
@@ -12,8 +11,7 @@ namespace {
 class Recording : public ::testing::Test {
  protected:
   void SetUp() override {
-    device_ =
-        Registry<DeviceKind>::instance().find("meta").create(Spec::parse("meta(capacity=1MiB)"));
+    device_ = make_device(Spec::parse("meta(capacity=1MiB)"));
     strategy_ = make_allocator(Spec::parse("malloc"), device_->memory());
     device_->memory().record_into(&recorder_);
   }

@@ -44,8 +44,7 @@ const bool registered = Registry<DeviceKind>::instance().add(
      .default_rules = "onednn",
      .unavailable = [] { return std::string(); },
      .create = [](const Spec&) -> std::unique_ptr<Device> {
-       return std::make_unique<Forgetful>(Registry<DeviceKind>::instance().find("host").create(
-           Spec::parse("host(capacity=64MiB)")));
+       return std::make_unique<Forgetful>(make_device(Spec::parse("host(capacity=64MiB)")));
      }});
 
 std::vector<DeviceFinding> run_all(const char* device) {

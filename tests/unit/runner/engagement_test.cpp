@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 
 // Promises to take no memory in the first step but behaves like malloc. It has no examples, so no
 // other test uses it.
@@ -25,11 +26,11 @@ const bool registered = Registry<AllocatorStrategy>::instance().add(
      .examples = {},
      .create = [](const Spec&,
                   DeviceMemory& memory) { return make_allocator(Spec("malloc"), memory); },
-     .why_not_engaged = [](const Spec& spec, const Trace& trace) -> std::string {
+     .why_not_engaged = [](const Spec& spec, const Trace& trace) -> Reason {
        for (const TraceEvent& event : trace.events)
          if (event.step == 1 && event.kind == EventKind::alloc)
            return spec.name() + ": step 1 took memory";
-       return "";
+       return std::nullopt;
      }});
 
 Cell cell(const char* allocator) {
@@ -66,10 +67,10 @@ TEST(Engagement, of_malloc_is_a_device_allocation_for_every_block) {
   const auto& shows = Registry<AllocatorStrategy>::instance().find("malloc").why_not_engaged;
   TraceBuilder builder;
   builder.segment(1, 0x100000, 4096).alloc(1, 0x100000, 1024);
-  EXPECT_EQ(shows(Spec("malloc"), builder.trace()), "");
+  EXPECT_EQ(shows(Spec("malloc"), builder.trace()), std::nullopt);
   builder.alloc(2, 0x100000 + 1024, 1024);
   EXPECT_THAT(shows(Spec("malloc"), builder.trace()),
-              HasSubstr("2 blocks came from 1 device allocations"));
+              Optional(HasSubstr("2 blocks came from 1 device allocations")));
 }
 
 ImageSet images(std::vector<std::uint8_t> labels) {
@@ -89,10 +90,10 @@ TEST(Engagement, of_shuffled_labels_is_that_most_of_them_moved) {
   };
   std::vector<std::uint8_t> different(100);
   for (std::size_t i = 0; i < different.size(); ++i) different[i] = static_cast<std::uint8_t>(i);
-  EXPECT_EQ(reason(different, Labels::shuffled), "");
+  EXPECT_EQ(reason(different, Labels::shuffled), std::nullopt);
   EXPECT_THAT(reason(std::vector<std::uint8_t>(100, 3), Labels::shuffled),
-              HasSubstr("only 0 of 100 training labels changed"));
-  EXPECT_EQ(reason(std::vector<std::uint8_t>(100, 3), Labels::as_read), "");
+              Optional(HasSubstr("only 0 of 100 training labels changed")));
+  EXPECT_EQ(reason(std::vector<std::uint8_t>(100, 3), Labels::as_read), std::nullopt);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace headroom::adafactor_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Optional;
 using testing::with_optimizer;
 
 const Attributes kPaper = {{"clip_threshold", 1.0}, {"decay_rate", 0.8},
@@ -109,9 +110,9 @@ TEST(Adafactor, that_finds_no_matrix_is_not_engaged) {
   const auto& strategy = Registry<OptimizerStrategy>::instance().find("adafactor");
   const Spec spec("adafactor");
   EXPECT_THAT(strategy.why_not_engaged(spec, program, strategy.apply(program, spec)),
-              HasSubstr("'train' trains vectors only"));
+              Optional(HasSubstr("'train' trains vectors only")));
   const Program before = differentiate(testing::tiny_residual_net());
-  EXPECT_EQ(strategy.why_not_engaged(spec, before, strategy.apply(before, spec)), "");
+  EXPECT_EQ(strategy.why_not_engaged(spec, before, strategy.apply(before, spec)), std::nullopt);
 }
 
 }  // namespace

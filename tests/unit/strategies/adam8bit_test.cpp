@@ -23,6 +23,7 @@ namespace headroom::adam8bit_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Optional;
 using testing::Tensor;
 using testing::with_optimizer;
 
@@ -193,8 +194,8 @@ TEST(Adam8Bit, refuses_a_negative_size_and_says_where_no_weight_is_large_enough)
     const Spec spec = Spec::parse(text);
     return strategy.why_not_engaged(spec, before, strategy.apply(before, spec));
   };
-  EXPECT_THAT(why("adam8bit"), HasSubstr("has the 4096 elements from which on"));
-  EXPECT_EQ(why("adam8bit(min_8bit_size=100)"), "");
+  EXPECT_THAT(why("adam8bit"), Optional(HasSubstr("has the 4096 elements from which on")));
+  EXPECT_EQ(why("adam8bit(min_8bit_size=100)"), std::nullopt);
 }
 
 }  // namespace

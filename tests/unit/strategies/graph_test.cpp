@@ -21,6 +21,7 @@ namespace headroom::graph_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Optional;
 
 const ExecutionStrategy& strategy() {
   return Registry<ExecutionStrategy>::instance().find("graph");
@@ -283,10 +284,11 @@ TEST(Graph, that_can_reuse_nothing_and_move_nothing_is_not_engaged) {
     const Spec spec = Spec::parse(text);
     return strategy().why_not_engaged(spec, chain, strategy().apply(chain, spec));
   };
-  EXPECT_THAT(why("graph"), HasSubstr("no result could be written over an operand"));
-  EXPECT_THAT(why("graph(inplace=off,order=memory)"), HasSubstr("where it ran in the order"));
+  EXPECT_THAT(why("graph"), Optional(HasSubstr("no result could be written over an operand")));
+  EXPECT_THAT(why("graph(inplace=off,order=memory)"),
+              Optional(HasSubstr("where it ran in the order")));
   chain.results = {y};
-  EXPECT_EQ(why("graph"), "");
+  EXPECT_EQ(why("graph"), std::nullopt);
 }
 
 TEST(Graph, refuses_orders_that_do_not_exist_and_doing_nothing) {

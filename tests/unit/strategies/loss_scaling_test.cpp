@@ -19,6 +19,7 @@ namespace headroom::loss_scaling_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Optional;
 
 Program cast_program(std::int64_t count, DType from, DType to) {
   Program program{.name = "cast"};
@@ -244,12 +245,13 @@ TEST(LossScaling, that_guards_no_update_is_not_engaged) {
     PersistentLayouts layouts;
     return fp16.why_not_lowered(lower(std::move(program), "dense", layouts), Spec("fp16"));
   };
-  EXPECT_EQ(why(step_of("fp16", "adam")), "");
+  EXPECT_EQ(why(step_of("fp16", "adam")), std::nullopt);
   const Spec spec("fp16");
   Program unguarded = apply_pass<OptimizerStrategy>(
       differentiate(apply_pass<PrecisionStrategy>(testing::tiny_residual_net(), spec)),
       Spec("sgd"));
-  EXPECT_THAT(why(std::move(unguarded)), HasSubstr("whether gradients overflowed or not"));
+  EXPECT_THAT(why(std::move(unguarded)),
+              Optional(HasSubstr("whether gradients overflowed or not")));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ namespace headroom::optimizer_loop_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Optional;
 using ::testing::ThrowsMessage;
 using testing::with_optimizer;
 
@@ -153,11 +154,11 @@ TEST(OptimizerLoop, over_a_single_weight_is_not_engaged) {
       const Program before = differentiate(program);
       EXPECT_THAT(
           strategy.why_not_engaged(spec, before, apply_pass<OptimizerStrategy>(before, spec)),
-          HasSubstr("no op changes two weights of 'train'"));
+          Optional(HasSubstr("no op changes two weights of 'train'")));
       const Program several = differentiate(wide_net(2, 4));
       EXPECT_EQ(
           strategy.why_not_engaged(spec, several, apply_pass<OptimizerStrategy>(several, spec)),
-          "");
+          std::nullopt);
     }
 }
 

@@ -25,6 +25,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::losses_of;
+using ::testing::Optional;
 
 Cell cell(const std::string& workload, const std::string& optimizer,
           const std::string& accumulation = "none",
@@ -147,9 +148,10 @@ TEST(OptimizerStep, that_changes_no_weight_early_is_not_engaged) {
   const auto& strategy = Registry<OptimizerStrategy>::instance().find("sgd");
   const Spec spec = Spec::parse("sgd(step=in_backward)");
   EXPECT_THAT(strategy.why_not_engaged(spec, before, stepped("sgd")),
-              HasSubstr("no weight of 'train' changes before the backward pass ends"));
-  EXPECT_EQ(strategy.why_not_engaged(spec, before, stepped("sgd(step=in_backward)")), "");
-  EXPECT_THAT(strategy.why_not_engaged(Spec("sgd"), before, before), HasSubstr("has no weight"));
+              Optional(HasSubstr("no weight of 'train' changes before the backward pass ends")));
+  EXPECT_EQ(strategy.why_not_engaged(spec, before, stepped("sgd(step=in_backward)")), std::nullopt);
+  EXPECT_THAT(strategy.why_not_engaged(Spec("sgd"), before, before),
+              Optional(HasSubstr("has no weight")));
 }
 
 // Random straight-line programs in which some ops add into kept sums: moving those ops changes no

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
 // Long enough for a thread that is not blocked to run ahead.
@@ -41,10 +41,10 @@ TEST(Prefetch, is_engaged_once_a_batch_was_there_before_it_was_asked_for) {
   const NumberedWorkload workload({.count = 100, .batch = 4});
   const auto pipeline = pipeline_over(workload, "prefetch(1)|stream");
   next_batch(*pipeline, 4);
-  EXPECT_THAT(pipeline->why_not_engaged(), HasSubstr("only one batch was asked for"));
+  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("only one batch was asked for")));
   wait_until([&] { return workload.traffic().batches == 2; });
   next_batch(*pipeline, 4);
-  EXPECT_THAT(pipeline->why_not_engaged(), IsEmpty());
+  EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
 }
 
 TEST(Prefetch, grows_by_itself_when_told_auto_and_found_empty_after_it_was_full) {
@@ -76,9 +76,9 @@ TEST(ParallelMap, keeps_no_more_than_two_samples_a_thread) {
 TEST(ParallelMap, is_engaged_when_more_than_one_thread_loaded) {
   const NumberedWorkload workload({.count = 100, .batch = 10});
   const auto pipeline = pipeline_over(workload, "map(threads=2)|slow(ms=1)|stream");
-  EXPECT_THAT(pipeline->why_not_engaged(), HasSubstr("0 of 2 threads"));
+  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("0 of 2 threads")));
   next_batch(*pipeline, 10);
-  EXPECT_THAT(pipeline->why_not_engaged(), IsEmpty());
+  EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
 }
 
 TEST(Shuffle, holds_as_many_records_as_its_buffer_has_room_for) {
@@ -86,14 +86,14 @@ TEST(Shuffle, holds_as_many_records_as_its_buffer_has_room_for) {
   const auto pipeline = pipeline_over(workload, "shuffle(20)|stream");
   for (int i = 0; i < 50; ++i) next_batch(*pipeline, 5);
   EXPECT_EQ(report_of(pipeline->reports(), "shuffle(20)").host_bytes_peak, 20 * sizeof(Number));
-  EXPECT_THAT(pipeline->why_not_engaged(), IsEmpty());
+  EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
 }
 
 TEST(Shuffle, of_one_record_is_no_shuffle) {
   const NumberedWorkload workload({.count = 20, .batch = 5});
   const auto pipeline = pipeline_over(workload, "shuffle(1)|stream");
   for (int i = 0; i < 8; ++i) next_batch(*pipeline, 5);
-  EXPECT_THAT(pipeline->why_not_engaged(), HasSubstr("every record stayed in its place"));
+  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("every record stayed in its place")));
 }
 
 TEST(Cache, reads_nothing_after_the_first_epoch) {
@@ -104,14 +104,14 @@ TEST(Cache, reads_nothing_after_the_first_epoch) {
   EXPECT_EQ(report_of(pipeline->reports(), "stream").counters.at("file_bytes_read"),
             20 * sizeof(Number));
   EXPECT_EQ(report_of(pipeline->reports(), "cache").host_bytes_peak, 20 * sizeof(Number));
-  EXPECT_THAT(pipeline->why_not_engaged(), IsEmpty());
+  EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
 }
 
 TEST(Cache, that_saw_one_epoch_saved_nothing) {
   const NumberedWorkload workload({.count = 20, .batch = 5});
   const auto pipeline = pipeline_over(workload, "cache|stream");
   for (int i = 0; i < 4; ++i) next_batch(*pipeline, 5);
-  EXPECT_THAT(pipeline->why_not_engaged(), HasSubstr("ended within the first epoch"));
+  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("ended within the first epoch")));
 }
 
 class EveryKindOfThread : public ::testing::TestWithParam<std::string> {};

@@ -26,6 +26,7 @@ using testing::forward_of;
 using ::testing::HasSubstr;
 using testing::in_precision;
 using testing::lowered;
+using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kClasses = 2;  // the least a number may name: segments of a text
@@ -204,11 +205,11 @@ TEST(MixedPrecision, is_engaged_where_every_product_computes_in_its_type) {
                                                                                 Spec("bf16"));
   };
   for (const Program& network : every_network()) {
-    EXPECT_EQ(why(lowered(in_precision(network, "bf16"), "dense")), "");
+    EXPECT_EQ(why(lowered(in_precision(network, "bf16"), "dense")), std::nullopt);
     EXPECT_THAT(why(lowered(in_precision(network, "fp32"), "dense")),
-                HasSubstr("multiplies in f32, not in bf16"));
+                Optional(HasSubstr("multiplies in f32, not in bf16")));
   }
-  EXPECT_THAT(why(Program{.name = "train"}), HasSubstr("no product"));
+  EXPECT_THAT(why(Program{.name = "train"}), Optional(HasSubstr("no product")));
 }
 
 TEST(MixedPrecision, lets_no_op_mix_types_without_a_cast) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/base/registry.h"
 #include "harness/workload/pipeline.h"
 
 namespace headroom::testing {
@@ -104,8 +103,7 @@ class NumberedWorkload final : public Workload {
 
 // A device for stages that keep batches in memory it copies from.
 inline Device& any_device() {
-  static const auto device =
-      Registry<DeviceKind>::instance().find("host").create(Spec::parse("host(capacity=1MiB)"));
+  static const auto device = make_device(Spec::parse("host(capacity=1MiB)"));
   return *device;
 }
 

@@ -27,6 +27,7 @@ namespace headroom::kept_on_host_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
 Program checkpointed(const Program& differentiated, const std::string& strategy) {
@@ -166,7 +167,7 @@ TEST(KeptOnHost, that_has_nothing_between_segments_is_not_engaged_and_says_so) {
   const Program step = apply_pass<CheckpointingStrategy>(plain, spec);
   EXPECT_GT(recomputed_ops(step), 0);
   EXPECT_THAT(strategy.why_not_engaged(spec, plain, step),
-              HasSubstr("nothing that is kept of 'train' leaves the device"));
+              Optional(HasSubstr("nothing that is kept of 'train' leaves the device")));
 }
 
 TEST(KeptOnHost, refuses_places_it_does_not_know_and_fetching_what_has_not_left) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 
@@ -143,8 +142,8 @@ TEST_P(BfcModel, serves_every_request_from_the_same_address) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   const Spec device = Spec::parse("meta(capacity=1GiB)");
-  const auto for_model = Registry<DeviceKind>::instance().find("meta").create(device);
-  const auto for_bfc = Registry<DeviceKind>::instance().find("meta").create(device);
+  const auto for_model = make_device(device);
+  const auto for_bfc = make_device(device);
   Model model(for_model->memory(), GetParam().growth, GetParam().collect);
   const auto bfc = make_allocator(Spec::parse(GetParam().spec), for_bfc->memory());
   std::vector<Block> live;

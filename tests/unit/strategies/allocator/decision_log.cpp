@@ -23,7 +23,7 @@ void DecisionLog::make(const std::string& allocator, const std::string& device) 
   seen_ = 0;
   recorder_ = std::make_unique<TraceRecorder>(256);
   const Spec spec = Spec::parse(device);
-  device_ = Registry<DeviceKind>::instance().find(spec.name()).create(spec);
+  device_ = make_device(spec);
   device_->memory().record_into(recorder_.get());
   recorder_->trace().header.capacity_bytes = device_->memory().capacity();
   strategy_ = make_allocator(Spec::parse_composition(allocator), device_->memory());

@@ -19,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
 class Partition : public DecisionLog {
@@ -64,7 +65,7 @@ TEST_F(Partition, serves_from_the_part_that_names_the_module_most_closely) {
   take_for("encoder.10.attention", 1);
   EXPECT_THAT(decisions(),
               ElementsAre("segment 1: 20MiB", "256B at 1+0", "segment 2: 20MiB", "256B at 2+0"));
-  EXPECT_THAT(allocator().why_not_engaged(), HasSubstr("nothing was asked for by rest"));
+  EXPECT_THAT(allocator().why_not_engaged(), Optional(HasSubstr("nothing was asked for by rest")));
 }
 
 TEST_F(Partition, refuses_where_one_part_is_full_and_says_what_the_others_have) {
@@ -85,14 +86,15 @@ TEST_F(Partition, changes_its_shares_after_the_steps_it_was_told) {
   give(take_for("b", 60 * kMiB));
   allocator().synchronized();
   EXPECT_THROW(take_for("a", 20 * kMiB), OutOfMemory);
-  EXPECT_THAT(allocator().why_not_engaged(), HasSubstr("after 2 steps, but there were 1"));
+  EXPECT_THAT(allocator().why_not_engaged(),
+              Optional(HasSubstr("after 2 steps, but there were 1")));
   decisions();
   allocator().synchronized();
   take_for("a", 20 * kMiB);
   EXPECT_THROW(take_for("b", 60 * kMiB), OutOfMemory);
   EXPECT_THAT(decisions(),
               ElementsAre("segment 2 back", "segment 3: 20MiB", "20MiB at 3+0", "refused 60MiB"));
-  EXPECT_EQ(allocator().why_not_engaged(), "");
+  EXPECT_EQ(allocator().why_not_engaged(), std::nullopt);
 }
 
 TEST_F(Partition, says_so_when_a_part_could_not_shrink) {
@@ -101,15 +103,16 @@ TEST_F(Partition, says_so_when_a_part_could_not_shrink) {
   take_for("b", 60 * kMiB);
   allocator().synchronized();
   EXPECT_THAT(allocator().why_not_engaged(),
-              HasSubstr("rest holds 60.00 MiB and so did not shrink to 50.00 MiB"));
+              Optional(HasSubstr("rest holds 60.00 MiB and so did not shrink to 50.00 MiB")));
 }
 
 TEST_F(Partition, asks_every_part_whether_it_did_what_its_name_says) {
   make("partition(shares=a:0.5/rest:1MiB)|bfc(growth=on)", "meta(capacity=100MiB)");
   take_for("a", 1);
   take_for("b", 1);
-  EXPECT_THAT(allocator().why_not_engaged(), HasSubstr("partition: rest: bfc(growth=on): the first "
-                                                       "region already took the whole limit"));
+  EXPECT_THAT(allocator().why_not_engaged(),
+              Optional(HasSubstr("partition: rest: bfc(growth=on): the first "
+                                 "region already took the whole limit")));
 }
 
 TEST_F(Partition, names_what_is_wrong_with_its_parameters) {

@@ -27,24 +27,36 @@ void spread_block(const ImageLayout& image, const T* values, T* block) {
     }
 }
 
+// Calls `work` with each block of channels: where it begins in the image and in the averages, and
+// how many of its channels are not padding.
+template <typename Work>
+void for_each_block(const ImageLayout& image, const Work& work) {
+  const std::int64_t blocks = image.padded_channels / image.block;
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < image.images * blocks; ++i) {
+    const std::int64_t n = i / blocks;
+    const std::int64_t b = i % blocks;
+    const std::int64_t first = b * image.block;
+    work(n * image.image + b * image.blocks, n * image.channels + first,
+         std::min(image.block, image.channels - first));
+  }
+}
+
+float share_of_pixel(const ImageLayout& image) {
+  return 1.0F / static_cast<float>(image.height * image.width);
+}
+
 template <typename T>
 Kernel average_pool(const ImageLayout& image) {
   return [image](const OpBuffers& buffers) {
     const T* x = elements<T>(buffers.inputs[0]);
     T* y = elements<T>(buffers.outputs[0]);
-    const float share = 1.0F / static_cast<float>(image.height * image.width);
-    const std::int64_t blocks = image.padded_channels / image.block;
-#pragma omp parallel for
-    for (std::int64_t i = 0; i < image.images * blocks; ++i) {
-      const std::int64_t n = i / blocks;
-      const std::int64_t b = i % blocks;
+    const float share = share_of_pixel(image);
+    for_each_block(image, [&](std::int64_t pixels, std::int64_t averages, std::int64_t channels) {
       float sums[kLargestBlock];
-      sum_block(image, x + n * image.image + b * image.blocks, sums);
-      const std::int64_t first = b * image.block;
-      const std::int64_t last = std::min(first + image.block, image.channels);
-      for (std::int64_t c = first; c < last; ++c)
-        store(y[n * image.channels + c], share * sums[c - first]);
-    }
+      sum_block(image, x + pixels, sums);
+      for (std::int64_t c = 0; c < channels; ++c) store(y[averages + c], share * sums[c]);
+    });
   };
 }
 
@@ -53,19 +65,12 @@ Kernel average_pool_backward(const ImageLayout& image) {
   return [image](const OpBuffers& buffers) {
     const T* dy = elements<T>(buffers.inputs[0]);
     T* dx = elements<T>(buffers.outputs[0]);
-    const float share = 1.0F / static_cast<float>(image.height * image.width);
-    const std::int64_t blocks = image.padded_channels / image.block;
-#pragma omp parallel for
-    for (std::int64_t i = 0; i < image.images * blocks; ++i) {
-      const std::int64_t n = i / blocks;
-      const std::int64_t b = i % blocks;
+    const float share = share_of_pixel(image);
+    for_each_block(image, [&](std::int64_t pixels, std::int64_t averages, std::int64_t channels) {
       T values[kLargestBlock] = {};  // zeros in the padding
-      const std::int64_t first = b * image.block;
-      const std::int64_t last = std::min(first + image.block, image.channels);
-      for (std::int64_t c = first; c < last; ++c)
-        store(values[c - first], share * load(dy[n * image.channels + c]));
-      spread_block(image, values, dx + n * image.image + b * image.blocks);
-    }
+      for (std::int64_t c = 0; c < channels; ++c) store(values[c], share * load(dy[averages + c]));
+      spread_block(image, values, dx + pixels);
+    });
   };
 }
 

@@ -1,8 +1,12 @@
-// The answer of headroom gpu, for people and for programs.
+// The answers of headroom gpu and headroom capture, for people and for programs.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "harness/device/meta/cards.h"
 #include "harness/virtual_gpu/outcome.h"
@@ -10,6 +14,7 @@
 namespace headroom {
 
 enum class GpuVerdict { fits, does_not_fit, over_budget, failed, not_supported, no_gpu_used };
+std::string_view to_string(GpuVerdict verdict);
 
 // The result of the program with one thing changed: its batch, or a setting.
 struct GpuVariant {

@@ -1,0 +1,119 @@
+#include "harness/cli/text/gpu/frameworks_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "harness/base/text.h"
+
+namespace headroom {
+namespace {
+
+using virtual_gpu::Framework;
+using virtual_gpu::FrameworkUse;
+using virtual_gpu::Share;
+
+constexpr std::size_t kMostLines = 6;
+
+// The first sentences of the framework's message, without its advice.
+std::string first_sentences(const std::string& message) {
+  const std::size_t advice = message.find(" If reserved but unallocated");
+  return message.substr(0, std::min(advice, message.find('\n')));
+}
+
+void add_shares(std::string& text, const std::string& title, const std::vector<Share>& shares) {
+  text += fmt::format("  {}\n", title);
+  Bytes rest = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (i < kMostLines)
+      text +=
+          fmt::format("    {:>11}  {}\n", format_bytes(shares[i].bytes), printable(shares[i].name));
+    else
+      rest += shares[i].bytes;
+  }
+  if (rest > 0) text += fmt::format("    {:>11}  others\n", format_bytes(rest));
+}
+
+// "layers.3.linear" becomes "layers.*.linear".
+std::string without_numbers(const std::string& path) {
+  std::string result;
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '.');) {
+    const bool number = part.find_first_not_of("0123456789") == std::string::npos;
+    result += (result.empty() ? "" : ".") + (number ? "*" : part);
+  }
+  return result;
+}
+
+// Modules whose paths differ in numbers only are shown as one.
+std::vector<Share> alike_together(const std::vector<virtual_gpu::ModuleShare>& modules) {
+  std::map<std::string, std::pair<Bytes, std::vector<std::string>>> groups;
+  for (const virtual_gpu::ModuleShare& module : modules) {
+    auto& [bytes, members] = groups[without_numbers(module.name)];
+    bytes += module.bytes;
+    members.push_back(module.name);
+  }
+  std::vector<Share> result;
+  for (const auto& [pattern, group] : groups) {
+    const auto& [bytes, members] = group;
+    result.push_back({members.size() == 1 ? members.front()
+                                          : fmt::format("{}  ({} alike)", pattern, members.size()),
+                      bytes});
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
+  return result;
+}
+
+std::string when(const std::string& phase) {
+  if (phase == "forward" || phase == "backward") return fmt::format("in the {} pass", phase);
+  if (phase == "optimizer") return "in the optimizer step";
+  if (phase == "elsewhere") return "outside of the model";
+  return "in " + printable(phase);  // the name of a compiled program
+}
+
+}  // namespace
+
+std::string steps_of(const virtual_gpu::Outcome& outcome) {
+  if (outcome.frameworks.empty()) return "no framework told of its steps";
+  const Framework& first = outcome.frameworks.front();
+  const std::string name = printable(first.name);
+  if (first.steps == 0) return fmt::format("no counted step of {}", name);
+  return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s", name);
+}
+
+std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {
+  for (const Framework& framework : outcome.frameworks) {
+    if (!framework.ended_out_of_memory) continue;
+    std::string text = first_sentences(framework.error);
+    if (!framework.out_of_memory.empty() && !framework.out_of_memory.back().line.empty())
+      text += fmt::format("\n  at {}", printable(framework.out_of_memory.back().line));
+    return text;
+  }
+  return "";
+}
+
+std::string device_text(const FrameworkUse& use) {
+  if (use.roles.empty()) {
+    std::string text = fmt::format("\nGPU {}, as the framework counts:\n", use.device);
+    std::vector<Share> peaks;
+    for (const auto& [phase, peak] : use.phase_peaks)
+      peaks.push_back({"in tensors at the peak, " + phase, peak});
+    if (use.peak_reserved > 0) peaks.push_back({"reserved", use.peak_reserved});
+    for (const Share& peak : peaks)
+      text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), printable(peak.name));
+    return text;
+  }
+  std::string text = fmt::format("\nGPU {}: {} allocated at the peak ({})", use.device,
+                                 format_bytes(use.peak_allocated), when(use.phase));
+  if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
+  text += "\n";
+  add_shares(text, "who held it", use.roles);
+  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
+  if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines);
+  return text;
+}
+
+}  // namespace headroom

@@ -1,0 +1,17 @@
+// What the frameworks in a program told of their memory, in words.
+#pragma once
+
+#include <string>
+
+#include "harness/virtual_gpu/outcome.h"
+
+namespace headroom {
+
+// For example "5 optimizer steps of PyTorch 2.15.0".
+std::string steps_of(const virtual_gpu::Outcome& outcome);
+// The message of the framework that ran out of memory, and the line of the program; "" if none did.
+std::string why_out_of_memory(const virtual_gpu::Outcome& outcome);
+// Several lines on one GPU: the peak, and who held it.
+std::string device_text(const virtual_gpu::FrameworkUse& use);
+
+}  // namespace headroom

@@ -1,0 +1,52 @@
+#include "harness/cli/text/gpu/gpu_answer.h"
+
+#include <algorithm>
+
+namespace headroom {
+
+std::string_view to_string(GpuVerdict verdict) {
+  switch (verdict) {
+    case GpuVerdict::fits:
+      return "fits";
+    case GpuVerdict::does_not_fit:
+      return "does not fit";
+    case GpuVerdict::over_budget:
+      return "over budget";
+    case GpuVerdict::failed:
+      return "failed";
+    case GpuVerdict::not_supported:
+      return "not supported";
+    case GpuVerdict::no_gpu_used:
+      return "no GPU used";
+  }
+  return "";
+}
+
+GpuVerdict verdict_of(const GpuAnswer& answer) {
+  const virtual_gpu::Outcome& outcome = answer.outcome;
+  if (!outcome.not_supported.empty()) return GpuVerdict::not_supported;
+  // JAX tells the program nothing of an error in work that it did not wait for, and the program
+  // ends with 0.
+  if (outcome.out_of_memory()) return GpuVerdict::does_not_fit;
+  if (answer.exit_status != 0) return GpuVerdict::failed;
+  if (outcome.devices.empty()) return GpuVerdict::no_gpu_used;
+  if (answer.budget && outcome.peak() > *answer.budget) return GpuVerdict::over_budget;
+  return GpuVerdict::fits;
+}
+
+int steps_taken(const GpuAnswer& answer) {
+  int most = 0;
+  for (const Framework& framework : answer.outcome.frameworks)
+    most = std::max(most, framework.steps);
+  return most;
+}
+
+Bytes peak_of(const CaptureAnswer& answer) {
+  Bytes most = 0;
+  for (const Framework& framework : answer.outcome.frameworks)
+    for (const FrameworkUse& use : framework.devices)
+      most = std::max({most, use.peak_reserved, use.peak_allocated});
+  return most;
+}
+
+}  // namespace headroom

@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/base/text.h"
+#include "harness/cli/text/gpu/frameworks_text.h"
+#include "harness/cli/text/gpu/gpu_answer.h"
+
+namespace headroom {
+namespace {
+
+using virtual_gpu::Framework;
+using virtual_gpu::FrameworkUse;
+
+// Returns a warning if the memory to spare is smaller than a CUDA context, else "".
+std::string context_warning(const GpuAnswer& answer) {
+  const Bytes context = estimated_context(*answer.card);
+  if (answer.context > 0 || answer.memory - answer.outcome.peak() >= context) return "";
+  return fmt::format(
+      "  On a real card it may not fit: the CUDA context takes about {} of it (estimated; "
+      "--context "
+      "leaves it room)\n",
+      format_bytes(context));
+}
+
+std::string first_line(const GpuAnswer& answer) {
+  const virtual_gpu::Outcome& outcome = answer.outcome;
+  const std::string of = fmt::format("{} of {}'s {}", format_bytes(outcome.peak()), answer.card->id,
+                                     format_bytes(answer.memory));
+  switch (verdict_of(answer)) {
+    case GpuVerdict::fits:
+      return fmt::format("FITS: {} at the peak, {} to spare ({})\n{}", of,
+                         format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
+                         context_warning(answer));
+    case GpuVerdict::does_not_fit:
+      return fmt::format("DOES NOT FIT on {} ({}) after {}\n  {}\n", answer.card->id,
+                         format_bytes(answer.memory), steps_of(outcome),
+                         why_out_of_memory(outcome));
+    case GpuVerdict::over_budget:
+      return fmt::format("OVER BUDGET: {} at the peak, {} allowed ({})\n", of,
+                         format_bytes(*answer.budget), steps_of(outcome));
+    case GpuVerdict::not_supported:
+      return fmt::format("STOPPED: the program called {}, which the virtual GPU does not have\n",
+                         fmt::join(outcome.not_supported, ", "));
+    case GpuVerdict::no_gpu_used:
+      return "NO GPU USED: the program never took memory of a CUDA device; is its framework a CUDA "
+             "build?\n";
+    case GpuVerdict::failed:
+      return fmt::format("FAILED: the program ended with status {} after {}; {} at the peak\n",
+                         answer.exit_status, steps_of(outcome), of);
+  }
+  return "";
+}
+
+std::string batch_text(const GpuAnswer& answer) {
+  const GpuBatchSearch& search = *answer.batch;
+  if (search.largest == 0)
+    return fmt::format("NO BATCH FITS on {}: {} runs with {}\n", answer.card->id,
+                       search.tried.size(), search.name);
+  std::string text = fmt::format(
+      "LARGEST BATCH: {} by {}; {}\n", search.largest, search.name,
+      search.too_large ? fmt::format("{} does not fit", *search.too_large) : "no larger was tried");
+  // Batches beyond the size of the data set all hold the same.
+  const auto same =
+      std::find_if(search.tried.begin(), search.tried.end(),
+                   [&](const GpuVariant& trial) { return trial.peak == answer.outcome.peak(); });
+  if (same->what != std::to_string(search.largest))
+    text += fmt::format("  From {} on the peak stays the same: is that all the data there is?\n",
+                        same->what);
+  return text;
+}
+
+std::string settings_text(const std::vector<GpuVariant>& settings) {
+  std::string text = "\nWith other settings of PyTorch's allocator, by running it again\n";
+  for (const GpuVariant& setting : settings)
+    text += fmt::format("    {:>11}  {:<12}  {}\n", format_bytes(setting.peak),
+                        to_string(setting.verdict), setting.what);
+  return text;
+}
+
+std::string what_to_try(const GpuAnswer& answer) {
+  std::string text;
+  if (answer.settings.empty())
+    text += "  --settings runs it again with other settings of PyTorch's allocator\n";
+  if (!answer.batch)
+    text += "  --largest-batch NAME finds the largest batch; NAME is the option that sets it\n";
+  text += "  --which finds the smallest card that serves\n";
+  return text;
+}
+
+std::string not_known_text(const GpuAnswer& answer) {
+  std::string text;
+  if (answer.context == 0)
+    text += fmt::format(
+        "  not counted: the CUDA context, about {} (estimated), and loaded kernels; --context "
+        "BYTES "
+        "leaves room\n",
+        format_bytes(estimated_context(*answer.card)));
+  for (const auto& [function, calls] : answer.outcome.sizes_not_known)
+    text += fmt::format("  not known, counted as 0 bytes: what {} takes (asked {} time{})\n",
+                        function, calls, calls == 1 ? "" : "s");
+  for (const auto& [function, calls] : answer.outcome.sizes_estimated)
+    text += fmt::format("  estimated: what {} takes (asked {} time{})\n", function, calls,
+                        calls == 1 ? "" : "s");
+  std::set<std::string> differences;
+  for (const Framework& framework : answer.outcome.frameworks)
+    differences.insert(framework.differences.begin(), framework.differences.end());
+  for (const std::string& difference : differences)
+    text += fmt::format("  {}\n", printable(difference));
+  return text;
+}
+
+}  // namespace
+
+std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served) {
+  const bool no_step = verdict_of(answer) == GpuVerdict::fits && !served;
+  return fmt::format("  batch {:<7} {:>11}  {}", batch, format_bytes(answer.outcome.peak()),
+                     no_step ? "took no step" : to_string(verdict_of(answer)));
+}
+
+std::string to_words(const GpuAnswer& answer) {
+  std::string text = answer.batch ? batch_text(answer) : "";
+  text += first_line(answer);
+  const Framework* shown = nullptr;
+  for (const Framework& framework : answer.outcome.frameworks) {
+    for (const FrameworkUse& use : framework.devices) text += device_text(use);
+    if (shown == nullptr && !framework.snapshot.empty()) shown = &framework;
+  }
+  if (!answer.settings.empty()) text += settings_text(answer.settings);
+  text += "\n";
+  if (verdict_of(answer) == GpuVerdict::does_not_fit) text += what_to_try(answer);
+  text += not_known_text(answer);
+  if (shown != nullptr)
+    text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
+                        answer.directory, printable(shown->snapshot));
+  return text;
+}
+
+}  // namespace headroom
