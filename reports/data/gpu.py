@@ -23,10 +23,12 @@ def read_gpu(directory: Path) -> GpuData:
     figures = parse_json(read_text(file), file)
     if not isinstance(figures, dict) or "verdict" not in figures:
         raise InputError(f"{file}: this is not what `headroom gpu` writes: it has no verdict.")
-    # A search keeps the records of each trial in a separate folder.
-    records = directory / Path(figures["directory"]).name
+    # A search keeps the records of each trial in a separate folder. Only folders within are read:
+    # gpu.json may come from a stranger.
+    trial = Path(str(figures["directory"])).name
+    records = directory / trial if trial != ".." and (directory / trial).is_dir() else directory
     curves = {}
-    for record in sorted((records if records.is_dir() else directory).glob("*-*.json")):
+    for record in sorted(records.glob("*-*.json")):
         framework = parse_json(read_text(record), record)
         for device in framework["devices"]:
             if device.get("curve", {}).get("positions"):

@@ -41,7 +41,8 @@ def write_gpu(directory: Path, /, **changes: Any) -> Path:
     figures = {
         "verdict": "fits", "card": "t4", "memory_bytes": 15 * GIB, "context_bytes": 0, "peak_bytes": 10 * GIB,
         "exit_status": 0, "cudnn_workspaces": "cuDNN's own heuristics", "devices": [], "frameworks": [framework],
-        "sizes_not_known": {"cudnnDropoutGetStatesSize": 2}, "sizes_estimated": {}, "not_supported": [], "directory": "elsewhere/of-the-run",
+        "sizes_not_known": {"cudnnDropoutGetStatesSize": 2}, "sizes_estimated": {}, "not_supported": [],
+        "directory": "elsewhere/of-the-run",
     }
     (directory / "gpu.json").write_text(json.dumps(figures | changes))
     record = {"pid": 7, "devices": [{"device": 0, "curve": curve()}]}

@@ -63,7 +63,7 @@ def test_a_setting_that_would_make_it_fit_is_found_by_running_it(gpu, pytorch):
     assert answer.status == 3, "the answer is that of the program as it is"
     tried = {row["setting"]: row["verdict"] for row in answer.figures["settings"]}
     assert tried["PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"] == "fits"
-    assert tried["PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8"] == "does not fit"
+    assert tried["PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512"] == "does not fit"
     assert "--largest-batch NAME" in answer.output
 
 

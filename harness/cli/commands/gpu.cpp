@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kBatchBound = 65'537;  // a search ends below
 constexpr const char* kAllocatorVariable = "PYTORCH_CUDA_ALLOC_CONF";
-constexpr std::array kAllocatorSettings = {"expandable_segments:True", "max_split_size_mb:512",
-                                           "garbage_collection_threshold:0.8"};
+// PyTorch collects garbage only below a fraction, which is the program's to set.
+constexpr std::array kAllocatorSettings = {"expandable_segments:True", "max_split_size_mb:512"};
 
 fs::path cudnn_of(const GpuOptions& options) {
   if (options.cudnn == "none") return {};

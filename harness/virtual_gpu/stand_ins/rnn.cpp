@@ -99,8 +99,9 @@ std::size_t kept_bytes(const Rnn& rnn, const Sequences& sequences) {
   return bytes;
 }
 
-// The rule was found by asking cuDNN 9.26, without a card, about 720 networks: it lies within 7 %
-// of half of the answers, and within 25 % of nine in ten.
+// The rule was found by asking cuDNN 9.26, without a card, about 720 networks in fp32 without
+// dropout or projection. It lies within 11 % of half of the answers in every kind of network, and
+// within 25 % of nine in ten.
 std::size_t workspace_bytes(const Rnn& rnn, const Sequences& sequences) {
   const std::size_t hidden = as_size(rnn.hidden), input = as_size(rnn.input);
   const std::size_t both = hidden * rnn.directions();

@@ -80,3 +80,9 @@ def test_names_cannot_become_markup(tmp_path: Path) -> None:
 def test_another_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="gpu.json is missing"):
         read_gpu(tmp_path)
+
+
+def test_records_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    write_gpu(tmp_path / "g", directory="..")
+    (tmp_path / "secret-1.json").write_text("not JSON")
+    assert list(read_gpu(tmp_path / "g").curves) == [(7, 0)]
