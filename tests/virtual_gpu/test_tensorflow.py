@@ -195,3 +195,45 @@ def test_variables_of_keras_have_roles(gpu, tensorflow):
     assert roles["weights"] == 4 * width * width * 4
     assert 0 <= roles["optimizer state"] - 2 * roles["weights"] < 64
     assert sum(roles.values()) == device["peak_allocated_bytes"]
+
+
+def test_a_network_of_sequences_of_any_length_trains(gpu, tensorflow):
+    """TensorFlow calculates shapes on the device there, forward and backward."""
+    answer = gpu(*CARD, "--until-step", "all", python=tensorflow, program=GROW + """
+import numpy as np
+keras = tf.keras
+tokens = keras.Input((None,), dtype="int32")
+hidden = keras.layers.Dense(64)(keras.layers.Embedding(1000, 64)(tokens))
+hidden = keras.layers.GlobalAveragePooling1D()(keras.layers.MultiHeadAttention(4, 16)(hidden, hidden))
+model = keras.Model(tokens, keras.layers.Dense(2)(hidden))
+model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+def batches():
+    for length in (16, 40, 23):
+        yield np.ones((8, length), "int32"), np.ones(8, "int32")
+some = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
+model.fit(tf.data.Dataset.from_generator(batches, output_signature=some), verbose=0)
+""")
+    assert answer.status == 0, answer.errors
+    assert framework(answer)["steps"] == 3
+
+
+def test_shapes_that_the_device_calculates_are_right(gpu, tensorflow):
+    shape = [random.randint(2, 9) for _ in range(4)]
+    kept = random.sample(range(4), 2)
+    answer = gpu(*CARD, python=tensorflow, arguments=[str(number) for number in shape + kept], program="""
+import sys
+import tensorflow as tf
+shape, kept = [int(n) for n in sys.argv[1:5]], [int(n) for n in sys.argv[5:]]
+@tf.function(input_signature=[tf.TensorSpec([None] * 4)])
+def fold(x):
+    rows = tf.reduce_prod(tf.gather(tf.shape(x), kept))
+    return tf.reshape(x, tf.stack([rows, tf.size(x) // rows]))
+@tf.function(input_signature=[tf.TensorSpec([None] * 4)])
+def slope(x):
+    return tf.gradients(tf.reduce_mean(x, axis=kept), x)[0]
+print("rows", *fold(tf.zeros(shape)).shape, *slope(tf.zeros(shape)).shape)
+""")
+    rows = shape[kept[0]] * shape[kept[1]]
+    size = shape[0] * shape[1] * shape[2] * shape[3]
+    assert answer.status == 0, (shape, kept, answer.errors)
+    assert f"rows {rows} {size // rows} {' '.join(map(str, shape))}" in answer.output, (shape, kept)

@@ -54,12 +54,17 @@ void read(std::uintptr_t begin, unsigned char* out, std::size_t bytes) {
   }
 }
 
-// Whether any byte of [begin, begin + bytes) is known.
-bool any_known(std::uintptr_t begin, std::size_t bytes) {
+// How many bytes of [begin, end) are known.
+std::size_t known_bytes(std::uintptr_t begin, std::uintptr_t end) {
+  std::size_t known = 0;
   auto at = pieces.upper_bound(begin);
-  if (at != pieces.begin() && std::prev(at)->first + std::prev(at)->second.size() > begin)
-    return true;
-  return at != pieces.end() && at->first < begin + bytes;
+  if (at != pieces.begin()) --at;
+  for (; at != pieces.end() && at->first < end; ++at) {
+    const std::uintptr_t low = std::max(begin, at->first);
+    const std::uintptr_t high = std::min(end, at->first + at->second.size());
+    if (low < high) known += high - low;
+  }
+  return known;
 }
 
 }  // namespace
@@ -83,13 +88,21 @@ void copy(void* to, const void* from, std::size_t bytes) {
     if (!from_device) {
       const auto* begin = static_cast<const unsigned char*>(from);
       kept.assign(begin, begin + bytes);
-    } else if (any_known(source, bytes)) {
+    } else if (known_bytes(source, source + bytes) > 0) {
       kept.resize(bytes);
       read(source, kept.data(), bytes);
     }
   }
   cut_out(target, target + bytes);
   if (!kept.empty()) pieces.emplace(target, std::move(kept));
+}
+
+bool copy_known(void* to, const void* from, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(from);
+  const std::lock_guard lock(mutex);
+  if (known_bytes(begin, begin + bytes) < bytes) return false;
+  read(begin, static_cast<unsigned char*>(to), bytes);
+  return true;
 }
 
 void fill(void* to, unsigned char value, std::size_t bytes) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/shape_kernels.h"
 
 namespace headroom::virtual_gpu {
 namespace {
@@ -23,6 +24,7 @@ struct Kernel {
   const char* mangled_name;
   bool parsed = false;
   std::vector<unsigned> results;  // positions of the parameters that it writes through
+  ShapeKernel* computed = nullptr;
 };
 
 std::mutex mutex;
@@ -67,27 +69,30 @@ std::vector<unsigned> results_of(std::string_view name) {
   return results;
 }
 
-std::vector<unsigned> parse(const char* mangled_name) {
+void parse(Kernel& kernel) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(mangled_name, nullptr, nullptr, &status), std::free);
-  return status == 0 ? results_of(name.get()) : std::vector<unsigned>();
+      abi::__cxa_demangle(kernel.mangled_name, nullptr, nullptr, &status), std::free);
+  if (status != 0) return;
+  kernel.results = results_of(name.get());
+  kernel.computed = shape_kernel(name.get());
 }
 
 }  // namespace
 
 void note_kernel(const void* function, const char* mangled_name) {
   const std::lock_guard lock(mutex);
-  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}});
+  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, nullptr});
 }
 
-void forget_results(const void* function, void* const* arguments) {
+void settle_results(const void* function, void* const* arguments) {
   if (arguments == nullptr) return;
   const std::lock_guard lock(mutex);
   const auto found = kernels().find(function);
   if (found == kernels().end()) return;
   Kernel& kernel = found->second;
-  if (!std::exchange(kernel.parsed, true)) kernel.results = parse(kernel.mangled_name);
+  if (!std::exchange(kernel.parsed, true)) parse(kernel);
+  if (kernel.computed != nullptr && kernel.computed(arguments)) return;
   for (const unsigned position : kernel.results) {
     void* result = nullptr;
     std::memcpy(&result, arguments[position], sizeof result);

@@ -1,6 +1,6 @@
 // Which memory a kernel would have written to. Kernels do nothing, so what their results were is
 // not known any more. The type of a parameter tells it: a pointer to something that is not
-// constant.
+// constant. The exception are kernels by which TensorFlow calculates shapes (shape_kernels.h).
 #pragma once
 
 namespace headroom::virtual_gpu {
@@ -9,6 +9,6 @@ namespace headroom::virtual_gpu {
 // which stays where it is.
 void note_kernel(const void* function, const char* mangled_name);
 // Of a launch. `arguments`: the address of each argument.
-void forget_results(const void* function, void* const* arguments);
+void settle_results(const void* function, void* const* arguments);
 
 }  // namespace headroom::virtual_gpu

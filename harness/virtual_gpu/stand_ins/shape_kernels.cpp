@@ -1,0 +1,110 @@
+#include "harness/virtual_gpu/stand_ins/shape_kernels.h"
+
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "harness/virtual_gpu/stand_ins/contents.h"
+
+namespace headroom::virtual_gpu {
+namespace {
+
+constexpr std::int64_t kMostNumbers = 4096;
+
+using Numbers = std::vector<std::int32_t>;
+
+template <typename T>
+T argument(void* const* arguments, int position) {
+  T value;
+  std::memcpy(&value, arguments[position], sizeof value);
+  return value;
+}
+
+std::optional<Numbers> known_numbers(const void* address, std::int64_t count) {
+  if (count < 0 || count > kMostNumbers) return std::nullopt;
+  Numbers numbers(static_cast<std::size_t>(count));
+  if (!copy_known(numbers.data(), address, numbers.size() * sizeof numbers[0])) return std::nullopt;
+  return numbers;
+}
+
+void write(void* address, const Numbers& numbers) {
+  copy(address, numbers.data(), numbers.size() * sizeof numbers[0]);
+}
+
+// (rows, indices, result, number of rows, number of indices, length of a row, length of the
+// result). An index outside of the rows gives zeros.
+bool gather(void* const* arguments) {
+  const auto rows = argument<std::int64_t>(arguments, 3);
+  const auto length = argument<std::int64_t>(arguments, 5);
+  if (rows > kMostNumbers || length > kMostNumbers) return false;
+  const auto source = known_numbers(argument<const void*>(arguments, 0), rows * length);
+  const auto indices =
+      known_numbers(argument<const void*>(arguments, 1), argument<std::int64_t>(arguments, 4));
+  if (!source || !indices) return false;
+  Numbers result;
+  for (const std::int32_t row : *indices)
+    for (std::int64_t i = 0; i < length; ++i)
+      result.push_back(
+          row >= 0 && row < rows ? (*source)[static_cast<std::size_t>(row * length + i)] : 0);
+  write(argument<void*>(arguments, 2), result);
+  return true;
+}
+
+// (numbers, result, how many numbers, the operation, what it begins with).
+bool product(void* const* arguments) {
+  const auto numbers =
+      known_numbers(argument<const void*>(arguments, 0), argument<std::int32_t>(arguments, 2));
+  if (!numbers) return false;
+  const auto multiply = [](std::int32_t a, std::int32_t b) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+  };
+  write(argument<void*>(arguments, 1),
+        {std::accumulate(numbers->begin(), numbers->end(), argument<std::int32_t>(arguments, 4),
+                         multiply)});
+  return true;
+}
+
+// What TensorFlow passes by value for a list of up to eight elements, here of indices or addresses.
+constexpr std::int32_t kMostPassedByValue = 8;
+template <typename T>
+struct List {
+  std::int32_t size;
+  T elements[kMostPassedByValue];
+};
+
+// (length of a slice, length of the result, for each slice of the result which address has it or
+// -1, the addresses, the result).
+bool stitch(void* const* arguments) {
+  const auto length = argument<std::int32_t>(arguments, 0);
+  const auto indices = argument<List<std::int32_t>>(arguments, 2);
+  const auto addresses = argument<List<const std::int32_t*>>(arguments, 3);
+  if (indices.size > kMostPassedByValue || addresses.size > kMostPassedByValue) return false;
+  Numbers result;
+  for (std::int32_t slice = 0; slice < indices.size; ++slice) {
+    const std::int32_t index = indices.elements[slice];
+    if (index < 0 || index >= addresses.size) return false;
+    const auto numbers = known_numbers(addresses.elements[index], length);
+    if (!numbers) return false;
+    result.insert(result.end(), numbers->begin(), numbers->end());
+  }
+  write(argument<void*>(arguments, 4), result);
+  return true;
+}
+
+}  // namespace
+
+ShapeKernel* shape_kernel(std::string_view name) {
+  if (name.starts_with("void tensorflow::GatherOpKernel<tensorflow::AlignedVector<int, 1>, int, "
+                       "true>("))
+    return gather;
+  if (name.starts_with("void tensorflow::functor::BlockReduceKernel<int*, int*, ") &&
+      name.find("tensorflow::functor::Prod<int> >(") != std::string_view::npos)
+    return product;
+  if (name.starts_with("void tensorflow::(anonymous namespace)::DynamicStitchKernel<int>("))
+    return stitch;
+  return nullptr;
+}
+
+}  // namespace headroom::virtual_gpu
