@@ -191,7 +191,7 @@ def test_a_crash_is_recorded_with_the_signal_that_caused_it(headroom: Headroom) 
 def test_a_dry_run_prints_cells_and_an_estimate_and_writes_nothing(headroom: Headroom, counting: str) -> None:
     outcome = headroom("run", counting, "--dry-run")
     assert outcome.code == 0
-    assert "12 configurations in 4 experiments, 24 samples; about" in outcome.output
+    assert "12 configurations in 4 experiments, 24 samples. It takes about" in outcome.output
     assert "(an estimate)" in outcome.output
     assert headroom.runs() == []
 

@@ -139,8 +139,8 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
              served ? std::to_string(last(ledger.device_frees)) : "-", verdict(row));
 }
 
-// What a short command left to defaults, without which the answer says little. Of the inputs of a
-// batch the first stands for all, or the first that is no plain list.
+// Prints the defaults that a short command leaves unsaid. One input of a batch stands for all: the
+// first, or the first that is no plain list.
 void print_assumptions(const Fit& fit) {
   const Program program = make_workload(fit.cell.workload)->training_forward();
   const Value* shown = nullptr;

@@ -19,7 +19,7 @@ namespace {
 
 using Maker = host::Kernel (*)(const Op&, const Program&);
 
-// What oneDNN does not compute.
+// The ops that oneDNN does not compute.
 const std::map<std::string_view, Maker> kOwnLoops = {
     {"accumulate", host::make_accumulate},
     {"adafactor", host::make_adafactor},

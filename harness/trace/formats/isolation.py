@@ -11,7 +11,7 @@ import signal
 import struct
 from pathlib import Path
 
-# Of the kernel's headers: audit.h, filter.h, prctl.h, seccomp.h, and the tables of unistd.h.
+# The constants come from the kernel's headers: audit.h, filter.h, prctl.h, seccomp.h, and the tables of unistd.h.
 ARCHITECTURES = {
     "x86_64": (0xC000003E, {"socket": 41, "execve": 59, "ptrace": 101, "execveat": 322, "io_uring_setup": 425}),
     "aarch64": (0xC00000B7, {"socket": 198, "execve": 221, "ptrace": 117, "execveat": 281, "io_uring_setup": 425}),

@@ -41,7 +41,7 @@ DRAWN = {"topk", "argmax"}
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
 # Of values that are not known, these are taken to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
-# What decides the result of two operands whatever the other one is: the result is known from one.
+# The value of one operand that settles the result, whatever the other operand is.
 ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
     **dict.fromkeys(("__or__", "__ror__", "__ior__", "logical_or", "bitwise_or"), True),

@@ -5,10 +5,10 @@
 
 namespace headroom::virtual_gpu {
 
-// Of a kernel that a library registers: the address by which it is launched and its mangled name,
-// which stays where it is.
+// Notes a kernel that a library registers: the address by which it is launched, and its mangled
+// name, which must stay where it is.
 void note_kernel(const void* function, const char* mangled_name);
-// Of a launch. `arguments`: the address of each argument.
+// Handles a launch: its results are computed or forgotten. `arguments` has the address of each.
 void settle_results(const void* function, void* const* arguments);
 
 }  // namespace headroom::virtual_gpu

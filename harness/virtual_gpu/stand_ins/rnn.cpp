@@ -23,7 +23,7 @@ constexpr unsigned kPaddedInput = 1;
 constexpr std::size_t kMatrixProductWorkspace = std::size_t{8}
                                                 << 20;  // of each layer and direction
 
-// What cudnnCreate…Descriptor makes is large enough to hold these.
+// These are kept in the memory that cudnnCreate…Descriptor allocates, which is large enough.
 struct Rnn {
   int algorithm, cell, bias, direction, input_mode, type, math_precision, math_type;
   int32_t input, hidden, projected, layers;

@@ -11,7 +11,7 @@ namespace headroom::virtual_gpu {
 // some of its operands are not known or too many.
 using ShapeKernel = bool(void* const* arguments);
 
-// By the demangled name; nullptr for all other kernels.
+// Finds a shape kernel by its demangled name. Returns nullptr for all other kernels.
 ShapeKernel* shape_kernel(std::string_view name);
 
 }  // namespace headroom::virtual_gpu

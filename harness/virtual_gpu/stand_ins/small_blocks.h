@@ -1,6 +1,6 @@
-// Where the driver puts small blocks of cudaMalloc: requests of up to 1 MiB share granules of 2
-// MiB, larger ones take whole granules. NVIDIA does not document it. The model here gives what was
-// measured with cudaMemGetInfo:
+// Models where the driver puts small blocks of cudaMalloc. Requests of up to 1 MiB share granules
+// of 2 MiB, larger ones take whole granules. NVIDIA does not document it. The model here gives what
+// was measured with cudaMemGetInfo:
 //   - 12 sizes from 400 B to 3 MiB, 256 blocks of each (github.com/JustVugg/colibri,
 //     dev_alloc_footprint), for example 416 KiB a block of 384 KiB, because five fit in a granule;
 //   - 7 sizes around 1 and 2 MiB on an RTX 3090 with CUDA 13.1 (its pull request 1244).

@@ -1,4 +1,4 @@
-// What the frameworks in a program told of their memory, in words.
+// The memory that the frameworks of a program report, in words.
 #pragma once
 
 #include <string>
