@@ -95,7 +95,8 @@ class PlanArguments {
     PlanOptions plan = plan_;
     for (const std::string& text : axes_) add_override(plan.axes, text);
     for (const auto& [axis, values] : named_axes_)
-      for (const std::string& value : values) add_override(plan.axes, axis + "=" + value);
+      for (const std::string& value : values)
+        add_override(plan.axes, fmt::format("{}={}", axis, value));
     return plan;
   }
 

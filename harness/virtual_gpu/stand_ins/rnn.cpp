@@ -15,7 +15,7 @@ using std::int32_t;
 namespace {
 
 // Numbers of cuDNN's documentation (cudnn_ops.h, cudnn_adv.h).
-constexpr int kFloat = 0, kDouble = 1, kHalf = 2, kBfloat16 = 9;
+constexpr int kDouble = 1, kHalf = 2, kBfloat16 = 9;
 constexpr int kLstm = 2, kGru = 3;
 constexpr int kNoBias = 0, kTwoBiases = 2;
 constexpr int kSkipInput = 1;
