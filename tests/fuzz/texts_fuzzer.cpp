@@ -44,7 +44,7 @@ std::string wrong_with_spec(const std::string& text) {
   return "";
 }
 
-// What is no suite and no claim is refused with its place.
+// A text that is neither a suite nor a claim is refused, and the error names the place.
 std::string wrong_with_file(const std::string& text) {
   static const int file = ::memfd_create("fuzz", 0);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);
