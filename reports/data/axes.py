@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 # Workload and device are shown elsewhere on the page; steps are part of the method.
-_NO_AXIS = {"cell_id", "workload", "batch", "device", "device_class", "warmup_steps", "measured_steps", "inject"}
+_NO_AXIS = {
+    "cell_id", "workload", "batch", "device", "device_class", "device_traits", "warmup_steps", "measured_steps", "inject",
+}  # fmt: skip
 _STEPS = "_steps"  # accumulation_steps of older files is the axis accumulation
 
 

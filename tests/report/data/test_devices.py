@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reports.data.axes import axes_of
 from reports.data.devices import simulated, simulated_device
 
 
@@ -18,3 +19,7 @@ def test_what_the_file_says_of_its_device_counts_before_its_name() -> None:
 
 def test_a_device_is_known_by_its_spec_too() -> None:
     assert simulated_device("meta(card=v100-16gb)") and not simulated_device("host(capacity=4GiB)")
+
+
+def test_what_a_device_is_worth_is_no_axis_of_a_configuration() -> None:
+    assert axes_of({"allocator": "bfc", "device_traits": {"simulated": True}}) == {"allocator": "bfc"}
