@@ -33,7 +33,7 @@ def shared_files(data: RunData, address: str) -> Iterator[tuple[str, bytes]]:
             finding.title,
             finding.word,
             finding.basis,
-            finding.sentence,
+            finding.told,
             finding.points,
             finding.claimed,
             colours,

@@ -61,6 +61,7 @@ enum class PartKind {
 struct ClaimPart {
   std::string name;
   std::string text;
+  std::string found;  // the sentence of the finding, with a placeholder for figures; "" if none
   PartKind kind = PartKind::direction;
   Judge judge = Judge::ratio;
   std::vector<std::string> metrics;

@@ -147,14 +147,46 @@ ClaimedFigure read_claimed(const TomlSection& part, Judge judge) {
   return claimed;
 }
 
+std::string placeholder_of(Judge judge) {
+  if (judge == Judge::bound) return "{value}";
+  return judge == Judge::predicate ? "{cases}" : "{less|more}";
+}
+
+// Whether it has one placeholder, no digit and a full stop. Any pair of words may stand for less
+// and more.
+bool is_sentence(const std::string& found, const std::string& placeholder) {
+  const std::size_t open = found.find('{');
+  const std::size_t close = found.find('}');
+  if (open == std::string::npos || close == std::string::npos || close < open) return false;
+  if (open != found.rfind('{') || close != found.rfind('}')) return false;
+  if (!found.ends_with('.') || found.find_first_of("0123456789") != std::string::npos) return false;
+  const std::string inside = found.substr(open, close - open + 1);
+  const std::size_t bar = inside.find('|');
+  if (placeholder.find('|') == std::string::npos) return inside == placeholder;
+  return bar != std::string::npos && bar == inside.rfind('|') && bar > 1 && bar + 2 < inside.size();
+}
+
+// A sentence that the figures fill. Only its placeholder says how much and in which direction, so
+// that no figures can contradict the rest.
+std::string read_found(const TomlSection& section, Judge judge) {
+  const std::string found = section.text("found", "");
+  if (!found.empty() && !is_sentence(found, placeholder_of(judge)))
+    section.fail("found",
+                 fmt::format("must be a sentence with one {} and without digits, and end with a "
+                             "full stop: the judge is '{}'",
+                             placeholder_of(judge), to_string(judge)));
+  return found;
+}
+
 ClaimPart read_part(const TomlSection& section, const std::vector<ClaimExperiment>& experiments) {
-  section.allow({"name", "text", "kind", "judge", "metrics", "experiments", "baseline", "treatment",
-                 "claimed"});
+  section.allow({"name", "text", "found", "kind", "judge", "metrics", "experiments", "baseline",
+                 "treatment", "claimed"});
   ClaimPart part;
   part.name = section.text("name");
   part.text = section.text("text");
   part.kind = section.choice("kind", "kind of part", kPartKinds);
   part.judge = section.choice("judge", "judge", kJudges);
+  part.found = read_found(section, part.judge);
   part.metrics = section.texts("metrics");
   for (const std::string& metric : part.metrics)
     section.placed("metrics", [&] { find_metric(metric); });

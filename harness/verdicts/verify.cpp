@@ -108,6 +108,7 @@ Json part_json(const PartJudgement& judgement, const CalibrationState& calibrati
   json["name"] = part.name;
   json["kind"] = to_string(part.kind);
   json["text"] = part.text;
+  json["found"] = text_or_null(part.found);
   json["judge"] = to_string(part.judge);
   json["claimed"] = claimed_json(part);
   json["verdicts"] = Json::array();

@@ -62,7 +62,7 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
     for end in curve["steps"]:
         axes.axvline(end, color=colour("line"), linewidth=1, zorder=1)
     axes.set_xticks(curve["steps"][:10], [str(step + 1) for step in range(len(curve["steps"][:10]))])
-    axes.set_xlabel("end of optimizer step" if curve["steps"] else "allocation events", color=colour("muted"))
+    axes.set_xlabel("end of optimizer step" if curve["steps"] else "allocation events", color=colour("muted"), labelpad=9)
     at = int(numpy.searchsorted(xs, curve["peak"]))
     peak = float(stack[-1][at])
     axes.plot([xs[at]], [peak], marker="o", markersize=6, color=colour("ink"))

@@ -1,4 +1,4 @@
-"""A finding as a picture of one line: measured beside claimed. It shows no more than
+"""A finding as a picture of one line: measured beside claimed, or the cases in which it was so. It shows no more than
 its sentence, so that it needs no words of its own."""
 
 from __future__ import annotations
@@ -10,7 +10,19 @@ from markupsafe import Markup
 from reports.charts.effect import reach
 from reports.charts.evidence import Claimed, Point
 
-_WIDTH, _HEIGHT, _EDGE = 200, 22, 6
+_WIDTH, _HEIGHT, _EDGE = 120, 22, 6
+_SIDE = 12  # of a square
+
+
+def tally(answers: Sequence[bool]) -> Markup:
+    """A square for each case, filled where it was so. Shrinks what does not fit."""
+    width = max(_WIDTH, 2 * _EDGE + len(answers) * (_SIDE + 4))
+    squares = (
+        f'<rect x="{_EDGE + place * (_SIDE + 4)}" y="{(_HEIGHT - _SIDE) / 2}" width="{_SIDE}" height="{_SIDE}" rx="2" '
+        f'fill="var(--{"accent" if answer else "surface"})" stroke="var(--accent)"/>'
+        for place, answer in enumerate(answers)
+    )
+    return Markup(f'<svg class="strip" viewBox="0 0 {width} {_HEIGHT}" aria-hidden="true">{"".join(squares)}</svg>')
 
 
 def strip(points: Sequence[Point], claimed: Claimed | None) -> Markup:
@@ -27,7 +39,7 @@ def strip(points: Sequence[Point], claimed: Claimed | None) -> Markup:
         right = x(high if claimed.high is None else claimed.high)
         width = max(2, round(right - left, 1))
         parts.append(f'<rect x="{left}" y="2" width="{width}" height="{_HEIGHT - 4}" fill="var(--accepted)"/>')
-    parts.append(f'<path d="M{_EDGE} {middle}H{_WIDTH - _EDGE}" stroke="var(--line)"/>')
+    parts.append(f'<path d="M{_EDGE} {middle}H{_WIDTH - _EDGE}" stroke="var(--faint)"/>')
     parts.append(f'<path d="M{x(0)} 4V{_HEIGHT - 4}" stroke="var(--faint)"/>')
     if claimed and claimed.value is not None:
         parts.append(f'<path d="M{x(claimed.value)} 1V{_HEIGHT - 1}" stroke="var(--claim)" stroke-width="2"/>')

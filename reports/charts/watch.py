@@ -86,7 +86,7 @@ def _lines(
         top = max(top, budget)
     bytes_axis(axes, top)
     axes.set_xlim(0, max(float(times[-1]), 1e-3))
-    axes.set_xlabel("seconds since watching began", color=colour("muted"))
+    axes.set_xlabel("seconds since watching began", color=colour("muted"), labelpad=9)
     hover = hover_data(
         axes,
         [float(time) for time in times[kept]],

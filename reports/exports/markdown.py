@@ -48,7 +48,7 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
         lines += _changes(changes, rows)
     if verdicts:
         lines += ["", "## Claims", ""]
-        found = {finding.id: finding.sentence for finding in build_findings(Page(data))}
+        found = {finding.id: finding.told for finding in build_findings(Page(data))}
         claims = [
             (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _text(found[claim["id"]]))
             for claim in verdicts["claims"]

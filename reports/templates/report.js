@@ -172,7 +172,7 @@
       filterClaims("");
       if (list) { byId("cell-find").value = ""; byId("cell-status").value = ""; showAllCells(); }
     }
-    const fold = target.querySelector(":scope > .fold");
+    const fold = target.querySelector(":scope > .fold, :scope > .finding");
     if (fold) fold.open = true;
     for (let element = target; element; element = element.parentElement)
       if (element.matches("details")) element.open = true;

@@ -45,7 +45,7 @@ def _found(findings: list[Finding]) -> Iterator[str]:
         if finding.word.word in _APART:
             continue
         yield from _wrapped(f"{finding.id} {finding.word.word}: {finding.title}".strip())
-        yield from _wrapped(glossary.in_words(finding.sentence), "      ")
+        yield from _wrapped(glossary.in_words(finding.told), "      ")
         if finding.instead:
             yield from _wrapped(f"Instead: {finding.instead}", "      ")
     for word, meaning in ((UNDECIDED, "Not decided"), (UNTESTABLE, "Not testable on this machine")):

@@ -11,7 +11,7 @@ from reports.data import glossary, units
 from reports.views.claims import claimed_text
 from reports.views.page import Page
 
-_FOUND, _UNDECIDED = "REPRODUCED", "INCONCLUSIVE"  # words of evidence: as claimed, or not known whether
+FOUND, UNDECIDED = "REPRODUCED", "INCONCLUSIVE"  # words of evidence: as claimed, or not known whether
 
 
 def with_figures(verdict: dict[str, Any]) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def finding_sentence(part: dict[str, Any], verdict: dict[str, Any], page: Page) 
     if part["judge"] == "predicate":
         if len(known) == 1:
             return glossary.as_sentence(verdict["why"])
-        return f"True at {words.count(_FOUND)} of {len(known)} points tried: {part['text']}"
+        return f"True at {words.count(FOUND)} of {len(known)} points tried: {part['text']}"
     series = series_of(known, page.arms, page.looks)
     if len({(one.relative, one.unit) for one in series}) > 1:
         return glossary.as_sentence(verdict["why"])
@@ -39,7 +39,7 @@ def finding_sentence(part: dict[str, Any], verdict: dict[str, Any], page: Page) 
 
 def _answer(claimed: str, words: Sequence[str]) -> str:
     """How often it was as claimed; of what is undecided nothing is said but that."""
-    of, found, undecided = len(words), words.count(_FOUND), words.count(_UNDECIDED)
+    of, found, undecided = len(words), words.count(FOUND), words.count(UNDECIDED)
     if undecided == of:
         return f"Undecided whether as claimed ({claimed})"
     if of == 1:
@@ -76,9 +76,9 @@ def _measured(series: Sequence[Series]) -> str:
     )
     what = _quantity([one.metric for one in series])
     text = f"With {_arms(one.treatment_arm for one in series)}, {what} {'were' if ' and ' in what else 'was'} "
-    ends = [(effect, _place(point, one, series)) for effect, point, one in (points[0], points[-1])]
+    ends = [(effect, _behind(place(point, one, series))) for effect, point, one in (points[0], points[-1])]
     if not first.baseline_arm:
-        (low, where), (high, there) = ((units.value_in(effect, first.unit), place) for effect, place in ends)
+        (low, where), (high, there) = ((units.value_in(effect, first.unit), words) for effect, words in ends)
         return text + (low if low == high else f"{low}{where} to {high}{there}")
     text += f"{_change(ends, first)} {_arms(one.baseline_arm for one in series)}"
     point = first.points[0]
@@ -87,13 +87,17 @@ def _measured(series: Sequence[Series]) -> str:
     return text
 
 
-def _place(point: Point, of: Series, series: Sequence[Series]) -> str:
-    """ " (v100-16gb, batch 32)": only what tells it apart from the other points."""
+def place(point: Point, of: Series, series: Sequence[Series]) -> str:
+    """ "v100-16gb, batch 32": only what tells it apart from the other points."""
     several = len({one.name for one in series}) > 1
     names = [of.name] if several else []
     if len({one.label for every in series for one in every.points}) > 1 and point.label:
         names.append(f"{of.parameter.replace('_', ' ')} {point.label}".strip())
-    return f" ({', '.join(names)})" if names else ""
+    return ", ".join(names)
+
+
+def _behind(words: str) -> str:
+    return f" ({words})" if words else ""
 
 
 def _change(ends: Sequence[tuple[float, str]], series: Series) -> str:

@@ -12,14 +12,15 @@ from markupsafe import Markup
 
 from reports.charts.evidence import Claimed, Point, claimed_of, series_of
 from reports.charts.palette import plain_name, readable
-from reports.charts.strip import strip
+from reports.charts.strip import strip, tally
 from reports.data import glossary, units
 from reports.data.axes import differing, strategy_label
 from reports.data.devices import NEARNESS, basis
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.claims import deciding_part
-from reports.views.finding_text import finding_sentence, listed, relative, than, with_figures
+from reports.views.finding_text import FOUND, finding_sentence, listed, relative, than, with_figures
+from reports.views.headline import answers, figures, headline, holding
 from reports.views.page import Page
 
 MAXIMUM_COMPARISONS = 8  # of a run without claims; Compare has all
@@ -35,23 +36,32 @@ class Finding:
     link: str  # to the claim, or to the configuration
     title: str
     word: Word
-    sentence: str
+    headline: str  # what was found, in a line or two
+    holds: str  # which of its points or parts differ, and the figures of another engine that does
+    sentence: str  # the same with every range and its places; the headline, where there is no more to say
     parts: Sequence[tuple[str, Sequence[str]]]  # "Holds" …, its parts; empty where all have the same answer
     elsewhere: str  # what another engine or device shows, where that is something else
     instead: str  # the first sentence of what to do; empty without a claim
     basis: str  # measured, simulated or virtual
     points: Sequence[Point]  # what its picture shows; empty where no picture can
+    answers: Sequence[bool]  # the same for what is only true or not
     claimed: Claimed | None
 
     @property
     def picture(self) -> Markup | None:
+        if self.answers:
+            return tally(self.answers)
         return strip(self.points, self.claimed) if self.points else None
+
+    @property
+    def told(self) -> str:
+        return f"{self.headline} {self.holds}".strip()
 
     @property
     def quote(self) -> str:
         """What can stand elsewhere without the page."""
         name = ", ".join(part for part in (self.id, self.title) if part)
-        return f"{name}: {self.word.word}. {self.sentence}" + (f" ({self.basis})" if self.basis != "measured" else "")
+        return f"{name}: {self.word.word}. {self.told}" + (f" ({self.basis})" if self.basis != "measured" else "")
 
 
 def build_findings(page: Page) -> list[Finding]:
@@ -99,12 +109,15 @@ def _comparison(
         link="cell-" + slug(cell["cell_id"]),
         title=f"{readable(cell['workload'])} on {readable(cell['device'])}",
         word=glossary.verdict(comparison["verdict"]),
+        headline=sentence + ".",
+        holds="",
         sentence=sentence + ".",
         parts=[],
         elsewhere="",
         instead="",
         basis=basis(cell),
         points=[],
+        answers=[],
         claimed=None,
     )
 
@@ -130,24 +143,62 @@ def _finding(claim: dict[str, Any], page: Page) -> Finding:
         link=f"claim-{anchor}",
         title=claim["title"],
         word=verdict,
+        headline=(headline(part, told, page) if part and told else "") or sentence,
+        holds=_holds(claim, part, told, unlike, page) if part else "",
         sentence=sentence,
         parts=_parts(claim),
         elsewhere=" ".join([*also, *(_elsewhere(part, other, bool(told), page) for other in unlike)]),
         instead=_first_sentence(claim["instead"]),
         basis=basis(told) if told else "measured",
         points=_points(part, told, page) if told else [],
+        answers=answers(told) if part and told and part["judge"] == "predicate" else [],
         claimed=claimed_of(part["claimed"]) if part else None,
     )
 
 
+def _holds(
+    claim: dict[str, Any],
+    part: dict[str, Any],
+    told: dict[str, Any] | None,
+    unlike: Sequence[dict[str, Any]],
+    page: Page,
+) -> str:
+    if not part.get("found"):
+        return ""  # the sentence has it
+    words = [_differing(claim, part, told, page)] if told else []
+    others = [(_whose(other, page), figures(part, other, page)) for other in unlike]
+    return " ".join([*words, *(f"With {whose}: {text}." for whose, text in others if text)]).strip()
+
+
+def _differing(claim: dict[str, Any], part: dict[str, Any], told: dict[str, Any], page: Page) -> str:
+    """What does not have the answer of the rest: an interface, points of the sweep, or parts."""
+    missing = [part["name"] for part in claim["parts"] if part.get("kind") == "interface" and _is(part, "ILL-POSED")]
+    if missing:
+        return f"Not possible: {'; '.join(missing)}."
+    if where := holding(part, told, page):
+        return where
+    answer = "Does not hold" if told["verdict"] == FOUND else "Holds"
+    names = dict(_parts(claim)).get(answer)
+    return f"{answer}: {'; '.join(names)}." if names else ""
+
+
+def _is(part: dict[str, Any], word: str) -> bool:
+    return any(glossary.verdict(verdict["verdict"]).word == word for verdict in _own(part))
+
+
 def _elsewhere(part: dict[str, Any], verdict: dict[str, Any], differs: bool, page: Page) -> str:
+    start = "Different" if differs else "Measured elsewhere,"
+    return f"{start} with {_whose(verdict, page)}: {finding_sentence(part, verdict, page)}"
+
+
+def _whose(verdict: dict[str, Any], page: Page) -> str:
+    """ "caching (PyTorch's default) on meta"."""
     defaults = glossary.framework_defaults()
     names = dict.fromkeys(
         plain_name(page.arms.allocator(item["experiment"], item["treatment_arm"])) for item in with_figures(verdict)
     )
     whose = [f"{name} ({defaults[name]})" if name in defaults else name for name in names if name]
-    where = f"{listed(whose)} on {verdict['device_class']}" if whose else verdict["device_class"]
-    return f"{'Different' if differs else 'Measured elsewhere,'} with {where}: {finding_sentence(part, verdict, page)}"
+    return f"{listed(whose)} on {verdict['device_class']}" if whose else verdict["device_class"]
 
 
 def _of_subject(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:

@@ -15,11 +15,14 @@ from reports.data.read import RunData
 from reports.views.findings import Finding, build_findings
 from reports.views.page import Page
 
+FIRST = 10  # findings that are shown at once
+
 
 @dataclass(frozen=True)
 class DeviceNote:
     name: str
     basis: str  # measured, simulated or virtual
+    short: str
     sentence: str
 
 
@@ -27,7 +30,6 @@ class DeviceNote:
 class Summary:
     question: str  # the question, and the answer if there is one
     preview: str  # the preview of a link to the page
-    counts: Sequence[tuple[Word, int]]
     findings: Sequence[Finding]
     surprises: Sequence[str]
     trust: str  # whether times can be relied on
@@ -37,18 +39,30 @@ class Summary:
     commit: str
     status_counts: Sequence[tuple[str, int]]
 
+    @property
+    def first(self) -> Sequence[Finding]:
+        return self.findings[:FIRST]
+
+    @property
+    def rest(self) -> Sequence[Finding]:
+        return self.findings[FIRST:]
+
+    @property
+    def rest_counts(self) -> Sequence[tuple[Word, int]]:
+        return list(Counter(finding.word for finding in self.rest).items())
+
+    @property
+    def bases(self) -> str:
+        return _enumerate(list(dict.fromkeys(device.short for device in self.devices)))
+
 
 def build_summary(page: Page) -> Summary:
     data, verdicts = page.data, page.verdicts
-    counts = verdicts.get("counts", {})
-    known = [word for word in glossary.verdicts() if word.word in counts]
-    others = [glossary.verdict(word) for word in counts if word not in {entry.word for entry in known}]
     findings = build_findings(page)
     question = _question(page)
     return Summary(
         question=question,
-        preview=" ".join([question, *(f"{finding.title}: {finding.word.word}. {finding.sentence}" for finding in findings[:2])]),
-        counts=[(word, counts[word.word]) for word in (*known, *others) if counts[word.word]],
+        preview=" ".join([question, *(f"{finding.title}: {finding.word.word}. {finding.told}" for finding in findings[:2])]),
         findings=findings,
         surprises=verdicts.get("surprises", [])[:3],
         trust=_trust(page),
@@ -119,7 +133,8 @@ def _devices(data: RunData) -> list[DeviceNote]:
             sentence = f"Times and bytes measured on a GPU ({machine['gpu'] or 'unnamed'})."
         else:
             sentence = f"Times and bytes measured on this machine's CPU ({machine['cpu']}): not a GPU."
-        found.append(DeviceNote(name, traits.basis, sentence))
+        short = traits.basis if traits.basis != "measured" else f"measured on {'a GPU' if traits.gpu else 'this CPU'}"
+        found.append(DeviceNote(name, traits.basis, short, sentence))
     return sorted(found, key=lambda note: NEARNESS.index(note.basis))
 
 

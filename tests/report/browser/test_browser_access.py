@@ -70,8 +70,8 @@ def test_each_finding_has_an_address_and_a_text_to_quote(page: Any) -> None:
     for finding in findings:
         address = finding.get_attribute("id")
         assert address and finding.find_elements(By.CSS_SELECTOR, f"a[href='#{address}']")
-        quote = finding.find_element(By.CSS_SELECTOR, ".quote > p").get_attribute("textContent")
-        assert finding.find_element(By.CSS_SELECTOR, ".found").text in quote
+        quote = finding.find_element(By.CSS_SELECTOR, ".quote").get_attribute("textContent")
+        assert finding.find_element(By.CSS_SELECTOR, ".found").get_attribute("textContent") in quote
     last = findings[-1].get_attribute("id")
     top = page("#" + last).execute_script(f"return document.getElementById('{last}').getBoundingClientRect().top")
     assert 0 <= top < DESKTOP[1]

@@ -49,11 +49,25 @@ def test_the_first_finding_is_read_without_scrolling(page: Any, size: tuple[int,
     assert first.text and first.rect["y"] + first.rect["height"] < size[1]
 
 
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_whether_times_can_be_trusted_and_how_to_repeat_it_is_read_without_scrolling(page: Any, size: tuple[int, int]) -> None:
+    facts = page(size=size).find_element(By.CSS_SELECTOR, "#summary .brief")
+    assert "Times reliable?" in facts.text and "headroom" in facts.text
+    assert facts.rect["y"] + facts.rect["height"] < size[1] / 2
+
+
+def test_a_finding_is_one_row_until_it_is_opened(page: Any) -> None:
+    finding = page().find_element(By.CSS_SELECTOR, "#summary .finding")
+    row = finding.rect["height"]
+    finding.find_element(By.TAG_NAME, "summary").click()
+    assert row < 100 < finding.rect["height"]
+
+
 def test_a_finding_has_an_address_and_leads_to_its_claim(page: Any) -> None:
     browser = page("#finding-S02")
     finding = browser.find_element(By.ID, "finding-S02")
     assert 0 <= finding.rect["y"] - browser.execute_script("return scrollY") < DESKTOP[1]
-    finding.find_element(By.CSS_SELECTOR, ".asked a").click()
+    finding.find_element(By.CSS_SELECTOR, ".links-on a").click()
     assert browser.find_element(By.ID, "claim-S02").is_displayed()
 
 

@@ -202,6 +202,12 @@ TEST_F(ClaimFile, is_refused_with_file_and_line_when_something_is_wrong) {
       {"value = -0.62", "value = -1.2", 39, "above -1"},
       {"value = -0.62, tolerance = 0.1", "direction = 2", 39, "must be 1 (more) or -1 (less)"},
       {"tolerance = 0.1", "tolerance = 0.1, delta = 0.9", 39, "half of the claimed effect"},
+      {"text = \"62 % less\"", "text = \"t\"\nfound = \"It held less.\"", 33, "one {less|more}"},
+      {"text = \"62 % less\"", "text = \"t\"\nfound = \"It held 62 {less|more}.\"", 33,
+       "without digits"},
+      {"text = \"62 % less\"", "text = \"t\"\nfound = \"It held {value}.\"", 33, "one {less|more}"},
+      {"text = \"62 % less\"", "text = \"t\"\nfound = \"It held {less|more} or {less|more}.\"", 33,
+       "one {less|more}"},
   };
   for (const Fault& fault : faults) {
     const std::string path = write_changed(fault.from, fault.to);
@@ -211,6 +217,12 @@ TEST_F(ClaimFile, is_refused_with_file_and_line_when_something_is_wrong) {
                                         HasSubstr(fault.says))))
         << fault.to;
   }
+}
+
+TEST_F(ClaimFile, may_have_a_sentence_that_the_figures_fill) {
+  const std::string path = write_changed(
+      "judge = \"ratio\"", "judge = \"ratio\"\nfound = \"Growth held {less|more} than that.\"");
+  EXPECT_EQ(read_claim(path).parts[0].found, "Growth held {less|more} than that.");
 }
 
 TEST_F(ClaimFile, of_a_bound_has_a_limit_and_no_baseline) {
