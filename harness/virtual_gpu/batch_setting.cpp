@@ -5,8 +5,8 @@
 namespace headroom::virtual_gpu {
 namespace {
 
-// The word that holds the batch, and at which of its characters it begins; nullptr when there is
-// none.
+// Finds the word that holds the batch and sets `at` to the position of the batch in it. Returns
+// nullptr if there is none.
 template <typename Words>
 auto find_batch(Words& command, const std::string& name, std::size_t& at) -> decltype(&command[0]) {
   for (std::size_t i = 0; i < command.size(); ++i) {

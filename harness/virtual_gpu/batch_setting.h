@@ -1,4 +1,4 @@
-// Tells somebody else's program its batch, as its user would.
+// Sets the batch of a user's program, and reads it, through an option, an argument or a variable.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct BatchSetting {
 BatchSetting with_batch(std::vector<std::string> command, const std::string& name,
                         std::int64_t batch);
 
-// The batch that `command` sets by `name`; nothing where it sets none, or no positive number.
+// Returns the batch that `command` sets by `name`; absent if it sets none or no positive number.
 std::optional<std::int64_t> batch_of(const std::vector<std::string>& command,
                                      const std::string& name);
 

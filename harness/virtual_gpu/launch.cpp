@@ -30,23 +30,23 @@ fs::path stand_ins() {
                   built.string(), installed.string()));
 }
 
-// XLA measures kernels and reads what they wrote, which says nothing here: it is told to choose
-// without measuring and to start every kernel by itself. It assembles what it compiled by a
-// program, found in a directory like CUDA's.
+// XLA measures kernels and reads what they wrote, which is meaningless here. So it chooses kernels
+// without measuring, and starts each one separately. XLA assembles compiled code with a program
+// that it finds in a directory laid out like CUDA's.
 std::string xla_flags(const fs::path& toolkit) {
   return fmt::format(
       "--xla_gpu_autotune_level=0 --xla_gpu_enable_command_buffer= --xla_gpu_cuda_data_dir={}",
       toolkit.string());
 }
 
-// `value` behind what the variable holds: of flags that contradict each other, the last one holds.
+// Returns the variable's flags followed by `value`: of contradicting flags, the last one counts.
 std::string appended(const char* variable, const std::string& value) {
   const char* old = std::getenv(variable);
   return fmt::format("{}={}{}{}", variable, old == nullptr ? "" : old, old == nullptr ? "" : " ",
                      value);
 }
 
-// `value` in front of what the variable holds.
+// Returns `value` followed by what the variable holds.
 std::string prepended(const char* variable, const std::string& value, char separator) {
   const char* old = std::getenv(variable);
   return old == nullptr || *old == '\0' ? fmt::format("{}={}", variable, value)
@@ -89,7 +89,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The directories that Python imports from: `site`, and those that its .pth files name.
+// Returns the directories that Python imports from: `site`, and those that its .pth files name.
 std::vector<fs::path> import_places(const fs::path& site) {
   std::vector<fs::path> result = {site};
   std::error_code unreadable;
@@ -160,7 +160,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
   };
   if (launch.world > 0) {
     const std::string world = std::to_string(launch.world);
-    // The variables that torchrun sets for a process. No process listens at the address.
+    // The variables that torchrun sets for each process. No process listens at the address.
     for (const std::string& variable :
          {"HEADROOM_GPU_WORLD=" + world, "WORLD_SIZE=" + world, std::string("RANK=0"),
           std::string("LOCAL_RANK=0"), fmt::format("LOCAL_WORLD_SIZE={}", launch.devices),
@@ -172,8 +172,8 @@ std::vector<std::string> environment_for(const Launch& launch) {
 }
 
 fs::path find_cudnn(const std::string& program) {
-  // A virtual environment is found by where its program is called, not by what a link leads to, and
-  // by the variables that it sets where the program is none of its own.
+  // A virtual environment is located by the path under which its program is called, not by the
+  // target of a link, or by the variables that it sets when the program belongs to no environment.
   for (const fs::path& prefix :
        {on_path(program).parent_path().parent_path(), fs::path(variable("VIRTUAL_ENV")),
         fs::path(variable("CONDA_PREFIX"))})

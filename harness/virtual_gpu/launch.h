@@ -1,5 +1,5 @@
-// Starts somebody else's program so that it finds a GPU that is not there: the stand-ins in place
-// of CUDA's libraries, and a hook in its Python that notes what the framework says of its memory.
+// Starts a user's program on a virtual GPU: stand-ins take the place of CUDA's libraries, and a
+// hook in its Python records what the framework reports about its memory.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace headroom::virtual_gpu {
 
-// What the program is told of the card; numbers as CUDA reports them.
+// The card as CUDA describes it to the program.
 struct CardDescription {
   std::string name;
   Bytes memory = 0;
@@ -23,33 +23,34 @@ struct CardDescription {
   int clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
 };
 
-// `memory` of it: less than the card has where something else is to be left room.
+// Describes `card` with `memory` bytes, which may be fewer than it has.
 CardDescription description_of(const Card& card, Bytes memory);
 
 struct Launch {
   CardDescription card;
   int devices = 1;
-  int world = 0;       // ranks that the process pretends there are, itself rank 0; 0: none
-  int until_step = 0;  // 0: the program runs to its end
-  std::filesystem::path records;  // an existing directory, which receives what processes leave
-  std::filesystem::path cudnn;    // the user's libcudnn, "" = none
+  int world = 0;  // number of ranks that the process, as rank 0, pretends to belong to; 0: none
+  int until_step = 0;             // 0: the program runs to its end
+  std::filesystem::path records;  // an existing directory for the records of all processes
+  std::filesystem::path cudnn;    // the user's libcudnn; "" if there is none
 };
 
-// "NAME=value", for the program's process. Throws InputError when the stand-ins are not there.
+// Returns the process's environment as "NAME=value". Throws InputError if stand-ins are missing.
 std::vector<std::string> environment_for(const Launch& launch);
 
 // The same for a program on the real GPU, which keeps its own libraries.
 std::vector<std::string> environment_for_capture(const std::filesystem::path& records,
                                                  int until_step);
 
-// The directory of the Python start-up file.
+// The directory of sitecustomize.py, which Python runs when it starts.
 std::filesystem::path hook_directory();
 
-// libcudnn.so.9 of the environment that runs `program` (argv[0], looked up on PATH when it has no
-// slash), or of the active one: of its site-packages and of what their .pth files name. "" = none.
+// Returns libcudnn.so.9 of the environment that runs `program` (argv[0], looked up on PATH when it
+// has no slash), or else of the active one. It is searched for in site-packages and in the
+// directories that their .pth files name. "" if there is none.
 std::filesystem::path find_cudnn(const std::string& program);
 
-// True when this machine has a GPU of its own, as the kernel's driver shows it.
+// Whether this machine has a GPU, according to the kernel's driver.
 bool has_real_gpu();
 
 }  // namespace headroom::virtual_gpu

@@ -34,7 +34,7 @@ void add_record(Outcome& outcome, const fs::path& file) {
   // The file is the memory of a Record, whose members are plain numbers.
   const auto* record = reinterpret_cast<const Record*>(bytes.data());
   if (record->magic != kRecordMagic)
-    throw InputError(fmt::format("{}: is no record of the stand-ins", file.string()));
+    throw InputError(fmt::format("{}: is not a record of the stand-ins", file.string()));
   outcome.kernel_launches += record->kernel_launches;
   for (int i = 0; i < kMaxDevices; ++i) {
     const DeviceRecord& device = record->devices[i];

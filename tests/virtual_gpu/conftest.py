@@ -1,4 +1,4 @@
-"""Programs started as a user would start them, on a GPU that is not there."""
+"""Runs programs on a virtual GPU as a user would."""
 
 import json
 import os
@@ -13,7 +13,7 @@ MIB = 2**20
 
 
 class Answer:
-    """What `headroom gpu` said: exit status, output, and the figures of its gpu.json."""
+    """The result of `headroom gpu`: exit status, output, and the figures of its gpu.json."""
 
     def __init__(self, process, directory):
         self.status, self.output, self.errors = process.returncode, process.stdout, process.stderr
@@ -48,7 +48,7 @@ def gpu(tmp_path):
 
 
 def environment_python(name):
-    """The interpreter of the environment that `scripts/setup --with NAME` makes, there or not."""
+    """The interpreter of the environment that `scripts/setup --with NAME` makes; it need not exist."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "headroom" / "environments" / name / "bin" / "python"
 

@@ -1,4 +1,4 @@
-"""What grew since an earlier run."""
+"""Growth since an earlier run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whose memory it is, by the path of PyTorch's modules."""
+"""The memory of each module, named by the path of PyTorch's modules."""
 
 import random
 
@@ -47,7 +47,7 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
         for name in ("up", "down"):
             held = found[f"layers.{layer}.{name}"]
             assert held["weights"] == held["gradients"] == held["optimizer state"] == weight
-    # The block's own code makes the output of the ReLU, which down needs in the backward pass.
+    # The output of the ReLU is made by the block's own code; `down` needs it in the backward pass.
     wide = batch * 4 * width * 4
     assert found["layers.0"]["activations"] >= wide
     assert "layers.*.up  (3 alike)" in answer.output

@@ -1,5 +1,5 @@
-"""headroom capture, which is for a real GPU. The virtual one takes its place here: outside of it, capture
-knows nothing of it."""
+"""`headroom capture`, which is for a real GPU. Here a virtual GPU takes its place, without capture
+knowing."""
 
 import json
 import os
@@ -21,7 +21,7 @@ for _ in range(3):
 
 @pytest.fixture
 def capture(tmp_path):
-    """capture(python, program): the figures, and what the command printed."""
+    """capture(python, program) returns the figures and the command's output."""
 
     def run(python, program):
         script, records = tmp_path / "train.py", tmp_path / "captured"

@@ -1,5 +1,5 @@
-"""Cells that have a framework train on a virtual card: with a stand-in for the framework, and with
-TensorFlow's ordinary wheel where `scripts/setup --with tensorflow` has been run."""
+"""Cells that train in a framework on a virtual card: with a program in place of the framework, and with
+TensorFlow's ordinary wheel if `scripts/setup --with tensorflow` has been run."""
 
 import json
 import os
@@ -21,7 +21,7 @@ device = "virtual(card=v100-16gb)"
 scenario = "virtual_gpu({parameters})"
 blocks = 1
 """
-# Takes `taken` bytes of the card and says so, or something else.
+# Takes `taken` bytes of the card and reports that, or other figures.
 PROGRAM = """#!{python}
 import ctypes, json
 card = ctypes.CDLL(None)
@@ -37,7 +37,7 @@ print(json.dumps({{"engine": "Stub 1.0", "figures": figures}}))
 
 @pytest.fixture
 def run(tmp_path):
-    """run(parameters, cache): the sample of one cell."""
+    """run(parameters, cache) returns the sample of one cell."""
 
     def sample(parameters, cache=None):
         suite = tmp_path / "frameworks.toml"
@@ -57,7 +57,7 @@ def run(tmp_path):
 
 @pytest.fixture
 def framework(tmp_path):
-    """framework(taken, figures): an environment whose interpreter is a program that takes memory."""
+    """framework(taken, figures) makes an environment whose interpreter is a program that takes memory."""
 
     def make(taken, figures, asks=False):
         python = tmp_path / "headroom" / "environments" / "tensorflow" / "bin" / "python"
@@ -130,7 +130,7 @@ def test_tensorflows_log_and_the_cards_ledger_tell_of_the_same_bytes(run, tensor
     figures = sample["figures"]
     assert figures["trained"] == 1
     assert 0 <= figures["beside_pool_bytes"] <= 4 * MIB, width
-    # Weights, both moments of Adam and the batch; regions double.
+    # Weights, both moments of Adam and the batch. The sizes of regions double.
     weights = 4 * (width + 1) * width * 4
     assert 3 * weights <= figures["allocated_bytes.initial"] <= figures["reserved_bytes.initial"], width
     assert figures["first_operation_bytes"] <= figures["reserved_bytes.initial"]

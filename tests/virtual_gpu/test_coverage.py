@@ -1,4 +1,4 @@
-"""Which functions of NVIDIA's libraries PyTorch's wheel imports, and what the stand-ins do with them."""
+"""The functions of NVIDIA's libraries that PyTorch's wheel imports, and what the stand-ins do with them."""
 
 import collections
 import os
@@ -18,7 +18,7 @@ OUTCOMES = {"size": "size counted as 0", "sizes": "size counted as 0", "int": "s
 
 
 def outcomes():
-    """{function: what its generated stand-in does}"""
+    """Returns {function: what its generated stand-in does}."""
     result, kind = {}, ""
     for line in (ROOT / "harness/virtual_gpu/stand_ins/symbols.txt").read_text().splitlines():
         line = line.partition("#")[0].strip()

@@ -1,4 +1,4 @@
-"""The comparison with measured runs: that it makes rows, and the arithmetic of its statistics."""
+"""The comparison with measured runs: that it makes rows, and that its statistics are right."""
 
 import csv
 import importlib.util
@@ -15,7 +15,7 @@ FIDELITY = Path(__file__).resolve().parents[2] / "bench" / "fidelity"
 
 
 def module_of(name):
-    """A module of bench/fidelity, which is a folder of programs and no package."""
+    """Imports a module of bench/fidelity, a folder of programs that is not a package."""
     specification = importlib.util.spec_from_file_location(f"fidelity_{name}", FIDELITY / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module  # dataclasses look themselves up there

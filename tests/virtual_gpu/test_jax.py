@@ -1,4 +1,4 @@
-"""JAX's ordinary wheels on the virtual GPU. Skipped where `scripts/setup --with jax` has not been run."""
+"""JAX's ordinary wheels on the virtual GPU. Skipped unless `scripts/setup --with jax` has been run."""
 
 from conftest import MIB
 
@@ -120,7 +120,7 @@ def test_the_peak_is_shared_out_by_argument_and_line(gpu, jax):
     assert roles["argument weights"] == 4 * 4 * MIB
     assert roles["argument batch['x']"] == 4096 * 4096
     assert roles["results"] >= 4 * 4 * MIB
-    # The backward pass needs what each of the layers gave.
+    # The backward pass needs the output of each layer.
     assert roles["temporaries"] >= 3 * 4096 * 4096
     assert sum(roles.values()) == device["peak_allocated_bytes"]
     lines = {line["name"]: line["bytes"] for line in device["lines"]}

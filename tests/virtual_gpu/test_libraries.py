@@ -1,5 +1,5 @@
-"""Training programs as people write them with the libraries that stand on PyTorch. Expected bytes follow
-from the sizes of the weights."""
+"""Training programs as people write them with libraries for PyTorch. Expected bytes follow from the sizes of
+the weights."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the hook makes of a history of allocations; no framework is needed."""
+"""What the hook computes from a history of allocations. No framework is needed."""
 
 import importlib.util
 import random

@@ -1,5 +1,5 @@
-"""What the hooks of TensorFlow and JAX read out of messages, and the programs in the place of CUDA's; no
-framework is needed."""
+"""What the hooks of TensorFlow and JAX read from messages, and the programs that replace those of CUDA's
+toolkit. No framework is needed."""
 
 import subprocess
 import sys

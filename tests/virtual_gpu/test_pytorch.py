@@ -1,5 +1,4 @@
-"""PyTorch's ordinary wheel on the virtual GPU. Skipped where `scripts/setup --with pytorch` has not been
-run."""
+"""PyTorch's ordinary wheel on the virtual GPU. Skipped unless `scripts/setup --with pytorch` has been run."""
 
 import random
 
@@ -33,7 +32,7 @@ def test_weights_gradients_and_optimizer_state_are_told_apart_to_the_byte(gpu, p
     weights = 4 * width * width * 4
     found = roles(answer)
     assert found["weights"] == weights, width
-    # Adam keeps a step count of each weight on the host, two moments on the device.
+    # Adam keeps a step count of each weight on the host and two moments on the device.
     assert found["optimizer state"] == 2 * weights, width
     assert found["gradients"] <= weights
 
@@ -86,8 +85,8 @@ except torch.OutOfMemoryError:
 
 
 def test_a_smaller_card_than_the_peak_does_not_serve(gpu, pytorch):
-    """The verdict and the peak are one fact: 2 MiB less than what was reserved is too little, unless
-    the allocator can do with less, which PyTorch then shows by reserving less."""
+    """The verdict agrees with the peak: with 2 MiB less than was reserved the program does not fit, unless
+    the allocator manages with less, which PyTorch then shows by reserving less."""
     arguments = ["1024", "3"]
     peak = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=arguments).figures["peak_bytes"]
     enough = gpu("rtx4090", "--memory", str(peak), program=TRAIN, python=pytorch,
@@ -175,8 +174,8 @@ for _ in range(3):
 
 
 def test_kernels_of_libraries_find_the_parameters_of_a_card_that_has_no_code_of_its_own(gpu, pytorch):
-    """There is no code for 8.9 in PyTorch's wheels: such a card runs that for 8.6. The gradient of an
-    embedding sorts its indices by a library that looks for the parameters of that code."""
+    """PyTorch's wheels contain no code for 8.9, so such a card runs the code for 8.6. The gradient of an
+    embedding sorts its indices by a library that looks up the parameters of that code."""
     answer = gpu("rtx4090", program="""
 import torch
 embedding = torch.nn.Embedding(1000, 64).cuda()

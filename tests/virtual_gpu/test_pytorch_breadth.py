@@ -1,4 +1,4 @@
-"""Ways to train in PyTorch, each held against a figure that follows from its sizes."""
+"""Several ways to train in PyTorch, each checked against a figure that follows from its sizes."""
 
 import subprocess
 
@@ -28,7 +28,7 @@ TORCHRUN = "import runpy, sys; sys.argv[:1] = ['torchrun', '--nproc-per-node', '
 
 @pytest.fixture
 def on_two_ranks(gpu, pytorch, tmp_path):
-    """on_two_ranks(WRAP): trains under torchrun; the roles of both GPUs, and the answer."""
+    """on_two_ranks(WRAP) trains under torchrun and returns the roles of both GPUs and the answer."""
 
     def run(wrap):
         (tmp_path / "train.py").write_text(TRAIN_ON_RANKS.replace("WRAP", wrap))

@@ -1,4 +1,5 @@
-"""Recurrent networks, which call cuDNN. Its sizes of them are compared with what the real library says."""
+"""Recurrent networks, which call cuDNN. The sizes that the stand-in reports are compared with the real
+library's."""
 
 import json
 import random
@@ -47,8 +48,8 @@ def some_network(choose):
 
 @pytest.fixture
 def both(gpu, pytorch, tmp_path):
-    """both(networks): sizes of weights, workspace and what is kept, here and by the real library,
-    which writes what it can tell without a card before it says that there is none."""
+    """both(networks) returns the sizes of weights, workspace and memory kept for the backward pass from the
+    stand-in and from the real library, which answers as far as it can without a card."""
     libraries = sorted(pytorch.parents[1].glob("lib/*/site-packages/nvidia/cudnn/lib/libcudnn.so.9"))
     if not libraries:
         pytest.skip("the environment of PyTorch has no cuDNN: remove it, then scripts/setup --with pytorch")

@@ -1,4 +1,4 @@
-"""The stand-ins called by a program without a framework, through the names of CUDA's libraries."""
+"""The stand-ins, called by programs without a framework through the names of CUDA's libraries."""
 
 import json
 import os

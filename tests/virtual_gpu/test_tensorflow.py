@@ -1,5 +1,5 @@
-"""TensorFlow's ordinary wheel on the virtual GPU. Skipped where `scripts/setup --with tensorflow` has not
-been run."""
+"""TensorFlow's ordinary wheel on the virtual GPU. Skipped unless `scripts/setup --with tensorflow` has been
+run."""
 
 import random
 import re
@@ -35,11 +35,11 @@ class Tell(keras.callbacks.Callback):
         print("batch", batch)
 model.fit(data, data, batch_size=16, verbose=0, callbacks=[Tell()])
 """
-MOST_BESIDE_THE_ALLOCATOR = 4 * MIB  # what TensorFlow takes of the card without it
+MOST_BESIDE_THE_ALLOCATOR = 4 * MIB  # taken by TensorFlow beside its allocator
 
 
 def said(answer, word):
-    """The number that the program printed behind `word`."""
+    """Returns the number that the program printed after `word`."""
     words = answer.output.split()
     return int(words[words.index(word) + 1])
 
@@ -62,7 +62,7 @@ def test_growth_takes_what_is_needed_and_little_more(gpu, tensorflow):
     assert answer.status == 0, answer.errors
     needed = said(answer, "peak")
     assert needed >= 2 * 1024 * 1024 * 4
-    # Regions double, so that no more than as much again is taken.
+    # The sizes of regions double, so at most twice the need is taken.
     assert needed <= answer.figures["peak_bytes"] <= 2 * needed + 2 * MIB + MOST_BESIDE_THE_ALLOCATOR
 
 
@@ -198,7 +198,7 @@ def test_variables_of_keras_have_roles(gpu, tensorflow):
 
 
 def test_a_network_of_sequences_of_any_length_trains(gpu, tensorflow):
-    """TensorFlow calculates shapes on the device there, forward and backward."""
+    """Here TensorFlow computes shapes on the device, in the forward and the backward pass."""
     answer = gpu(*CARD, "--until-step", "all", python=tensorflow, program=GROW + """
 import numpy as np
 keras = tf.keras

@@ -1,5 +1,5 @@
-"""Values that follow from what a program copied to the virtual GPU: its code takes the path that it takes on
-a real card."""
+"""Values that follow from what a program copied to the virtual GPU, so that its code takes the path that it
+takes on a real card."""
 
 TINY_MODEL = """
 import torch
@@ -34,7 +34,7 @@ print(peak(attention_mask=mask) - without)
 """)
     unmasked, masked = map(int, printed(answer))
     assert unmasked == 4 * 512 * 8
-    # A mask that masks something becomes one for each pair of tokens.
+    # A mask that excludes tokens is expanded to one value for each pair of tokens.
     assert masked >= 4 * 512 * 512
 
 
@@ -93,7 +93,7 @@ if flags.all():
 
 
 def test_generation_ends_at_its_greatest_length(gpu, pytorch):
-    """Which token was drawn is not known, that the greatest length is reached is."""
+    """The drawn tokens are unknown, but it is known that the greatest length is reached."""
     answer = gpu("rtx4090", python=pytorch, program=TINY_MODEL + """
 for options in ({}, {"do_sample": True, "top_p": 0.9}):
     print(tuple(model.generate(tokens[:, :8], max_new_tokens=5, **options).shape))
@@ -130,7 +130,7 @@ single = scores.argmax(-1)
 print(int(torch.bincount(single, minlength=8).sum()), len(torch.where(scores > 0.5)[0]))
 """)
     assert printed(answer) == ["2000 True True", "8 False", "1000 0"]
-    # The seed is fixed, so that a run repeats; eight shares of 250 lie within 6 standard deviations.
+    # The seed is fixed, so runs repeat. Eight shares of 250 lie within 6 standard deviations.
     assert "drawn at random here: program.py:5" in answer.output
     assert "taken as 0: program.py:9" in answer.output
 
@@ -162,7 +162,7 @@ print(tuple(scores.grad.shape))
 
 
 def test_an_encoder_takes_the_fast_path_that_it_takes_on_a_real_card(gpu, pytorch):
-    """It holds less than the way that training takes, and is left where something follows its inside."""
+    """The fast path holds less than the path of training; it is left if its inner calls are followed."""
     program = """
 import torch
 layer = torch.nn.TransformerEncoderLayer(256, 4, batch_first=True)

@@ -1,4 +1,4 @@
-"""The same program run again with another batch, or with other settings of the allocator."""
+"""The same program run again with another batch or with other settings of the allocator."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def searched(gpu, name, arguments=()):
     return answer
 
 
-# A batch takes as many MiB, of which the GPU has 50, in granules of 2 MiB.
+# A batch takes as many MiB. The GPU has 50 MiB, in granules of 2 MiB.
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [("--batch", []), ("--batch", ["--batch", "3"]), ("--batch", ["--batch=64"]),
@@ -58,7 +58,7 @@ more = [torch.empty(18 << 20, dtype=torch.uint8, device="cuda") for _ in range(2
 
 
 def test_a_setting_that_would_make_it_fit_is_found_by_running_it(gpu, pytorch):
-    """Two holes of 18 MiB lie each across two segments of 20 MiB, unless segments expand."""
+    """Two holes of 18 MiB each lie across two segments of 20 MiB, unless segments expand."""
     answer = gpu("l4", "--memory", "100MiB", "--settings", program=FRAGMENTS, python=pytorch)
     assert answer.status == 3, "the answer is that of the program as it is"
     tried = {row["setting"]: row["verdict"] for row in answer.figures["settings"]}

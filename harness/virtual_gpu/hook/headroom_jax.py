@@ -1,16 +1,16 @@
-"""Notes, inside the user's program, what JAX's allocator says it held. JAX has no optimizer of its own,
-so that its steps are not counted."""
+"""Records, inside the user's program, what JAX's allocator reports. JAX has no optimizer of its own, so its
+steps are not counted."""
 
 import headroom_notes
 
 
 def peaks():
-    """The counters of each device, once JAX has started to use devices."""
+    """Returns the counters of each device, once JAX has started to use devices."""
     import jax
     from jax._src import xla_bridge
 
     if not xla_bridge.backends_are_initialized():
-        return []  # to ask would take the card
+        return []  # asking would start the device
     result = []
     for device in jax.local_devices():
         stats = (device.memory_stats() if device.platform == "gpu" else None) or {}
@@ -23,7 +23,7 @@ def peaks():
 
 
 def finish():
-    """JAX works while the program goes on, and an error of what nobody waited for is told to nobody."""
+    """Waits for JAX's asynchronous work, because an error in work that nobody waits for is never raised."""
     import jax
     from jax._src import xla_bridge
 
@@ -32,12 +32,12 @@ def finish():
 
 
 def show_gpu(hardware_utils):
-    """JAX asks for a GPU only where it finds a device file of NVIDIA's driver."""
+    """Makes JAX look for a GPU although there is no device file of NVIDIA's driver."""
     hardware_utils.has_visible_nvidia_gpu = lambda: True
 
 
 def install(jax):
-    """Called once JAX has been imported."""
+    """Called after JAX has been imported."""
     differences = [
         "XLA measures nothing and uses no CUDA graphs",
         "steps are not counted: the program runs to its end",

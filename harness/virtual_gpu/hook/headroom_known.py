@@ -1,21 +1,21 @@
-"""What is known of tensors on a virtual GPU: their values on the host, and where a program decided by a value
-that is not known."""
+"""Known values of tensors on a virtual GPU, kept on the host, and the lines at which a program decided by an
+unknown value."""
 
 import os
 import sys
 
 import headroom_memory
 
-MOST_ELEMENTS = 1 << 22  # of a followed tensor
-VALUE = "_headroom_value"  # attribute of a tensor: (its version, its value on the host, whether drawn)
+MOST_ELEMENTS = 1 << 22  # elements of a followed tensor
+VALUE = "_headroom_value"  # attribute of a tensor: its version, its value on the host, whether the value was drawn
 
 
 class Unknown(Exception):
-    """A value that the GPU would have computed."""
+    """Raised for a value that only the GPU would have computed."""
 
 
 class Decisions:
-    """Lines of the program at which a value decided that is not known."""
+    """The lines of the program at which an unknown value decided."""
 
     def __init__(self, what):
         self.what, self.lines = what, {}
@@ -49,7 +49,7 @@ class Used:
 
 
 def value_of(tensor):
-    """The value of a tensor on the host. Raises Unknown."""
+    """Returns the value of a tensor on the host. Raises Unknown."""
     if not tensor.is_cuda:
         if type(tensor).__name__ not in ("Tensor", "Parameter") or tensor.device.type != "cpu":
             raise Unknown
@@ -74,7 +74,7 @@ def remember(tensor, value):
 
 
 def on_host(thing, torch):
-    """An argument of the same call on the processor. Raises Unknown."""
+    """Converts an argument for the same call on the processor. Raises Unknown."""
     if isinstance(thing, torch.Tensor):
         return value_of(thing)
     if isinstance(thing, (list, tuple)) and type(thing) in (list, tuple):

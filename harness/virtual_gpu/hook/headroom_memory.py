@@ -1,18 +1,18 @@
-"""From PyTorch's history of allocations: what was held at the peak, by role, phase and line.
+"""Computes from PyTorch's history of allocations what was held at the peak, by role, phase and line.
 
-A history is the list that torch.cuda.memory._snapshot()["device_traces"][device] holds: events with
-`action`, `addr`, `size` (bytes), `time_us` and `frames`, innermost first."""
+A history is the list torch.cuda.memory._snapshot()["device_traces"][device]: events with `action`, `addr`,
+`size` (bytes), `time_us` and `frames`, innermost first."""
 
 import bisect
 import os
 
 RESERVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 MOST_LINES = 20
-CURVE_PARTS = 600  # of a curve; each keeps its highest points
+CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 
 
 def is_users(filename):
-    """Whether a frame is of the user's program: neither a library's nor Python's own."""
+    """Whether a frame belongs to the user's program, not to a library or to Python."""
     return not (
         "site-packages" in filename
         or "dist-packages" in filename
@@ -25,8 +25,8 @@ def is_users(filename):
 
 
 def phase_of(frames):
-    """The part of a training step that an allocation belongs to, by its Python frames. The engine of
-    the backward pass runs in threads of its own, without any."""
+    """Returns the phase of the training step in which an allocation was made, judged by its Python frames.
+    The engine of the backward pass runs in threads without Python frames."""
     if not frames:
         return "backward"
     for frame in frames:
@@ -41,7 +41,7 @@ def phase_of(frames):
 
 
 def line_of(frames):
-    """The innermost line of the user's program, or the library's line where there is none."""
+    """Returns the innermost line of the user's program or, if there is none, the library's innermost line."""
     for frame in frames:
         if is_users(frame["filename"]):
             return f"{frame['filename']}:{frame['line']}"
@@ -62,7 +62,7 @@ class Block:
 
 
 def blocks_of(history):
-    """All blocks, the position and bytes of the allocated peak, and the peak of reserved bytes."""
+    """Returns all blocks, the position and bytes of the allocated peak, and the reserved peak."""
     blocks, live = [], {}
     allocated = reserved = peak = peak_reserved = 0
     at = -1
@@ -86,8 +86,8 @@ def blocks_of(history):
 
 
 def roles_of(blocks, marks):
-    """The role and the module of each block that a mark (time in µs, address, bytes, role, module)
-    fell into."""
+    """Returns the role and module of each block that contains the address of a mark (time in µs, address,
+    bytes, role, module)."""
     by_address = {}
     for block in blocks:
         by_address.setdefault(block.address, []).append(block)
@@ -106,7 +106,8 @@ def roles_of(blocks, marks):
 
 
 def role_by_phase(block, backward_after):
-    """Of a block that no mark fell into. `backward_after`: where the next backward pass begins."""
+    """Returns the role of a block without a mark. `backward_after` finds the start of the next backward
+    pass."""
     if block.frames and block.frames[0]["filename"].endswith("torch/nn/parallel/distributed.py"):
         return "gradient buckets"
     if block.phase == "forward":
@@ -127,8 +128,8 @@ WITHOUT_MODULE = {"backward": "(backward pass)", "optimizer": "(optimizer step)"
 
 
 def summarise(history, marks, module_at=lambda time: "", step_times=()):
-    """What the device's blocks were at the peak of the allocated bytes. `module_at`: the module that
-    the program was in at a time, "" = none. `step_times`: when optimizer steps ended, in µs."""
+    """Describes a device's blocks at the allocated peak. `module_at` returns the module that the program was
+    in at a time, "" for none. `step_times` are the ends of optimizer steps, in µs."""
     blocks, at, peak, peak_reserved = blocks_of(history)
     roles = roles_of(blocks, marks)
     backward = [block.begin for block in blocks if block.phase == "backward"]
@@ -169,8 +170,8 @@ def summarise(history, marks, module_at=lambda time: "", step_times=()):
 
 
 def curve_of(history, blocks, role_of, peak, step_times):
-    """Bytes by role and reserved bytes after events of the history. Of each part of the history the
-    events are kept at which allocated and reserved bytes were highest."""
+    """Returns bytes by role and reserved bytes after selected events: for each part of the history, the
+    events with the highest allocated and the highest reserved bytes."""
     changes = {}
     for block in blocks:
         role = role_of[id(block)]
@@ -212,10 +213,8 @@ def curve_of(history, blocks, role_of, peak, step_times):
     }
 
 
-
-
 def peaks_by_phase(history, blocks):
-    """The most bytes allocated at any time while blocks of each phase were being allocated."""
+    """Returns the highest allocated bytes while blocks of each phase were being allocated."""
     changes = [0] * (len(history) + 1)
     for block in blocks:
         changes[block.begin] += block.bytes

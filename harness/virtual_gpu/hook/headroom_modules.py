@@ -1,5 +1,5 @@
-"""Which torch.nn.Module the program was in at each moment, and which a parameter belongs to. Only
-notes: nothing of the program's own is changed, no tensor is kept."""
+"""Records which torch.nn.Module the program was in at each moment, and which module a parameter belongs to.
+It only records: the program's objects are not changed, and no tensor is kept alive."""
 
 import bisect
 import gc
@@ -8,12 +8,12 @@ import time
 import warnings
 import weakref
 
-MOST_SEARCHES = 20  # for modules that are made while the program runs
-MOST_MOMENTS = 4_000_000  # what comes later is not told apart by module
+MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
+MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
 
 
 class Modules:
-    """`moments` and `names`: from each time (µs since 1970) on, the innermost module ("" = none)."""
+    """From `moments[i]` (µs since 1970) on, the innermost module is `names[i]`, "" for none."""
 
     def __init__(self):
         self.moments, self.names = [], []
@@ -23,7 +23,7 @@ class Modules:
         self.threads = threading.local()
 
     def search(self):
-        """Names all modules alive by their path from one that no other contains."""
+        """Names all live modules by their path from a module that no other contains."""
         import torch
 
         self.searches += 1
@@ -46,7 +46,7 @@ class Modules:
         return path if reference is not None and reference() is module else None
 
     def owner_of(self, parameter):
-        """The path of the parameter's module, "" where it has none."""
+        """Returns the path of the parameter's module, "" if it has none."""
         for _ in range(2):
             reference, path = self.owners.get(id(parameter), (None, ""))
             if reference is not None and reference() is parameter:
@@ -75,7 +75,7 @@ class Modules:
             path = self.path_of(module)
         stack = self.stack()
         for depth, (entered, _) in enumerate(stack):
-            if entered == id(module):  # it was left by an exception before
+            if entered == id(module):  # an exception left it before
                 del stack[depth:]
                 break
         stack.append((id(module), path or type(module).__name__))
@@ -89,15 +89,15 @@ class Modules:
 
     def at(self, moment):
         index = bisect.bisect_right(self.moments, moment) - 1
-        # Within one microsecond the module is left after what it allocated.
+        # Within one microsecond, allocations of a module come before the moment at which it is left.
         while index > 0 and self.moments[index] == moment and not self.names[index]:
             index -= 1
         return self.names[index] if index >= 0 else ""
 
 
 def watch():
-    """Starts noting. Under torch.compile modules are no calls of their own, and the compiler sees
-    hooks that do nothing."""
+    """Starts recording. Under torch.compile modules are not called separately, and the compiler sees hooks
+    that do nothing."""
     from torch.compiler import is_compiling
     from torch.nn.modules.module import (
         register_module_forward_hook,

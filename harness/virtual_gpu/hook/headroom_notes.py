@@ -1,4 +1,4 @@
-"""What the hooks of Keras, TensorFlow and JAX note of a process, and the files they leave."""
+"""Records of a process that the hooks of all frameworks share, and those of Keras, TensorFlow and JAX."""
 
 import atexit
 import json
@@ -18,14 +18,14 @@ ELEMENT_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "fl
 
 
 class StepLimit(SystemExit):
-    """Ends the program after as many steps as were asked for."""
+    """Ends the program after the requested number of steps."""
 
 
 class Framework:
-    """A framework that may hold memory of the virtual GPU. `peaks` answers, for each device that is in
-    use, {"device", "peak_allocated", and "peak_reserved" where the framework tells it} in bytes.
-    `arrays` answers for a device number which bytes serve which role, where the framework tells it.
-    `finish` waits for work that the program left undone and raises the error that it ended with."""
+    """A framework that may hold memory of the virtual GPU. `peaks()` returns, for each device in use,
+    {"device", "peak_allocated", and "peak_reserved" if the framework reports it} in bytes. `arrays(device)`
+    returns {role: bytes} of the arrays that the framework knows. `finish()` waits for unfinished work and
+    raises its error."""
 
     def __init__(self, name, peaks, differences, arrays, finish):
         self.name, self.peaks, self.differences = name, peaks, differences
@@ -46,13 +46,13 @@ class Framework:
         ]
 
     def holders(self, use):
-        """Who held the memory at the peak: from XLA's files or, without them, what is known of arrays."""
+        """Returns what held the memory at the peak, from XLA's files or else from the known arrays."""
         try:
             known = self.arrays(use["device"])
             if found := headroom_xla.describe(use, known, notes.ended_out_of_memory):
                 return found
-        except Exception as error:  # the files' form is XLA's own and may change
-            self.differences.append(f"what XLA wrote about its memory could not be read: {error!r}")
+        except Exception as error:  # XLA may change the format of its files
+            self.differences.append(f"XLA's files about its memory could not be read: {error!r}")
             return {}
         rest = use["peak_allocated"] - sum(known.values())
         if not known or rest < 0:
@@ -61,37 +61,81 @@ class Framework:
         return {"phase": "the whole program", "roles": headroom_memory.in_order(known)}
 
 
-class Notes:
+class Record:
+    """What every hook records of a process."""
+
     def __init__(self):
-        self.frameworks = []
         self.steps = 0
         self.stopped_at_step = False
         self.error = ""
         self.ended_out_of_memory = False
         self.out_of_memory = []
 
+    def count_steps(self, steps):
+        self.steps += steps
+        if UNTIL_STEP and self.steps >= UNTIL_STEP:
+            self.stopped_at_step = True
+            raise StepLimit(0)
+
+    def write(self, framework, devices, snapshot, differences):
+        """Writes the file of one framework, "NAME VERSION"."""
+        figures = {
+            "framework": framework,
+            "pid": os.getpid(),
+            "steps": self.steps,
+            "stopped_at_step": self.stopped_at_step,
+            "error": self.error,
+            "ended_out_of_memory": self.ended_out_of_memory,
+            "out_of_memory": self.out_of_memory,
+            "devices": devices,
+            "snapshot": snapshot,
+            "differences": differences,
+        }
+        kind = framework.partition(" ")[0].lower()
+        path = os.path.join(RECORDS, f"{kind}-{os.getpid()}.json")
+        with open(path + ".unfinished", "w") as out:
+            json.dump(figures, out)
+        os.replace(path + ".unfinished", path)
+
+
+def watch_process(note_error, forget, write):
+    """Calls `note_error(kind, value, trace)` when an exception ends the program, `forget()` in forked
+    children, which are not the program, and `write()` when the process ends."""
+    shown = sys.excepthook
+
+    def excepthook(kind, value, trace):
+        note_error(kind, value, trace)
+        shown(kind, value, trace)
+
+    sys.excepthook = excepthook
+    os.register_at_fork(after_in_child=forget)
+    atexit.register(write)
+
+
+class Notes(Record):
+    def __init__(self):
+        super().__init__()
+        self.frameworks = []
+
 
 notes = Notes()
 
 
 def note_phase(phase):
-    """Notes the bytes allocated at the peak so far under the name of a phase that ends now."""
+    """Records the allocated peak so far under the name of a phase that ends now."""
     for framework in notes.frameworks:
         framework.note_phase(phase)
 
 
 def count_steps(steps):
-    """After `steps` more training steps."""
+    """Called after `steps` more training steps."""
     if notes.steps == 0:
         note_phase("first step")
-    notes.steps += steps
-    if UNTIL_STEP and notes.steps >= UNTIL_STEP:
-        notes.stopped_at_step = True
-        raise StepLimit(0)
+    notes.count_steps(steps)
 
 
 def requested_bytes(message):
-    """Bytes of the request that a framework's message says had no room; 0 = it does not say."""
+    """Returns the bytes of the failed request that a framework's message names, 0 if it names none."""
     if found := re.search(r"allocat\w+ (\d+) bytes", message):
         return int(found[1])
     if found := re.search(r"tensor with shape\[([\d,]*)\] and type (\w+)", message):
@@ -119,7 +163,7 @@ def note_error(kind, value, trace):
 
 
 def write():
-    """Leaves what was noted, for each framework that used a device."""
+    """Writes the records of each framework that used a device."""
     for framework in notes.frameworks:
         try:
             framework.finish()
@@ -129,42 +173,17 @@ def write():
         devices = framework.describe()
         if not devices and not notes.ended_out_of_memory:
             continue
-        figures = {
-            "framework": framework.name,
-            "pid": os.getpid(),
-            "steps": notes.steps,
-            "stopped_at_step": notes.stopped_at_step,
-            "error": notes.error,
-            "ended_out_of_memory": notes.ended_out_of_memory,
-            "out_of_memory": notes.out_of_memory,
-            "devices": devices,
-            "snapshot": "",
-            "differences": [] if CAPTURE else framework.differences,
-        }
-        kind = framework.name.partition(" ")[0].lower()
-        path = os.path.join(RECORDS, f"{kind}-{os.getpid()}.json")
-        with open(path + ".unfinished", "w") as out:
-            json.dump(figures, out)
-        os.replace(path + ".unfinished", path)
+        notes.write(framework.name, devices, "", [] if CAPTURE else framework.differences)
     headroom_xla.clear()
 
 
 def forget():
-    """A forked worker is not the program: its parent tells of both."""
     global notes
     notes = Notes()
 
 
 def add(name, peaks, differences, arrays=lambda device: {}, finish=lambda: None):
-    """Has a framework's peaks noted; called once it has been imported."""
+    """Records a framework's peaks; called after it has been imported."""
     if not notes.frameworks:
-        shown = sys.excepthook
-
-        def excepthook(kind, value, trace):
-            note_error(kind, value, trace)
-            shown(kind, value, trace)
-
-        sys.excepthook = excepthook
-        os.register_at_fork(after_in_child=forget)
-        atexit.register(write)
+        watch_process(note_error, forget, write)
     notes.frameworks.append(Framework(name, peaks, differences, arrays, finish))

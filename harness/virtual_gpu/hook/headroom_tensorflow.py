@@ -1,5 +1,5 @@
-"""Notes, inside the user's program, what TensorFlow's allocator says it held, and counts the training
-steps of Keras, whatever its backend."""
+"""Records, inside the user's program, what TensorFlow's allocator reports, and counts the training steps of
+Keras, whatever its backend."""
 
 import functools
 import gc
@@ -10,12 +10,12 @@ import headroom_notes
 
 
 def peaks():
-    """The counters of each device, once TensorFlow has started to use devices."""
+    """Returns the counters of each device, once TensorFlow has started to use devices."""
     import tensorflow as tf
     from tensorflow.python.eager import context
 
     if context._context is None or not context._context._initialized:
-        return []  # to ask would take the card
+        return []  # asking would start the device
     result = []
     for index in range(len(tf.config.list_logical_devices("GPU"))):
         peak = tf.config.experimental.get_memory_info(f"GPU:{index}")["peak"]
@@ -24,7 +24,8 @@ def peaks():
 
 
 def arrays(device):
-    """Bytes of Keras's variables on a device: an optimizer's are its state, all others weights."""
+    """Returns the bytes of Keras's variables on a device: those of optimizers are state, all others
+    weights."""
     keras = sys.modules.get("keras")
     if keras is None or keras.backend.backend() != "tensorflow":
         return {}
@@ -44,7 +45,7 @@ def arrays(device):
 
 
 def install(tensorflow):
-    """Called once TensorFlow has been imported."""
+    """Called after TensorFlow has been imported."""
     differences = [
         "TensorFlow tries no algorithms of cuDNN: TF_CUDNN_USE_AUTOTUNE=0",
         "XLA measures nothing and uses no CUDA graphs",
@@ -55,13 +56,13 @@ def install(tensorflow):
 
 
 class InFit:
-    """Whether Keras's own loop runs, whose batches are counted."""
+    """Whether Keras's own training loop runs, whose batches are counted."""
 
     active = False
 
 
 def count_batches(module):
-    """Adds a callback that counts to every list of callbacks that Keras makes."""
+    """Adds a counting callback to every list of callbacks that Keras makes."""
     callback = module.Callback
 
     class Counter(callback):
@@ -94,8 +95,8 @@ def count_batches(module):
 
 
 def count_updates(module):
-    """Counts the updates of a loop that the program wrote itself. Those inside a tf.function are not
-    seen: it is traced once and then runs without Python."""
+    """Counts the updates of a training loop that the program contains itself. Updates inside a tf.function
+    are not seen, because it is traced once and then runs without Python."""
     apply = module.BaseOptimizer.apply
 
     @functools.wraps(apply)

@@ -1,44 +1,29 @@
-"""Notes, inside the user's program, what PyTorch's own allocator does: its counters, its history of
-allocations, out-of-memory, and which tensors are weights, gradients and optimizer state."""
+"""Records, inside the user's program, what PyTorch's own allocator does: its counters, its history of
+allocations, out-of-memory errors, and which tensors are weights, gradients and optimizer state."""
 
-import atexit
 import itertools
-import json
 import os
 import pickle
-import sys
 import time
 import traceback
 
 import headroom_known
 import headroom_memory
 import headroom_modules
+import headroom_notes
 import headroom_values
 
-RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off"
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
-UNTIL_STEP = int(os.environ.get("HEADROOM_GPU_UNTIL_STEP", "0"))
-CAPTURE = "HEADROOM_GPU_CAPTURE" in os.environ  # on a real GPU
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
-MARKED_STEPS = 8  # roles are noted in the first steps: later ones repeat them
+MARKED_STEPS = 8  # roles are recorded in the first steps only, because later ones repeat them
 
 
-class StepLimit(SystemExit):
-    """Ends the program after as many optimizer steps as were asked for."""
-
-
-class Notes:
-    """What this process has noted so far."""
-
+class Notes(headroom_notes.Record):
     def __init__(self):
-        self.steps = 0
+        super().__init__()
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
-        self.step_times = []  # when each ended, in µs
-        self.stopped_at_step = False
-        self.out_of_memory = []
-        self.error = ""
-        self.ended_out_of_memory = False
+        self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
         self.active = False
         self.written = False
@@ -53,7 +38,7 @@ def now_us():
 
 
 def mark(tensors, role, owners=()):
-    """Notes that the memory of `tensors` serves `role` now. `owners`: the parameter of each."""
+    """Records that the memory of `tensors` now serves `role`. `owners` are their parameters."""
     at = now_us()
     for tensor, owner in itertools.zip_longest(tensors, owners):
         if tensor is None or not getattr(tensor, "is_cuda", False):
@@ -78,7 +63,7 @@ def parameters_of(optimizer):
 
 
 def before_step(optimizer, *_):
-    # An optimizer that a failed step left is here again.
+    # If this optimizer is still listed, an exception ended its last step.
     if id(optimizer) in notes.stepping:
         del notes.stepping[notes.stepping.index(id(optimizer)) :]
     notes.stepping.append(id(optimizer))
@@ -93,22 +78,19 @@ def after_step(optimizer, *_):
         mark_state(optimizer)
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
     if notes.stepping:
-        return  # a step inside that of another, as of ZeroRedundancyOptimizer
-    notes.steps += 1
+        return  # an inner step, as in ZeroRedundancyOptimizer
     notes.step_times.append(now_us())
-    if UNTIL_STEP and notes.steps >= UNTIL_STEP:
-        notes.stopped_at_step = True
-        raise StepLimit(0)
+    notes.count_steps(1)
 
 
 def mark_what_lives():
-    """Roles of a program that ended before its first optimizer step."""
+    """Records roles for a program that ended before its first optimizer step."""
     import gc
 
     import torch
 
     for thing in gc.get_objects():
-        kind = type(thing)  # isinstance() would ask the objects, which may do anything
+        kind = type(thing)  # isinstance() would run code of the objects
         if issubclass(kind, torch.nn.Module):
             parameters = list(thing.parameters(recurse=False))
             mark(parameters, "weights", parameters)
@@ -127,13 +109,13 @@ def on_out_of_memory(device, requested, *_):
 
 
 def describe_device(device, trace, roles):
-    """The figures of one device. The counters are PyTorch's own."""
+    """Returns the figures of one device. The counters are PyTorch's own."""
     import torch
 
     stats = torch.cuda.memory_stats(device)
     summary = headroom_memory.summarise(trace, roles, modules.at, notes.step_times)
-    # The history has what was asked for, the counters what was given: rounded up, or the whole of a
-    # block that is not worth splitting.
+    # The history holds requested bytes, the counters allocated ones: rounded up, or the whole of a block
+    # that is not worth splitting.
     allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
     if allocated > summary["peak"]:
         rounding = {"name": "rounding by the allocator", "bytes": allocated - summary["peak"]}
@@ -150,7 +132,7 @@ def describe_device(device, trace, roles):
         "modules": summary["modules"],
         "phase_peaks": summary["phase_peaks"],
         "curve": summary["curve"],
-        **(describe_card(device) if CAPTURE else {}),
+        **(describe_card(device) if headroom_notes.CAPTURE else {}),
     }
 
 
@@ -164,7 +146,6 @@ def describe_card(device):
 
 
 def write():
-    """Leaves what was noted; once, at the end of the process."""
     import torch
 
     if notes.written or not notes.active:
@@ -174,33 +155,19 @@ def write():
         mark_what_lives()
     snapshot = torch.cuda.memory._snapshot()
     name = f"snapshot-{os.getpid()}.pickle"
-    with open(os.path.join(RECORDS, name), "wb") as out:
+    with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)
     devices = [
         describe_device(device, trace, notes.marks)
         for device, trace in enumerate(snapshot["device_traces"])
         if trace
     ]
-    figures = {
-        "framework": f"PyTorch {torch.__version__}",
-        "pid": os.getpid(),
-        "steps": notes.steps,
-        "stopped_at_step": notes.stopped_at_step,
-        "error": notes.error,
-        "ended_out_of_memory": notes.ended_out_of_memory,
-        "out_of_memory": notes.out_of_memory,
-        "devices": devices,
-        "snapshot": name,
-        "differences": headroom_known.decisions.words() + headroom_known.draws.words(),
-    }
-    path = os.path.join(RECORDS, f"pytorch-{os.getpid()}.json")
-    with open(path + ".unfinished", "w") as out:
-        json.dump(figures, out)
-    os.replace(path + ".unfinished", path)
+    differences = headroom_known.decisions.words() + headroom_known.draws.words()
+    notes.write(f"PyTorch {torch.__version__}", devices, name, differences)
 
 
 def start_recording():
-    """When CUDA starts, before its first allocation."""
+    """Called when CUDA starts, before its first allocation."""
     import torch
 
     notes.active = True
@@ -216,8 +183,8 @@ def note_error(kind, value, trace):
 
 
 def trust_other_ranks():
-    """DistributedDataParallel compares its parameters with what other ranks sent, which a kernel that
-    did not run would have put into place."""
+    """Lets DistributedDataParallel accept its parameters: it compares them with those of other ranks, which
+    a kernel that did not run would have received."""
     import torch
 
     module = torch.nn.parallel.distributed
@@ -236,8 +203,8 @@ def trust_other_ranks():
 
 
 def pretend_world():
-    """This process is rank 0 of a world of which there is nobody else: what ranks tell each other at
-    the beginning is kept in this process."""
+    """Makes this process rank 0 of WORLD ranks of which no other exists: the messages that ranks exchange
+    at the start stay in this process."""
     import importlib
 
     import torch
@@ -250,19 +217,18 @@ def pretend_world():
 
 
 def forget():
-    """A forked worker is not the program: its parent tells of both."""
     global notes
     notes = Notes()
 
 
 def install(torch):
-    """Called once PyTorch has been imported."""
+    """Called after PyTorch has been imported."""
     from torch.optim.optimizer import (
         register_optimizer_step_post_hook,
         register_optimizer_step_pre_hook,
     )
 
-    if not CAPTURE:
+    if not headroom_notes.CAPTURE:
         trust_other_ranks()
     if WORLD:
         pretend_world()
@@ -274,12 +240,4 @@ def install(torch):
     if headroom_values.FOLLOW:
         headroom_values.follow(torch)
     torch.cuda._lazy_call(start_recording)
-    shown = sys.excepthook
-
-    def excepthook(kind, value, trace):
-        note_error(kind, value, trace)
-        shown(kind, value, trace)
-
-    sys.excepthook = excepthook
-    os.register_at_fork(after_in_child=forget)
-    atexit.register(write)
+    headroom_notes.watch_process(note_error, forget, write)

@@ -1,8 +1,9 @@
-"""Follows the values that need no GPU. Kernels of a virtual GPU compute nothing, but what a program copies to
-it (masks, labels, lengths) and what it makes of that alone is known: the same call on the processor says
-it. So code that asks "is any token masked?" takes the path that it takes on a real card.
+"""Follows values that can be known without a GPU. Kernels of a virtual GPU compute nothing, but the values
+that a program copies to it (masks, labels, lengths), and values computed from these alone, can be computed on
+the processor by the same calls. So code that asks "is any token masked?" takes the path that it takes on a
+real card.
 
-Followed are integers, booleans and small constants in the main thread, outside of torch.compile. Each
+Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
 import functools
@@ -22,26 +23,26 @@ from headroom_known import (
 )
 
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off"
-MOST_FINITE = 1 << 26  # of the answer of isfinite and the like, whose elements are all alike
-MOST_DRAWN = 1 << 22  # elements of which some are drawn without repetition
-MOST_CONSTANTS = 64  # elements of a constant that is no integer
-MOST_COPIED = 1 << 14  # elements of a copy from the host that holds no integers
+MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, which are all equal
+MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
+MOST_CONSTANTS = 64  # elements of a constant that is not an integer
+MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
 READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
-# The shape of what they return depends on values.
+# The shapes of their results depend on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "__getitem__"}
 DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
-# Which of their input's elements they name is drawn at random where it is not known: routers of experts
-# then spread the tokens as those of an untrained network do.
+# They return positions of elements of their input. Where these are unknown, they are drawn at random: routers
+# of experts then spread the tokens as those of an untrained network do.
 DRAWN = {"topk", "argmax"}
 # They read the values of these arguments in C++.
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
-# Of values that are not known, these are taken to be finite, as they are in training that goes well.
+# Unknown values are assumed to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
-# The value of one operand that settles the result, whatever the other operand is.
+# The value of one operand that determines the result, whatever the other operand is.
 ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
     **dict.fromkeys(("__or__", "__ror__", "__ior__", "logical_or", "bitwise_or"), True),
@@ -51,13 +52,13 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
 
 
 def follow(torch):
-    """The mode that follows values; it is entered for the rest of the program."""
+    """Enters the mode that follows values for the rest of the program."""
 
     def is_mask(index):
         return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
 
     class FollowValues(torch.overrides.TorchFunctionMode):
-        random = torch.Generator().manual_seed(0)  # the program's own draws are left as they are
+        random = torch.Generator().manual_seed(0)  # the program's own generators are not used
 
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs = kwargs or {}
@@ -86,7 +87,8 @@ def follow(torch):
             return result
 
         def host_call(self, name, args, kwargs):
-            """Arguments of the same call on the processor; None = it is not followed."""
+            """Returns the arguments of the same call on the processor, or None if the call is not
+            followed."""
             tensor = first_tensor(args, torch)
             if tensor is None:
                 tensor = first_tensor(kwargs.values(), torch)
@@ -101,13 +103,13 @@ def follow(torch):
             if tensor is None:
                 host[1]["device"] = "cpu"
             if name in ("cuda", "to", "copy_", "contiguous", "clone") and not tensor.is_cuda:
-                host[0][0] = host[0][0].clone()  # the program may change its own copy afterwards
+                host[0][0] = host[0][0].clone()  # the program may change its own copy later
             if name == "cuda":
                 host = (host[0][:1], {})
             return host
 
         def keep(self, name, function, args, host, result):
-            """Notes the value of what a call on the GPU returned or changed."""
+            """Records the value of what a call on the GPU returned or changed."""
             results = result if isinstance(result, (list, tuple)) else [result]
             changed = [args[0]] if name == "__setitem__" else []
             if not any(self.is_followed(r, args) for r in [*results, *changed]):
@@ -115,7 +117,7 @@ def follow(torch):
             try:
                 with torch.no_grad():
                     values = host[0][0] if name == "cuda" else function(*host[0], **host[1])
-            except Exception:  # what the processor cannot do is not followed
+            except Exception:  # calls that the processor cannot execute are not followed
                 return
             if changed:
                 results, values = changed, [host[0][0]]
@@ -134,7 +136,7 @@ def follow(torch):
             return tensor.numel() <= most
 
         def is_absorbed(self, absorbing, operands, result):
-            """Whether one of two operands is known, is of booleans, and settles the result."""
+            """Whether one of two operands is a known boolean that determines the result."""
             if absorbing and result.dtype != torch.bool:
                 return False
             for operand in operands[:2]:
@@ -152,7 +154,7 @@ def follow(torch):
                 remember(result, torch.tensor(answer, dtype=result.dtype).expand(result.shape))
 
         def by_value(self, name, function, args, kwargs):
-            """(True, result) of a call that needs the values and has them."""
+            """Returns (True, result) for a call that needs values and has them."""
             tensor = args[0] if args else None
             if name == "__getitem__":
                 return self.by_mask(args)
@@ -168,7 +170,7 @@ def follow(torch):
             except Unknown:
                 if name in DECIDES:
                     decisions.note()
-                # Not what an earlier tensor left in the same memory.
+                # Zero is used instead of what an earlier tensor left in the same memory.
                 zero = {"item": 0 * torch.ones((), dtype=tensor.dtype).item(), "__bool__": False,
                         "__int__": 0, "__index__": 0, "__float__": 0.0}
                 return (name in zero and tensor.numel() == 1), zero.get(name)
@@ -178,7 +180,7 @@ def follow(torch):
             return True, result if name in READS else self.to_gpu(result, tensor.device)
 
         def by_mask(self, args):
-            """Elements of an unknown tensor that a known mask selects."""
+            """Returns the elements of an unknown tensor that a known mask selects."""
             tensor, index = args
             if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
                 return False, None
@@ -196,7 +198,7 @@ def follow(torch):
             return True, result
 
         def as_places(self, index):
-            """An index with the places of each known mask instead of the mask."""
+            """Returns the index with each known mask replaced by the positions that it selects."""
             places = []
             for item in index if type(index) is tuple else (index,):
                 try:
@@ -207,7 +209,7 @@ def follow(torch):
             return index if type(index) is not tuple and places[0] is index else tuple(places)
 
         def with_values_on_host(self, args, which):
-            """The arguments with those on the processor whose values are known."""
+            """Returns the arguments with known values replaced by tensors on the processor."""
             args = list(args)
             for at in range(len(args))[which]:
                 try:
@@ -217,7 +219,7 @@ def follow(torch):
             return tuple(args)
 
         def draw(self, name, function, args, kwargs, result):
-            """Notes positions drawn at random as those that topk or argmax found."""
+            """Records randomly drawn positions as the result of topk or argmax."""
             positions = result[1] if name == "topk" else result
             if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
                 return
@@ -243,12 +245,13 @@ def follow(torch):
     mode.__enter__()
     leave_out_compiled_code(torch, mode)
     hide_from_fast_paths(torch, mode)
-    # A distribution checks its parameters' values, which are not known.
+    # A distribution would check its parameters' values, which are unknown.
     torch.distributions.Distribution.set_default_validate_args(False)
 
 
 def hide_from_fast_paths(torch, mode):
-    """Layers of torch.nn leave their fast path where a mode could want to see what is inside of it."""
+    """Hides the mode from layers of torch.nn, which leave their fast path if a mode could observe their inner
+    calls."""
     asked = torch.overrides.has_torch_function
 
     def has_torch_function(things):
@@ -265,7 +268,7 @@ def hide_from_fast_paths(torch, mode):
 
 
 def leave_out_compiled_code(torch, mode):
-    """torch.compile reads the program's code, and would read this mode's as a part of it."""
+    """Leaves the mode inside compiled functions, because torch.compile would compile the mode's code, too."""
     overrides, compile_it = torch.overrides, torch.compile
 
     def without_mode(function):

@@ -1,5 +1,5 @@
-"""Who holds the memory of a program that XLA compiled: its arguments, its results and its temporaries, as
-XLA itself lays them out. XLA writes that beside each program if it is told to (--xla_dump_to)."""
+"""Computes which values hold the memory of a program that XLA compiled: its arguments, results and
+temporaries in XLA's own layout. XLA writes this beside each program if --xla_dump_to is set."""
 
 import os
 import re
@@ -17,7 +17,8 @@ def directory():
 
 
 def ask_for_files():
-    """Before XLA starts. A directory that the user named stays theirs, and nothing is known then."""
+    """Sets the flag before XLA starts. If the user named a directory, it is left alone and nothing is
+    known."""
     flags = re.sub(r"--xla_dump_to=\S*/xla-\d+\b", "", os.environ.get("XLA_FLAGS", ""))
     if "--xla_dump_to" not in flags:
         flags += f" --xla_dump_to={directory()}"
@@ -25,7 +26,7 @@ def ask_for_files():
 
 
 class Program:
-    """A compiled program, from the text in which XLA says where each value lies."""
+    """A compiled program, read from the text in which XLA lists the place of each value."""
 
     def __init__(self, path):
         self.path = path
@@ -33,7 +34,7 @@ class Program:
         self.name = re.split(r"\.\d+\.|\.sm_", module)[0].strip("_")
         self.text = path.read_text(errors="replace")
         self.bytes_of = {"parameter": {}, "result": 0, "temporary": 0}
-        self.places = {}  # value -> [(offset, bytes)] among the temporaries
+        self.places = {}  # value -> [(offset, bytes)] in the temporaries
         kind = ""
         for line in self.text.splitlines():
             if found := re.match(r"allocation \d+: size (\d+), (.*):$", line):
@@ -70,7 +71,7 @@ class Program:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def read_instructions(self):
-        """The names that the user's code gave to instructions, and the lines that made them."""
+        """Reads the names that the user's code gave to instructions, and the lines that made them."""
         text = self._beside(".txt")
         frames = Frames(text)
         self.names, self.lines, self.parameters = {}, {}, {}
@@ -83,8 +84,8 @@ class Program:
             self.parameters[int(found[2])] = self.names.get(found[1], "")
 
     def temporaries_at_peak(self):
-        """(value, bytes) of what lies in the temporaries when most is in use. Values that share a
-        place count once."""
+        """Returns (value, bytes) of the values in the temporaries when most bytes are in use. Values that
+        share a place count once."""
         text = self._beside("-live-range.txt") or self.text
         _, _, listed = text.partition("(peak):\n")
         taken, result = [], []
@@ -99,8 +100,8 @@ class Program:
         return result
 
     def arguments(self):
-        """Bytes by the name of the argument and of its first part, if that has a name: of
-        `state['params']['a']` and `state.params['a']` the first two words, of `weights[0]` one."""
+        """Returns bytes by the name of the argument with its first named part: `state['params']` for
+        `state['params']['a']`, `state.params` for `state.params['a']`, `weights` for `weights[0]`."""
         result = {}
         for number, size in self.bytes_of["parameter"].items():
             path = self.parameters.get(number, "")
@@ -111,7 +112,7 @@ class Program:
 
 
 class Frames:
-    """The tables at the head of a module that tell which line of which file made an instruction."""
+    """The tables at the head of a module that map each instruction to a line of a file."""
 
     def __init__(self, text):
         def table(title):
@@ -127,7 +128,7 @@ class Frames:
         self.frames = {n: numbers(value) for n, value in table("StackFrames").items()}
 
     def line_of(self, metadata):
-        """The innermost line of the user's own; "" = not known."""
+        """Returns the innermost line of the user's program, "" if unknown."""
         if found := re.search(r'source_file="([^"]*)" source_line=(\d+)', metadata):
             return f"{found[1]}:{found[2]}" if headroom_memory.is_users(found[1]) else ""
         found = re.search(r"stack_frame_id=(\d+)", metadata)
@@ -143,8 +144,8 @@ class Frames:
 
 
 def module_of(name):
-    """The path of modules in the name that an instruction has from the user's code, without the
-    transformations of JAX and without the operation itself."""
+    """Returns the path of modules in an instruction's name, without JAX's transformations and without the
+    operation itself."""
     parts = []
     for part in name.split("/")[:-1]:
         if part.startswith("jit("):
@@ -156,14 +157,14 @@ def module_of(name):
 
 
 def largest_program(most):
-    """The program that needs most, and not more than `most` bytes; None = there is none."""
+    """Returns the program that needs most memory, but at most `most` bytes, or None."""
     texts = directory().glob("*-buffer-assignment.txt")
     programs = [program for program in map(Program, texts) if 0 < program.bytes() <= most]
     return max(programs, key=Program.bytes, default=None)
 
 
 def split_arguments(roles, known):
-    """Takes what is known to be among the arguments, as {role: bytes}, out of them."""
+    """Separates known parts of the arguments, given as {role: bytes}, from the rest."""
     rest = roles.get("arguments", 0) - sum(known.values())
     if known and rest >= 0:
         roles.update(known, arguments=rest)
@@ -177,11 +178,11 @@ def shares(totals):
     return [share for share in headroom_memory.in_order(totals) if share["bytes"]]
 
 
-def describe(use, known=None, had_no_room=False):
-    """What `use`, a device's counters, held at the peak by role, module and line. `known`: bytes by
-    role of arrays that the framework tells of. `had_no_room`: the largest program did not get what it
-    needs, which is told instead. {} = not known."""
-    program = largest_program(float("inf") if had_no_room else use["peak_allocated"])
+def describe(use, known=None, out_of_memory=False):
+    """Returns what a device held at the peak, by role, module and line; {} if unknown. `use` holds the
+    device's counters, `known` the bytes by role of arrays that the framework reports. If the device ran out
+    of memory, the largest program is described although it did not get what it needs."""
+    program = largest_program(float("inf") if out_of_memory else use["peak_allocated"])
     if program is None:
         return {}
     program.read_instructions()

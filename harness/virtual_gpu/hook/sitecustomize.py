@@ -1,5 +1,5 @@
-"""Runs at the start of every Python below `headroom gpu`: waits for a framework to be imported, then
-has its memory noted. Whatever sitecustomize the user has of their own runs as well."""
+"""Runs at the start of every Python below `headroom gpu`: waits until a framework is imported and then
+records its memory. The user's own sitecustomize runs as well."""
 
 import importlib
 import importlib.abc
@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Calls `then` with the module `name` once it has been imported in the ordinary way."""
+    """Calls `then` with the module `name` after it has been imported normally."""
 
     def __init__(self, name, then):
         self.name, self.then, self.loader = name, then, None
@@ -36,7 +36,7 @@ class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def calling(module, function):
-    """Calls `function` of the hook `module`, which is imported only where it is needed."""
+    """Returns a call of `function` in the hook `module`, which is imported only when needed."""
     return lambda imported: getattr(importlib.import_module(module), function)(imported)
 
 
@@ -52,7 +52,7 @@ HOOKS = {
 
 
 def run_users_own():
-    """The sitecustomize that this file hides."""
+    """Runs the sitecustomize that this file hides."""
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != HERE]
     hidden = sys.modules.pop("sitecustomize", None)
     try:
@@ -62,7 +62,7 @@ def run_users_own():
             raise
         if hidden is not None:
             sys.modules["sitecustomize"] = hidden
-    sys.path.append(HERE)  # last, so that no module of the user's is hidden
+    sys.path.append(HERE)  # last, so that it hides none of the user's modules
 
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:

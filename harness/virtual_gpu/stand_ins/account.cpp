@@ -36,7 +36,7 @@ Record* map_record() {
     std::perror("headroom gpu: no memory for this process's record");
     std::_Exit(70);
   }
-  // Pages of a new file or mapping are zero, which is what every counter starts from.
+  // Every counter starts at zero, because the pages of a new file or mapping are zero.
   auto* result = static_cast<Record*>(memory);
   result->pid = getpid();
   result->magic = kRecordMagic;
@@ -58,7 +58,7 @@ void note(NameList& list, const char* name) {
   ++list.count;
 }
 
-// The child of a fork shares the parent's mapping; its figures would be added to the parent's.
+// A forked child shares the parent's mapping, so it must use a record of its own.
 void forget_record() { current = nullptr; }
 
 }  // namespace

@@ -1,22 +1,22 @@
-// This process's record (see record.h) and the calls that only end up in it.
+// This process's record (record.h), and functions that note calls in it.
 #pragma once
 
 #include "harness/virtual_gpu/stand_ins/record.h"
 
 namespace headroom::virtual_gpu {
 
-// The record of this process. It is mapped into a file below HEADROOM_GPU_RECORDS; where that is
-// not set or cannot be written, into memory of its own, so that the program runs all the same. A
-// forked child gets a record of its own.
+// Returns the record of this process. It is mapped into a file below HEADROOM_GPU_RECORDS or, if
+// that is not set or cannot be written, into anonymous memory, so that the program runs anyway. A
+// forked child has its own record.
 Record& record();
 
 // Notes that `function` answered 0 bytes because only NVIDIA's library knows the size.
 void note_size_not_known(const char* function);
 
-// Notes that `function` answered a size that a rule of Headroom's estimates.
+// Notes that `function` answered a size estimated by a rule of Headroom.
 void note_size_estimated(const char* function);
 
-// Ends the process: `function` is not part of the virtual GPU.
+// Ends the process, because the virtual GPU does not provide `function`.
 [[noreturn]] void stop_at_unsupported(const char* library, const char* function);
 
 }  // namespace headroom::virtual_gpu

@@ -38,7 +38,7 @@ Card read_card() {
     if (found == values.end()) return;
     char* end = nullptr;
     const long long parsed = std::strtoll(found->second.c_str(), &end, 10);
-    if (*end != '\0' || parsed < 0) refuse("HEADROOM_GPU_CARD holds a value that is no number");
+    if (*end != '\0' || parsed < 0) refuse("HEADROOM_GPU_CARD holds a value that is not a number");
     value = static_cast<std::remove_reference_t<decltype(value)>>(parsed);
   };
   if (const auto name = values.find("name"); name != values.end()) card.name = name->second;
@@ -66,7 +66,9 @@ const Card& card() {
   return result;
 }
 
-// Numbers as in the documentation of CUdevice_attribute.
+bool is_device(int device) { return device >= 0 && device < card().devices; }
+
+// Attribute numbers follow the documentation of CUdevice_attribute.
 int device_attribute(int attribute) {
   const Card& c = card();
   switch (attribute) {
@@ -144,7 +146,7 @@ int device_attribute(int attribute) {
 }
 
 int architecture_of_kernels() {
-  // Those that PyTorch's wheels are built for; there is none for 8.9, which runs the code for 8.6.
+  // The architectures that PyTorch's wheels contain code for. Cards of 8.9 run the code for 8.6.
   constexpr int kBuilt[] = {50, 60, 70, 75, 80, 86, 90, 100, 120};
   const int own = card().compute_major * 10 + card().compute_minor;
   int result = kBuilt[0];

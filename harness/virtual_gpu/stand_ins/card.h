@@ -1,4 +1,4 @@
-// The card that the stand-ins pretend to be, from the environment the launcher sets.
+// The card that the stand-ins imitate, described by the environment that the launcher sets.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,19 @@ struct Card {
   int driver_version = 13'020;  // as cudaDriverGetVersion counts: 13.2
 };
 
-// Reads HEADROOM_GPU_CARD, "key=value" joined by ';'. Ends the process with a message if it is not
-// set or malformed: the libraries are of no use without a launcher.
+// Reads HEADROOM_GPU_CARD, "key=value" pairs joined by ';'. Ends the process with a message if it
+// is not set or malformed, because the libraries are useless without a launcher.
 const Card& card();
 
-// Value of the device attribute `attribute` (CUdevice_attribute and cudaDeviceAttr share numbers);
-// 0 for those that describe nothing the card has.
+bool is_device(int device);
+
+// Returns the value of a device attribute (CUdevice_attribute and cudaDeviceAttr share numbers); 0
+// for attributes that the card does not have.
 int device_attribute(int attribute);
 
-// The architecture (86 for 8.6) whose code a card runs: wheels are built for some architectures,
-// and a card runs those of the largest one up to its own. Libraries choose their parameters by it.
+// Returns the architecture (86 for 8.6) whose code the card runs. Wheels contain code for some
+// architectures; a card runs the code of the highest one that does not exceed its own. Libraries
+// choose their parameters by it.
 int architecture_of_kernels();
 
 }  // namespace headroom::virtual_gpu

@@ -16,9 +16,9 @@ namespace {
 using Bytes = std::vector<unsigned char>;
 
 std::mutex mutex;
-std::map<std::uintptr_t, Bytes> pieces;  // by address; they neither touch nor overlap in part
+std::map<std::uintptr_t, Bytes> pieces;  // by address; they do not overlap or touch
 
-// Takes [begin, end) out of the pieces. Called with the mutex held.
+// Removes [begin, end) from the pieces. The mutex must be held.
 void cut_out(std::uintptr_t begin, std::uintptr_t end) {
   auto at = pieces.upper_bound(begin);
   if (at != pieces.begin()) --at;
@@ -54,7 +54,7 @@ void read(std::uintptr_t begin, unsigned char* out, std::size_t bytes) {
   }
 }
 
-// How many bytes of [begin, end) are known.
+// Returns how many bytes of [begin, end) are known.
 std::size_t known_bytes(std::uintptr_t begin, std::uintptr_t end) {
   std::size_t known = 0;
   auto at = pieces.upper_bound(begin);
@@ -114,7 +114,7 @@ void fill(void* to, unsigned char value, std::size_t bytes) {
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const std::lock_guard lock(mutex);
   cut_out(target, target + bytes);
-  // Zero is what unknown bytes read as.
+  // Unknown bytes read as zero anyway.
   if (value != 0 && bytes <= kKeptBytes) pieces.emplace(target, Bytes(bytes, value));
 }
 

@@ -1,8 +1,8 @@
-// Stands in for cuDNN. Since 9.8 cuDNN chooses algorithms for a card that is only described
-// (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR), so calls of its backend interface go to the user's own
-// library, named by HEADROOM_GPU_CUDNN, with that description in place of a handle. Convolutions
-// then ask for the workspaces that cuDNN's own heuristics choose for the card. Without the library
-// every plan takes no workspace, and the report says that workspaces are not known.
+// Stands in for cuDNN. Since version 9.8 cuDNN can choose algorithms for a described card
+// (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). Calls of its backend interface therefore go to the user's
+// own library, named by HEADROOM_GPU_CUDNN, with that description in place of a handle, and
+// convolutions get the workspaces that cuDNN's heuristics choose for the card. Without the library
+// every plan has no workspace, and the report says that workspaces are unknown.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ using std::int64_t;
 
 namespace {
 
-// Numbers of cuDNN's documentation (cudnn_graph.h).
+// Numbers from cuDNN's documentation (cudnn_graph.h).
 constexpr int kEngineConfig = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kDeviceProperties = 38;
 constexpr int kHandleType = 0, kInt64Type = 3, kDescriptorType = 15, kCharType = 24;
 constexpr int kHeuristicsResults = 202, kHeuristicsDevice = 204;
@@ -39,7 +39,7 @@ void* library() {
       std::fprintf(stderr, "headroom gpu: no cuDNN: %s\n", dlerror());
       return nullptr;
     }
-    // Older versions choose algorithms only for a card that is there.
+    // Older versions choose algorithms only for a card that is present.
     const auto version = reinterpret_cast<std::size_t (*)()>(dlsym(opened, "cudnnGetVersion"));
     return version != nullptr && version() >= kFirstWithoutCard ? opened : nullptr;
   }();
@@ -64,7 +64,7 @@ void* make_description() {
   void* descriptor = nullptr;
   if (create == nullptr || create(kDeviceProperties, &descriptor) != kSuccess) return nullptr;
   const Card& c = card();
-  // Keys as OpenXLA's cudnn_device_props.cc writes them.
+  // The keys are those that OpenXLA's cudnn_device_props.cc writes.
   char json[2048];
   std::snprintf(
       json, sizeof json,
@@ -149,7 +149,7 @@ HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int typ
                                              int64_t* count, void* values) {
   if (auto* get = real<Get>("cudnnBackendGetAttribute"))
     return get(descriptor, name, type, wanted, count, values);
-  // One plan, without a workspace.
+  // There is one plan, without a workspace.
   const bool one = name == kHeuristicsResults || name == kHeuristicsDevice ||
                    name == kPlanWorkspace || type == kDescriptorType || type == kInt64Type;
   if (count != nullptr) *count = one ? 1 : 0;
@@ -162,7 +162,7 @@ HEADROOM_EXPORT int cudnnBackendExecute(void*, void*, void*) {
   ++record().kernel_launches;
   return kSuccess;
 }
-// Batch normalisation takes nothing beside its tensors, but for its persistent mode, which may.
+// Batch normalisation needs no memory beside its tensors, except in persistent mode, where it may.
 namespace {
 constexpr int kPersistentMode = 2;
 int batch_normalisation_size(const char* function, int mode, std::size_t* bytes) {
@@ -189,7 +189,7 @@ HEADROOM_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, 
   return batch_normalisation_size(__func__, mode, bytes);
 }
 HEADROOM_EXPORT int cudnnGetStream(void*, void** stream) {
-  *stream = nullptr;  // the default one: nothing waits for another
+  *stream = nullptr;  // the default stream, since nothing waits for another stream
   return kSuccess;
 }
 HEADROOM_EXPORT std::size_t cudnnGetVersion() {

@@ -16,7 +16,7 @@ namespace {
 struct Physical {
   std::size_t bytes = 0;
   int device = 0;
-  int references = 0;  // the handle itself and every mapping
+  int references = 0;  // the handle and every mapping
 };
 
 struct Mapping {
@@ -25,13 +25,13 @@ struct Mapping {
 };
 
 std::mutex mutex;
-std::map<std::uintptr_t, Range> blocks;          // of allocate()
-std::map<int, SmallBlocks> small_blocks;         // of allocate(), by device
+std::map<std::uintptr_t, Range> blocks;          // served by allocate()
+std::map<int, SmallBlocks> small_blocks;         // served by allocate(), by device
 std::map<std::uintptr_t, std::size_t> reserved;  // address ranges
 std::map<std::uintptr_t, Mapping> mappings;
 std::map<std::uint64_t, Physical> physical;
-std::map<std::uintptr_t, std::size_t> locked;      // of allocate_host()
-std::map<std::uintptr_t, std::size_t> registered;  // of register_host()
+std::map<std::uintptr_t, std::size_t> locked;      // served by allocate_host()
+std::map<std::uintptr_t, std::size_t> registered;  // from register_host()
 std::uint64_t last_handle = 0;
 thread_local int device_of_thread = 0;
 
@@ -39,14 +39,14 @@ std::size_t rounded_up(std::size_t bytes) {
   return bytes > SIZE_MAX - kGranule ? SIZE_MAX : (bytes + kGranule - 1) / kGranule * kGranule;
 }
 
-// Addresses of devices ascend and are not used again, so that an allocator which takes the lowest
-// of equal blocks decides alike in every process, whatever else the process maps. Only when these
-// are used up does the system choose.
+// Device addresses ascend and are not reused. An allocator that takes the lowest of equal blocks
+// therefore decides alike in every process, whatever else the process maps. The system chooses
+// addresses only after this range is used up.
 constexpr std::uintptr_t kFirstAddress = std::uintptr_t{1} << 45;
 constexpr std::uintptr_t kBehindLastAddress = std::uintptr_t{5} << 44;
 std::uintptr_t next_address = kFirstAddress;
 
-// Address space without pages, aligned to the granule. nullptr when there is none left.
+// Reserves address space without pages, aligned to the granule; nullptr if there is none left.
 void* take_addresses(std::size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
   if (bytes <= kBehindLastAddress - next_address) {
@@ -67,7 +67,7 @@ void* take_addresses(std::size_t bytes) {
   return reinterpret_cast<void*>(aligned);
 }
 
-// Charges `bytes` to the device, or notes that they were refused. Called with the mutex held.
+// Charges `bytes` to the device, or notes a refusal. The mutex must be held.
 bool charge(std::size_t bytes, int device) {
   DeviceRecord& account = record().devices[device];
   const std::size_t used = account.used_bytes;
@@ -85,7 +85,7 @@ bool charge(std::size_t bytes, int device) {
 
 void discharge(std::size_t bytes, int device) { record().devices[device].used_bytes -= bytes; }
 
-// Whole granules for a block of allocate(). 0 when the card or the address space is full.
+// Takes whole granules for allocate(). Returns 0 when the card or the address space is full.
 std::uintptr_t take_granules(std::size_t bytes, int device) {
   if (!charge(bytes, device)) return 0;
   void* address = take_addresses(bytes);
@@ -172,7 +172,7 @@ std::optional<Range> find(const void* address) {
 
 std::size_t used_bytes(int device) { return record().devices[device].used_bytes; }
 
-// For programs that ask their own card what it has given, at moments of their choice.
+// Lets a program read the used bytes of its card at any moment.
 HEADROOM_EXPORT std::uint64_t headroom_gpu_used_bytes(int device) {
   return device < 0 || device >= kMaxDevices ? 0 : used_bytes(device);
 }

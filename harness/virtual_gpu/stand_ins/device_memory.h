@@ -1,4 +1,4 @@
-// Memory of the virtual devices: address space without pages, counted against the card's capacity.
+// Memory of the virtual devices: address space without pages, charged against the card's capacity.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace headroom::virtual_gpu {
 
-// The device of this thread, as cudaSetDevice sets it.
+// The current device of this thread, as set by cudaSetDevice.
 int current_device();
 void set_current_device(int device);
 
@@ -19,11 +19,11 @@ struct Range {
   int device = 0;
 };
 
-// nullptr when the card is full. Zero bytes give nullptr, too, which is no refusal.
+// Returns nullptr when the card is full, and for zero bytes, which does not count as a refusal.
 void* allocate(std::size_t bytes, int device);
-// False when `address` is no block of allocate().
+// Returns false if `address` was not returned by allocate().
 bool release(void* address);
-// The block or mapping that holds `address`.
+// Finds the block or mapping that contains `address`.
 std::optional<Range> find(const void* address);
 
 std::size_t used_bytes(int device);
@@ -32,14 +32,14 @@ std::size_t free_bytes(int device);
 // Virtual memory management: cuMemAddressReserve, cuMemCreate, cuMemMap and their opposites.
 void* reserve_addresses(std::size_t bytes);
 bool free_addresses(void* address);
-// A handle of physical memory, 0 when the card is full.
+// Returns a handle of physical memory, or 0 when the card is full.
 std::uint64_t create_physical(std::size_t bytes, int device);
 bool release_physical(std::uint64_t handle);
 bool map_physical(void* address, std::size_t bytes, std::uint64_t handle);
 bool unmap(void* address, std::size_t bytes);
 std::uint64_t retain_physical(void* address);
 
-// Page-locked memory of the host. nullptr when the host has none left.
+// Page-locked host memory. Returns nullptr when the host has none left.
 void* allocate_host(std::size_t bytes);
 bool release_host(void* address);
 void register_host(void* address, std::size_t bytes);

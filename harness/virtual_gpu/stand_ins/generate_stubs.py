@@ -14,7 +14,7 @@ using namespace headroom::virtual_gpu;
 
 
 def stub(library: str, kind: str, name: str) -> str:
-    """The definition of one function. Raises ValueError for an unknown kind."""
+    """Returns the definition of one function. Raises ValueError for an unknown kind."""
     declaration = f"HEADROOM_EXPORT long {name}"
     if kind == "succeeds":
         return f"{declaration}() {{ return 0; }}\n"
@@ -37,7 +37,7 @@ def stub(library: str, kind: str, name: str) -> str:
 
 
 def stubs(table: str) -> str:
-    """C++ of the whole table: "[library]", then "kind: name name …" over one line or several."""
+    """Returns C++ for the whole table: "[library]", then "kind: name name …" on one or several lines."""
     library, kind, out = "", "", [HEAD]
     for line in table.splitlines():
         line = line.partition("#")[0].strip()

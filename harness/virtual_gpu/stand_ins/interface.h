@@ -1,4 +1,4 @@
-// What the stand-ins share to look like CUDA's libraries: visibility, error numbers, handles.
+// The parts that make the stand-ins look like CUDA's libraries: visibility, error numbers, handles.
 // Declarations follow NVIDIA's public documentation; nothing of NVIDIA's is included.
 #pragma once
 
@@ -20,16 +20,19 @@ enum Status : int {
   kNotSupported = 801,
 };
 
-// An opaque handle that is not null and never the same twice.
+// Returns `error`, which cudaGetLastError() returns next in this thread.
+int failed(int error);
+
+// Returns an opaque handle that is never null and never the same twice.
 inline void* new_handle() {
   static std::atomic<std::uintptr_t> last{0x100000};
   return reinterpret_cast<void*>(last += 64);
 }
 
-// Calls that some frameworks read fields of get a zeroed object of this size instead.
+// Returns a zeroed object, for handles whose fields some frameworks read.
 void* new_object();
 
-// The function called `name` in this library, by its newest version ("_v2" and the like).
+// Finds the newest version ("_v2" and the like) of the function called `name` in this library.
 void* function_named(const char* name);
 
 }  // namespace headroom::virtual_gpu

@@ -17,13 +17,13 @@
 namespace headroom::virtual_gpu {
 namespace {
 
-// The least that frameworks allocate: a result has its first so many bytes to itself.
+// Frameworks allocate at least this much, so that many bytes belong to the result alone.
 constexpr std::size_t kLeastAllocation = 256;
 
 struct Kernel {
   const char* mangled_name;
   bool parsed = false;
-  std::vector<unsigned> results;  // positions of the parameters that it writes through
+  std::vector<unsigned> results;  // positions of the parameters through which it writes
   ShapeKernel* computed = nullptr;
 };
 
@@ -33,8 +33,8 @@ std::unordered_map<const void*, Kernel>& kernels() {
   return all;
 }
 
-// Whether a kernel writes through a parameter of this type. What element-wise operations of
-// TensorFlow and of PyTorch are given begins with the pointer to their result.
+// Whether a kernel writes through a parameter of this type. Element-wise operations of TensorFlow
+// and PyTorch take a structure that begins with the pointer to their result.
 bool is_result(std::string_view type) {
   for (const std::string_view begin : {"Eigen::TensorEvaluator<Eigen::TensorAssignOp<",
                                        "std::array<char*", "at::detail::Array<char*"})
@@ -42,11 +42,11 @@ bool is_result(std::string_view type) {
   return type.ends_with('*') && !type.ends_with("const*");
 }
 
-// Positions of the results among the parameters of a demangled name.
+// Returns the positions of the results among the parameters of a demangled name.
 std::vector<unsigned> results_of(std::string_view name) {
   std::vector<unsigned> results;
   if (!name.ends_with(')')) return results;
-  // From the end, because a template's arguments may have parentheses, too.
+  // Parsing starts at the end, because template arguments may contain parentheses.
   std::size_t end = name.size() - 1, depth = 0;
   std::vector<std::string_view> types;
   for (std::size_t at = end; at-- > 0;) {

@@ -1,14 +1,11 @@
-// Stands in for what frameworks read from cuBLAS, cuSPARSE, cuFFT, cuDNN's legacy interface, NCCL,
-// NVRTC and CUPTI. Functions that only compute stand in symbols.txt.
+// Stands in for the functions of cuBLAS, cuSPARSE, cuSOLVER, cuFFT, NVRTC and CUPTI whose answers
+// frameworks read. Functions that only compute are in symbols.txt.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
-#include "harness/virtual_gpu/stand_ins/contents.h"
-#include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -36,8 +33,8 @@ HEADROOM_EXPORT int cublasGetProperty(int which, int* value) {
 HEADROOM_EXPORT int cublasLtGetProperty(int which, int* value) {
   return cublasGetProperty(which, value);
 }
-// A description of cuBLASLt keeps the values that it is given, and frameworks read them back. Each
-// attribute has a number and eight bytes or less.
+// Frameworks read back the attributes that they set in a description of cuBLASLt. An attribute has
+// a number and a value of at most eight bytes.
 namespace {
 
 constexpr std::uint32_t kLayoutAttributes = 8, kMatmulAttributes = 32;
@@ -55,7 +52,7 @@ Layout layout_of(int type, std::uint64_t rows, std::uint64_t columns, std::int64
   layout.values[2] = rows;
   layout.values[3] = columns;
   layout.values[4] = static_cast<std::uint64_t>(leading);
-  layout.values[5] = 1;  // matrices
+  layout.values[5] = 1;  // number of matrices
   return layout;
 }
 
@@ -92,7 +89,7 @@ HEADROOM_EXPORT int cublasLtMatrixLayoutCreate(Layout** out, int type, std::uint
   *out = new Layout(layout_of(type, rows, columns, leading));
   return kSuccess;
 }
-// The caller's own memory, of a size that it names: it holds eight numbers.
+// `out` is memory of the caller, which has room for at least eight numbers.
 HEADROOM_EXPORT int cublasLtMatrixLayoutInit_internal(Layout* out, std::size_t, int type,
                                                       std::uint64_t rows, std::uint64_t columns,
                                                       std::int64_t leading) {
@@ -136,7 +133,7 @@ HEADROOM_EXPORT int cublasLtMatmulDescGetAttribute(const MatmulDescription* desc
                                                    std::size_t* written) {
   return give(description->values, static_cast<unsigned>(attribute), value, bytes, written);
 }
-// cublasLtMatmulHeuristicResult_t: an algorithm of 64 bytes, its workspace, a status, waves.
+// cublasLtMatmulHeuristicResult_t by its documented fields.
 struct MatmulHeuristic {
   std::uint64_t algorithm[8];
   std::size_t workspace_bytes;
@@ -144,8 +141,8 @@ struct MatmulHeuristic {
   float waves;
   int reserved[4];
 };
-// One algorithm that takes no workspace of its own: frameworks give cuBLASLt a workspace of fixed
-// size, which they allocate whatever the algorithm asks for.
+// Offers one algorithm that takes no workspace, because frameworks allocate a workspace of fixed
+// size for cuBLASLt whatever the algorithm needs.
 HEADROOM_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*,
                                                    int wanted, MatmulHeuristic* out, int* found) {
   *found = wanted > 0 ? 1 : 0;
@@ -191,7 +188,7 @@ HEADROOM_EXPORT const char* cusparseGetErrorString(int) { return "no error"; }
 HEADROOM_EXPORT const char* cusparseGetErrorName(int) { return "CUSPARSE_STATUS_SUCCESS"; }
 HEADROOM_EXPORT const char* cublasGetStatusString(int) { return "CUBLAS_STATUS_SUCCESS"; }
 
-// cuFFT: plans have a number, their work area is cuFFT's own and not known.
+// Plans of cuFFT are numbered. The size of their work areas is not known.
 
 HEADROOM_EXPORT int cufftCreate(int* plan) {
   static std::atomic<int> last{0};
@@ -206,124 +203,7 @@ HEADROOM_EXPORT int cufftXtMakePlanMany(int, int, void*, void*, long long, long 
   return kSuccess;
 }
 
-// NCCL: ranks of one process or of several, which exchange nothing. Results are not known, but for
-// small ones: every rank is taken to send what this one sends. Buffers of NCCL itself are not
-// known.
-
-namespace {
-
-struct Communicator {
-  int ranks = 1, rank = 0, device = 0;
-};
-struct UniqueId {
-  char bytes[128];
-};
-
-std::size_t element_bytes(int type) {
-  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type >= 0 && type < 12 ? kBytes[type] : 1;
-}
-
-int make_communicator(Communicator** out, int ranks, int rank) {
-  note_size_not_known("ncclCommInitRank");
-  *out = new Communicator{ranks, rank, current_device()};
-  return kSuccess;
-}
-
-int exchange(const void* from, void* to, std::size_t bytes) {
-  if (from != to) copy(to, from, bytes);
-  return kSuccess;
-}
-
-}  // namespace
-
-HEADROOM_EXPORT const char* ncclGetErrorString(int) { return "no error"; }
-HEADROOM_EXPORT const char* ncclGetLastError(void*) { return ""; }
-HEADROOM_EXPORT int ncclGetVersion(int* version) {
-  *version = 22'703;
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclGetUniqueId(UniqueId* id) {
-  std::memset(id->bytes, 1, sizeof id->bytes);
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclCommInitRank(Communicator** out, int ranks, UniqueId, int rank) {
-  return make_communicator(out, ranks, rank);
-}
-HEADROOM_EXPORT int ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId, int rank,
-                                           void*) {
-  return make_communicator(out, ranks, rank);
-}
-HEADROOM_EXPORT int ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int,
-                                             UniqueId*, void*) {
-  return make_communicator(out, ranks, rank);
-}
-HEADROOM_EXPORT int ncclCommInitAll(Communicator** out, int ranks, const int*) {
-  for (int rank = 0; rank < ranks; ++rank) make_communicator(&out[rank], ranks, rank);
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclCommSplit(Communicator* parent, int, int, Communicator** out, void*) {
-  return make_communicator(out, parent->ranks, parent->rank);
-}
-HEADROOM_EXPORT int ncclCommDestroy(Communicator* communicator) {
-  delete communicator;
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclCommAbort(Communicator* communicator) {
-  return ncclCommDestroy(communicator);
-}
-HEADROOM_EXPORT int ncclCommCount(const Communicator* communicator, int* count) {
-  *count = communicator->ranks;
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclCommUserRank(const Communicator* communicator, int* rank) {
-  *rank = communicator->rank;
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclCommCuDevice(const Communicator* communicator, int* device) {
-  *device = communicator->device;
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclCommGetAsyncError(Communicator*, int* error) {
-  *error = kSuccess;
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclMemAlloc(void** address, std::size_t bytes) {
-  *address = allocate(bytes, current_device());
-  return *address != nullptr ? kSuccess : kInvalidValue;
-}
-HEADROOM_EXPORT int ncclMemFree(void* address) {
-  release(address);
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclAllGather(const void* from, void* to, std::size_t count, int type,
-                                  const Communicator* communicator, void*) {
-  const std::size_t bytes = count * element_bytes(type);
-  for (int rank = 0; rank < communicator->ranks && bytes <= kKeptBytes; ++rank)
-    exchange(from, static_cast<char*>(to) + static_cast<std::size_t>(rank) * bytes, bytes);
-  return kSuccess;
-}
-HEADROOM_EXPORT int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int,
-                                  void*, void*) {
-  return exchange(from, to, count * element_bytes(type));
-}
-HEADROOM_EXPORT int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int,
-                                  void*, void*) {
-  return exchange(from, to, count * element_bytes(type));
-}
-HEADROOM_EXPORT int ncclReduce(const void* from, void* to, std::size_t count, int type, int, int,
-                               void*, void*) {
-  return exchange(from, to, count * element_bytes(type));
-}
-HEADROOM_EXPORT int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int,
-                                      const Communicator* communicator, void*) {
-  const std::size_t bytes = count * element_bytes(type);
-  return exchange(
-      static_cast<const char*>(from) + static_cast<std::size_t>(communicator->rank) * bytes, to,
-      bytes);
-}
-
-// NVRTC compiles kernels from source; here they are compiled to nothing.
+// NVRTC compiles a kernel's source to no code.
 
 HEADROOM_EXPORT int nvrtcGetCUBINSize(void*, std::size_t* bytes) {
   *bytes = 1;

@@ -1,5 +1,5 @@
-// Stands in for NVML (libnvidia-ml): what describes the card is answered, what a sensor would say
-// is "not supported", as on cards without that sensor.
+// Stands in for NVML (libnvidia-ml): it describes the card, and answers "not supported" for
+// sensors, as cards without them do.
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,13 +28,13 @@ int index_of(void* device) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(device)) - 1;
 }
 
-// A process that holds memory of a device: this one and others of the same run.
+// A process of this run that holds memory of a device.
 struct Holder {
   int pid;
   unsigned long long bytes;
 };
 
-// Of the records that the run's processes keep. Ended processes hold nothing any more.
+// Returns the holders by the records of the run's processes. Ended processes hold nothing.
 std::vector<Holder> holders_of(int device) {
   std::vector<Holder> result;
   const char* place = std::getenv("HEADROOM_GPU_RECORDS");
@@ -139,8 +139,8 @@ HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void* device, unsign
                                                             ProcessInfo* out) {
   return nvmlDeviceGetComputeRunningProcesses_v3(device, count, out);
 }
-// PyTorch lists the processes on the device for its out-of-memory message by the first version,
-// whose entries are smaller: there are none.
+// PyTorch lists the processes on the device in its out-of-memory message through this first
+// version, whose entries are smaller. It reports none.
 HEADROOM_EXPORT int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
   *count = 0;
   return kSuccess;
@@ -154,7 +154,7 @@ HEADROOM_EXPORT int nvmlDeviceGetName(void*, char* name, unsigned size) {
 }
 HEADROOM_EXPORT int nvmlDeviceGetUUID(void* device, char* uuid, unsigned size) {
   char out[48];
-  const int byte = index_of(device) + 1;  // as the driver's stand-in says it
+  const int byte = index_of(device) + 1;  // the same as in the driver's stand-in
   std::string digits;
   for (int i = 0; i < 16; ++i) {
     std::snprintf(out, sizeof out, "%02x", byte);
@@ -192,7 +192,7 @@ HEADROOM_EXPORT int nvmlDeviceGetNvLinkCapability(void*, unsigned, int, unsigned
   return kNvmlNotSupported;
 }
 HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* generation) {
-  *generation = 3;  // what XLA takes a card to have that does not say
+  *generation = 3;  // XLA's assumption for cards that do not report it
   return kSuccess;
 }
 HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* lanes) {

@@ -1,6 +1,5 @@
-// What a process with a virtual GPU leaves behind: one file per process, mapped into it, so that
-// the figures survive however the process ends. Shared by the stand-in libraries, which write it,
-// and the launcher, which reads it.
+// The record of a process on a virtual GPU: one file per process, mapped into its memory, so that
+// the figures survive however the process ends. The stand-ins write it, and the launcher reads it.
 #pragma once
 
 #include <atomic>
@@ -24,7 +23,7 @@ struct DeviceRecord {
 
 // A list of function names that grows and never shrinks.
 struct NameList {
-  std::atomic<std::uint32_t> count;  // may exceed kMaxNames: the rest was not written down
+  std::atomic<std::uint32_t> count;  // may exceed kMaxNames; further names are not stored
   char names[kMaxNames][kNameBytes];
   std::atomic<std::uint64_t> calls[kMaxNames];
 };
@@ -34,11 +33,11 @@ struct Record {
   std::int64_t pid;
   std::atomic<std::uint64_t> kernel_launches;
   DeviceRecord devices[kMaxDevices];
-  // Functions whose answer (a workspace size) only NVIDIA's library knows; they answered 0 bytes.
+  // Functions whose answer, a size, is known only to NVIDIA's library. They answered 0 bytes.
   NameList sizes_not_known;
-  // Functions whose answer follows from a rule of Headroom's, not from the library itself.
+  // Functions whose answer was estimated by a rule of Headroom.
   NameList sizes_estimated;
-  // Functions that were called and that the virtual GPU does not have; the process was stopped.
+  // Functions that were called although the virtual GPU lacks them, which stopped the process.
   NameList not_supported;
 };
 

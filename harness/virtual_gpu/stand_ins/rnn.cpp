@@ -1,6 +1,6 @@
-// Stands in for cuDNN's recurrent networks (LSTM, GRU). cuDNN answers nothing about them without a
-// card, so their sizes follow from the network here: those of the weights exactly, those of the
-// workspace and of what is kept for the backward pass as estimates, which the answer says.
+// Stands in for cuDNN's recurrent networks (LSTM, GRU). cuDNN does not answer about them without a
+// card, so sizes are derived from the network: the weights' size is exact, while the workspace and
+// the memory kept for the backward pass are estimates and reported as such.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +14,7 @@ using std::int32_t;
 
 namespace {
 
-// Numbers of cuDNN's documentation (cudnn_ops.h, cudnn_adv.h).
+// Numbers from cuDNN's documentation (cudnn_ops.h, cudnn_adv.h).
 constexpr int kDouble = 1, kHalf = 2, kBfloat16 = 9;
 constexpr int kLstm = 2, kGru = 3;
 constexpr int kNoBias = 0, kTwoBiases = 2;
@@ -23,7 +23,7 @@ constexpr unsigned kPaddedInput = 1;
 constexpr std::size_t kMatrixProductWorkspace = std::size_t{8}
                                                 << 20;  // of each layer and direction
 
-// These are kept in the memory that cudnnCreate…Descriptor allocates, which is large enough.
+// Stored in the memory that cudnnCreate…Descriptor allocates, which is large enough.
 struct Rnn {
   int algorithm, cell, bias, direction, input_mode, type, math_precision, math_type;
   int32_t input, hidden, projected, layers;
@@ -42,7 +42,7 @@ struct Dropout {
 };
 struct Sequences {
   int type, batch, width;
-  std::size_t tokens, padded_tokens;  // of all sequences, without and with padding
+  std::size_t tokens, padded_tokens;  // totals over all sequences, without and with padding
 };
 struct Tensor {
   int type, dimensions;
@@ -57,7 +57,7 @@ std::size_t element_bytes(int type) {
 
 std::size_t as_size(int32_t value) { return static_cast<std::size_t>(value); }
 
-// Elements of the input's matrix of one gate. A pseudo-layer is a layer and a direction.
+// The number of elements of one gate's input matrix. A pseudo-layer is one direction of a layer.
 std::size_t input_matrix(const Rnn& rnn, std::size_t pseudo_layer) {
   if (pseudo_layer >= rnn.directions())
     return as_size(rnn.hidden) * rnn.output() * rnn.directions();
@@ -81,8 +81,8 @@ std::size_t pseudo_layers(const Rnn& rnn) { return as_size(rnn.layers) * rnn.dir
 
 std::size_t biases_of(const Rnn& rnn) { return rnn.gates() * rnn.biases() * as_size(rnn.hidden); }
 
-// Elements that the forward pass keeps for each token: the gates, the state of an LSTM's cell, two
-// more of a GRU and, between layers, their output.
+// The number of elements that the forward pass keeps for each token: the gates, the state of an
+// LSTM's cell, two more for a GRU and, between layers, the output.
 std::size_t kept_elements(const Rnn& rnn) {
   const std::size_t hidden = as_size(rnn.hidden), layers = as_size(rnn.layers);
   const std::size_t cell = rnn.cell == kLstm ? 5 : rnn.cell == kGru ? 6 : 1;
@@ -93,15 +93,16 @@ std::size_t kept_elements(const Rnn& rnn) {
 
 std::size_t kept_bytes(const Rnn& rnn, const Sequences& sequences) {
   std::size_t bytes = kept_elements(rnn) * sequences.tokens * element_bytes(rnn.type) + 256;
-  if (rnn.drops())  // a bit of each element between layers, of padding too; two directions as four
+  // One bit per element between layers, with padding; two directions count as four.
+  if (rnn.drops())
     bytes += as_size(rnn.layers - 1) * rnn.directions() * rnn.directions() * rnn.output() *
              sequences.padded_tokens / 8;
   return bytes;
 }
 
-// The rule was found by asking cuDNN 9.26, without a card, about 720 networks in fp32 without
-// dropout or projection. It lies within 11 % of half of the answers in every kind of network, and
-// within 25 % of nine in ten.
+// This rule was fitted to the answers of cuDNN 9.26, without a card, about 720 networks in fp32
+// without dropout or projection. For every kind of network, half of its results are within 11 % of
+// the answer and nine in ten within 25 %.
 std::size_t workspace_bytes(const Rnn& rnn, const Sequences& sequences) {
   const std::size_t hidden = as_size(rnn.hidden), input = as_size(rnn.input);
   const std::size_t both = hidden * rnn.directions();
@@ -188,7 +189,7 @@ HEADROOM_EXPORT int cudnnGetRNNWeightSpaceSize(void*, const Rnn* rnn, std::size_
   *bytes = (matrices_before(*rnn, all) + all * biases_of(*rnn)) * element_bytes(rnn->type);
   return kSuccess;
 }
-// The matrices of all layers come first, then their biases.
+// The matrices of all layers precede all biases.
 HEADROOM_EXPORT int cudnnGetRNNWeightParams(void*, const Rnn* rnn, int32_t pseudo_layer,
                                             std::size_t, char* weights, int32_t number,
                                             Tensor* matrix, char** matrix_at, Tensor* bias,

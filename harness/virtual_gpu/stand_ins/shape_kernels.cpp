@@ -33,8 +33,8 @@ void write(void* address, const Numbers& numbers) {
   copy(address, numbers.data(), numbers.size() * sizeof numbers[0]);
 }
 
-// (rows, indices, result, number of rows, number of indices, length of a row, length of the
-// result). An index outside of the rows gives zeros.
+// Arguments: rows, indices, result, number of rows, number of indices, length of a row, length of
+// the result. An index beyond the rows gives zeros.
 bool gather(void* const* arguments) {
   const auto rows = argument<std::int64_t>(arguments, 3);
   const auto length = argument<std::int64_t>(arguments, 5);
@@ -52,7 +52,7 @@ bool gather(void* const* arguments) {
   return true;
 }
 
-// (numbers, result, how many numbers, the operation, what it begins with).
+// Arguments: numbers, result, count of numbers, the operation, the initial value.
 bool product(void* const* arguments) {
   const auto numbers =
       known_numbers(argument<const void*>(arguments, 0), argument<std::int32_t>(arguments, 2));
@@ -66,7 +66,7 @@ bool product(void* const* arguments) {
   return true;
 }
 
-// What TensorFlow passes by value for a list of up to eight elements, here of indices or addresses.
+// TensorFlow passes lists of up to eight elements (indices or addresses) by value in this form.
 constexpr std::int32_t kMostPassedByValue = 8;
 template <typename T>
 struct List {
@@ -74,8 +74,8 @@ struct List {
   T elements[kMostPassedByValue];
 };
 
-// (length of a slice, length of the result, for each slice of the result which address has it or
-// -1, the addresses, the result).
+// Arguments: length of a slice, length of the result, for each slice of the result the index of its
+// address or -1, the addresses, the result.
 bool stitch(void* const* arguments) {
   const auto length = argument<std::int32_t>(arguments, 0);
   const auto indices = argument<List<std::int32_t>>(arguments, 2);

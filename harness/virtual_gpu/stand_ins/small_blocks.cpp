@@ -8,7 +8,7 @@ std::uintptr_t SmallBlocks::take(std::size_t bytes) {
   constexpr std::size_t kAlignment = 512;
   const std::size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   for (auto& [granule, blocks] : granules_) {
-    std::size_t offset = 0;  // behind the blocks seen so far
+    std::size_t offset = 0;  // end of the blocks seen so far
     for (const auto& [begin, taken] : blocks) {
       if (begin - offset >= size) break;
       offset = begin + taken;

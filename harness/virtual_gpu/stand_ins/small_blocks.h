@@ -1,13 +1,13 @@
 // Models where the driver puts small blocks of cudaMalloc. Requests of up to 1 MiB share granules
-// of 2 MiB, larger ones take whole granules. NVIDIA does not document it. The model here gives what
-// was measured with cudaMemGetInfo:
+// of 2 MiB, larger ones take whole granules. NVIDIA does not document this. The model reproduces
+// measurements with cudaMemGetInfo:
 //   - 12 sizes from 400 B to 3 MiB, 256 blocks of each (github.com/JustVugg/colibri,
-//     dev_alloc_footprint), for example 416 KiB a block of 384 KiB, because five fit in a granule;
+//     dev_alloc_footprint), for example 416 KiB for 384 KiB, because five blocks fit in a granule;
 //   - 7 sizes around 1 and 2 MiB on an RTX 3090 with CUDA 13.1 (its pull request 1244).
-// That pages are 2 MiB and filled up by small blocks is also what github.com/pytorch/pytorch, pull
-// request 17120, says of GPUs since Pascal. Blocks start at multiples of 512 B
-// (github.com/cupy/cupy, pull request 176). Assumed: the first gap that is large enough is taken,
-// and a granule is given back with its last block.
+// Pages of 2 MiB that small blocks fill up are also what github.com/pytorch/pytorch, pull request
+// 17120, reports of GPUs since Pascal. Blocks start at multiples of 512 B (github.com/cupy/cupy,
+// pull request 176). Assumptions: a block takes the first gap that is large enough, and a granule
+// is freed with its last block.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ inline constexpr std::size_t kMostShared = std::size_t{1} << 20;
 
 class SmallBlocks {
  public:
-  // A place for a block of 1 to kMostShared bytes in one of the granules; 0 when all are too full.
+  // Takes a place for a block of 1 to kMostShared bytes. Returns 0 if no granule has enough room.
   std::uintptr_t take(std::size_t bytes);
-  // Adds the granule that begins there. It must not be 0.
+  // Adds the granule that begins at `granule`, which must not be 0.
   void open(std::uintptr_t granule) { granules_[granule]; }
-  // Gives back a block. Returns its granule if that was the last one there, which closes it.
+  // Frees a block. Returns and forgets its granule if no other block is in it.
   std::optional<std::uintptr_t> give_back(std::uintptr_t block);
 
  private:

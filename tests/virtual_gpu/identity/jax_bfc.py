@@ -1,5 +1,5 @@
-"""Serves one program of requests by the allocator of JAX, on whatever GPU it sees, and prints each answer:
-ADDRESS, bytes in use and bytes of the regions. Reads the lines that serve_requests.cpp documents."""
+"""Serves one program of requests with the allocator of JAX on the GPU it finds, and prints each answer:
+ADDRESS, bytes in use and bytes of the regions. serve_requests.cpp documents the input."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ with open(sys.argv[1]) as requests, open(sys.argv[2], "w") as answers:
         else:
             before = device.memory_stats()["bytes_in_use"]
             live.pop(words[0]).block_until_ready().delete()
-            while device.memory_stats()["bytes_in_use"] == before:  # threads of JAX's own free it
+            while device.memory_stats()["bytes_in_use"] == before:  # threads of JAX free it
                 time.sleep(0)
         now = device.memory_stats()
         answers.write(f"{place}{now['bytes_in_use']} {now['pool_bytes']}\n")

@@ -1,5 +1,5 @@
-"""Random programs of requests to an allocator, and what different servers answer to them. The lines are
-those that serve_requests.cpp documents."""
+"""Random programs of requests to an allocator, and the answers of different servers. serve_requests.cpp
+documents the lines."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ SERVE_REQUESTS = os.environ["SERVE_REQUESTS"]
 
 
 class Program:
-    """Requests for one server after another: each gets a first line of its own."""
+    """Requests to be sent to several servers. Each server gets a first line of its own."""
 
     def __init__(self, requests):
         self.requests = requests
@@ -19,8 +19,8 @@ class Program:
 
 
 def random_size(chance, least, most):
-    """Log-uniform, round or not; now and then one of a few sizes that come again and again, so that
-    there are many equal blocks to choose from."""
+    """Draws a log-uniform size, round or not, or sometimes one of a few repeated sizes, so that there are
+    many equal blocks to choose from."""
     if chance.random() < 0.4:
         return max(least, min(most, chance.choice([1, 3, 4, 9, 16, 33]) * 2 ** chance.randrange(9, 24)))
     size = int(least * (most / least) ** chance.random())
@@ -28,8 +28,8 @@ def random_size(chance, least, most):
 
 
 def random_program(chance, length, least, most, budget, streams=1, trims=True):
-    """Requests that hold up to about `budget` bytes, so that many run out of memory where the device
-    has no more than that."""
+    """Draws requests that hold up to about `budget` bytes, so that many programs run out of memory on a
+    device of that size."""
     live, held, lines = {}, 0, []
     for key in range(length):
         filling = held < budget * chance.uniform(0.6, 1.6)
@@ -49,7 +49,7 @@ def random_program(chance, length, least, most, budget, streams=1, trims=True):
 
 
 def answers_of_headroom(programs, firsts):
-    """One list of lines a program."""
+    """Returns the lines of all programs."""
     text = "\n".join(line for program, first in zip(programs, firsts) for line in program.lines(first))
     served = subprocess.run([SERVE_REQUESTS], input=text + "\n", capture_output=True, text=True)
     assert served.returncode == 0, served.stderr
@@ -57,14 +57,14 @@ def answers_of_headroom(programs, firsts):
 
 
 def split(lines, programs):
-    """The lines that answer each program."""
+    """Returns the lines that answer each program."""
     assert len(lines) == sum(len(program.requests) for program in programs)
     remaining = iter(lines)
     return [[next(remaining) for _ in program.requests] for program in programs]
 
 
 def divergence(program, theirs, ours):
-    """The first request that two servers answer differently, in words; "" when there is none."""
+    """Describes the first request that two servers answer differently; "" if there is none."""
     for position, (request, their, our) in enumerate(zip(program.requests, theirs, ours)):
         if their != our:
             return f"request {position}, '{request}': {their} there, {our} here"

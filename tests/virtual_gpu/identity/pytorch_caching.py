@@ -1,6 +1,6 @@
-"""Serves programs of requests by PyTorch's own caching allocator, on whatever GPU it sees, and prints
-each answer. Reads the lines that serve_requests.cpp documents; `program FRACTION` empties the cache and
-sets the fraction of the device that PyTorch may take."""
+"""Serves programs of requests with PyTorch's own caching allocator on the GPU it finds, and prints each
+answer. serve_requests.cpp documents the input; `program FRACTION` empties the cache and sets the fraction of
+the device that PyTorch may use."""
 
 import sys
 

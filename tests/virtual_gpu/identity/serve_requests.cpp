@@ -1,13 +1,11 @@
-// Serves programs of requests by a strategy and prints each answer, so that they can be compared
-// with those of the allocator that the strategy follows. The requests are lines on standard input:
+// Serves programs of requests with a strategy and prints each answer, to be compared with those of
+// the allocator that the strategy imitates. The requests are lines on standard input:
 //
-//   program DEVICE TAKEN STRATEGY    a fresh device, of which others took so many bytes already,
-//   and
-//                                    a fresh strategy
-//   allocate ID BYTES STREAM         answer: ADDRESS SIZE, or `refused 0`
-//   free ID                          of a block that was refused: nothing
+//   program DEVICE TAKEN STRATEGY    a fresh device, TAKEN bytes of it used, and a fresh strategy
+//   allocate ID BYTES STREAM         prints ADDRESS SIZE, or `refused 0`
+//   free ID                          ignored if the block was refused
 //   record ID STREAM                 one more stream uses the block
-//   trim                             idle memory goes back to the device
+//   trim                             returns idle memory to the device
 //
 // Every request but `program` gets one line, which ends with the allocated bytes, the reserved
 // bytes and the number of segments. All streams have finished their work before each request.

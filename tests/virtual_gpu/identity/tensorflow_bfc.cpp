@@ -1,11 +1,11 @@
-// Serves programs of requests by TensorFlow's own tsl::BFCAllocator, over a device that has
-// addresses and a capacity but no memory. Reads the lines that serve_requests.cpp documents, with
+// Serves programs of requests with TensorFlow's own tsl::BFCAllocator, over a device that has
+// addresses and a capacity but no memory. serve_requests.cpp documents the input, except for
 //
 //   program CAPACITY TAKEN LIMIT GROWTH GARBAGE_COLLECTION FRAGMENTATION_FRACTION ORDER
 //
-// where ORDER is that of the regions' addresses: ascending or descending.
+// where ORDER is the order of the regions' addresses: ascending or descending.
 //
-// Compiled by the test against the wheel's headers, and linked with the wheel.
+// The test compiles this file against the wheel's headers and links it with the wheel.
 #include <iostream>
 #include <map>
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace {
 
-// The regions lie as those of Headroom's devices do, so that addresses can be compared. Where they
-// descend, they are shown where they would lie if they ascended.
+// Regions have the same addresses as on Headroom's devices, so that addresses can be compared.
+// Descending regions are printed as if they ascended.
 class Device final : public tsl::SubAllocator {
  public:
   Device(std::size_t capacity, std::size_t taken, bool descending)

@@ -1,5 +1,5 @@
-"""`bfc` without garbage collection answers as the allocator of JAX does: the place of each block, what is
-in use, and the regions. Nothing is refused, since JAX waits 10 s before it refuses."""
+"""`bfc` without garbage collection answers as JAX's allocator does: the place of each block, the bytes in
+use, and the regions. No request is refused, because JAX waits 10 s before it refuses."""
 
 import os
 import random
@@ -25,7 +25,7 @@ def answers_of_jax(python, program, environment, capacity, tmp_path):
 
 
 def from_the_first_block(answers):
-    """(place, in use, regions): places as distances, since the first region lies anywhere."""
+    """Returns (place, in use, regions). Places are relative, because the first region may lie anywhere."""
     rows = [[int(word) for word in answer.split()] for answer in answers]
     first = rows[0][0]
     return [[place - first for place in row[:-2]] + row[-2:] for row in rows]
@@ -44,6 +44,6 @@ def test_every_answer_is_that_of_jax(jax, tmp_path, environment, growth):
     theirs = answers_of_jax(jax, program, environment, capacity, tmp_path)
     strategy = f"bfc(fraction=0.75,garbage_collection=off,growth={growth})"
     ours, = answers_of_headroom([program], [f"meta(capacity={capacity},granule=2MiB) 0 {strategy}"])
-    # Headroom also gives the size of each block, and the number of regions.
+    # Headroom also prints the size of each block and the number of regions.
     ours = [" ".join(words[:-4] + words[-3:-1]) for words in map(str.split, ours)]
     assert divergence(program, from_the_first_block(theirs), from_the_first_block(ours)) == ""

@@ -1,5 +1,5 @@
-"""`caching` and `expandable` answer as PyTorch's own allocator does: allocated and reserved bytes, the
-number of segments, and what is refused, after each request of random programs."""
+"""`caching` and `expandable` answer as PyTorch's own allocator does, after each request of random programs:
+allocated and reserved bytes, the number of segments, and refusals."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from programs import answers_of_headroom, divergence, random_program, split
 SERVER = Path(__file__).with_name("pytorch_caching.py")
 PROGRAMS, LENGTH, LARGEST, STREAMS = 100, 150, 48 * MIB, 3
 
-# As PYTORCH_ALLOC_CONF has them; each runs in a process of its own.
+# Values of PYTORCH_ALLOC_CONF; each runs in a process of its own.
 SETTINGS = [
     {},
     {"max_split_size_mb": 20},
@@ -30,7 +30,7 @@ SETTINGS = [
 
 
 def strategy_of(settings, fraction):
-    """What Headroom calls these settings."""
+    """Headroom's names for these settings."""
     name = "expandable" if "expandable_segments" in settings else "caching"
     parameters = [f"{key.removesuffix('_mb')}={value}{'MiB' if key.endswith('_mb') else ''}"
                   for key, value in settings.items() if key != "expandable_segments"]
@@ -38,7 +38,7 @@ def strategy_of(settings, fraction):
 
 
 def random_fraction(chance, settings):
-    """Of the device, which PyTorch may take. It collects garbage only below 1."""
+    """The fraction of the device that PyTorch may use. PyTorch collects garbage only if it is below 1."""
     whole = 0.99 if "garbage_collection_threshold" in settings else 1
     return chance.choice([whole, round(chance.uniform(0.4, 0.95), 3)])
 
@@ -58,7 +58,7 @@ def answers_of_pytorch(python, programs, fractions, settings, capacity, tmp_path
 
 
 def without_place(answer):
-    """Addresses of two processes have nothing in common."""
+    """Removes addresses, which differ between processes."""
     *place, allocated, reserved, segments = answer.split()
     return "refused" in place, allocated, reserved, segments
 
@@ -78,5 +78,5 @@ def test_every_answer_is_that_of_pytorch(pytorch, tmp_path, settings):
     for program, fraction, their, our in zip(programs, fractions, theirs, ours):
         their, our = ([without_place(answer) for answer in answers] for answers in (their, our))
         assert divergence(program, their, our) == "", (capacity, fraction)
-    # Programs that are never refused anything would not show how either runs out.
+    # Some requests must be refused, or the programs would not show how either allocator runs out of memory.
     assert any("refused" in answer for answers in theirs for answer in answers)

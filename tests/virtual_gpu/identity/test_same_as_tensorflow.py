@@ -1,6 +1,6 @@
-"""`bfc` answers as TensorFlow's own allocator does: the address of each block, what is in use, the
-regions, and what is refused. The regions of both lie at the same addresses, which the device decides;
-descending ones are shown as if they ascended."""
+"""`bfc` answers as TensorFlow's own allocator does: the address of each block, the bytes in use, the regions,
+and refusals. The device places the regions of both at the same addresses; descending ones are printed as if
+they ascended."""
 
 import os
 import random
@@ -12,12 +12,12 @@ from conftest import MIB
 from programs import answers_of_headroom, divergence, random_program, split
 
 SERVER = Path(__file__).with_name("tensorflow_bfc.cpp")
-ENDLESS_BELOW = 4096  # where the device refuses regions, TensorFlow 2.21 does not end below this
+ENDLESS_BELOW = 4096  # below this, TensorFlow 2.21 does not end if the device refuses regions
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A program that holds TensorFlow's allocator."""
+    """Compiles a program that runs TensorFlow's allocator."""
     from conftest import python_of
 
     python = python_of("tensorflow")
@@ -31,7 +31,7 @@ def server(tmp_path_factory):
 
 
 class Setting:
-    """Random settings of an allocator on a device of which others took a part."""
+    """Random settings of an allocator, on a device that is partly used by others."""
 
     def __init__(self, chance, tight):
         self.capacity = chance.randrange(8 * MIB, 600 * MIB, 256)
@@ -76,5 +76,5 @@ def test_every_answer_is_that_of_tensorflow(server, count, tight):
     ours = answers_of_headroom(programs, [setting.of_headroom() for setting in settings])
     for program, setting, their, our in zip(programs, settings, theirs, ours):
         assert divergence(program, their, our) == "", setting.of_headroom()
-    # Programs that are never refused anything would not show how either runs out.
+    # Some requests must be refused, or the programs would not show how either allocator runs out of memory.
     assert any("refused" in answer for answers in theirs for answer in answers)

@@ -8,7 +8,7 @@
 
 #include "harness/virtual_gpu/stand_ins/card.h"
 
-// The two things that libcudart.so.12 and .13 ask of the stand-ins' common library.
+// Functions of the stand-ins' common library that libcudart.so.12 and .13 call.
 extern "C" {
 const headroom::virtual_gpu::Card* headroom_gpu_card();
 void headroom_gpu_capture_info(void* stream, int* status, unsigned long long* id, void** graph);
@@ -16,7 +16,7 @@ void headroom_gpu_capture_info(void* stream, int* status, unsigned long long* id
 
 namespace headroom::virtual_gpu {
 
-// Writes the fields before `major`, which both versions share but for the clock rate.
+// Writes the fields that CUDA 12 and 13 share.
 template <typename Properties>
 void describe_card(Properties& p, int device) {
   std::memset(&p, 0, sizeof p);

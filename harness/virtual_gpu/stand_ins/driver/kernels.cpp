@@ -1,0 +1,154 @@
+// The driver's streams, events, modules and kernels. Nothing runs, so work finishes at once.
+#include <algorithm>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+
+HEADROOM_EXPORT int cuStreamCreate(void** stream, unsigned) {
+  *stream = new_handle();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamCreateWithPriority(void** stream, unsigned, int) {
+  *stream = new_handle();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamGetPriority(void*, int* priority) {
+  *priority = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamIsCapturing(void*, int* status) {
+  *status = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamAddCallback(void* stream, void (*callback)(void*, int, void*),
+                                        void* data, unsigned) {
+  callback(stream, kSuccess, data);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLaunchHostFunc(void*, void (*function)(void*), void* data) {
+  function(data);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuEventCreate(void** event, unsigned) {
+  *event = new_handle();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
+  *milliseconds = 0.001f;
+  return kSuccess;
+}
+// The driver's linker takes code that a program generated; the linked code is empty.
+HEADROOM_EXPORT int cuLinkAddData_v2(void*, int, void*, std::size_t, const char*, unsigned, int*,
+                                     void**) {
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLinkComplete(void*, void** code, std::size_t* bytes) {
+  static char nothing = 0;
+  *code = &nothing;
+  *bytes = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuModuleLoadData(void** module, const void*) {
+  *module = new_object();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuModuleLoadDataEx(void** module, const void*, unsigned, int*, void**) {
+  return cuModuleLoadData(module, nullptr);
+}
+HEADROOM_EXPORT int cuModuleLoadFatBinary(void** module, const void*) {
+  return cuModuleLoadData(module, nullptr);
+}
+HEADROOM_EXPORT int cuModuleLoad(void** module, const char*) {
+  return cuModuleLoadData(module, nullptr);
+}
+HEADROOM_EXPORT int cuModuleGetFunction(void** function, void*, const char*) {
+  *function = new_object();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
+  const int version = architecture_of_kernels();
+  constexpr int kThreadsPerBlock = 0, kRegisters = 4, kPtxVersion = 5, kBinaryVersion = 6;
+  *value = attribute == kThreadsPerBlock                             ? 1024
+           : attribute == kRegisters                                 ? 32
+           : attribute == kPtxVersion || attribute == kBinaryVersion ? version
+                                                                     : 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads,
+                                                                std::size_t) {
+  *blocks = threads > 0 ? std::max(1, card().threads_per_multiprocessor / threads) : 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, void* function, int threads, std::size_t shared, unsigned) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
+}
+HEADROOM_EXPORT int cuOccupancyMaxPotentialBlockSize(int* grid, int* threads, void*, void*,
+                                                     std::size_t, int limit) {
+  *threads = limit > 0 ? std::min(limit, 1024) : 1024;
+  *grid = card().multiprocessors * std::max(1, card().threads_per_multiprocessor / *threads);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLaunchKernel() {
+  ++record().kernel_launches;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLaunchKernelEx() { return cuLaunchKernel(); }
+HEADROOM_EXPORT int cuLaunchCooperativeKernel() { return cuLaunchKernel(); }
+
+// Libraries of code that a program loads at run time, as cuDNN does. A kernel serves as its own
+// function, and a library as its own module.
+
+HEADROOM_EXPORT int cuLibraryLoadData(void** library) { return cuModuleLoadData(library, nullptr); }
+HEADROOM_EXPORT int cuLibraryLoadFromFile(void** library) { return cuLibraryLoadData(library); }
+HEADROOM_EXPORT int cuLibraryGetModule(void** module, void* library) {
+  *module = library;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLibraryGetKernel(void** kernel, void*, const char*) {
+  *kernel = new_object();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLibraryGetKernelCount(unsigned* count, void*) {
+  *count = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLibraryEnumerateKernels(void** kernels, unsigned count, void*) {
+  for (unsigned i = 0; i < count; ++i) kernels[i] = new_object();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuKernelGetFunction(void** function, void* kernel) {
+  *function = kernel;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuKernelGetAttribute(int* value, int attribute, void* kernel, int) {
+  return cuFuncGetAttribute(value, attribute, kernel);
+}
+HEADROOM_EXPORT int cuFuncGetModule(void** module, void* function) {
+  *module = function;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuFuncIsLoaded(int* loaded, void*) {
+  *loaded = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const void*) {
+  *clusters = 1;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamGetDevice(void*, int* device) {
+  *device = current_device();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamGetFlags(void*, unsigned* flags) {
+  *flags = 0;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuStreamGetId(void* stream, unsigned long long* id) {
+  *id = reinterpret_cast<unsigned long long>(stream);
+  return kSuccess;
+}

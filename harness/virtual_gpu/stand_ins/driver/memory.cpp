@@ -1,0 +1,226 @@
+// The driver's memory: allocation, copies, pointers and virtual memory management.
+#include <cstddef>
+
+#include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+using DevicePointer = unsigned long long;
+
+// Defined in devices.cpp and in runtime/memory.cpp: memory pools are those of the runtime.
+extern "C" {
+int cuDevicePrimaryCtxRetain(void** context, int device);
+int cudaDeviceGetDefaultMemPool(void** pool, int device);
+int cudaMemPoolGetAttribute(void* pool, int attribute, void* value);
+}
+
+static void* as_pointer(DevicePointer address) { return reinterpret_cast<void*>(address); }
+
+HEADROOM_EXPORT int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = free_bytes(current_device());
+  *total = card().memory_bytes;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
+  if (bytes == 0) return kInvalidValue;
+  void* block = allocate(bytes, current_device());
+  *address = reinterpret_cast<DevicePointer>(block);
+  return block != nullptr ? kSuccess : kOutOfMemory;
+}
+HEADROOM_EXPORT int cuMemAllocAsync(DevicePointer* address, std::size_t bytes, void*) {
+  return cuMemAlloc_v2(address, bytes);
+}
+HEADROOM_EXPORT int cuMemAllocFromPoolAsync(DevicePointer* address, std::size_t bytes, void*,
+                                            void*) {
+  return cuMemAlloc_v2(address, bytes);
+}
+// The first fields of CUmemPoolProps.
+struct PoolProperties {
+  int allocation_type, handle_types;
+  int location_type, location_id;
+};
+HEADROOM_EXPORT int cuMemPoolCreate(void** pool, const PoolProperties* properties) {
+  return cudaDeviceGetDefaultMemPool(pool, properties->location_id);
+}
+HEADROOM_EXPORT int cuDeviceGetDefaultMemPool(void** pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+HEADROOM_EXPORT int cuDeviceGetMemPool(void** pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+HEADROOM_EXPORT int cuMemPoolGetAttribute(void* pool, int attribute, void* value) {
+  return cudaMemPoolGetAttribute(pool, attribute, value);
+}
+HEADROOM_EXPORT int cuMemFree_v2(DevicePointer address) {
+  return address == 0 || release(as_pointer(address)) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemFreeAsync(DevicePointer address, void*) { return cuMemFree_v2(address); }
+HEADROOM_EXPORT int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  *address = allocate_host(bytes);
+  return *address != nullptr || bytes == 0 ? kSuccess : kOutOfMemory;
+}
+HEADROOM_EXPORT int cuMemFreeHost(void* address) {
+  return address == nullptr || release_host(address) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
+  *device = reinterpret_cast<DevicePointer>(host);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemAllocManaged(DevicePointer* address, std::size_t bytes, unsigned) {
+  void* block = allocate_host(bytes);
+  *address = reinterpret_cast<DevicePointer>(block);
+  return block != nullptr ? kSuccess : kOutOfMemory;
+}
+HEADROOM_EXPORT int cuMemHostRegister_v2(void* address, std::size_t bytes, unsigned) {
+  register_host(address, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemHostUnregister(void* address) {
+  unregister_host(address);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes,
+                                            DevicePointer address) {
+  const auto range = find(as_pointer(address));
+  if (!range) return kInvalidValue;
+  if (begin != nullptr) *begin = range->begin;
+  if (bytes != nullptr) *bytes = range->bytes;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
+  copy(as_pointer(to), from, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes,
+                                         void*) {
+  return cuMemcpyHtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
+  copy(to, as_pointer(from), bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, void*) {
+  return cuMemcpyDtoH_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, std::size_t bytes) {
+  copy(as_pointer(to), as_pointer(from), bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, std::size_t bytes,
+                                         void*) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyAsync(DevicePointer to, DevicePointer from, std::size_t bytes, void*) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyPeer(DevicePointer to, void*, DevicePointer from, void*,
+                                 std::size_t bytes) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemcpyPeerAsync(DevicePointer to, void*, DevicePointer from, void*,
+                                      std::size_t bytes, void*) {
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+HEADROOM_EXPORT int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes,
+                                    void*) {
+  fill(as_pointer(to), value, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemsetD8_v2(DevicePointer to, unsigned char value, std::size_t bytes) {
+  fill(as_pointer(to), value, bytes);
+  return kSuccess;
+}
+// The contents are known afterwards only if all four bytes of the value are equal.
+HEADROOM_EXPORT int cuMemsetD32Async(DevicePointer to, unsigned value, std::size_t count, void*) {
+  const auto low = static_cast<unsigned char>(value);
+  if (value == low * 0x01010101u)
+    fill(as_pointer(to), low, count * 4);
+  else
+    forget_contents(as_pointer(to), count * 4);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemsetD32_v2(DevicePointer to, unsigned value, std::size_t count) {
+  return cuMemsetD32Async(to, value, count, nullptr);
+}
+HEADROOM_EXPORT int cuPointerGetAttribute(void* out, int attribute, DevicePointer address) {
+  const auto range = find(as_pointer(address));
+  if (!range && attribute == 2 && is_page_locked(as_pointer(address))) {
+    *static_cast<unsigned*>(out) = 1;  // host memory
+    return kSuccess;
+  }
+  if (!range) return kInvalidValue;
+  switch (attribute) {
+    case 1:
+      return cuDevicePrimaryCtxRetain(static_cast<void**>(out), range->device);
+    case 2:
+      *static_cast<unsigned*>(out) = 2;  // device memory
+      return kSuccess;
+    case 3:
+      *static_cast<DevicePointer*>(out) = address;
+      return kSuccess;
+    case 8:
+      *static_cast<unsigned*>(out) = 0;  // not managed
+      return kSuccess;
+    case 9:
+      *static_cast<int*>(out) = range->device;
+      return kSuccess;
+    case 11:
+      *static_cast<DevicePointer*>(out) = range->begin;
+      return kSuccess;
+    case 12:
+      *static_cast<std::size_t*>(out) = range->bytes;
+      return kSuccess;
+    default:
+      return kNotSupported;
+  }
+}
+HEADROOM_EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** values,
+                                           DevicePointer address) {
+  for (unsigned i = 0; i < count; ++i) cuPointerGetAttribute(values[i], attributes[i], address);
+  return kSuccess;
+}
+
+// Virtual memory management
+
+// The first fields of CUmemAllocationProp.
+struct AllocationProperties {
+  int type, handle_types;
+  int location_type, location_id;
+};
+HEADROOM_EXPORT int cuMemGetAllocationGranularity(std::size_t* bytes, const void*, int) {
+  *bytes = kGranule;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std::size_t,
+                                        DevicePointer, unsigned long long) {
+  void* range = reserve_addresses(bytes);
+  *address = reinterpret_cast<DevicePointer>(range);
+  return range != nullptr ? kSuccess : kOutOfMemory;
+}
+HEADROOM_EXPORT int cuMemAddressFree(DevicePointer address, std::size_t) {
+  return free_addresses(as_pointer(address)) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemCreate(unsigned long long* handle, std::size_t bytes,
+                                const AllocationProperties* properties, unsigned long long) {
+  *handle = create_physical(bytes, properties->location_id);
+  return *handle != 0 ? kSuccess : kOutOfMemory;
+}
+HEADROOM_EXPORT int cuMemRelease(unsigned long long handle) {
+  return release_physical(handle) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemMap(DevicePointer address, std::size_t bytes, std::size_t,
+                             unsigned long long handle, unsigned long long) {
+  return map_physical(as_pointer(address), bytes, handle) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemUnmap(DevicePointer address, std::size_t bytes) {
+  return unmap(as_pointer(address), bytes) ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int cuMemSetAccess(DevicePointer, std::size_t, const void*, std::size_t) {
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuMemRetainAllocationHandle(unsigned long long* handle, void* address) {
+  *handle = retain_physical(address);
+  return *handle != 0 ? kSuccess : kInvalidValue;
+}

@@ -1,0 +1,124 @@
+// Stands in for NCCL. Ranks, of one process or of several, exchange nothing: every rank is assumed
+// to send what this one sends. So the results of small exchanges are known. The size of NCCL's own
+// buffers is not known.
+#include <cstring>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+
+namespace {
+
+struct Communicator {
+  int ranks = 1, rank = 0, device = 0;
+};
+struct UniqueId {
+  char bytes[128];
+};
+
+std::size_t element_bytes(int type) {
+  constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && type < 12 ? kBytes[type] : 1;
+}
+
+int make_communicator(Communicator** out, int ranks, int rank) {
+  note_size_not_known("ncclCommInitRank");
+  *out = new Communicator{ranks, rank, current_device()};
+  return kSuccess;
+}
+
+int exchange(const void* from, void* to, std::size_t bytes) {
+  if (from != to) copy(to, from, bytes);
+  return kSuccess;
+}
+
+}  // namespace
+
+HEADROOM_EXPORT const char* ncclGetErrorString(int) { return "no error"; }
+HEADROOM_EXPORT const char* ncclGetLastError(void*) { return ""; }
+HEADROOM_EXPORT int ncclGetVersion(int* version) {
+  *version = 22'703;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclGetUniqueId(UniqueId* id) {
+  std::memset(id->bytes, 1, sizeof id->bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommInitRank(Communicator** out, int ranks, UniqueId, int rank) {
+  return make_communicator(out, ranks, rank);
+}
+HEADROOM_EXPORT int ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId, int rank,
+                                           void*) {
+  return make_communicator(out, ranks, rank);
+}
+HEADROOM_EXPORT int ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int,
+                                             UniqueId*, void*) {
+  return make_communicator(out, ranks, rank);
+}
+HEADROOM_EXPORT int ncclCommInitAll(Communicator** out, int ranks, const int*) {
+  for (int rank = 0; rank < ranks; ++rank) make_communicator(&out[rank], ranks, rank);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommSplit(Communicator* parent, int, int, Communicator** out, void*) {
+  return make_communicator(out, parent->ranks, parent->rank);
+}
+HEADROOM_EXPORT int ncclCommDestroy(Communicator* communicator) {
+  delete communicator;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommAbort(Communicator* communicator) {
+  return ncclCommDestroy(communicator);
+}
+HEADROOM_EXPORT int ncclCommCount(const Communicator* communicator, int* count) {
+  *count = communicator->ranks;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommUserRank(const Communicator* communicator, int* rank) {
+  *rank = communicator->rank;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommCuDevice(const Communicator* communicator, int* device) {
+  *device = communicator->device;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclCommGetAsyncError(Communicator*, int* error) {
+  *error = kSuccess;
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclMemAlloc(void** address, std::size_t bytes) {
+  *address = allocate(bytes, current_device());
+  return *address != nullptr ? kSuccess : kInvalidValue;
+}
+HEADROOM_EXPORT int ncclMemFree(void* address) {
+  release(address);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclAllGather(const void* from, void* to, std::size_t count, int type,
+                                  const Communicator* communicator, void*) {
+  const std::size_t bytes = count * element_bytes(type);
+  for (int rank = 0; rank < communicator->ranks && bytes <= kKeptBytes; ++rank)
+    exchange(from, static_cast<char*>(to) + static_cast<std::size_t>(rank) * bytes, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int,
+                                  void*, void*) {
+  return exchange(from, to, count * element_bytes(type));
+}
+HEADROOM_EXPORT int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int,
+                                  void*, void*) {
+  return exchange(from, to, count * element_bytes(type));
+}
+HEADROOM_EXPORT int ncclReduce(const void* from, void* to, std::size_t count, int type, int, int,
+                               void*, void*) {
+  return exchange(from, to, count * element_bytes(type));
+}
+HEADROOM_EXPORT int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int,
+                                      const Communicator* communicator, void*) {
+  const std::size_t bytes = count * element_bytes(type);
+  return exchange(
+      static_cast<const char*>(from) + static_cast<std::size_t>(communicator->rank) * bytes, to,
+      bytes);
+}

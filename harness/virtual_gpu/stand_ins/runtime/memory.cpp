@@ -1,0 +1,136 @@
+// The runtime's memory: allocation, pools, page-locked memory, copies and pointers.
+#include <cstring>
+
+#include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/interface.h"
+
+using namespace headroom::virtual_gpu;
+
+HEADROOM_EXPORT int cudaMalloc(void** address, std::size_t bytes) {
+  *address = allocate(bytes, current_device());
+  return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
+}
+HEADROOM_EXPORT int cudaFree(void* address) {
+  return address == nullptr || release(address) ? kSuccess : failed(kInvalidValue);
+}
+// The rules by which the driver's pools keep freed memory are not modelled: asynchronous
+// allocations take memory as cudaMalloc does, and freeing returns it at once.
+HEADROOM_EXPORT int cudaMallocAsync(void** address, std::size_t bytes, void*) {
+  return cudaMalloc(address, bytes);
+}
+HEADROOM_EXPORT int cudaMallocFromPoolAsync(void** address, std::size_t bytes, void*, void*) {
+  return cudaMalloc(address, bytes);
+}
+HEADROOM_EXPORT int cudaFreeAsync(void* address, void*) { return cudaFree(address); }
+HEADROOM_EXPORT int cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
+  *address = allocate_host(bytes);
+  return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
+}
+HEADROOM_EXPORT int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *free = free_bytes(current_device());
+  *total = card().memory_bytes;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaDeviceGetDefaultMemPool(void** pool, int device) {
+  *pool = reinterpret_cast<void*>(static_cast<std::uintptr_t>(0x5000 + device * 16));
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaDeviceGetMemPool(void** pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+HEADROOM_EXPORT int cudaMemPoolGetAttribute(void*, int attribute, void* value) {
+  const DeviceRecord& device = record().devices[current_device()];
+  const bool current = attribute == 5 || attribute == 7, high = attribute == 6 || attribute == 8;
+  std::uint64_t bytes = 0;
+  if (current) bytes = device.used_bytes;
+  if (high) bytes = device.peak_bytes;
+  if (attribute >= 4)
+    std::memcpy(value, &bytes, sizeof bytes);
+  else
+    std::memset(value, 0, sizeof(int));
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
+  *address = allocate_host(bytes);
+  return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
+}
+HEADROOM_EXPORT int cudaMallocHost(void** address, std::size_t bytes) {
+  return cudaHostAlloc(address, bytes, 0);
+}
+HEADROOM_EXPORT int cudaFreeHost(void* address) {
+  return address == nullptr || release_host(address) ? kSuccess : failed(kInvalidValue);
+}
+HEADROOM_EXPORT int cudaHostRegister(void* address, std::size_t bytes, unsigned) {
+  register_host(address, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaHostUnregister(void* address) {
+  unregister_host(address);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemcpy(void* to, const void* from, std::size_t bytes, int) {
+  copy(to, from, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int, void*) {
+  copy(to, from, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                        void*) {
+  copy(to, from, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                                      std::size_t from_pitch, std::size_t width, std::size_t height,
+                                      int, void*) {
+  for (std::size_t row = 0; row < height; ++row)
+    copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
+         width);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemset(void* to, int value, std::size_t bytes) {
+  fill(to, static_cast<unsigned char>(value), bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemsetAsync(void* to, int value, std::size_t bytes, void*) {
+  return cudaMemset(to, value, bytes);
+}
+// The fields of cudaPointerAttributes that CUDA 12 and 13 share.
+struct PointerAttributes {
+  int type;  // 0 unknown, 1 host, 2 device
+  int device;
+  void* device_pointer;
+  void* host_pointer;
+};
+HEADROOM_EXPORT int cudaPointerGetAttributes(PointerAttributes* out, const void* address) {
+  auto* pointer = const_cast<void*>(address);
+  if (const auto range = find(address))
+    *out = {2, range->device, pointer, nullptr};
+  else if (is_page_locked(address))
+    *out = {1, current_device(), pointer, pointer};
+  else
+    *out = {0, -1, nullptr, pointer};
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMallocPitch(void** address, std::size_t* pitch, std::size_t width,
+                                    std::size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return cudaMalloc(address, *pitch * height);
+}
+HEADROOM_EXPORT int cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
+  copy(to, from, bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from,
+                                 std::size_t from_pitch, std::size_t width, std::size_t height,
+                                 int kind) {
+  return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+}
