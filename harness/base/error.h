@@ -1,5 +1,4 @@
-// The error types, and the exit code of each, caught once, in main; and reasons, which are no
-// errors.
+// The error types, with the exit code that main() gives each, and Reason, which is not an error.
 #pragma once
 
 #include <optional>
@@ -72,7 +71,7 @@ struct OutOfMemoryReport {
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(OutOfMemoryReport report);
-  // A driver or library ran out by itself: `why` says which, and the report is empty but for it.
+  // For a driver or library that ran out of memory: `why` names it, and all figures are 0.
   explicit OutOfMemory(const std::string& why);
   const OutOfMemoryReport& report() const { return report_; }
 
@@ -80,7 +79,7 @@ class OutOfMemory : public Error {
   OutOfMemoryReport report_;
 };
 
-// Why something is not as it should be; absent where it is.
+// Why something is not as it should be; absent if it is.
 using Reason = std::optional<std::string>;
 
 inline Reason unless(bool good, std::string why) {

@@ -1,6 +1,6 @@
-// fragmentation: the first step leaves a small block behind after every op, as a careless program
-// does that keeps a loss or a statistic. When the large blocks between them are freed, their holes
-// cannot merge, and later steps find less contiguous room than free memory.
+// fragmentation: the first step leaves a small block behind after every op, like a program that
+// carelessly keeps a loss or a statistic. When the large blocks between them are freed, the holes
+// cannot merge, and later steps find less contiguous memory than is free.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

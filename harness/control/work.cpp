@@ -1,6 +1,7 @@
-// work: every step does a fixed amount of work of one kind beside its own. Unlike `slowdown`, which
-// waits for a share of the step, its cost depends on caches and on the memory system, and shows
-// whether arms that take turns measure what arms alone measure (bench/statistics/turns.cpp).
+// work: every step does a fixed amount of additional work of one kind. Unlike `slowdown`, which
+// waits for a share of the step, its cost depends on caches and on the memory system. It shows
+// whether configurations that take turns are measured as they are alone
+// (bench/statistics/turns.cpp).
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -80,7 +81,7 @@ class Work final : public Injection {
     ++done_;
   }
 
-  // Copies from one half of the stream to the other, further on in every step.
+  // Copies from one half of the stream to the other, continuing where the last step ended.
   void copy() {
     constexpr std::size_t kHalf = kStream / 2;
     for (std::size_t left = amount_ * 1024; left > 0;) {

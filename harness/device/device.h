@@ -64,7 +64,7 @@ class Device {
   }
   virtual void finish_staging() {}
   virtual void synchronize() = 0;
-  // Absent on devices without a driver to ask.
+  // Absent on devices without a driver.
   virtual std::optional<DeviceUsage> usage() const { return std::nullopt; }
 };
 
@@ -78,8 +78,8 @@ struct DeviceKind {
   // Says why this machine cannot run the device and what it would need; empty when it can.
   std::function<std::string()> unavailable;
   std::function<std::unique_ptr<Device>(const Spec&)> create;
-  // Gives back what the driver holds for this process although no Device is left, so that another
-  // process has it. Empty where there is nothing.
+  // Releases what the driver holds for this process when no Device is left, so that another process
+  // can use it. Empty if there is nothing to release.
   std::function<void()> let_go = {};
 };
 

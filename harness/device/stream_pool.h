@@ -22,7 +22,7 @@ class StreamPool {
   virtual void give(std::byte* data) = 0;
   // Returns idle memory to the device until no more than `keep` is held.
   virtual void trim(Bytes keep) = 0;
-  // Bytes that the pool now holds of the device, in use or idle, according to the driver.
+  // Bytes that the pool holds of the device, in use or idle, according to the driver.
   virtual Bytes held() const = 0;
 };
 

@@ -14,7 +14,7 @@ struct DeviceTraits {
   // Share by which figures of two processes may differ and still count as the same: where the
   // threads of a framework decide the order of operations, bytes in use differ a little.
   double exact_within = 0;
-  // A card that is not there, under the real code of a framework: bytes are the framework's own.
+  // A virtual card, on which a framework runs its own code, so that bytes are the framework's own.
   bool virtual_card = false;
 };
 

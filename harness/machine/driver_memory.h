@@ -1,5 +1,5 @@
-// GPU memory that the driver reports as used, in all and by this
-// process. It is read between steps, never inside one.
+// GPU memory that the driver reports as used, in total and by this process. It is read between
+// steps, never inside one.
 #pragma once
 
 #include <memory>

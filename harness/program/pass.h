@@ -21,7 +21,7 @@ struct Refusal {
   std::string axis;
   std::string name;
   std::string why;
-  // For which parameters of the pass it is refused; absent: for all.
+  // The parameters of the pass for which the combination is refused; absent: all.
   std::function<bool(const Spec&)> when = {};
 };
 
@@ -38,17 +38,17 @@ struct ProgramPass {
   // The part of the pass that runs once the update ops exist.
   std::function<Program(Program, const Spec&)> finish = nullptr;
   std::vector<Refusal> refuses = {};
-  // Why `apply` did not do what its name says, judged by the Program before and after it. If it
-  // took effect in no Program of a step, the sample is invalid. May be null.
+  // Why `apply` did not do what its name says, judged by the Program before and after it. If it had
+  // no effect on any Program of a step, the sample is invalid. May be null.
   std::function<Reason(const Spec&, const Program& before, const Program& after)> why_not_engaged =
       {};
   // For passes over the forward pass: the part that runs after differentiation. May be empty.
   std::function<Program(Program, const Spec&)> apply_to_gradients = nullptr;
-  // What the lowered Program of a step lacks for a result under this name to count. May be null:
-  // then nothing is checked.
+  // Why the lowered Program of a step does not show this pass, so that a result under its name
+  // would not count; absent if it does. May be null: then nothing is checked.
   std::function<Reason(const Program& lowered, const Spec&)> why_not_lowered = nullptr;
-  // What the pass changes other than memory and time. In checkpointing and execution, "" means that
-  // results stay the same bit for bit; on other axes it means that nothing is stated.
+  // Changes by the pass other than to memory and time. In checkpointing and execution, "" means
+  // that results stay the same bit for bit; on other axes it means that nothing is stated.
   std::string breaks = {};
 };
 

@@ -50,8 +50,8 @@ DistanceSums distance_sums(std::span<const double> left, std::span<const double>
   return sums;
 }
 
-// Takes a series of at least two shortest levels. Moving one value to the left side takes one pass,
-// so testing all splits is quadratic.
+// `values` must hold at least two levels of the shortest length. Moving one value to the left side
+// takes one pass, so testing all splits is quadratic.
 std::size_t best_split(std::span<const double> values) {
   std::size_t best = kShortestLevel;
   DistanceSums sums = distance_sums(values.first(best), values.subspan(best));

@@ -15,7 +15,7 @@ namespace headroom {
 enum class LeakVerdict {
   leak,        // it grows throughout, by more than is harmless
   no_leak,     // any change is within what is harmless
-  levels_off,  // it grew, and what came after is within what is harmless: a warm-up, a cache, one
+  levels_off,  // it grew, then changed only within what is harmless: a warm-up, a cache, one
                // step
   undecided,   // noise, slowing growth or a short series leave it open
 };

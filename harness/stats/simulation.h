@@ -1,6 +1,6 @@
-// Simulates comparisons under machine noise: how often identical arms look different, and how often
-// a slowdown is detected. Used by `headroom selftest`, bench/statistics and the tests. The rates
-// are always computed where they are reported, never quoted.
+// Simulates comparisons under machine noise: how often identical configurations look different, and
+// how often a slowdown is detected. Used by `headroom selftest`, bench/statistics and the tests.
+// The rates are always computed where they are reported, never quoted.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class Design {
 struct Simulation {
   Design design = Design::paired;
   MachineNoise noise = {};
-  double effect = 0;       // effect of B on the log scale; 0: identical arms
+  double effect = 0;       // effect of B on the log scale; 0: A and B are identical
   double delta = 0;        // the margin for WORSE
   std::size_t pairs = 10;  // for two_stage: the size of the pilot
   std::size_t max_pairs = 60;

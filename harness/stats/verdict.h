@@ -1,5 +1,5 @@
-// Turns comparisons into verdicts: change verdicts between two arms, claim verdicts against a
-// published number.
+// Turns comparisons into verdicts: change verdicts between two configurations, claim verdicts
+// against a published number.
 #pragma once
 
 #include <optional>

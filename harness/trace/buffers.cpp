@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-// Starts and ends of pieces in order of time. At equal times, ends come first.
+// The start or end of a piece, ordered by time. At equal times, ends come first.
 struct Moment {
   std::int64_t time;
   bool begins;

@@ -8,7 +8,7 @@ namespace {
 
 struct Peaks {
   Bytes allocated = 0;
-  std::size_t events = 0;  // up to and with the one that reached the peak
+  std::size_t events = 0;  // number of events up to and including the one that reached the peak
   std::optional<Bytes> reserved;
 };
 
@@ -58,7 +58,7 @@ PeakUse use_at_peak(const Trace& trace) {
     use.by_role[std::string(to_string(event->role))] += event->size;
     use.by_op[event->op < trace.op_names.size() ? trace.op_names[event->op] : ""] += event->size;
   }
-  if (use.by_role.size() < 2) use.by_role.clear();  // a history of a program without roles
+  if (use.by_role.size() < 2) use.by_role.clear();  // the history's program does not tell roles
   return use;
 }
 

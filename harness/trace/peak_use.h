@@ -11,8 +11,8 @@ namespace headroom {
 
 struct PeakUse {
   Bytes allocated = 0;
-  std::optional<Bytes> reserved;         // absent where the history does not record its segments
-  std::map<std::string, Bytes> by_role;  // empty where it tells no roles apart
+  std::optional<Bytes> reserved;         // absent if the history does not record its segments
+  std::map<std::string, Bytes> by_role;  // empty if it does not distinguish roles
   std::map<std::string, Bytes> by_op;    // "" = blocks whose op is not recorded
 };
 

@@ -11,7 +11,7 @@
 namespace headroom {
 
 struct Placement {
-  std::uint32_t block = 0;  // its id in the trace
+  std::uint32_t block = 0;  // id of the block in the trace
   PlanBuffer asked;         // the constraints; lifetime and size are in the trace
 };
 

@@ -6,8 +6,7 @@
 
 namespace headroom {
 
-// Like make_ledger, for a given number of steps. A step without events holds what the step before
-// it left.
+// Like make_ledger, for a given number of steps. A step without events holds what it started with.
 Ledger make_ledger_of(const Trace& trace, int warmup_steps, int steps);
 
 }  // namespace headroom

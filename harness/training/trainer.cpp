@@ -14,7 +14,7 @@
 #include "harness/execution/captured_run.h"
 #include "harness/program/offload.h"
 
-// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+// A function of the OpenMP runtime, declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
 
 namespace headroom {

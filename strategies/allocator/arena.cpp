@@ -116,7 +116,7 @@ class Arena final : public ChunkedAllocator {
     return first_fit(kGlobal, size);
   }
 
-  // Merges with free neighbours of that owner, which leave the index.
+  // Merges with free neighbours of that owner, which are removed from the index.
   Handle merge(Owner owner, Handle handle) {
     chunk(handle).tag = owner;
     const auto joins = [&](Handle other) { return is_free(other) && chunk(other).tag == owner; };

@@ -10,12 +10,12 @@ struct BfcOptions {
   bool garbage_collection = true;
   Bytes limit = 0;               // of all regions together
   Bytes max_slack = 128 * kMiB;  // a chunk this much larger than the request is split
-  bool regions_descend = false;  // each counts as lying below those before it
+  bool regions_descend = false;  // each region counts as lying below the previous ones
 };
 
 // The budget follows SingleVirtualDeviceMemoryLimit in
-// tensorflow/core/common_runtime/gpu/gpu_device.cc: a fraction of the whole device, or all of it
-// (`capacity`) but a reserve. Throws InputError.
+// tensorflow/core/common_runtime/gpu/gpu_device.cc: a fraction of the whole device, or the whole
+// `capacity` less a reserve. Throws InputError.
 BfcOptions read_bfc_options(const Spec& spec, Bytes capacity, Bytes total);
 
 }  // namespace headroom

@@ -20,9 +20,10 @@ struct CachingOptions {
   Bytes large_segment_size = 20 * kMiB;
   Bytes max_split_size = std::numeric_limits<Bytes>::max();
   Bytes max_non_split_rounding = 20 * kMiB;
-  Bytes roundup_power2_divisions = 0;                 // 0 = multiples of 512 bytes
-  double garbage_collection_threshold = 0;            // 0 = off
-  Bytes allowed = std::numeric_limits<Bytes>::max();  // of the device, all segments together
+  Bytes roundup_power2_divisions = 0;       // 0 = multiples of 512 bytes
+  double garbage_collection_threshold = 0;  // 0 = off
+  // Bytes of the device for all segments together.
+  Bytes allowed = std::numeric_limits<Bytes>::max();
 
   // Whether a request of `size` may be served from a free block of `available` bytes, which is at
   // least as large.
@@ -32,8 +33,8 @@ struct CachingOptions {
   }
 };
 
-// `fraction` is torch.cuda.set_per_process_memory_fraction: of all memory of the device. Throws
-// InputError.
+// `fraction` is that of torch.cuda.set_per_process_memory_fraction and refers to the whole memory
+// of the device. Throws InputError.
 CachingOptions read_caching_options(const Spec& spec, Bytes total);
 
 // The bytes a block takes for a request of at least 1 byte.

@@ -1,7 +1,7 @@
-// The driver makes all decisions; this class only does the bookkeeping. The driver does not tell
-// where blocks lie inside its pool: each block is recorded as a separate segment, and the remaining
-// memory of the pool as one more segment, so that reserved bytes equal the driver's figure.
-// Counts of device allocations therefore count these records, not the driver's calls to the system.
+// The driver makes all decisions; this class only does the bookkeeping. The driver does not
+// disclose where blocks lie in its pool. So each block is recorded as a segment, and the remaining
+// memory of the pool as one more, so that reserved bytes equal the driver's figure. Counts of
+// device allocations count these records, not the driver's calls to the system.
 #include "strategies/allocator/driver_pool.h"
 
 #include <algorithm>

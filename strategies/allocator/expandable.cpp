@@ -95,7 +95,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
     Bytes page = 0;
     BestFitIndex mapped;  // idle chunks with pages behind them
     std::set<std::pair<Address, Handle>> unmapped{};
-    std::map<Address, Handle> first{};  // of each reservation
+    std::map<Address, Handle> first{};  // first chunk of each reservation
   };
 
   // A chunk's tag: whether it is mapped, and its pool. Chunks merge when their tags are equal.
@@ -144,7 +144,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return best;
   }
 
-  // kNone counts as mapped, so this is false without a next chunk.
+  // kNone counts as mapped, so this is false for the last chunk.
   bool can_grow(Handle handle) const { return !is_mapped(chunk(handle).next); }
   Bytes expandable_size(Handle handle) const {
     return chunk(handle).size + (can_grow(handle) ? chunk(chunk(handle).next).size : 0);
@@ -153,7 +153,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
   // Maps pages until there is an idle chunk of `size`, and takes it out of the index. Returns kNone
   // when the device has too little memory; pages mapped by then stay mapped.
   Handle expand(Pool& pool, Bytes size) {
-    // The original compares what it would take for a segment of its own, whatever it maps.
+    // The original compares the size of a segment of its own, however much it maps.
     if (held() + caching_segment_size(size, options_.large_segment_size) > options_.allowed)
       return kNone;
     Handle chosen = room_to_expand(pool, size);
@@ -315,7 +315,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
   // For the destructor: also unmaps pages that are still in use.
   void remove_all_pages(Handle first) {
     const Reservation place = place_of(first);
-    Bytes begin = 0;  // of the mapped run that `at` belongs to
+    Bytes begin = 0;  // begin of the mapped run that contains `at`
     Bytes end = 0;
     for (Handle at = first; at != kNone; at = chunk(at).next) {
       const Bytes next = offset_of(at) + chunk(at).size;
@@ -337,7 +337,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
   Bytes small_page_ = 0;
   Bytes large_page_ = 0;
   std::vector<Pool> pools_;
-  std::vector<Reservation> places_;  // a chunk's segment
+  std::vector<Reservation> places_;  // by segment
 };
 
 const bool expandable_is_registered = Registry<AllocatorStrategy>::instance().add(

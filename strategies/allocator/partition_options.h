@@ -20,8 +20,8 @@ struct PartitionOptions {
   };
   std::vector<Part> parts;
   std::vector<std::pair<std::string, std::size_t>> modules;  // with their parts, longest name first
-  std::size_t rest = 0;    // index of the part of all other modules
-  std::int64_t after = 0;  // steps; 0: shares stay as they are
+  std::size_t rest = 0;    // index of the part that serves all other modules
+  std::int64_t after = 0;  // number of steps; 0: shares stay the same
 
   // Index of the part that serves `name` (AllocationHint::name). When several modules match, the
   // one with the longest name decides.

@@ -1,11 +1,11 @@
-// planned: profile a step, plan its offsets offline, and serve every further step that repeats it
-// from one segment at constant cost. This does what STAlloc (doi 10.1145/3767295.3769335) and the
-// static plans of TensorFlow Lite and XLA do, for any program. A step ends when the last block that
-// is not persistent has been freed. A step is served from its plan as long as each request and each
-// free is the planned one, which makes the placement safe without a check of addresses; after the
-// first difference, requests go to the fallback, and the step as it then happens replaces its plan.
-// The first request (the batch's shape) selects the plan, which is made when a step begins with it
-// again: a history that ends before that needs none.
+// planned: profiles a step, plans its offsets offline, and serves every further step that repeats
+// it from one segment at constant cost. STAlloc (doi 10.1145/3767295.3769335) and the static plans
+// of TensorFlow Lite and XLA do the same, each for its own programs. A step ends when the last
+// block that is not persistent is freed. As long as each request and each free is the planned one,
+// the step is served from its plan, which makes the placement safe without a check of addresses.
+// After the first difference, requests go to the fallback, and the step as it then happens replaces
+// its plan. The size of the first request, which reflects the batch's shape, selects the plan; a
+// plan is made when a second step begins with that request.
 //
 // Plans follow the order of the program, not of streams: a program with several streams must
 // synchronise before one stream uses memory that another freed.
@@ -30,7 +30,7 @@ namespace headroom {
 namespace {
 
 struct Event {
-  std::uint32_t index = 0;  // of the request within its step
+  std::uint32_t index = 0;  // number of the request within its step
   Bytes bytes = 0;          // 0 = freed
 };
 
@@ -39,7 +39,7 @@ struct PlannedEvent : Event {
 };
 
 struct StepPlan {
-  std::vector<Event> profile;  // until it is planned
+  std::vector<Event> profile;  // until the step is planned
   std::vector<PlannedEvent> events = {};
   Bytes size = 0;
 };
@@ -331,7 +331,7 @@ class Planned final : public Allocator {
   const StepPlan* plan_ = nullptr;             // the plan of this step, while the step follows it
   std::size_t position_ = 0;                   // index in the plan of the next expected event
   std::optional<Segment> region_;
-  std::size_t live_ = 0;  // not persistent
+  std::size_t live_ = 0;  // live blocks that are not persistent
   // The events of a step that has no plan or has left it.
   std::vector<Event> happened_;
   std::size_t requests_ = 0;

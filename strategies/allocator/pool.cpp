@@ -1,6 +1,6 @@
 // pool: RMM's pool_memory_resource. One pool grown from large segments, best fit, exact splits,
-// nothing ever given back. Rules: include/rmm/mr/device/pool_memory_resource.hpp of rapidsai/rmm at
-// 5d50a37. The original scans a list ordered by address for the smallest block that fits; here a
+// nothing is ever given back. Rules: include/rmm/mr/device/pool_memory_resource.hpp of rapidsai/rmm
+// at 5d50a37. The original scans a list ordered by address for the smallest block that fits; here a
 // sorted index finds the same block. The first segment is allocated at the first request, not at
 // construction. Cost: two searches per pair; memory: the pool never shrinks below its largest size.
 #include <algorithm>

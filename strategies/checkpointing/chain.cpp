@@ -77,7 +77,7 @@ Bytes highest(const std::vector<Segment>& choice) {
 
 Bytes smallest_budget(const Chain& chain) {
   const auto feasible = [&](Bytes budget) {
-    std::vector<std::optional<Bytes>> least(chain.modules + 1);  // kept
+    std::vector<std::optional<Bytes>> least(chain.modules + 1);  // bytes kept
     least[0] = 0;
     for (std::size_t end = 1; end <= chain.modules; ++end)
       for (const Segment& segment : chain.segments) {

@@ -15,7 +15,7 @@ struct Journey {
   ValueId value;
   std::size_t after;   // op
   std::size_t before;  // op
-  std::size_t behind;  // the first op after the stretch in which it is made
+  std::size_t behind;  // the first op after the stretch that makes the value
 };
 
 // Returns the journeys of all values that are made in a stretch of ops, read after it and never

@@ -16,7 +16,7 @@ namespace {
 using checkpointing::Regions;
 using checkpointing::Unit;
 
-// The second half runs in `region` itself: its backward pass comes right after.
+// The second half stays in `region` itself, because its backward pass comes next.
 void halve(Regions& regions, std::span<const Unit> units, int region) {
   if (units.empty()) return;
   for (const Unit& unit : units)

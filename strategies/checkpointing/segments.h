@@ -7,11 +7,11 @@
 
 namespace headroom::checkpointing {
 
-// Recomputes each segment of `length` modules but the last. The parameters of `spec`:
-//   keep=device  what passes between segments stays where it was made (default)
-//   keep=host    it waits in memory of the host and is copied back for its segment (DeepSpeed's
+// Recomputes each segment of `length` modules except the last. The parameters of `spec`:
+//   keep=device  values between segments stay where they were made (default)
+//   keep=host    they are kept in host memory and copied back for their segment (DeepSpeed's
 //                cpu_checkpointing)
-//   prefetch=1   so many ops ahead
+//   prefetch=1   so many ops ahead of their use
 Program recompute_segments(Program differentiated, std::size_t length, const Spec& spec);
 Reason why_segments_not_engaged(const Spec& spec, const Program& before, const Program& after);
 

@@ -21,7 +21,7 @@ std::vector<std::set<std::size_t>> dependencies(const Program& program) {
   constexpr std::size_t kNone = ~std::size_t{0};
   std::vector<std::set<std::size_t>> waits(program.ops.size());
   std::vector<std::size_t> written(program.values.size(), kNone);
-  std::vector<Ops> read(program.values.size());  // since then
+  std::vector<Ops> read(program.values.size());  // readers since the last change, by value
   std::size_t computed = kNone;  // the last op that neither recomputes nor copies back
   for (std::size_t index = 0; index < program.ops.size(); ++index) {
     const Op& op = program.ops[index];
@@ -80,9 +80,9 @@ class Ledger {
   }
 
   const Program& program_;
-  std::vector<bool> on_host_;                   // by value
+  std::vector<bool> on_host_;                   // by value: offloaded
   std::vector<std::vector<ValueId>> operands_;  // of each op, each once
-  std::vector<std::size_t> readers_;            // still to come, by value
+  std::vector<std::size_t> readers_;            // number of readers to come, by value
 };
 
 Ops schedule(const Program& program, Order order) {

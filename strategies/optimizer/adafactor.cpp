@@ -1,7 +1,7 @@
 // Adafactor (Shazeer and Stern 2018, "Adafactor: Adaptive Learning Rates with Sublinear Memory
-// Cost"): of the squared gradients of a matrix only the means of its rows and of its columns are
-// kept, and no mean of the gradients at all, so that n·m weights need n + m numbers beside them,
-// where Adam needs 2·n·m. Vectors (biases, normalisations) keep the square of each element.
+// Cost"). It keeps only the row and column means of a matrix's squared gradients, and no mean of
+// the gradients, so n·m weights need n + m numbers, where Adam needs 2·n·m. Vectors (biases,
+// normalisations) keep the square of each element.
 //
 // Weights of more than two dimensions count as a matrix of their first dimension by all others: a
 // convolution as its output channels by the kernels that make them. The paper has matrices only;

@@ -1,12 +1,12 @@
 // The parameters common to all optimizers: how gradients are clipped and kept, and when weights
 // change. For the files of this folder.
-//   clip_norm=N           scales all gradients where their common norm exceeds N
-//   gradients=none        each lives from its making to its use (default)
-//   gradients=zeroed      kept across steps, as zero_grad(set_to_none=False) does in PyTorch
+//   clip_norm=N           scales all gradients if their common norm exceeds N
+//   gradients=none        each gradient lives from its making to its use (default)
+//   gradients=zeroed      kept across steps, as by zero_grad(set_to_none=False) in PyTorch
 //   step=after_backward   all weights change after the last gradient (default)
 //   step=in_backward      each weight changes as soon as its gradient is complete and nothing reads
 //                         the weight any more (LOMO, Lv et al. 2023; PyTorch's tutorial on
-//                         optimizer steps in backward): of the gradients, few are alive at a time
+//                         optimizer steps in backward), so few gradients are alive at a time
 #pragma once
 
 #include <functional>

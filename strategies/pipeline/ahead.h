@@ -51,7 +51,8 @@ class BatchesAhead : public BatchStage {
 
  protected:
   struct Asked {
-    std::uint64_t times = 0;  // without the first batch: the pipeline may have just begun
+    // Without the first batch, because the pipeline may have just begun.
+    std::uint64_t times = 0;
     std::uint64_t ready = 0;
     std::uint64_t under_way = 0;
   };
@@ -73,7 +74,7 @@ class BatchesAhead : public BatchStage {
   BatchSizes sizes_;
   std::stop_source stop_;
   Options options_;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable_any changed_;
   std::size_t depth_;
   std::size_t in_use_ = 0;  // in work, ready or taken

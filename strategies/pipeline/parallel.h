@@ -1,4 +1,4 @@
-// Threads that load elements of the stage behind, several at once. For stages that offer threads.
+// Threads that load several elements of the stage behind at once, for stages that offer threads.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct ParallelOptions {
   Delivery delivery = Delivery::ordered;
 };
 
-// At most 2 · threads elements are in work or waiting. Elements of one epoch always come before
-// those of the next, in either order.
+// At most 2 · threads elements are being loaded or wait. Elements of one epoch always precede those
+// of the next, whether the order is kept or not.
 std::unique_ptr<RecordStage> make_parallel(std::unique_ptr<RecordStage> inner,
                                            const StageContext& context, ParallelOptions options);
 

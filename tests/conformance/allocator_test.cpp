@@ -156,7 +156,7 @@ TEST_P(Strategy, ends_with_out_of_memory_and_not_earlier_than_its_budget) {
     for (;;) blocks.push_back(take(kMiB));
   } catch (const OutOfMemory&) {
   }
-  // Every example has at least half of the device; growth may leave one region short of it.
+  // Every example may use at least half of the device; growth may leave one region unused.
   EXPECT_GE(blocks.size(), kCapacity / kMiB / 2 - 2);
   EXPECT_LE(bench_.memory().reserved(), kCapacity);
   for (const Block& block : blocks) give(block);
@@ -324,7 +324,7 @@ TEST_P(Determinism, gives_the_same_trace_on_host_and_on_meta) {
   EXPECT_EQ(first_difference(host.trace(), meta.trace()), "");
 }
 
-// Only a build with AddressSanitizer can see these accesses.
+// These accesses are visible only in a build with AddressSanitizer.
 class Poison : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {

@@ -1,7 +1,7 @@
 // How the work of a strategy grows with the number of live blocks: at most logarithmically, up to a
-// million blocks. The test counts not time but the control-flow edges taken in the allocators
-// (built a second time for this, with -fsanitize-coverage=trace-pc) and the words they move in
-// memory, so the result is the same on every machine and under every load.
+// million blocks. The test counts control-flow edges, not time, in allocators built a second time
+// with -fsanitize-coverage=trace-pc, and the words that they move in memory. So the result is the
+// same on every machine and under every load.
 //
 // Runs on meta, because the host's kernel maps at most 65,530 areas, which `malloc` would exceed.
 #include <fmt/format.h>
@@ -55,8 +55,8 @@ class Load {
     }
   }
 
-  // Operations of one free and one allocation: the 95th percentile over pairs. The rest may pay for
-  // a table that grows.
+  // The operations of one free and one allocation: the 95th percentile over pairs. The other pairs
+  // may pay for a growing table.
   std::uint64_t operations_per_pair() {
     constexpr std::size_t kPairs = 2000;
     std::vector<std::uint64_t> counts;
@@ -91,7 +91,7 @@ class Load {
 
 // Tests a spec from a thousand live blocks to `most`. Returns "" when the operations per pair grow
 // at most as the logarithm of the blocks, with a factor of 1.5 for differences between loads. Up to
-// kAlwaysFine every result passes: there the growth only shows short rows being replaced by trees.
+// kAlwaysFine every result passes, because growth there only shows that trees replace short rows.
 std::string excess_over_logarithm(const std::string& spec, std::size_t most) {
   constexpr std::size_t kFewest = 1000;
   constexpr double kAlwaysFine = 300;

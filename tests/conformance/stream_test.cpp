@@ -1,4 +1,4 @@
-// What strategies promise programs with several streams, tested for every registered example: a
+// Promises of strategies to programs with several streams, tested for every registered example: a
 // block served to one stream is never in use by another, unless the strategy leaves that to its
 // caller. The streams are simulated: a stream finishes its work when the test says so.
 #include <fmt/format.h>
@@ -31,8 +31,8 @@ constexpr Bytes kCapacity = 4 * kGiB;
 constexpr Bytes kMostRequested = 64 * kMiB;
 constexpr int kStreams = 4;
 
-// For every freed address, which stream served it last and which streams have yet to finish their
-// work on it. Knows nothing of how a strategy decides.
+// Records for every freed address which stream used it last and which streams have yet to finish
+// their work on it. Independent of how a strategy decides.
 class ShadowMap {
  public:
   void freed(const Block& block, std::set<StreamId> still_using) {
@@ -197,7 +197,7 @@ TEST_P(Streams, are_kept_apart_under_random_requests_where_the_strategy_says_so)
   }
   while (!live.empty()) free(live.size() - 1);
   allocator_.synchronized();
-  take(1, 0);  // the next request sees what has become free
+  take(1, 0);  // the next request sees the freed memory
   EXPECT_EQ(allocator_.statistics().pending, 0u);
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }

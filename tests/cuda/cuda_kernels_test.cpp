@@ -62,7 +62,7 @@ class OnGpu final : public CompiledProgram {
     Block block;
   };
 
-  // One host address maps to one GPU address, whatever its role.
+  // Maps each host address to one GPU address, whatever its role.
   std::vector<std::byte*> take(std::span<const ValueId> ids, std::span<std::byte* const> host) {
     std::vector<std::byte*> places;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -158,8 +158,7 @@ TEST_F(CudaKernels, of_whole_training_steps_agree_with_the_reference_op_by_op) {
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
-// Even exact sums of TF32 products would be off by far more than the reference allows at this
-// length.
+// At this length, even exact sums of TF32 products would differ by far more than the tolerance.
 TEST_F(CudaKernels, of_products_compute_in_f32) {
   build_.emit_one("linear", "fc", {input("x", {33, 301}), input("w", {17, 301}), input("b", {17})});
   HostRun run(lower_for_gpu(), on_gpu());
@@ -231,10 +230,10 @@ TEST_F(CudaKernels, of_convolutions_keep_to_the_workspace_limit_of_the_rules) {
   EXPECT_THAT(limited.rules, HasSubstr("workspace_limit=65536"));
   const ValueId workspace = limited.ops.front().workspace;
   EXPECT_LE(workspace == kNoValue ? 0 : limited.value(workspace).bytes, kLimit);
-  device_->compile(limited);  // finds the same algorithm, or throws
+  device_->compile(limited);  // compiles only if it finds the same algorithm
 }
 
-// Even exact sums of TF32 products would be off by more here, too.
+// Even exact sums of TF32 products would differ by more than the tolerance.
 TEST_F(CudaKernels, of_convolutions_compute_in_f32) {
   build_.emit_one("convolution", "conv", {input("x", {2, 64, 16, 16}), input("w", {64, 64, 3, 3})},
                   {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
@@ -262,7 +261,7 @@ TEST_F(CudaKernels, of_convolutions_refuse_an_image_that_is_too_large_for_one_ca
               ThrowsMessage<NotSupported>(HasSubstr("one image of 2147483648")));
 }
 
-// What libraries of NVIDIA may lack for a shape, on a simulated GPU that lacks it for all.
+// Shapes that NVIDIA's libraries may not support. The simulated GPU can be told to support none.
 class CudaKernelsWithout : public CudaKernels {
  protected:
   void SetUp() override {
@@ -303,7 +302,7 @@ TEST_F(CudaKernelsWithout, room_for_a_whole_batch_agree_with_the_reference) {
          build.emit_one("convolution_backward_data", "conv.data", {dy, of_w}, data);
          build.emit_one("convolution_backward_weights", "conv.weights", {of_x, dy}, weights);
        }});
-  // In 16 bits the gradient of weights is rounded after every call.
+  // In 16 bits, weight gradients are rounded after every call.
   for (testing::OneOp& one : convolutions) one.computes_in_16_bits = false;
   testing::judge(convolutions, "cudnn", on_gpu());
 }
@@ -313,7 +312,7 @@ TEST_F(CudaKernelsWithout, the_best_product_take_the_next) {
   judge_products();
 }
 
-// In 16 bits the result is rounded once more, so that only f32 keeps to the tolerance.
+// In 16 bits the result is rounded once more, so only f32 stays within the tolerance.
 TEST_F(CudaKernelsWithout, products_that_add_a_bias_add_it_afterwards) {
   setenv(kLacks, "bias_epilogue", 1);
   for (testing::OneOp one : testing::one_op_programs())
@@ -343,7 +342,7 @@ TEST_F(CudaKernels, take_the_temporary_storage_of_a_large_reduction_from_the_str
   testing::fill_randomly(run.program(), tensors, random, 3);
   run.write_all(tensors);
   run.run_and_judge();
-  // The best of each row and the partial sums, so never a token byte.
+  // The best of each row and the partial sums, so more than a placeholder.
   EXPECT_THAT(workspaces_taken(), ElementsAre(Gt(kBlockAlignment)));
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }

@@ -1,5 +1,5 @@
-// The GPU's memory where it differs from a plain capacity: a driver that has less of it than was
-// promised, and pages that it hands out in units.
+// GPU memory that is not just a fixed capacity: the driver may have less of it than promised, and
+// it gives pages in units.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class CudaMemoryThatOthersUse : public ::testing::TestWithParam<const char*> {
   }
   void TearDown() override { unsetenv(kOthersTake); }
 
-  // Another program takes all that is free but `left`.
+  // Another program takes all free memory except `left`.
   void leave(Bytes left) const {
     setenv(kOthersTake, std::to_string(device_->usage()->free - left).c_str(), 1);
   }
@@ -47,7 +47,7 @@ class CudaMemoryThatOthersUse : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(CudaMemoryThatOthersUse, is_given_back_and_asked_for_again) {
-  // Idle memory of another stream serves only after it has been given back.
+  // Another stream can use this idle memory only after it has been returned to the device.
   allocator_->deallocate(allocator_->allocate(200 * kMiB, {.stream = 1}));
   leave(100 * kMiB);
   const Block block = allocator_->allocate(280 * kMiB, {});
@@ -127,7 +127,7 @@ TEST_F(CudaMemoryOfAGpu, is_what_fractions_are_of_unless_a_capacity_is_named) {
   EXPECT_EQ(part->memory().total(), 64 * kMiB);
 }
 
-// A simulated GPU ends the program when its context is destroyed under somebody.
+// The simulated GPU ends the program if its context is destroyed while it is in use.
 TEST_F(CudaMemoryOfAGpu, stays_while_it_is_used_and_comes_again_after_it_was_let_go) {
   Value value;
   value.bytes = 4;

@@ -146,7 +146,7 @@ TEST_F(CudaOrder, moves_pages_together_with_what_queued_kernels_write_there) {
   memory().unreserve(from);
 }
 
-// Two values that use the same host memory, one after the other.
+// Two values use the same host memory, one after the other.
 TEST_F(CudaOrder, copies_out_only_after_what_lay_there_was_copied_back) {
   const auto compiled = compile({"copy_out", "copy_in", "relu"});
   const auto host = device_->make_host_memory();

@@ -1,5 +1,5 @@
-// A GPU that refuses a call, or is lost, at any point of a run: the sample reports it and nothing
-// else is harmed. Runs on the simulated GPU, which refuses the calls it is told to.
+// A GPU that refuses a call, or is lost, at any point of a run: the sample reports it, and no other
+// run is harmed. Runs on the simulated GPU, which refuses the calls it is told to.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,8 +65,7 @@ class CudaRefusal : public ::testing::TestWithParam<std::size_t> {
     }
   }
 
-  // A power of two that no call of the cell reaches: an upper bound on the calls that can be
-  // refused.
+  // An upper bound on the calls that can be refused: a power of two that the cell does not reach.
   static std::uint64_t calls() {
     std::uint64_t most = 1;
     while (!run(std::to_string(most)).problem.empty()) most *= 2;
@@ -86,7 +85,7 @@ TEST_P(CudaRefusal, of_one_call_or_all_from_there_is_told_and_harms_no_later_run
     for (const char* from_there : {"", "+"}) {
       const std::string refused = std::to_string(nth) + from_there;
       const Outcome outcome = run(refused);
-      if (outcome.problem.empty())  // a strategy took something else, or there was no such call
+      if (outcome.problem.empty())  // the strategy recovered, or the call was never made
         EXPECT_EQ(outcome.loss, untouched.loss) << "call " << refused;
       else
         EXPECT_THAT(outcome.problem, HasSubstr("refused")) << "call " << refused;

@@ -34,7 +34,7 @@ std::unique_ptr<Device> make(const char* name, Bytes granule) {
   return make_device(spec);
 }
 
-// Contents that differ between blocks, and between a page of 4 KiB and those some MiB away.
+// Contents that differ between blocks, between pages of 4 KiB, and between pages some MiB apart.
 std::vector<unsigned char> tagged(Bytes bytes, std::uint32_t tag) {
   constexpr Bytes kPiece = 4 * kKiB;
   std::vector<unsigned char> contents(bytes);
@@ -75,7 +75,7 @@ class Session {
     std::vector<unsigned char> contents;
   };
 
-  // An out-of-memory error is a decision, too, and is recorded.
+  // An out-of-memory error is also a decision, and is recorded.
   void take(Bytes bytes, std::uint32_t tag) {
     const char* module = ++requests_ % 2 == 0 ? "generator.1" : "discriminator.1";
     Held held;

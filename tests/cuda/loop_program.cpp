@@ -79,7 +79,7 @@ void for_factor_type(DType dtype, Make make) {
   host::for_type_of(of_that_type, make);
 }
 
-// The transposed copy that the device would make of a column-major matrix, or the matrix itself.
+// Returns the device's transposed copy of a column-major matrix, or the matrix itself.
 std::byte* as_read(bool turned, const cuda::GemmMatrix& copy, std::byte* given,
                    std::vector<cuda::SixteenBytes>& room) {
   if (!turned) return given;
@@ -134,7 +134,7 @@ class LoopProgram final : public CompiledProgram {
  public:
   explicit LoopProgram(const Program& lowered) : program_(lowered) {}
 
-  // Gives the same bits each time an op runs, but sums in a random order.
+  // Repeated runs of an op give the same bits, but the order of sums is random.
   void run(std::size_t index, const OpBuffers& buffers) override {
     const Op& op = program_.ops.at(index);
     if (op.kind.find("convolution") != std::string::npos)

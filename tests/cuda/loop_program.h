@@ -1,6 +1,6 @@
 // Runs a Program as the CUDA device would, without a GPU: its own kernels in plain loops, its
-// matrix products from the arguments that cuBLAS would get. The reference computes the convolutions
-// in place of cuDNN, so that whole networks run.
+// matrix products with the arguments that cuBLAS would get, and convolutions by the reference in
+// place of cuDNN, so that whole networks run.
 #pragma once
 
 #include <memory>

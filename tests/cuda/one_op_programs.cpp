@@ -55,7 +55,7 @@ void layer_norm(Sizes& size, ProgramBuilder& build, DType type) {
 }
 
 void batch_norm(Sizes& size, ProgramBuilder& build, DType type) {
-  // At times so many channels that several images make a group.
+  // Sometimes there are so many channels that several images form a group.
   const Shape shape = size.coin() ? Shape{4, size(400, 600), 1, size(1, 3)}
                                   : Shape{size(1, 5), size(1, 20), size(1, 9), size(2, 9)};
   const auto x = operand(build, "x", shape, type), dy = operand(build, "dy", shape, type);
@@ -106,7 +106,7 @@ void attention_softmax(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit_one("masked_softmax_backward", "back", {y, dy}, scale);
 }
 
-// Labels below 4; the test sets those of the first rows to "ignored".
+// Labels are below 4; the test sets those of the first rows to "ignored".
 void losses(Sizes& size, ProgramBuilder& build, DType) {
   const Shape shape = {size(1, 90), size(4, 150)};
   const auto logits = f32(build, "logits", shape);
@@ -122,7 +122,7 @@ void losses(Sizes& size, ProgramBuilder& build, DType) {
 
 void gather(Sizes& size, ProgramBuilder& build, DType) {
   const Shape table = {size(4, 60), size(1, 50)};
-  // Four rows are picked, at times more often than one thread sums up.
+  // Four rows are selected, sometimes more often than one thread sums up.
   const auto rows = build.input("rows", {size(1, 400)}, DType::s32);
   const auto y = build.emit_one("gather_rows", "rows", {f32(build, "x", table), rows});
   const auto dy = f32(build, "dy", build.program().value(y).shape);
@@ -142,7 +142,7 @@ void linear(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit("linear_backward_weights", "linear.weights", {x, dy});
 }
 
-// Sides that GPUs accept, with 8-bit operands and the values they are made from.
+// Sides that GPUs accept, with the 8-bit operands and the values from which they are made.
 void linear_in_8_bits(Sizes& size, ProgramBuilder& build, DType type) {
   const auto side = [&] { return 16 * size(1, 5); };
   const std::int64_t n = side(), in = side(), out = side();
@@ -160,7 +160,7 @@ void linear_in_8_bits(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit("linear_backward_weights", "linear.weights", {x[0], dy[0], x[1], dy[1]});
 }
 
-// Every layout of the operands.
+// All layouts of the operands.
 void batched_matmul(Sizes& size, ProgramBuilder& build, DType type) {
   const std::int64_t samples = size(1, 4), heads = size(1, 4);
   const std::int64_t rows = size(1, 12), inner = size(1, 12), columns = size(1, 12);
@@ -212,8 +212,7 @@ void updates(Sizes& size, ProgramBuilder& build, DType) {
   build.emit("divide", "divide by nothing", {sum, flag}, {}, {sum});
 }
 
-// Sometimes there are more weights than one launch has room for. In half of the runs the flag skips
-// the update.
+// Sometimes one launch cannot hold all weights. In half of the runs the flag skips the update.
 void update_lists(Sizes& size, ProgramBuilder& build, DType) {
   const auto flag = build.emit_one("relu", "flag", {f32(build, "chance", {1})});
   const auto steps = f32(build, "steps", {1});
@@ -280,7 +279,7 @@ void gradients(Sizes& size, ProgramBuilder& build, DType) {
   build.emit_one("clip_factor", "clip", gradients, {{"largest_norm", size.coin() ? 1e-1 : 1e3}});
   gradients.insert(gradients.begin(), scale);
   const auto found = build.emit("check_gradients", "check", gradients);
-  // Gradients that are finite, and gradients that have overflowed.
+  // Adjusts the scale after finite gradients and after gradients that have overflowed.
   const auto skipped = f32(build, "skipped", {1});
   const auto overflow = build.emit_one("relu", "overflow", {f32(build, "chance", {1})});
   for (const ValueId flag : {found[0], overflow})

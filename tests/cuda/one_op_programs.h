@@ -25,7 +25,7 @@ class Sizes {
 
 struct OneOp {
   std::string name;
-  bool computes_in_16_bits;  // too
+  bool computes_in_16_bits;  // as well as in f32
   std::function<void(Sizes&, ProgramBuilder&, DType)> build;
 };
 

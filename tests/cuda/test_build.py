@@ -1,4 +1,4 @@
-"""What the build made of CUDA: who links what, and for which GPUs the kernels are compiled."""
+"""What the build links, and for which GPUs the kernels are compiled."""
 
 import importlib.util
 import json
@@ -157,7 +157,8 @@ DIVISION = re.compile(r"\b(?:div|rem)\.[su]64\b")
 
 
 def divisions_in(command, place, directory="."):
-    """Divisions of 64-bit integers in what the compiler makes of a file, before it is assembled."""
+    """Returns the divisions of 64-bit integers in the compiler's output for a file, before it is
+    assembled."""
     code = place / "code.ptx"
     subprocess.run([*command, "-ptx", "-o", code], cwd=directory, check=True)
     return DIVISION.findall(code.read_text())
@@ -205,14 +206,14 @@ def test_a_packed_build_is_small_enough_to_send(archive):
 
 
 def libraries(binary):
-    """Paths of what a program is linked with."""
+    """Returns the paths of the libraries that a program is linked with."""
     listing = subprocess.check_output(["ldd", binary], text=True)
     return [word for word in listing.split() if word.startswith("/")]
 
 
 @pytest.fixture
 def bare_root(archive, tmp_path):
-    """A root directory with the pack, a shell and the C++ runtime of this machine: no apt, no Python."""
+    """A root directory with the package, a shell and this machine's C++ runtime, but no apt and no Python."""
     programs = {name: shutil.which(name) for name in ("sh", "readlink", "dirname", "basename")}
     for folder in ("proc", "tmp", "bin"):
         (tmp_path / folder).mkdir()
@@ -252,7 +253,7 @@ def test_a_packed_build_starts_where_there_is_no_apt_and_no_python(bare_root):
 
 @needs_module
 def test_a_packed_build_runs_from_another_place(archive, tmp_path):
-    """As on a machine without the source tree; only a GPU is missing for the rest."""
+    """Runs as on a machine without the source tree, where only a GPU is missing."""
     subprocess.run(["tar", "-C", tmp_path, "-xf", archive], check=True)
     there = tmp_path / "headroom-gpu"
     result = subprocess.run(

@@ -1,5 +1,5 @@
-"""The program on a simulated GPU: what the one command for a rented GPU does, in small. The bytes and
-losses are those of the module's own code; its times mean nothing."""
+"""The program on a simulated GPU: a small version of the one command for a rented GPU. Bytes and losses are
+those of the module's own code; times mean nothing."""
 
 import json
 import os
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not MODULE, reason="this build has no CUDA modul
 
 
 def environment(**faults):
-    # One seed for all processes, so that all of them add up sums in the same order.
+    # All processes use one seed, so that they add up sums in the same order.
     print(f"HEADROOM_TEST_SEED={SEED}")
     return {**os.environ, "HEADROOM_CUDA_MODULE": MODULE, "HEADROOM_TEST_SEED": SEED, **faults}
 
@@ -31,7 +31,8 @@ def run(*arguments, **faults):
 
 
 def suite_in_small():
-    """The experiments of the suite `gpu` on networks that a CPU trains in no time, each cell once."""
+    """The experiments of the suite `gpu` on networks that a CPU trains quickly, with one sample of each
+    cell."""
     text = SUITE.read_text()
     text = re.sub(r'"resnet\(batch=256[^"]*"', '"resnet(batch=2,preset=tiny)"', text)
     text = re.sub(r'"(resnet|bert|gan)\((?!batch=2,)[^"]*"', r'"\1(preset=tiny)"', text)
@@ -89,7 +90,7 @@ def test_a_check_of_a_number_that_there_is_not_is_refused():
 
 
 def test_a_search_for_a_batch_ends_where_images_are_too_many_for_one_call():
-    """The largest image of a tiny network takes some tens of thousands of elements here."""
+    """The largest image of a tiny network has some tens of thousands of elements here."""
     searched = run(
         "search", "resnet(preset=tiny)", "--device", "cuda(capacity=512MiB)",
         "-a", "allocator=caching", HEADROOM_SIMULATED_GPU_MOST_ELEMENTS="10",
@@ -102,7 +103,8 @@ FIRST_CONTACT = Path(os.environ["HEADROOM_SOURCE"], "scripts", "first-contact")
 
 
 def first_contact(place, *stages, **faults):
-    """The stages of the script with tiny networks: exit code, and what the stages recorded."""
+    """Runs the stages of the script with tiny networks; returns the exit code and what the stages
+    recorded."""
     done = subprocess.run(
         [FIRST_CONTACT, "--small", "--out", place, *stages],
         env=environment(HEADROOM_BUILD=os.environ["HEADROOM_BUILD"], **faults),
@@ -159,7 +161,7 @@ def test_every_cell_of_the_suite_for_a_gpu_runs(samples):
 
 
 def test_losses_are_those_of_every_allocator_and_way_to_step(samples):
-    # Other precisions round otherwise; so may another of cuDNN's algorithms, though not the simulated.
+    # Other precisions round differently. Another algorithm of cuDNN may, too, but not a simulated one.
     arms = defaultdict(dict)
     for sample in samples:
         if not {"precision", "workspace"} & set(sample["experiment"].split("/")):

@@ -15,7 +15,7 @@ namespace {
 using trace_file::BlockKind;
 using trace_file::BlockWriter;
 
-// More make a run slow and find nothing new.
+// Longer traces make a run slow and find nothing new.
 constexpr std::size_t kMostEvents = 1 << 18;
 
 std::optional<Trace> read(const std::string& bytes) {
@@ -65,8 +65,8 @@ std::string wrong_with_file(const std::string& file) {
   return wrong_requests(*trace);
 }
 
-// A file whose checksums are right, as a hostile writer makes it: blocks of `bytes`, each after its
-// kind and its length in two bytes.
+// Wraps bytes in a file with valid checksums, as an attacker would: each block follows its kind and
+// its length in two bytes.
 std::string wrapped(std::string_view bytes) {
   constexpr std::string_view kKinds = "HNCE";
   constexpr std::size_t kPrefix = 3;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Coverage-guided fuzzing (atheris, from PyPI) of what Headroom reads in Python, whoever wrote it.
+"""Coverage-guided fuzzing (atheris, from PyPI) of the Python code that reads untrusted files.
 
 usage: readers_fuzzer.py TARGET [options of libFuzzer] [corpus directory ...]
 
-A TARGET is `history` (the bytes of any foreign format), `snapshot` (a PyTorch snapshot of odd parts),
+A TARGET is `history` (the bytes of any foreign format), `snapshot` (a PyTorch snapshot of odd values),
 `trace` (a Headroom trace) or `xla` (the text in which XLA says where its buffers lie). A file must be read
 or refused with a reason; what was read must be readable as a trace.
 """
@@ -52,7 +52,7 @@ def read_history(content):
 
 
 def write_all(trace):
-    """As `headroom export` does to every format; not every format can hold everything."""
+    """Exports to every format, as `headroom export` does. Not every format can hold everything."""
     for write in WRITERS.values():
         try:
             write(History(io.BytesIO(trace)), io.BytesIO())
@@ -102,7 +102,7 @@ def read_xla(content):
         program = headroom_xla.Program(path)
         program.read_instructions()
         found = [size for _, size in program.temporaries_at_peak()] + list(program.arguments().values())
-    except Exception:  # headroom_notes.py says that it could not be read
+    except Exception:  # headroom_notes.py reports that it could not be read
         return
     assert all(size >= 0 for size in found)
 

@@ -1,4 +1,4 @@
-// libFuzzer's entry: the specs of a command line, and the suites and claims of a pull request.
+// libFuzzer's entry for the specs of a command line, and for suites and claims.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace headroom;
 
-// The text of a spec is its own inverse.
+// Parsing the text of a spec gives the same spec.
 std::string wrong_with_spec(const std::string& text) {
   for (const auto parse : {&Spec::parse, &Spec::parse_composition}) {
     try {
@@ -44,7 +44,7 @@ std::string wrong_with_spec(const std::string& text) {
   return "";
 }
 
-// A text that is neither a suite nor a claim is refused, and the error names the place.
+// A text that is neither a suite nor a claim must be refused with an error that names the place.
 std::string wrong_with_file(const std::string& text) {
   static const int file = ::memfd_create("fuzz", 0);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);

@@ -1,4 +1,4 @@
-// libFuzzer's entry: what `headroom replay` reads, whoever wrote it.
+// libFuzzer's entry for the files that `headroom replay` reads.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Attacks the built program for as long as it is told to and prints what survived, one row an attack.
+"""Attacks the built program for the given time and prints what it survived, one row per attack.
 
 usage: campaign.py HEADROOM [--seconds N] [--seed N] [ATTACK ...]
 
 ATTACKs (default: all): calls (every system call of a run fails once), kills (kill -9 at random points of
-runs, merges, history and importers), crowd (several at once on one folder), odd (locales, terminals, masks
-of rights, clocks). Something that did not survive is told with what repeats it, and the exit status is 1.
+runs, merges, history and importers), crowd (several at once on one folder), odd (locales, terminals, umasks,
+clocks). If the program does not survive an attempt, the row says how to repeat it, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class Program:
 
 
 def samples(run: Path) -> dict[tuple, int | None]:
-    """What is recorded, without a torn last line: reserved bytes, or None of a sample that failed."""
+    """Returns the recorded samples without a torn last line: reserved bytes, or None for a failed sample."""
     file = run / "samples.jsonl"
     records = [json.loads(line) for line in (file.read_text().split("\n")[:-1] if file.exists() else [])]
     return {(r["experiment"], r["arm"], r["block"]): (r["memory"] or {}).get("reserved_bytes") for r in records}
 
 
 def finish(program: Program, whole: dict[tuple, int]) -> None:
-    """Nothing that was recorded is lost, and the run goes on to the same end."""
+    """Checks that no recorded sample is lost, and that a resumed run ends like an uninterrupted one."""
     run = program.run()
     if run is None:
         return
@@ -102,7 +102,7 @@ def finish(program: Program, whole: dict[tuple, int]) -> None:
 
 
 def agrees(found: dict[tuple, int | None], whole: dict[tuple, int | None]) -> bool:
-    """The same samples; one that failed is recorded as that, with its reason."""
+    """Whether the samples are the same; a failed sample must be recorded as failed."""
     return found.keys() == whole.keys() and all(found[key] in (None, whole[key]) for key in whole)
 
 
@@ -122,7 +122,7 @@ def fail_calls(program: Program, until: float, chance: random.Random):
     preload = {"LD_PRELOAD": str(library), "FAIL_COUNT": str(count)}
     expect(program(*RUN, environment=preload).returncode == 0, "the run fails without a failing call")
     points = [(at, name) for at in range(1, int(count.read_text()) + 1) for name in ERRORS]
-    chance.shuffle(points)  # where time ends before the points, those tried are a fair sample
+    chance.shuffle(points)  # if time runs out, the points tried are a random sample
     for at, name in points:
         if time.monotonic() > until:
             break

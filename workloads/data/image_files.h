@@ -58,7 +58,7 @@ class ImageFiles {
 ImageFiles open_training_images(const std::filesystem::path& directory, int classes);
 ImageFiles open_held_out_images(const std::filesystem::path& directory, int classes);
 
-// The files of such a directory that these read, sorted.
+// Returns the files of such a directory that these functions read, sorted.
 std::vector<std::filesystem::path> image_dataset_files(const std::filesystem::path& directory);
 
 }  // namespace headroom

@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-// Free GPU memory after one part of CUDA has been started.
+// Free GPU memory after one part of CUDA was started.
 struct StartedPart {
   std::string name;  // "context", "kernels", "cudnn", "cublas"
   Bytes free_after = 0;
@@ -27,7 +27,7 @@ struct CudaModule {
   bool simulated = false;
   // Returns why this machine cannot run the module and what it would need; empty when it can.
   std::string (*unavailable)();
-  // A `capacity` of 0 means the GPU's free memory less a reserve.
+  // A `capacity` of 0 stands for the GPU's free memory less a reserve.
   std::unique_ptr<Device> (*create)(Bytes capacity);
   // Returns the identity of the rules "cudnn" without parameters: "cudnn(library versions, the
   // GPU's compute capability and number of multiprocessors)".

@@ -1,5 +1,5 @@
-// virtual: a card that is not there, on which frameworks run their own code (harness/virtual_gpu).
-// Headroom's own training steps have nothing to run on it; meta counts those.
+// virtual: a simulated card on which frameworks run their own code (harness/virtual_gpu).
+// Headroom's own training steps cannot run on it; meta counts their bytes.
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"

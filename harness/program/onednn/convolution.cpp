@@ -24,8 +24,8 @@ struct Sliding {
 // Whether Winograd's algorithm costs less than the direct one, in multiplications and additions. It
 // computes whole tiles, and it writes and reads each transformed number once, which takes as long
 // as 17 operations per byte. Of 54 passes that this selects, 53 were faster, 1.9 times at the
-// median, and one as fast; of 30 others 15 (2 cores of an AVX-512 Xeon, oneDNN 2.6.3, images of 4
-// to 112 pixels, 16 to 512 channels).
+// median, and one as fast; of the 30 others, 15 would have been faster (2 cores of an AVX-512 Xeon,
+// oneDNN 2.6.3, images of 4 to 112 pixels, 16 to 512 channels).
 bool is_less_by_winograd(const Layout& w, const Layout& y) {
   constexpr double kOperationsPerByte = 17;
   const auto kernel = w.dims(), image = y.dims();

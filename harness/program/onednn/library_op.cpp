@@ -10,7 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/program/onednn/families.h"
 
-// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+// A function of the OpenMP runtime, declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
 
 namespace headroom::onednn {

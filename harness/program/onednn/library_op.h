@@ -17,10 +17,10 @@ namespace headroom::onednn {
 std::string library_here();  // "2.6.3,avx512_core_bf16,threads=2"
 
 struct LibraryOperand {
-  int argument;  // DNNL_ARG_…; 0: the primitive does not know this one, a scale
+  int argument;  // DNNL_ARG_…; 0 for a scale, which the primitive does not take
   Layout layout;
   int unread_argument = 0;  // required by the library but not read
-  Layout seen = {};         // how the primitive strides through it, when not as `layout`
+  Layout seen = {};         // the primitive's view of it, if not `layout`
 
   const Layout& of_primitive() const { return seen.data.ndims == 0 ? layout : seen; }
   // Whether the operand is computed in f32 on a copy in the workspace. It is stored as f16 or, in

@@ -11,7 +11,7 @@ using namespace rules;
 
 struct Factors {
   DType first, second, result;
-  std::span<const Value> operands;  // the scales left out
+  std::span<const Value> operands;  // without the scales
 };
 
 // `first` and `second` are the required types of 8-bit factors.
@@ -58,7 +58,7 @@ std::vector<ValueId> differentiate_linear(GradientContext& context) {
   const Op& op = context.op;
   const ValueId x = op.inputs[0], w = op.inputs[1];
   ValueId dy = context.d_outputs[0];
-  std::vector<ValueId> of_weights, of_data;  // scales
+  std::vector<ValueId> of_weights, of_data;  // scales of the factors
   if (is_f8(context.builder.program().value(x).dtype)) {
     const auto quantised = context.builder.emit("quantise", op.name + ".backward_quantise", {dy},
                                                 {{"to", static_cast<std::int64_t>(DType::f8e5m2)}});

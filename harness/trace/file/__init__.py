@@ -1,5 +1,5 @@
-"""Headroom's trace files from Python, a chunk at a time as NumPy arrays. README.md describes the
-format; the C++ beside this is the other reader and writer of it."""
+"""Reads and writes Headroom's trace files in Python, one chunk at a time as NumPy arrays. README.md describes
+the format, which the C++ in this folder also reads and writes."""
 
 from .layout import EXTENSION, MAGIC, TraceFileError
 from .reading import Trace, TraceReader, read_trace

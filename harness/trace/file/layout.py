@@ -1,4 +1,4 @@
-"""The file format, shared by reader and writer; README.md explains it."""
+"""The file format, shared by reader and writer. README.md describes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ EXTENSION = ".hrtrace"
 MAGIC = b"\x89HRTRACE"
 VERSION = "1.0"
 
-PREFIX = struct.Struct("<cI")  # of a block: kind, bytes of its frame
+PREFIX = struct.Struct("<cI")  # prefix of a block: its kind, and the bytes of its frame
 EVENT_COUNT = struct.Struct("<I")
 COLUMN_HEAD = struct.Struct("<BBQQ")  # coding, width, start, base
 AS_IS, DIFFERENCES = 0, 1
@@ -33,4 +33,4 @@ COLUMNS = (
 
 
 class TraceFileError(Exception):
-    """Says why this is not a valid trace file, and where."""
+    """Says why a file is not a valid trace, and at which place."""

@@ -1,4 +1,4 @@
-"""Writes trace files as a stream."""
+"""Writes trace files one chunk at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import layout
 
 
 class TraceWriter:
-    """Writes chunks as they come. Without `finish` at the end, readers take the file for cut off."""
+    """Writes chunks as they come. Without `finish` at the end, readers treat the file as truncated."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class TraceWriter:
         roles: Sequence[str],
         phases: Sequence[str],
     ):
-        """`header`: device, rules, allocator, workload, capacity_bytes, granule_bytes, where known."""
+        """`header` may hold device, rules, allocator, workload, capacity_bytes and granule_bytes."""
         self._stream = stream
         self._compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, write_content_size=True)
         self._events = 0
@@ -36,8 +36,8 @@ class TraceWriter:
         self._write(b"H", _json({"version": layout.VERSION, **unknown, **header, **tables}))
 
     def add_op_names(self, names: Sequence[str]) -> None:
-        """Further ops, by index, ahead of the events that name them. ValueError when all together
-        are more than a file may hold."""
+        """Appends op names, which must precede the events that refer to them. Raises ValueError when all
+        names together are longer than a file may hold."""
         if not names:
             return
         content = _json(list(names))
@@ -48,8 +48,8 @@ class TraceWriter:
         self._op_names += len(names)
 
     def add(self, columns: Mapping[str, Sequence[int]]) -> None:
-        """Whole numbers by column, of one length: those of layout.COLUMNS, with size_bytes in the
-        place of slack_bytes."""
+        """Writes one chunk: whole numbers by column, of equal length, for the columns of layout.COLUMNS, with
+        size_bytes in place of slack_bytes."""
         arrays = {name: numpy.asarray(values).astype(numpy.int64) for name, values in columns.items()}
         arrays["slack_bytes"] = arrays["size_bytes"] - arrays["requested_bytes"]
         count = len(arrays["kind"])
@@ -79,13 +79,13 @@ def _encode(values: numpy.ndarray) -> bytes:
         return plain
     differences = numpy.diff(values)
     lowest = _smallest(differences)
-    first = values[:1] - lowest  # the value that, before the first, makes its difference the lowest
+    first = values[:1] - lowest  # assumed before the first value, so that the first difference is the lowest
     narrower, coded = _narrow(layout.DIFFERENCES, numpy.concatenate([lowest, differences]), start=int(first[0]))
     return coded if narrower < width else plain
 
 
 def _narrow(coding: int, numbers: numpy.ndarray, start: int) -> tuple[int, bytes]:
-    """The width of a number in bytes, and the encoded column."""
+    """Returns the width of a number in bytes, and the encoded column."""
     base = _smallest(numbers)
     beyond = numbers - base
     span = int(beyond.max())
@@ -95,5 +95,6 @@ def _narrow(coding: int, numbers: numpy.ndarray, start: int) -> tuple[int, bytes
 
 
 def _smallest(numbers: numpy.ndarray) -> numpy.ndarray:
-    """The value as signed numbers, so that -1 does not widen a column. An array, whose sums wrap silently."""
+    """Returns the smallest value as a signed number, so that -1 does not widen a column. It is an array,
+    because sums of arrays wrap without a warning."""
     return numbers.view(numpy.int64).min(keepdims=True).view(numpy.uint64)

@@ -1,6 +1,5 @@
-"""Turns allocation histories of other programs into Headroom's trace files, and trace files into
-what other programs read. README.md says per format what is carried and what is lost.
+"""Converts allocation histories of other programs to Headroom's trace files, and trace files to what other
+programs read. README.md says for each format what is kept and what is lost.
 
-One module a format, with `matches(head: bytes) -> bool`, `read(path, builder)` and
-`write(history, stream)`. To add one, write the module and name it in `FORMATS` of `__main__.py`.
-"""
+Each format is a module with `matches(head: bytes) -> bool`, `read(path, builder)` and `write(history,
+stream)`. To add one, write the module and name it in `FORMATS` of `__main__.py`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class AddressRanges:
-    """Half-open ranges [begin, end); those that touch become one."""
+    """Half-open ranges [begin, end). Adjacent ranges are merged."""
 
     def __init__(self):
         self._begins: list[int] = []
@@ -31,7 +31,7 @@ class AddressRanges:
         self._ends[first:last] = [part[1] for part in rest]
 
     def hold(self, begin: int, end: int) -> bool:
-        """Whether all of it is in the set."""
+        """Whether the whole range is in the set."""
         place = bisect_right(self._begins, begin) - 1
         return place >= 0 and end <= self._ends[place]
 

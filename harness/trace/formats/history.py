@@ -1,4 +1,4 @@
-"""Read by the writer of every format: a trace file, event by event."""
+"""The writers of all formats read a trace file through this module, event by event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Event(NamedTuple):
     phase: str
     stream: int
     id: int
-    op: str  # its name; "" outside ops
+    op: str  # name of the op; "" outside ops
     op_index: int
     step: int
     requested: int
@@ -28,8 +28,8 @@ class Event(NamedTuple):
 
 
 class History:
-    """A trace that can be read several times. Everything raises TraceFileError for a file
-    that is damaged, or where a block is freed that is not live."""
+    """A trace that can be read several times. All methods raise TraceFileError if the file is damaged or
+    frees a block that is not live."""
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
@@ -40,7 +40,7 @@ class History:
         return TraceReader(self._stream)
 
     def is_placed(self) -> bool:
-        """Whether the trace says where its blocks lay."""
+        """Whether the trace contains the addresses of its blocks."""
         allocs = [index for index, kind in enumerate(self.header["kinds"]) if kind == "alloc"]
         for chunk in self._reader():
             for index in allocs:
@@ -49,7 +49,7 @@ class History:
         return True
 
     def events(self) -> Iterator[Event]:
-        """As recorded, but without blocks of no bytes; addresses are made up where there are none."""
+        """Yields the events without blocks of zero bytes. If the trace has no addresses, they are made up."""
         reader = self._reader()
         kinds, roles, phases = (reader.header[table] for table in ("kinds", "roles", "phases"))
         made_up = None if self.is_placed() else _MadeUpAddresses()
@@ -79,12 +79,12 @@ class History:
                 )
 
     def blocks(self) -> Iterator[Event]:
-        """The events without those of segments."""
+        """Yields the events without those of segments."""
         return (event for event in self.events() if event.kind in BLOCK_KINDS)
 
 
 def _follow(live: dict[int, int], kind: str, key: int, requested: int, number: int) -> int:
-    """The event that allocated the block."""
+    """Returns the event that allocated the block."""
     if kind == "free":
         if key not in live:
             raise TraceFileError(f"event {number}: block {key} is freed but not live")
@@ -96,7 +96,8 @@ def _follow(live: dict[int, int], kind: str, key: int, requested: int, number: i
 
 
 class _MadeUpAddresses:
-    """Makes up addresses: no two live blocks share bytes, and a freed block's place serves the next of its size."""
+    """Makes up addresses: no two live blocks share bytes, and a freed place serves the next block of its
+    size."""
 
     def __init__(self):
         self._next = MADE_UP_BASE

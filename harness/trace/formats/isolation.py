@@ -1,5 +1,4 @@
-"""Bounds on a process that reads a file from somebody else: memory, processor time, and calls of the
-kernel."""
+"""Limits a process that reads an untrusted file: its memory, its processor time and its system calls."""
 
 from __future__ import annotations
 
@@ -19,12 +18,13 @@ ARCHITECTURES = {
 LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 CALL_NUMBER, ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
-OTHER_NUMBERS = 0x40000000  # the calls of x32, by which all of them could be had again
+OTHER_NUMBERS = 0x40000000  # the x32 calls, which would be a way around the filter
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 1, 22, 38, 2
 
 
 def bound_time(path: Path):
-    """Seconds of the processor: keys that collide in a table make a small file take hours."""
+    """Returns seconds of processor time. Without a limit, a small file with colliding hash keys could take
+    hours."""
     size = path.stat().st_size
     limit = 60 + size // 2**17
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -34,8 +34,8 @@ def bound_time(path: Path):
 
 
 def bound_memory(path: Path, own: bool):
-    """A file may ask for what it likes; it gets at most what files of its length can need. A trace
-    of Headroom's own is compressed: a byte of it stands for events."""
+    """Returns the bytes of memory that a file of this length can need; a file may request any amount.
+    Headroom's own traces are compressed, so that one byte can stand for many events."""
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     size = path.stat().st_size
     limit = in_use + (4 * 2**30 + 4000 * size if own else 512 * 2**20 + 200 * size)
@@ -56,13 +56,13 @@ def _prctl(option: int, *arguments: int):
 
 
 def end_with_parent():
-    """Even where the parent is killed: an orphan would write beside whoever tries again."""
+    """Ends this process when its parent is killed. Otherwise it would write beside the next attempt."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def forbid_programs_and_network():
-    """Refuses this process, from now on, new sockets and other programs. Where the kernel has no
-    such filter, or the machine is of another architecture, nothing changes."""
+    """Forbids this process to open sockets and to start other programs. Has no effect if the kernel lacks
+    such filters or the machine is of an unlisted architecture."""
     if platform.machine() not in ARCHITECTURES:
         return
     architecture, calls = ARCHITECTURES[platform.machine()]

@@ -1,9 +1,8 @@
-"""Writes PyTorch's memory snapshot: what torch.cuda.memory._snapshot returns, as a pickle of
-protocol 4, which PyTorch's memory_viz reads.
+"""Writes PyTorch's memory snapshot as torch.cuda.memory._snapshot returns it, in a pickle of protocol 4,
+which PyTorch's memory_viz reads.
 
-The viewer goes backwards from `segments`, the state at the end, through `device_traces`; it needs
-every block to lie in a segment at all times, and blocks to tile their segment.
-"""
+The viewer starts from `segments`, the state at the end, and goes backwards through `device_traces`. Every
+block must always lie in a segment, and blocks must fill their segment without gaps."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from .address_ranges import AddressRanges
 from .builder import FormatError
 from .history import BLOCK_KINDS, Event, History
 
-MAXIMUM_EVENTS = 4_000_000  # a pickle is written as a whole, and no viewer shows more
+MAXIMUM_EVENTS = 4_000_000  # the pickle is written as a whole, and no viewer shows more events
 SMALL_SEGMENT = 2 * 2**20
 DEVICE = 0
 
@@ -24,7 +23,7 @@ Range = tuple[int, int]  # address, bytes
 
 
 def write(history: History, stream: BinaryIO):
-    """Raises FormatError for more than MAXIMUM_EVENTS."""
+    """Writes the history. Raises FormatError for more than MAXIMUM_EVENTS events."""
     covered, whole = _survey(history)
     segments = _Segments() if covered else _OneSegment(*whole)
     frames = _Frames()
@@ -53,7 +52,7 @@ def write(history: History, stream: BinaryIO):
 
 
 def _survey(history: History) -> tuple[bool, Range]:
-    """Whether each block lies in recorded segments, and the range of the blocks' addresses."""
+    """Returns whether each block lies in recorded segments, and the range of the blocks' addresses."""
     mapped = AddressRanges()
     low, high, covered = 1 << 62, 0, True
     for number, event in enumerate(history.events()):
@@ -91,13 +90,13 @@ class _Segments:
             self._pages[event.id].remove(begin, end)
 
     def ranges(self) -> list[tuple[int, int, bool]]:
-        """Address, bytes, whether expandable."""
+        """Yields address, bytes and whether the segment is expandable."""
         plain = [(address, size, False) for address, size in self._plain.items()]
         return sorted(plain + [(a, b - a, True) for pages in self._pages.values() for a, b in pages])
 
 
 class _OneSegment:
-    """A segment of all addresses in use, in place of unknown segments."""
+    """One segment of all addresses in use, for a trace without segments."""
 
     reserved = 0
 
@@ -109,7 +108,8 @@ class _OneSegment:
 
 
 class _Frames:
-    """A stack as the viewer shows one, innermost first; events share the lists, the pickle too."""
+    """Returns a stack as the viewer shows it, innermost frame first. Events share the lists, also in the
+    pickle."""
 
     def __init__(self):
         self._stacks: dict[tuple, list[dict[str, Any]]] = {}
@@ -145,7 +145,7 @@ def _entries(event: Event, frames: list, device_free: int) -> Iterable[dict[str,
 
 
 class _Blocks:
-    """Live ones with their frames, in order of address."""
+    """Returns the live blocks with their frames, in order of address."""
 
     def __init__(self, live: Iterable[tuple[Event, list]]):
         self._entries = sorted(live, key=lambda entry: entry[0].address)
@@ -156,7 +156,7 @@ class _Blocks:
 
 
 def _segment(address: int, size: int, expandable: bool, live: _Blocks) -> dict[str, Any]:
-    """The segment with its blocks, and inactive blocks between them."""
+    """Returns the segment with its blocks, and inactive blocks between them."""
     blocks = []
     at = address
     inside = live.within(address, address + size)

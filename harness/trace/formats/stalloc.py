@@ -1,4 +1,4 @@
-"""STAlloc's text: a line `1 pointer size stream` allocates, `0 pointer size stream` frees."""
+"""STAlloc's text format: the line `1 pointer size stream` allocates, `0 pointer size stream` frees."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class GrowingRegions : public ChunkedAllocator {
 
   Bytes region() const { return region_; }
 
-  // A new region of at least `size`, not in the index; kNone when there is no room. Region sizes
-  // are `size` times a power of two, so that powers of two stay so.
+  // Adds a region of at least `size`, not yet in the index; kNone if the device is full. Region
+  // sizes are `size` times a power of two, so that powers of two stay powers of two.
   Handle add_region(Bytes size) {
     if (const Handle region = try_region(size); region != kNone) return region;
     trim();

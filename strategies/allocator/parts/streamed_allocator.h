@@ -33,7 +33,7 @@ class StreamedAllocator : public ChunkedAllocator {
   void free_finished() {
     if (events_.any_waits()) free_waiting();
   }
-  // The original does this before it empties its cache.
+  // Called before the cache is emptied, as in the original.
   void wait_for_all_streams() {
     events_.reach_all();
     free_finished();

@@ -37,7 +37,7 @@ struct Preference {
   std::array<std::uint32_t, 4> aligned = {256, 256, 256, 256};  // a, b, c, d
 };
 
-// What an algorithm was chosen for; stored in cublasLtMatmulAlgo_t.
+// The properties for which an algorithm was chosen; stored in cublasLtMatmulAlgo_t.
 struct Choice {
   std::uint64_t problem;
   std::uint64_t workspace;
@@ -254,8 +254,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
   }
 }
 
-// Returns one algorithm, with or without workspace depending on the shapes; a library that lacks
-// "first_products" ranks one before it that it cannot run.
+// Returns one algorithm, with or without workspace depending on the shapes. A library that lacks
+// "first_products" also ranks an algorithm before it that it cannot run.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

@@ -46,7 +46,7 @@ namespace {
 struct Algorithm {
   int number;
   bool runs, deterministic;
-  std::optional<cudnnMathType_t> math;  // else as asked for
+  std::optional<cudnnMathType_t> math;  // absent: as requested
   std::size_t workspace;
 };
 

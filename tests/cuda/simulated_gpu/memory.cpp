@@ -19,7 +19,7 @@
 namespace headroom::simulated_gpu {
 namespace {
 
-// Memory that the driver takes as soon as a context exists.
+// Memory that the driver takes when a context is created.
 constexpr std::size_t kOfContext = std::size_t{256} << 20U;
 // Larger blocks hold zeros, because poisoning them would take longer than the work on them.
 constexpr std::size_t kMostPoisoned = std::size_t{64} << 20U;
@@ -29,7 +29,7 @@ struct Book {
   std::map<std::byte*, std::size_t> allocated;  // by cudaMalloc
   std::map<std::byte*, std::size_t> pinned;     // of the host
   std::size_t taken = kOfContext;
-  std::optional<std::size_t> kernels;  // what their code takes, once it is loaded
+  std::optional<std::size_t> kernels;  // bytes of their code, once it is loaded
   int in_use = 0;
 };
 
@@ -88,7 +88,7 @@ void show(std::byte* data, std::size_t bytes) {
 
 void hide(std::byte* data) { book().shown.erase(data); }
 
-// Pages that were mapped one by one may be adjacent.
+// Pages that were mapped separately may be adjacent.
 bool is_shown(const void* data, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(data);
   const std::byte* const end = begin + bytes;

@@ -30,11 +30,12 @@ void poison(void* data, std::size_t bytes);
 // Charges `bytes` against free memory. Returns false and charges nothing when they do not fit.
 bool charge(std::size_t bytes);
 void credit(std::size_t bytes);
-// What is left of kTotal; HEADROOM_SIMULATED_GPU_OTHERS_TAKE bytes of it belong to other programs.
+// Returns the free bytes of kTotal. HEADROOM_SIMULATED_GPU_OTHERS_TAKE bytes belong to other
+// programs.
 std::size_t free_memory();
 
-// Takes what the code of kernels takes, HEADROOM_SIMULATED_GPU_KERNELS_TAKE bytes, when the first
-// of them is launched in a context: CUDA loads it then. Returns false when so much is not free.
+// Takes HEADROOM_SIMULATED_GPU_KERNELS_TAKE bytes for the kernels' code when a context launches its
+// first kernel, as CUDA loads it then. Returns false if so much is not free.
 bool load_kernels();
 void unload_kernels();
 

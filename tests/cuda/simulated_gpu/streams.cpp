@@ -23,8 +23,8 @@ struct Capture;
 // Where an event was last recorded.
 struct Point {
   bool done = false;
-  Capture* capture = nullptr;             // that it was recorded in; null outside
-  std::vector<std::size_t> steps_before;  // of each lane of that capture
+  Capture* capture = nullptr;             // the capture in which it was recorded; null outside
+  std::vector<std::size_t> steps_before;  // number of steps of each lane of that capture
 };
 
 // One item queued on a stream: work, a wait or a record.
@@ -38,11 +38,12 @@ using Steps = std::deque<Step>;
 struct Lane {
   cudaStream_t stream;
   Steps steps = {};
-  std::vector<std::size_t> seen = {};  // of each lane, how many steps come before the next one here
+  // For each lane, the number of its steps that precede the next step here.
+  std::vector<std::size_t> seen = {};
 };
 
 struct Capture {
-  std::vector<Lane> lanes;  // the first one is of the stream where it began
+  std::vector<Lane> lanes;  // the first lane belongs to the stream that began the capture
   bool broken = false;
   bool ended = false;
 };
@@ -163,7 +164,7 @@ std::uint64_t seed() {
     if (const char* const given = std::getenv("HEADROOM_TEST_SEED"))
       return std::uint64_t{std::strtoull(given, nullptr, 10)};
     const std::uint64_t drawn = std::random_device{}();
-    setenv("HEADROOM_TEST_SEED", std::to_string(drawn).c_str(), 1);  // for the tests, too
+    setenv("HEADROOM_TEST_SEED", std::to_string(drawn).c_str(), 1);  // the tests use the same seed
     return drawn;
   }();
   return one;
@@ -200,7 +201,7 @@ cudaError_t finish(cudaStream_t stream) {
   const MemoryInUse in_use;
   std::vector<Steps*> all;
   for (const cudaStream_t one : streams()) all.push_back(&one->steps);
-  // In half of the runs no work is done before it must be.
+  // In half of the runs, work is delayed as long as possible.
   const bool lazy = any_of(2) == 0;
   while (!stream->steps.empty()) {
     if (lazy && advance({&stream->steps})) continue;

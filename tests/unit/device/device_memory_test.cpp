@@ -76,7 +76,7 @@ TEST(DeviceMemory, hands_out_the_same_logical_addresses_on_every_device) {
     EXPECT_EQ(on_host.address % (2 * kMiB), 0u);
     EXPECT_NE(on_host.data, nullptr);
     EXPECT_EQ(on_meta.data, nullptr);
-    host.free(on_host);  // a freed address does not come back
+    host.free(on_host);  // freed addresses are not reused
     meta->memory().free(on_meta);
   }
 }

@@ -47,7 +47,7 @@ class StrictDriver final : public PageDriver {
     for (Bytes offset = 0; offset < bytes; offset += pages.at(mappings.at(at + offset)))
       EXPECT_TRUE(mappings.contains(at + offset));
     for (Bytes offset = 0; offset < bytes; offset += kPage) accessible.insert(at + offset);
-    waited = false;  // from now on somebody may use them
+    waited = false;  // from now on queued work may use them
   }
   void wait() override { waited = true; }
 
@@ -107,7 +107,7 @@ TEST(MappedPages, move_the_same_physical_page) {
 }
 
 TEST(MappedPages, map_nothing_when_the_driver_refuses_on_the_way) {
-  for (int calls = 0; calls < 7; ++calls) {  // three pages: six calls and the access
+  for (int calls = 0; calls < 7; ++calls) {  // three pages take six calls and one to set access
     StrictDriver driver;
     MappedPages pages(driver);
     driver.refuse_after = calls;

@@ -188,7 +188,7 @@ TEST(Captured, runs_out_of_memory_before_the_first_step_or_not_at_all) {
   EXPECT_THAT(sample.step_time_ns, ::testing::IsEmpty());
 }
 
-// Sixteen shapes in two steps.
+// Two steps do not repeat any of the sixteen shapes.
 TEST(Captured, is_invalid_where_nothing_was_replayed) {
   Cell cell = cell_of("gpt(preset=tiny,lengths=ragged)", "captured", kMeta);
   cell.measured_steps = 1;

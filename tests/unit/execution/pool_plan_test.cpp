@@ -1,5 +1,5 @@
-// Offsets fixed before a Program runs: steps of random networks are followed byte by byte, by last
-// writer.
+// Offsets fixed before a Program runs: steps of random networks are checked byte by byte by the
+// last writer of each byte.
 #include "harness/execution/pool_plan.h"
 
 #include <gmock/gmock.h>

@@ -38,7 +38,7 @@ TEST(CoreTimes, take_all_waiting_for_others_doing_where_the_kernel_does_not_tell
   EXPECT_EQ(waited_for_others_ns(before, after), 5);
 }
 
-// The kernel's tick counts run slightly behind or ahead.
+// The kernel's tick counts may run slightly behind or ahead.
 TEST(CoreTimes, find_nobody_where_this_process_alone_seems_to_have_run_more_than_all) {
   const CoreTimes before{.waited_ns = 0, .own_ns = 0, .busy_ns = 0};
   const CoreTimes after{.waited_ns = kSecond, .own_ns = kSecond + 1, .busy_ns = kSecond};

@@ -42,7 +42,7 @@ TEST_F(HeapWitness, sees_every_way_to_allocate) {
   std::vector<void*> blocks;
   blocks.reserve(16);
   const HeapCounters reserved = heap_counters();
-  EXPECT_EQ(reserved.allocations - before.allocations, 1u);  // the vector's own
+  EXPECT_EQ(reserved.allocations - before.allocations, 1u);  // the allocation of the vector itself
   blocks.push_back(keep(std::malloc(10'000)));
   blocks.push_back(keep(std::calloc(10, 1'000)));
   blocks.push_back(keep(std::realloc(nullptr, 10'000)));
@@ -97,7 +97,7 @@ TEST_F(HeapWitness, loses_nothing_between_threads) {
     }
     for (std::thread& thread : threads) thread.join();
   }
-  // Threads leave a little behind in libc (bookkeeping of their stacks), never a multiple of it.
+  // Threads leave a little memory in libc (bookkeeping of stacks), far less than their blocks.
   EXPECT_NEAR(static_cast<double>(heap_counters().live_bytes), static_cast<double>(before), 16'384);
 }
 

@@ -159,7 +159,7 @@ TEST(PlacementExamples, puts_a_buffer_into_the_gap_of_another) {
   EXPECT_EQ(makespan(buffers, plan_greedily(buffers)), 2U);
 }
 
-// Each buffer keeps half of itself while the other is whole.
+// Each buffer keeps only half of its bytes while the other uses all of its own.
 TEST(PlacementExamples, lets_buffers_reach_into_each_other) {
   const std::vector<PlanBuffer> buffers = {
       {.lower = 0, .upper = 10, .size = 2, .gaps = {{.lower = 0, .upper = 5, .end = 1}}},
@@ -180,7 +180,7 @@ TEST(PlacementExamples, is_no_higher_than_the_plan_that_hints_describe) {
   for (int round = 0; round < 20; ++round) {
     auto buffers = random_problem(random, 40, Gaps::none);
     for (PlanBuffer& buffer : buffers) buffer.offset.reset();
-    Bytes top = 0;  // a valid but bad plan: all in a row
+    Bytes top = 0;  // a valid but bad plan: all buffers in a row
     for (PlanBuffer& buffer : buffers) {
       buffer.hint = align_up(top, buffer.alignment);
       top = *buffer.hint + buffer.size;

@@ -62,7 +62,7 @@ TEST(Planning, counts_a_buffer_from_its_allocation_to_its_release) {
   const auto buffers = buffers_of(list, 256);
   EXPECT_EQ(buffers[0].size, 256U);
   EXPECT_EQ(buffers[0].upper, 2);
-  EXPECT_EQ(buffers[1].upper, 3);  // to the end
+  EXPECT_EQ(buffers[1].upper, 3);  // lives to the end
   EXPECT_EQ(peak_live_bytes(buffers), 256U + 512U);
 }
 
@@ -96,7 +96,7 @@ TEST(Planning, gives_what_is_empty_or_never_lives_no_room) {
   EXPECT_THAT(plan_greedily({}), IsEmpty());
 }
 
-// Several steps each, so that values that live across steps are included.
+// Each workload trains several steps, so that values that live across steps are included.
 TEST(Planning, comes_within_a_percent_of_the_live_bytes_of_training) {
   for (const std::string workload :
        {"resnet(batch=8,depth=50,image=224,stem=imagenet)", "bert(preset=tiny)", "gan(preset=tiny)",

@@ -206,7 +206,7 @@ TEST(BackwardRule, of_dropout_is_its_derivative) {
                               {{"rate", 0.3}, {"stream", std::int64_t{5}}});
 }
 
-// Every combination of transposing and merging: 2 samples, 3 heads, matrices 4x5 times 5x6.
+// All combinations of transposing and merging: 2 samples, 3 heads, matrices 4x5 times 5x6.
 TEST(BackwardRule, of_every_batched_matmul_is_its_derivative) {
   for (std::int64_t mode = 0; mode < 32; ++mode) {
     const auto bit = [&](int i) { return mode >> i & 1; };

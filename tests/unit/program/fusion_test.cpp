@@ -128,7 +128,7 @@ TEST(Fusion, computes_a_loss_with_its_gradient) {
   EXPECT_EQ(named(program, "loss.backward"), nullptr);
 }
 
-// A table that is both looked up and the last layer, as in BERT.
+// A table that is both looked up and used by the last layer, as in BERT.
 TEST(Fusion, adds_rows_to_the_gradient_that_a_tied_layer_has_left) {
   Program program{.name = "tied"};
   ProgramBuilder build(program);
@@ -150,8 +150,7 @@ TEST(Fusion, adds_rows_to_the_gradient_that_a_tied_layer_has_left) {
   testing::judge_on_host(step, 40);
 }
 
-// Prevents fusion: the host reads the values in between, and an op separates a gradient's two
-// readers.
+// Prevents fusion: the host reads the values in between, and an op separates a gradient's readers.
 Program kept_apart(Program program) {
   for (const char* between : {"stem.norm", "block.norm", "loss:1"})
     program.results.push_back(program.find(between));

@@ -32,7 +32,7 @@ Program ops_apart() {
   return program;
 }
 
-// Together these networks use every kind.
+// Together these networks use every kind that can work in place.
 std::vector<Program> every_network() {
   std::vector<Program> networks = {ops_apart()};
   for (const char* workload : {"resnet(preset=tiny)", "bert(preset=tiny,dropout=0.1)",

@@ -31,7 +31,7 @@ struct Run {
 using Kinds = std::map<std::string, void (*)(const Run&)>;
 Kinds image_kinds();        // convolution, normalisation over a batch, pooling
 Kinds dense_kinds();        // linear layers and losses
-Kinds text_kinds();         // rows, attention, activations, dropout, moves
+Kinds text_kinds();         // rows, attention, activations, dropout, copies
 Kinds update_kinds();       // updates of weights and states
 Kinds update_list_kinds();  // updates of many weights at once
 Kinds eight_bit_kinds();

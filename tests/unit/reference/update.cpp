@@ -54,7 +54,7 @@ void magnitude_mask(const Run& r) {
 void two_of_four_mask(const Run& r) {
   if (r.in(2)[0] != static_cast<double>(r.op.integer("begin"))) return;
   const auto columns = static_cast<std::size_t>(r.shape(0)[1]);
-  std::size_t apart = 1;  // of neighbours along the second dimension
+  std::size_t apart = 1;  // distance between neighbours along the second dimension
   for (std::size_t d = 2; d < r.shape(0).size(); ++d)
     apart *= static_cast<std::size_t>(r.shape(0)[d]);
   const auto size = [&](std::size_t e) { return std::abs(r.in(0)[e]); };

@@ -33,7 +33,7 @@ using testing::Tensor;
 using testing::Tensors;
 using ::testing::ThrowsMessage;
 
-// Why the host cannot compute in this type; "" when it can.
+// Why the host cannot compute in this type; "" if it can.
 std::string missing() {
   try {
     lowered(in_precision(forward_of("bert(preset=tiny)"), "bf16"), "onednn");
@@ -43,8 +43,8 @@ std::string missing() {
   return "";
 }
 
-// Layers in a row, of random multiples of 16; a weight used twice, an input that two layers read, a
-// layer that does not fit.
+// Layers in a row whose sizes are random multiples of 16; one weight is used twice, two layers read
+// the same input, and one layer does not fit 8 bits.
 Program random_layers(std::mt19937_64& random) {
   const auto side = [&] { return 16 * static_cast<std::int64_t>(1 + random() % 4); };
   Program program{.name = "train"};
@@ -91,7 +91,7 @@ TEST(Fp8, computes_every_op_as_the_reference_does_from_the_same_rounded_operands
   }
 }
 
-// Fresh numbers, weights as the network initialises them: of a size at which it would train.
+// Fresh numbers, with weights initialised as by the network, so that it could train.
 Tensors fresh_tensors(const Program& step) {
   Tensors tensors(step);
   std::mt19937_64 random(testing::test_seed());
@@ -105,7 +105,7 @@ Tensors fresh_tensors(const Program& step) {
   return tensors;
 }
 
-// Of the weights that are quantised in `eight_bits`, one behind the other; `read` gives a value of
+// All weights that are quantised in `eight_bits`, one after another; `read` returns a value of
 // `step`.
 template <typename Read>
 Tensor gradients_of(const Program& step, const Program& eight_bits, Read read) {
@@ -144,16 +144,15 @@ TEST(Fp8, gives_gradients_near_those_in_double_and_farther_off_than_bf16) {
       return norm(found) / norm(exact);
     };
     SCOPED_TRACE(network.values.back().name + " " + std::to_string(network.values.size()));
-    // Of what is multiplied each number is off by at most 2^-4 of it, gradients by 2^-3, a third of
-    // that in the mean; through a few layers it adds up. Gradients of other weights would be off by
-    // more than 1.
+    // Each factor is off by at most 2^-4 of its value, gradients by 2^-3, on average by a third of
+    // that, and errors add up over a few layers. Gradients of other weights would be off by over 1.
     const double found = off_by(eight_bits);
     EXPECT_LT(found, 0.4);
     EXPECT_GT(found, off_by(in_precision(network, "bf16")));
   }
 }
 
-// Bytes that ops of the forward pass make and ops of the backward pass read.
+// Returns the bytes that ops of the forward pass make and ops of the backward pass read.
 double kept_for_backward(const Program& step) {
   const Program dense = lowered(step, "dense");
   std::vector<bool> made(dense.values.size()), kept(dense.values.size());
@@ -168,10 +167,10 @@ double kept_for_backward(const Program& step) {
   return bytes;
 }
 
-// A transformer layer of width h reads, at s b positions, 1 h for queries, keys and values, 1 h of
-// attended values and 1 h and 4 h in its two dense layers, all of which other layers need in no
-// other form, by 12 h² weights in 6 matrices: in bf16 2 bytes each, in 8 bits 1 and a scale of 4
-// for each of 4 inputs and 6 matrices.
+// At s b positions, a transformer layer of width h reads 1 h for queries, keys and values, 1 h of
+// attended values, and 1 h and 4 h in its two dense layers, which other layers need in no other
+// form, and 12 h² weights in 6 matrices. In bf16 each number takes 2 bytes; in 8 bits it takes 1,
+// and each of the 4 inputs and 6 matrices has a scale of 4 bytes.
 TEST(Fp8, keeps_8_bits_and_a_scale_of_what_a_linear_layer_reads) {
   for (const std::int64_t hidden : {48, 96})
     for (const std::int64_t sequence : {16, 48}) {
@@ -232,7 +231,7 @@ TEST(Fp8, is_invalid_where_no_layer_fits) {
                                "gpt(batch=2,heads=3,hidden=48,layers=1,sequence=11,size=tiny)"}) {
     SCOPED_TRACE(workload);
     Cell cell = cell_of(workload, "meta(capacity=1GiB)");
-    cell.rules = "dense";  // on every processor
+    cell.rules = "dense";  // runs on every processor
     const Sample sample = run_cell(cell, 7, "");
     EXPECT_EQ(sample.status, SampleStatus::invalid);
     EXPECT_THAT(sample.reason, HasSubstr("no linear layer"));

@@ -64,7 +64,8 @@ TEST(Fp16, rounds_to_the_nearest_of_its_numbers_and_to_even_at_ties) {
     const float number = std::bit_cast<float>(bits);
     if (std::isfinite(number)) numbers.push_back(number);
   }
-  for (unsigned bits = 0; bits < 0x7BFF; ++bits) {  // the middle between neighbours, and beside it
+  // The midpoint of neighbours, and the floats beside it.
+  for (unsigned bits = 0; bits < 0x7BFF; ++bits) {
     const auto middle = static_cast<float>((f16_of(bits) + f16_of(bits + 1)) / 2);
     for (const float near : {middle, std::nextafter(middle, 0.0F), std::nextafter(middle, 1e9F)})
       numbers.push_back(random() % 2 == 0 ? near : -near);
@@ -212,8 +213,7 @@ TEST(LossScaling, trains_with_micro_batches_whose_gradients_are_scaled_alike) {
     EXPECT_NEAR(sample.loss[step], exact.loss[step], 0.01 * exact.loss[step]);
 }
 
-// Updates that may be left out move with the others, and the scale with them: a scale so large that
-// some are.
+// Updates that may be skipped are reordered, too, with a scale so large that some are skipped.
 TEST(LossScaling, changes_no_number_in_whatever_order_a_graph_runs) {
   Cell some = cell("fp16(initial_scale=67108864)", 14);
   const Sample built = run_cell(some, 5, "");

@@ -82,8 +82,8 @@ struct Choice {
   Work work;
 };
 
-// Every way to cut the modules into segments, and to make each segment again or not. What that
-// starts from is where `keep` says.
+// Tries every way to cut the modules into segments and to recompute each segment or not. `keep`
+// says where the values at the start of segments are kept.
 void try_all(const Program& plain, const std::vector<checkpointing::Unit>& units, std::size_t from,
              const checkpointing::Regions& regions, const std::string& keep,
              std::vector<Choice>& choices) {
@@ -123,7 +123,7 @@ TEST_P(OptimalKeeping, does_the_least_work_of_all_choices_that_hold_no_more_than
   for (int round = 0; round < 20; ++round) {
     const Program plain = random_chain(random, between(random, 1, 5));
     const std::vector<Choice> choices = all_choices(plain, GetParam());
-    for (const Choice& one : choices) {  // their bytes are where the answer changes
+    for (const Choice& one : choices) {  // the answer changes at the bytes of each choice
       for (const Bytes budget : {one.held, one.held - 1}) {
         SCOPED_TRACE(fmt::format("round {}, budget {}", round, budget));
         const Choice* best = nullptr;

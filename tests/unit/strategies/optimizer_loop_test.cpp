@@ -36,7 +36,7 @@ std::vector<double> losses(const std::string& workload, const std::string& optim
   return testing::losses_of(testing::small_cell(workload, {{"optimizer", optimizer}}));
 }
 
-// Weights dwarf everything else, so that memory peaks at the update.
+// Weights are much larger than everything else, so memory peaks at the update.
 Program wide_net(std::int64_t layers, std::int64_t width) {
   Program program{.name = "train"};
   ProgramBuilder build(program);
@@ -102,7 +102,7 @@ TEST(OptimizerLoop, over_all_weights_takes_a_few_ops_whatever_their_number) {
   }
 }
 
-// At the update all gradients are alive, and of foreach's all that one part hands to the next.
+// At the update all gradients are alive and, for foreach, all values between two parts of the rule.
 TEST(OptimizerLoop, of_foreach_takes_temporaries_of_all_weights_size_beside_all_gradients) {
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 5; ++round) {

@@ -47,7 +47,7 @@ struct Draw {
   }
   RandomNet net() const { return {seed, kBatch / parts(), traits()}; }
   TrainingPlan plan(const char* rules) const { return plan_training(net(), cell, rules); }
-  // The same optimizer, clipping and batch, and nothing else.
+  // Returns the same optimizer, clipping and batch without the other passes.
   Draw plain() const {
     auto parameters = cell.optimizer.parameters();
     parameters.erase("step");
@@ -57,7 +57,7 @@ struct Draw {
     result.cell.optimizer = Spec(cell.optimizer.name(), parameters);
     return result;
   }
-  // As plain(), in the traits of this draw.
+  // Like plain(), with the traits of this draw.
   TrainingPlan plain_plan(const char* rules) const {
     return plan_training(RandomNet(seed, kBatch, traits()), plain().cell, rules);
   }
@@ -192,7 +192,7 @@ class DeviceSteps {
   Trainer trainer_;
 };
 
-// Some elements of every weight. False where the loss has a kink next to one.
+// Checks some elements of every weight. Returns false if the loss has a kink near one of them.
 bool expect_derivatives(const Program& forward, const Named& persistent, std::vector<Tensor> batch,
                         const Named& gradients, std::mt19937_64& random) {
   // Kinks are at least as steep as kTolerance; second derivatives stay below kTolerance/kStep =
@@ -223,7 +223,7 @@ bool expect_derivatives(const Program& forward, const Named& persistent, std::ve
   return true;
 }
 
-// By the definition: no gradient grows, and their common norm is at most what is asked for.
+// Clips by definition: no gradient grows, and their common norm is at most the requested one.
 Named clipped(Named gradients, const Spec& optimizer) {
   if (!optimizer.has("clip_norm")) return gradients;
   double squares = 0;
@@ -280,7 +280,7 @@ bool judge(const Draw& drawn, std::mt19937_64& random) {
   steps.step();
   plain_steps.step();
   EXPECT_EQ(steps.gradients.size(), step.gradients.size());
-  // Sums in another order only: some 1e2 roundings of 1e-16.
+  // Only the order of sums differs: about 1e2 roundings of 1e-16.
   expect_near(steps.gradients, clipped(step.gradients, drawn.cell.optimizer), 1e-12, "gradient");
   host.step();
   // Single precision: sums of up to some hundred terms that may cancel.
@@ -302,7 +302,8 @@ bool judge(const Draw& drawn, std::mt19937_64& random) {
   for (int step = 0; step < kSteps; ++step) meta.step();
   EXPECT_EQ(meta.peak_requested(), host.peak_requested());
   const Bytes live = peak_live_bytes(on_device.programs_of(kSteps));
-  if (captured_into(on_device.usual().programs.front()))  // all Programs' places, gaps included
+  // The places of all Programs, gaps included.
+  if (captured_into(on_device.usual().programs.front()))
     EXPECT_GE(meta.peak_requested(), live);
   else
     EXPECT_EQ(meta.peak_requested(), live);
@@ -319,14 +320,14 @@ TEST(AnyStackOfPasses, gives_the_derivatives_of_the_loss_and_takes_on_host_what_
     SCOPED_TRACE(drawn.text());
     try {
       judged += judge(drawn, random) ? 1 : 0;
-    } catch (const NotSupported&) {  // the pairs are tested below
+    } catch (const NotSupported&) {  // tests below check these pairs
       continue;
     }
     if (::testing::Test::HasFailure()) return;
   }
 }
 
-// Stages of a pipeline may be nothing without their numbers.
+// A stage of a pipeline may need a number to be valid.
 std::string refused_value(const Refusal& refusal) {
   if (refusal.axis != "pipeline") return refusal.name;
   return Registry<StageKind>::instance().find(refusal.name).examples.front();

@@ -14,7 +14,7 @@ namespace {
 struct Drawn {
   NumberedData data;
   std::string spec;
-  std::int64_t buffer = 0;  // of shuffle; 0: none
+  std::int64_t buffer = 0;  // buffer of shuffle; 0: none
   bool in_order = true;
 };
 
@@ -62,8 +62,8 @@ class Draw {
   std::mt19937_64 random_;
 };
 
-// What the stream of records is cut to, epoch by epoch, when no record is missing from batches:
-// all of an epoch, or as many as fill whole batches.
+// The number of records of each epoch that the stream delivers: all of them, or as many as fill
+// whole batches if batches do not span epochs.
 std::int64_t shown_of_an_epoch(const NumberedData& data) {
   return data.epoch_end == EpochEnd::seamless ? data.count : data.count / data.batch * data.batch;
 }

@@ -46,7 +46,7 @@ TEST(Restart, reports_each_stage_once_with_all_its_elements) {
   EXPECT_EQ(report_of(reports, "restart(4)").elements, 9u);
   EXPECT_EQ(report_of(reports, "batch").elements, 9u);
   EXPECT_EQ(report_of(reports, "cache").host_bytes_peak, 8 * sizeof(Number));
-  // The cache that stands now has seen one batch: that the ones before it had hits counts.
+  // The present cache has seen one batch, so the hits of the previous caches must count.
   EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
 }
 
@@ -79,7 +79,7 @@ Sample run(const std::string& workload, const std::string& pipeline) {
   return sample;
 }
 
-// Steps keep their shapes: those go on, only the data begins again.
+// The cycle of shapes continues; only the data begins again.
 TEST(Restart, leaves_the_device_its_bytes_and_the_first_epoch_its_losses) {
   for (const auto& [workload, threads] :
        {std::pair("resnet(batch=4,depth=18,epoch=10,last_batch=keep,width=8)",

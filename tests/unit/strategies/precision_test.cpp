@@ -29,9 +29,10 @@ using testing::lowered;
 using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
-constexpr std::int64_t kClasses = 2;  // the least a number may name: segments of a text
+// the smallest number of classes that any input needs: segments of a text
+constexpr std::int64_t kClasses = 2;
 
-// Why the host cannot compute in this precision; "" when it can.
+// Why the host cannot compute in this precision; "" if it can.
 std::string missing(const char* precision) {
   try {
     lowered(in_precision(testing::tiny_residual_net(), precision), "onednn");

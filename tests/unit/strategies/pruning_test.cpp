@@ -42,7 +42,7 @@ TEST_P(EveryTinyWorkload, loses_the_stated_share_of_its_weights_to_zero) {
 TEST_P(EveryTinyWorkload, sees_the_same_masked_weights_in_copies_as_in_place) {
   const Sample in_place = run(GetParam(), "magnitude(sparsity=0.5)");
   const Sample copies = run(GetParam(), "magnitude(sparsity=0.5,copy=on)");
-  // From the third step on they differ: in place, a pruned weight starts again from zero.
+  // From the third step on they differ, because in place a pruned weight starts again from zero.
   for (const std::size_t step : {0, 1})
     EXPECT_NEAR(copies.loss.at(step), in_place.loss.at(step), 1e-5 * in_place.loss.at(step));
 }
@@ -62,7 +62,7 @@ TEST(Pruning, leaves_the_first_step_as_it_is) {
 
 TEST(Pruning, by_masks_takes_more_memory_and_copies_still_more) {
   const char* const meta = "meta(capacity=8GiB)";
-  const char* const resnet = "resnet(depth=18,batch=64)";  // whose peak is not in the update
+  const char* const resnet = "resnet(depth=18,batch=64)";  // its peak is not in the update
   const Bytes dense = run(resnet, "none", meta).lower_bound_bytes;
   const Bytes masks = run(resnet, "magnitude", meta).lower_bound_bytes;
   const Bytes copies = run(resnet, "magnitude(copy=on)", meta).lower_bound_bytes;
@@ -112,7 +112,7 @@ TEST(Pruning, refuses_shares_that_mean_nothing) {
     EXPECT_THROW(apply_pass<PruningStrategy>(program, Spec::parse(bad)), InputError) << bad;
 }
 
-// Counted in groups, which no average over all weights could stand in for.
+// Counted per group, because an average over all weights could hide wrong groups.
 TEST(TwoOfFour, leaves_exactly_two_of_each_group_in_whatever_layout_a_weight_has) {
   const Spec spec("two_of_four");
   for (const std::int64_t channels : {12, 16, 36}) {
@@ -221,7 +221,7 @@ TEST(HostKernel, of_masks_agrees_with_the_reference) {
   const auto below = [&](std::int64_t count) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
   };
-  // Of no share is the number of weights halfway between two, where rounding errors would decide.
+  // Avoids shares at which rounding errors decide how many weights are pruned.
   std::uniform_real_distribution<double> share(0.05, 0.95);
   for (int i = 0; i < 30; ++i) {
     Program program{.name = "masks"};

@@ -112,7 +112,7 @@ class Drawing {
         return made(build_.emit_one("add", name("add"),
                                     {x, shape(other) == shape(x) ? other : linear_like(x)}));
       }
-      case 6: {  // a weight that is there already, where one fits
+      case 6: {  // reuses an existing weight that fits
         const auto fits = [&](ValueId w) { return shape(w)[1] == shape(x)[1]; };
         const auto found = std::find_if(weights_.begin(), weights_.end(), fits);
         if (found == weights_.end()) return made(linear(x, between(2, 5)));

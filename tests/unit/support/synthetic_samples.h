@@ -1,4 +1,4 @@
-// Synthetic samples: an experiment with two arms and figures that each test chooses.
+// Synthetic samples: an experiment with two configurations and figures that each test chooses.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ inline Experiment experiment(const std::string& device = "host", const std::stri
   return result;
 }
 
-// A valid sample: 1 ms per step, 100 bytes on every rung, a machine at full speed.
+// A valid sample: 1 ms per step, 100 bytes at every level of memory, a machine at full speed.
 inline Sample sample(const Experiment& experiment, const std::string& arm, int block) {
   Sample result;
   result.experiment = experiment.id;

@@ -47,7 +47,7 @@ class TraceBuilder {
     made_[{is_block, id}] = event;
     return this->event(event);
   }
-  // As the block or segment was made, now.
+  // Frees the block or segment as it was made, now.
   TraceBuilder& undo(EventKind kind, std::uint32_t id) {
     TraceEvent event = made_.at({kind == EventKind::free, id});
     event.kind = kind;

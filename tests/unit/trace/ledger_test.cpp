@@ -135,7 +135,7 @@ TEST(Ledger, does_not_join_free_bytes_across_segments) {
     builder.segment(1, kBase, 4096).segment(2, kBase + 4096, 4096);
     builder.alloc(1, kBase, 4096).alloc(2, kBase + 4096, 4096).free(first).free(second);
     EXPECT_EQ(make_ledger(builder.trace(), 0).allocated.overall_peak, 8192u);
-    builder.alloc(3, kBase + 3840, 512);  // the last 256 bytes of one, the first of the other
+    builder.alloc(3, kBase + 3840, 512);  // the last 256 bytes of one, the first 256 of the other
     EXPECT_THROW(make_ledger(builder.trace(), 0), Error) << first;
   }
 }

@@ -1,4 +1,4 @@
-// Explanations of requests that found no room.
+// Explanations of requests that could not be served.
 #include "harness/trace/oom_explanation.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(OomExplanation, never_joins_two_segments) {
 }
 
 TEST(OomExplanation, joins_mapped_pages_of_one_reservation) {
-  TraceBuilder build;  // mapped [0, 3000) and, of another reservation, [3000, 4000)
+  TraceBuilder build;  // mapped [0, 3000), and [3000, 4000) in another reservation
   build.map(1, 1000, 1000).map(1, 0, 1000).map(1, 2000, 2000).map(2, 4000, 1000);
   build.unmap(1, 3000, 1000).map(2, 3000, 1000).alloc(1, 800, 400).alloc(2, 2400, 100);
   const OomExplanation why = explain(build, 2300);

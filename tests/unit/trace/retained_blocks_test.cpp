@@ -85,7 +85,8 @@ TEST_F(RetainedBlocks, are_what_looking_at_each_step_finds) {
   constexpr int kWarmup = 3;
   constexpr int kLater = 2;
   std::map<std::uint32_t, TraceEvent> live;
-  std::vector<std::map<std::uint32_t, TraceEvent>> after;  // what lives after step 0, 1, …
+  // The blocks that live after steps 0, 1, …
+  std::vector<std::map<std::uint32_t, TraceEvent>> after;
   for (std::int32_t step = 0; step <= kSteps; ++step) {
     for (int i = 0; i < 20; ++i) {
       if (!live.empty() && random() % 5 < 2) {

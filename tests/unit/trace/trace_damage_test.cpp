@@ -129,7 +129,7 @@ TEST_F(DamagedTraces, are_refused_or_read_when_damage_came_before_compression) {
       writer.write(kKinds[block], block == victim ? damaged(contents[block]) : contents[block]);
     chunks_read += read(file.str()) ? 1 : 0;
   }
-  EXPECT_GT(chunks_read, 0);  // values may be wrong where nothing else is
+  EXPECT_GT(chunks_read, 0);  // only values may be wrong
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class TraceFiles : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return place_.path() / name; }
 
-  // A file of blocks as they are given, whatever they hold.
+  // Writes the given blocks to a file, whatever they hold.
   using Blocks = std::vector<std::pair<BlockKind, std::string>>;
   std::string file_of(const Blocks& blocks) const {
     std::ofstream file(path("made"), std::ios::binary);

@@ -1,5 +1,4 @@
-// Gradient accumulation: the same training as the whole batch where nothing looks across samples,
-// and less memory.
+// Gradient accumulation trains as the whole batch does if no op mixes samples, with less memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +26,7 @@ Cell cell(const std::string& workload, const std::string& accumulation,
   return testing::small_cell(workload, {{"accumulation", accumulation}}, 4, device);
 }
 
-// Layer normalisation only, and as many predictions in every text.
+// Normalises layers only, and every text has the same number of predictions.
 TEST(Accumulation, trains_as_the_whole_batch_does_where_samples_are_apart_and_weigh_the_same) {
   const char* const gpt = "gpt(preset=tiny,dropout=0,batch=8)";
   const auto whole = losses_of(cell(gpt, "none"));
@@ -67,7 +66,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 }
 
 TEST(Accumulation, that_weighs_labels_trains_as_the_whole_batch_does_where_texts_differ_in_length) {
-  // One text in ten is short and has fewer labels: 64 of them surely make parts differ.
+  // One text in ten is short and has fewer labels; among 64 texts, parts certainly differ.
   const char* const bert = "bert(preset=tiny,dropout=0,batch=64)";
   const auto whole = weights_after(cell(bert, "none"), 2);
   const auto by_labels = weights_after(cell(bert, "micro_batches(k=8,weigh=labels)"), 2);

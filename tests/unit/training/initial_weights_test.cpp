@@ -1,4 +1,4 @@
-// The numbers that weights begin with.
+// The initial values of weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "harness/workload/workload.h"
 #include "tests/unit/support/small_cells.h"
 
-// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+// A function of the OpenMP runtime, declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
 extern "C" void omp_set_num_threads(int threads);
 
@@ -23,11 +23,11 @@ namespace headroom::initial_weights_test {
 namespace {
 
 struct Weight {
-  double deviation;  // that its Program asks for
+  double deviation;  // requested by its Program
   std::vector<float> numbers;
 };
 
-// The weights that are drawn at random, of a network whose largest has over 65,536 numbers.
+// The randomly drawn weights of a network whose largest weight has over 65,536 numbers.
 std::map<std::string, Weight> drawn_weights(std::uint64_t seed) {
   const Cell cell = testing::small_cell("resnet(depth=18,width=16,batch=2)", {}, 2);
   const auto workload = make_workload(cell.workload);
@@ -58,7 +58,7 @@ TEST(InitialWeights, have_the_mean_and_the_deviation_of_their_program) {
       sum += number / weight.deviation;
       squares += std::pow(number / weight.deviation, 2);
     }
-    // Six standard errors of each.
+    // Six standard errors.
     EXPECT_LT(std::abs(sum / count), 6 / std::sqrt(count)) << name;
     EXPECT_LT(std::abs(squares / count - 1), 6 * std::sqrt(2 / count)) << name;
   }

@@ -95,7 +95,7 @@ TEST(RaggedLengths, are_unlike_and_at_least_a_quarter_of_the_longest_which_is_on
   }
 }
 
-// Whoever plans the memory of a step meets each of these shapes for the first time once.
+// A strategy that plans the memory of a step meets each of these shapes for the first time once.
 TEST(RaggedLengths, are_planned_anew_for_each_length_and_not_again) {
   Cell asked = cell("gpt(preset=tiny,lengths=ragged)", "meta(capacity=1GiB)", 3 * 64);
   asked.allocator = Spec("planned");
@@ -142,7 +142,7 @@ TEST(EveryShape, computes_as_the_reference_does) {
   }
 }
 
-// evaluate_every=100: never in so few steps.
+// With evaluate_every=100, evaluation never occurs in so few steps.
 TEST(Evaluation, between_steps_is_a_phase_of_the_ledger_and_changes_no_loss) {
   for (const std::string workload : {"resnet", "bert", "gpt", "gan"}) {
     const auto run = [&](const char* often, const char* device, const char* rules) {

@@ -55,7 +55,7 @@ TEST(StepCounts, are_those_of_one_layer_worked_out_by_hand) {
 
 TEST(StepCounts, hold_every_micro_batch) {
   const StepCounts parts = counts(4, "accumulation", "micro_batches(k=2)");
-  // Twice: linear, loss, its backward, gradients, two sums; once: two updates.
+  // Twice: linear, loss, its backward, gradients, two sums. Once: two updates.
   EXPECT_EQ(parts.ops, 2 * 6 + 2);
   EXPECT_EQ(parts.flops, counts(8).flops);
 }

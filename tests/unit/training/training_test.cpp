@@ -1,4 +1,4 @@
-// The main job in small: real steps on host, the same run on meta, and what must hold of both.
+// Small training runs: real steps on host, the same run on meta, and the properties of both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ Trace trace_of(const Cell& cell, const std::string& name) {
   return trace;
 }
 
-// The first example of each; random requests ask the others (tests/conformance).
+// The first example of each allocator; tests/conformance sends random requests to the others.
 std::vector<std::string> every_allocator() {
   std::vector<std::string> specs;
   for (const auto& [name, strategy] : Registry<AllocatorStrategy>::instance().all())
@@ -155,8 +155,8 @@ TEST(Training, is_bit_identical_when_repeated_from_the_same_seed) {
   EXPECT_NE(run_cell(tiny, 11, "").loss, run_cell(tiny, 12, "").loss);
 }
 
-// Ten classes: chance is 0.1. The same run whose training labels were permuted shows what the
-// images alone cannot give away.
+// With ten classes, chance is 0.1. The same run with permuted training labels shows how much can be
+// guessed from the images alone.
 TEST(Training, learns_what_shuffled_labels_cannot_teach) {
   const auto accuracy = [](const std::string& labels) {
     Cell run = cell("host(capacity=2GiB)", "onednn", "bfc",

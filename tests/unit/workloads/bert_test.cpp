@@ -21,8 +21,8 @@ namespace {
 using testing::parameters_of;
 
 // base: the encoder and head that Hugging Face's BertForMaskedLM counts, 109.5 million with tied
-// embeddings. large: the paper's 340 million is 335 without the pooler and rounding, tiny and mini:
-// 4.4 and 11.2 million (Turc et al. 2019), which count the pooler too.
+// embeddings. large: the paper's 340 million is 335 without the pooler and rounding. tiny and mini:
+// 4.4 and 11.2 million (Turc et al. 2019), which include the pooler.
 TEST(Bert, has_the_published_number_of_parameters) {
   EXPECT_EQ(parameters_of("bert(size=base,batch=1)"), 109'514'298);
   EXPECT_NEAR(parameters_of("bert(size=large,batch=1)"), 335e6, 0.5e6);
@@ -40,9 +40,9 @@ TEST(Bert, does_the_arithmetic_of_its_matrix_products) {
 }
 
 // Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models",
-// equation 2: s b h (34 + 5 a s / h) bytes. Theirs counts the input of a layer and not its output,
-// here it is the other way round, which is the same in the middle of a stack. On top come the mean
-// and deviation of each row of the two normalisations, 0.04 % at hidden 512.
+// equation 2: s b h (34 + 5 a s / h) bytes. The equation counts the input of a layer and not its
+// output; here it is the reverse, which makes no difference in the middle of a stack. The mean and
+// deviation of each row of the two normalisations add 0.04 % at hidden 512.
 TEST(Bert, keeps_for_the_backward_pass_what_the_closed_form_says) {
   for (const auto& [s, b, h, a] :
        {std::tuple(128, 4, 768, 12), std::tuple(512, 2, 1024, 16), std::tuple(384, 3, 512, 4)}) {
@@ -58,7 +58,7 @@ TEST(Bert, keeps_for_the_backward_pass_what_the_closed_form_says) {
   }
 }
 
-// Checks every op of a step in the layouts it gets within the step; there are two segments.
+// Checks every op of a step in the layouts that it has within the step. There are two segments.
 TEST(Bert, computes_a_step_as_the_reference_does) {
   for (const char* head : {"gathered", "full"}) {
     SCOPED_TRACE(head);
@@ -99,7 +99,7 @@ double mean_of_last(const Sample& sample, std::size_t count) {
          static_cast<double>(count);
 }
 
-// Permuted targets leave the frequencies of tokens to be learnt and nothing else.
+// With permuted targets, only the frequencies of tokens can be learnt.
 TEST(Bert, learns_more_from_text_than_shuffled_targets_can_teach) {
   const std::string tiny = "bert(size=tiny,hidden=64,batch=16,dropout=0,sequence=32,vocabulary=150";
   const Sample real = train(tiny + ")", 300, 3);

@@ -52,9 +52,9 @@ TEST(Gan, has_the_published_number_of_parameters) {
   EXPECT_EQ(parameters("gan"), (Parameters{3'576'704, 2'765'568}));
 }
 
-// Counted by hand from tables 3 and 5 of Miyato et al. 2018, who print no sums: blocks of two 3×3
-// convolutions, the generator's with two normalisations of two numbers a channel, a 1×1 one where a
-// block changes the side or the channels; no biases.
+// Counted by hand from tables 3 and 5 of Miyato et al. 2018, which print no sums: blocks of two 3×3
+// convolutions, in the generator with two normalisations of two numbers per channel, and a 1×1
+// convolution where a block changes the side or the channels; no biases.
 TEST(ResNetGan, has_the_parameters_of_the_papers_tables) {
   EXPECT_EQ(parameters("gan(image=32,model=resnet)"), (Parameters{4'270'336, 1'052'544}));
   EXPECT_EQ(parameters("gan(model=resnet)"), (Parameters{32'128'448, 29'010'816}));
@@ -88,7 +88,7 @@ TEST_P(EveryGan, keeps_nothing_of_the_generators_pass_in_the_discriminators_turn
     if (op.phase != Phase::backward) continue;
     for (const ValueId id : op.inputs) {
       const auto maker = made_by.find(id);
-      // Its image is what the discriminator's first layer saw.
+      // Its image is the input of the discriminator's first layer.
       if (maker == made_by.end() || maker->second.ends_with(".tanh")) continue;
       EXPECT_FALSE(maker->second.starts_with("generator.")) << op.name;
     }
@@ -146,7 +146,7 @@ double best_loss(const Sample& sample) {
   return best;
 }
 
-// A discriminator that cannot tell them apart has a loss of 2 ln 2 at best.
+// A discriminator that cannot distinguish them has a loss of at least 2 ln 2.
 TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
   const Sample sample = train("gan(batch=16,latent=16,width=8)", 60, 3, "host(capacity=1GiB)",
                               "adam(beta1=0.5,learning_rate=0.002)");
@@ -154,10 +154,9 @@ TEST(Gan, learns_to_tell_real_images_from_generated_ones) {
   EXPECT_LT(best_loss(sample), 0.9 * 2 * std::numbers::ln2);
 }
 
-// The loss starts far above guessing. Of single seeds, a quarter do not bring it down in so few
-// steps.
+// The loss starts far above guessing. A quarter of all seeds do not lower it in so few steps.
 TEST(ResNetGan, brings_the_discriminators_loss_down_to_a_tenth_from_one_of_three_seeds) {
-  double least = 1;  // of the ratios of the best loss to the first
+  double least = 1;  // smallest ratio of the best loss to the first
   for (const std::uint64_t seed : {3, 4, 5}) {
     const Sample sample = train("gan(batch=16,image=32,latent=16,model=resnet,width=8)", 60, seed,
                                 "host(capacity=1GiB)", "adam(learning_rate=0.0005)");

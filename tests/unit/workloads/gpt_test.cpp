@@ -44,7 +44,7 @@ TEST(Gpt, has_the_parameters_of_the_papers_table) {
   EXPECT_NEAR(billions("175b"), 175, 0.5);
 }
 
-// The closed form that BERT's layers keep to holds for decoders: it was made for them.
+// The closed form for BERT's layers also holds for decoders, for which it was derived.
 TEST(Gpt, keeps_for_the_backward_pass_what_the_closed_form_says) {
   const auto [s, b, h, a] = std::tuple(512, 2, 1024, 16);
   const Program program = differentiate(
@@ -93,8 +93,8 @@ TEST(Gpt, repeats_a_run_bit_by_bit_from_its_seed_dropout_included) {
   EXPECT_NE(losses, train(kTiny, 4, 6).loss);
 }
 
-// It begins at the loss of guessing evenly, ln 150 = 5.01. Frequencies of tokens alone would end
-// at their entropy, which no text's lies this far below.
+// The loss starts at that of guessing evenly, ln 150 = 5.01. With token frequencies alone it would
+// end at their entropy, which is not as low as this for any text.
 TEST(Gpt, learns_from_text_what_comes_next) {
   const std::vector<double> losses = train(kTiny, 200, 3).loss;
   EXPECT_NEAR(losses.front(), 5.01, 0.2);

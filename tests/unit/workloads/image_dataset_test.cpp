@@ -118,7 +118,7 @@ TEST_F(ImageFiles, resamples_an_image_to_the_nearest_pixel) {
 
 class Batches : public ImageFiles {
  protected:
-  // Each with its own number as pixel value, class = number / 2.
+  // Each image has its own number as pixel value, and class number / 2.
   void write_sixteen_images() {
     std::string bytes;
     for (int i = 0; i < 16; ++i) bytes += cifar_record(i / 2, static_cast<char>(i));
@@ -147,7 +147,7 @@ class Batches : public ImageFiles {
   }
 };
 
-// The numbers of the images of consecutive batches of these sizes, where an epoch has ten.
+// Returns the numbers of the images in consecutive batches of these sizes; an epoch has ten images.
 std::vector<int> images_in(BatchSource& source, std::initializer_list<std::size_t> sizes) {
   std::vector<int> numbers;
   for (const std::size_t size : sizes) {

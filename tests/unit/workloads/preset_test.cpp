@@ -1,4 +1,4 @@
-// Presets: values for parameters, which the user's own go before.
+// Presets: values for parameters. The user's own values take precedence.
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"

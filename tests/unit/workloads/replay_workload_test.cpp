@@ -22,7 +22,7 @@ Cell cell(const std::string& workload, const std::string& device, const std::str
           .measured_steps = 2};
 }
 
-// Bytes that are asked for and given back, in order.
+// Returns the bytes that are allocated and freed, in order.
 std::vector<std::pair<Request::Kind, Bytes>> requests_in_step(const std::string& trace, int step) {
   std::vector<std::pair<Request::Kind, Bytes>> result;
   for (const Request& request : requests_of(read_trace(trace)).requests)

@@ -14,8 +14,8 @@ namespace {
 
 using testing::parameters_of;
 
-// torchvision's documentation of its models, rounded there to 0.1 M and given in full in the
-// weights' metadata ("num_params").
+// From torchvision's documentation of its models, which rounds to 0.1 M; the full numbers are in
+// the weights' metadata ("num_params").
 TEST(ResNet, has_the_published_number_of_parameters) {
   EXPECT_EQ(parameters_of("resnet(depth=18,stem=imagenet,image=224,batch=1,classes=1000)"),
             11'689'512);
@@ -29,8 +29,8 @@ TEST(ResNet, has_the_published_number_of_parameters) {
             60'192'808);
 }
 
-// He et al. 2015, table 1: 3.8 × 10^9 multiply-adds for ResNet-50 at 224; torchvision counts
-// 4.09 × 10^9 for its variant. Here two operations each, BatchNorm and the like on top.
+// He et al. 2015, table 1: 3.8 × 10^9 multiply-adds for ResNet-50 at 224; torchvision counts 4.09 ×
+// 10^9 for its variant. Here each is two operations, and BatchNorm and the like are added.
 TEST(ResNet, does_the_published_amount_of_arithmetic) {
   const auto workload =
       make_workload(Spec::parse("resnet(depth=50,stem=imagenet,image=224,batch=1,classes=1000)"));

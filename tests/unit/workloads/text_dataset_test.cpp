@@ -1,5 +1,5 @@
-// Text as tokens: what is learnt spells the text again, files are refused when they are not what
-// they should be, and batches hide what they say they hide.
+// Text as tokens: the learnt vocabulary spells the text again, invalid files are refused, and
+// batches hide the tokens that they claim to hide.
 #include "workloads/data/text_dataset.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ std::string spelled(const EncodedText& text) {
   return result;
 }
 
-// Words of few letters, so that pairs repeat.
+// Words made of few letters, so that pairs repeat.
 std::string random_text(std::mt19937_64& random, int length) {
   const std::string alphabet = "ab cd\n Ea.\t,ab\\\xC3";
   std::string text;
@@ -51,7 +51,7 @@ TEST(BytePairs, spell_the_text_they_were_learnt_from) {
 
 TEST(BytePairs, merge_the_commonest_neighbours_first_and_ties_by_the_lower_tokens) {
   const EncodedText text = encode({"abab ab ba"}, 9);
-  // 4 specials; " ", "a", "b"; then "ab" (twice in abab, once in ab), then " ab".
+  // 4 special tokens; " ", "a", "b"; then "ab" (twice in abab, once in ab), then " ab".
   EXPECT_THAT(text.vocabulary, ::testing::ElementsAre("[PAD]", "[CLS]", "[SEP]", "[MASK]", " ", "a",
                                                       "b", "ab", " ab"));
 }
@@ -212,7 +212,8 @@ TEST(MaskedText, pads_some_sequences_and_marks_what_is_padding) {
   for (std::size_t i = 0; i < batch.tokens.size(); ++i)
     EXPECT_EQ(batch.mask[i] != 0, batch.tokens[i] != kPadToken);
   const int real = std::accumulate(batch.mask.begin(), batch.mask.end(), 0);
-  EXPECT_LT(real, Batch::kBatch * Batch::kSequence);  // else 256 whole ones
+  // Without padding there would be 256 whole ones.
+  EXPECT_LT(real, Batch::kBatch * Batch::kSequence);
   EXPECT_GT(real, Batch::kBatch * Batch::kSequence / 2);
 }
 

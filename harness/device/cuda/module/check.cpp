@@ -12,7 +12,7 @@ namespace headroom::cuda {
 std::string place_of(const std::source_location& at) {
   std::string_view file = at.file_name();
   if (const std::size_t root = file.rfind("harness/"); root != std::string_view::npos)
-    file.remove_prefix(root);  // leaves out this machine's directory names
+    file.remove_prefix(root);  // leaves out directory names of this machine
   return fmt::format("{}:{}", file, at.line());
 }
 

@@ -74,7 +74,7 @@ std::weak_ptr<Context>& Context::current() {
   return one;
 }
 
-// A GPU that refuses this has failed before, and its next use reports that.
+// Errors are ignored: a GPU that refuses this has failed before, and its next use reports that.
 void Context::let_go() {
   if (!current().expired()) return;
   cudaDeviceReset();

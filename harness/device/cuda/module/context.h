@@ -13,10 +13,10 @@ inline constexpr int kGpu = 0;  // the first GPU that CUDA_VISIBLE_DEVICES leave
 
 class Context {
  public:
-  // Returns the process's only context, created on first use and kept while anyone holds it. Throws
-  // InputError when this build has no code for the GPU, DeviceError when the GPU refuses.
+  // Returns the process's only context, created on first use and kept as long as it is referenced.
+  // Throws InputError when this build has no code for the GPU, DeviceError when the GPU refuses.
   static std::shared_ptr<Context> acquire();
-  // Destroys CUDA's context of this process when nobody holds this one.
+  // Destroys CUDA's context of this process if this context is no longer referenced.
   static void let_go();
 
   cudaStream_t stream() const { return stream_.get(); }

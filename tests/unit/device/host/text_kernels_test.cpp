@@ -1,4 +1,4 @@
-// The op kinds that a transformer adds, on the host against the naive reference: new numbers and
+// The op kinds that only transformers use, on the host against the naive reference: new numbers and
 // odd shapes in each run, poisoned outputs, guarded buffers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -76,14 +76,14 @@ TEST_F(Bfc, leaves_the_named_reserve_to_the_device) {
 TEST_F(Bfc, starts_with_two_mebibytes_and_doubles_each_region_with_growth) {
   make("bfc(growth=on)");
   for (int i = 0; i < 7; ++i) take(2 * kMiB);
-  // 2; then 4 holds two requests; then 8 holds four.
+  // Regions of 2 MiB, of 4 for two requests, and of 8 for four.
   EXPECT_THAT(segments_taken(), ElementsAre(2 * kMiB, 4 * kMiB, 8 * kMiB));
 }
 
 TEST_F(Bfc, doubles_the_region_until_the_request_fits_and_then_not_once_more) {
   make("bfc(growth=on)");
   take(100 * kMiB);  // 2 → 4 → … → 128
-  take(100 * kMiB);  // the next region is again 128, and only then twice that
+  take(100 * kMiB);  // the next region is again 128, and only the one after it is twice that
   take(100 * kMiB);
   EXPECT_THAT(segments_taken(), ElementsAre(128 * kMiB, 128 * kMiB, 256 * kMiB));
 }
@@ -91,7 +91,7 @@ TEST_F(Bfc, doubles_the_region_until_the_request_fits_and_then_not_once_more) {
 TEST_F(Bfc, never_passes_its_limit) {
   make("bfc(growth=on,limit=5MiB)");
   take(2 * kMiB);
-  take(2 * kMiB);  // would take 4 MiB, but 3 are left of the limit
+  take(2 * kMiB);  // would allocate 4 MiB, but the limit leaves 3
   EXPECT_THAT(segments_taken(), ElementsAre(2 * kMiB, 3 * kMiB));
   EXPECT_THROW(take(2 * kMiB), OutOfMemory);
 }
@@ -137,7 +137,7 @@ TEST_F(Bfc, serves_the_youngest_region_among_equal_chunks_when_regions_descend) 
     make(std::string("bfc(growth=on,regions=") + order + ")");
     take(2 * kMiB);
     const Block older = take(4 * kMiB);
-    const Block younger = take(4 * kMiB);  // in a region of 8 MiB
+    const Block younger = take(4 * kMiB);  // lies in a region of 8 MiB
     take(4 * kMiB);
     give(older);
     give(younger);

@@ -58,7 +58,7 @@ TEST_F(Caching, keeps_the_pools_apart) {
 TEST_F(Caching, splits_a_small_block_down_to_512_bytes_and_a_large_one_only_above_one_mebibyte) {
   make("caching");
   const Block small = take(kMiB);
-  take(kMiB);  // so that nothing merges behind it
+  take(kMiB);  // so that nothing merges with the block before it
   give(small);
   EXPECT_EQ(take(kMiB - 512).size, kMiB - 512);
   const Block large = take(20 * kMiB);
@@ -87,7 +87,7 @@ TEST_F(Caching, merges_a_freed_block_with_both_neighbours) {
   const Block a = take(2 * kMiB);
   const Block b = take(2 * kMiB);
   give(a);
-  give(b);  // and the 16 MiB behind it
+  give(b);  // merges with the 16 MiB after it
   EXPECT_EQ(allocator().statistics().largest_free, 20 * kMiB);
   EXPECT_EQ(allocator().statistics().merges, 2u);
 }
@@ -102,7 +102,7 @@ TEST_F(Caching, gives_whole_idle_segments_back_before_it_gives_up) {
   EXPECT_THROW(take(20 * kMiB), OutOfMemory);
   EXPECT_THAT(decisions(), ElementsAre("refused 20MiB"));
   give(small);
-  // 10 MiB are free once the small segment is back, but a request of 9 wants a segment of 20.
+  // Once the small segment is freed, 10 MiB are free, but a request of 9 MiB needs a segment of 20.
   EXPECT_THROW(take(9 * kMiB), OutOfMemory);
   EXPECT_THAT(decisions(), ElementsAre("free 2+0", "segment 2 back", "refused 9MiB"));
 }
@@ -135,7 +135,7 @@ TEST_F(Caching, gives_oversize_blocks_back_first_and_only_as_many_as_it_needs) {
   give(b);
   give(c);
   decisions();
-  // No cached block has 80 MiB: the largest go until they add up to it.
+  // No cached block has 80 MiB, so the largest are freed until their sum is enough.
   take(80 * kMiB);
   EXPECT_THAT(decisions(),
               ElementsAre("segment 3 back", "segment 2 back", "segment 5: 80MiB", "80MiB at 5+0"));
@@ -170,8 +170,8 @@ TEST_F(Caching, collects_idle_segments_of_at_least_average_age_above_the_thresho
   give(b);
   give(c);
   decisions();
-  // 154 MiB are held, 34 above the threshold. a has waited for 2 searches, b and c for 1: on
-  // average 4/3, so a goes. That is 4 MiB too little, and b and c are of average age then.
+  // 154 MiB are held, 34 above the threshold. a has been idle for 2 searches, b and c for 1; the
+  // average is 4/3, so a is freed. That leaves 4 MiB too many, and then b and c are of average age.
   take(60 * kMiB);
   EXPECT_THAT(decisions(), ElementsAre("segment 1 back", "segment 2 back", "segment 3 back",
                                        "segment 5: 60MiB", "60MiB at 5+0"));
@@ -224,7 +224,7 @@ TEST_F(Caching, empties_its_cache_when_asked) {
   EXPECT_EQ(memory().reserved(), 0u);
 }
 
-// 5 steps of 100 MiB and 4 · 10 MiB: no memory is taken after the first step.
+// 5 steps of 100 MiB and 4 · 10 MiB: no memory is allocated after the first step.
 TEST_F(Caching, takes_nothing_from_the_device_in_a_repeated_step) {
   make("caching");
   const auto step = [&] {
@@ -241,25 +241,25 @@ TEST_F(Caching, takes_nothing_from_the_device_in_a_repeated_step) {
 // Applies every rule once, in the order in which a program would meet them.
 TEST_F(Caching, decides_a_sequence_as_the_documented_rules_have_it) {
   make("caching", "meta(capacity=64MiB)");
-  const Block a = take(1);              // small: of 2 MiB, the rest stays in the pool
-  const Block b = take(kMiB - 512);     // small, behind it
-  const Block c = take(3 * kMiB);       // large: of 20 MiB
+  const Block a = take(1);              // small, from 2 MiB; the rest stays in the pool
+  const Block b = take(kMiB - 512);     // small, after a
+  const Block c = take(3 * kMiB);       // large, from 20 MiB
   const Block d = take(16 * kMiB);      // 17 are left and only 1 would remain: given whole
-  const Block e = take(10 * kMiB + 1);  // a segment of its own, 12 MiB; 2 MiB are split off
+  const Block e = take(10 * kMiB + 1);  // its own segment of 12 MiB; 2 MiB are split off
   EXPECT_THAT(decisions(), ElementsAre("segment 1: 2MiB", "512B at 1+0", "1048064B at 1+512B",
                                        "segment 2: 20MiB", "3MiB at 2+0", "17MiB at 2+3MiB",
                                        "segment 3: 12MiB", "10486272B at 3+0"));
   give(d);
-  take(5 * kMiB);  // the best fit is 17 MiB: split
+  take(5 * kMiB);  // the best fit of 17 MiB is split
   give(c);
   give(a);
-  take(2 * kMiB);  // of the 3 that c left; exactly 1 MiB would remain: given whole
-  take(2);         // where a was
+  take(2 * kMiB);  // from the 3 MiB that c left; 1 MiB would remain, so it is not split
+  take(2);         // takes a's place
   EXPECT_THAT(decisions(), ElementsAre("free 2+3MiB", "5MiB at 2+3MiB", "free 2+0", "free 1+0",
                                        "3MiB at 2+0", "512B at 1+0"));
   give(e);
   give(b);
-  // 30 of 64 MiB are left: a segment of 32 is refused until the idle one of 12 goes.
+  // 30 of 64 MiB are left, so a segment of 32 is refused until the idle one of 12 is freed.
   take(32 * kMiB);
   EXPECT_THAT(decisions(), ElementsAre("free 3+0", "free 1+512B", "segment 3 back",
                                        "segment 4: 32MiB", "32MiB at 4+0"));

@@ -98,7 +98,7 @@ TEST(AsyncOnADriversPool, sees_what_the_driver_gave_back_at_the_end_of_a_step) {
   MadeUpGpu gpu;
   const auto allocator = make("async", gpu);
   allocator->deallocate(allocator->allocate(kMiB, {}));
-  gpu.account.held = 0;  // the driver's own doing
+  gpu.account.held = 0;  // the driver released memory by itself
   allocator->synchronized();
   EXPECT_EQ(gpu.reserved(), 0u);
 }

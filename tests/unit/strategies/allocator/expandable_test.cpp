@@ -44,7 +44,7 @@ TEST_F(Expandable, maps_the_named_large_segment_size_at_a_time) {
   EXPECT_THAT(decisions(), ElementsAre("map 1+0: 32MiB", "2MiB at 1+0"));
 }
 
-// PyTorch compares what a segment of its own would take, 20 MiB, although 2 MiB would be mapped.
+// PyTorch compares the size of a separate segment, 20 MiB, although only 2 MiB would be mapped.
 TEST_F(Expandable, refuses_what_would_pass_its_fraction_as_a_segment_of_its_own) {
   make("expandable(fraction=0.5,page=2MiB)", "meta(capacity=100MiB)");
   take(32 * kMiB);
@@ -62,7 +62,7 @@ TEST_F(Expandable, does_not_spend_a_block_of_max_split_size_on_a_smaller_request
   EXPECT_THAT(decisions(), ElementsAre("4MiB at 1+42MiB"));
 }
 
-// The small holes that batches of N, N − 1 and N + 1 leave in segments of fixed size.
+// Batches of N, N − 1 and N + 1 leave small holes in segments of fixed size.
 TEST_F(Expandable, grows_the_same_range_when_a_request_is_a_little_larger_than_before) {
   make("expandable(page=2MiB)");
   for (const Bytes mebibytes : {100u, 98u, 102u}) give(take(mebibytes * kMiB));

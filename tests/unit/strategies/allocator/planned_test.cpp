@@ -14,7 +14,7 @@ using ::testing::Optional;
 
 class Planned : public DecisionLog {
  protected:
-  // Fragments without a plan: the 6 MiB do not fit into a hole of 4 MiB.
+  // Fragments without a plan, because the 6 MiB do not fit into a hole of 4 MiB.
   void step(Bytes extra = 0) {
     const Block a = take(4 * kMiB + extra);
     const Block b = take(2 * kMiB);
@@ -52,7 +52,7 @@ TEST_F(Planned, serves_a_step_that_leaves_its_plan_by_the_fallback_and_plans_it_
   other();
   decisions();
   other();
-  EXPECT_EQ(decisions().size(), 4u);  // nothing of the device
+  EXPECT_EQ(decisions().size(), 4u);  // no calls to the device
   EXPECT_EQ(allocator().why_not_engaged(), std::nullopt);
 }
 
@@ -61,7 +61,7 @@ TEST_F(Planned, leaves_its_plan_when_a_block_lives_longer_than_planned) {
   step();
   const Block a = take(4 * kMiB);
   const Block b = take(2 * kMiB);
-  const Block c = take(6 * kMiB);  // planned where a was, which is still alive
+  const Block c = take(6 * kMiB);  // planned at the place of a, which is still alive
   for (const Block& block : {a, b, c}) give(block);
   EXPECT_THAT(violations(trace()), IsEmpty());
 }

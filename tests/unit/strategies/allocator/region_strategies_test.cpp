@@ -25,7 +25,7 @@ TEST_F(Pool, takes_half_of_the_device_and_then_as_much_again) {
 TEST_F(Pool, takes_half_of_what_is_left_when_it_has_a_maximum) {
   make("pool(initial=8MiB,maximum=40MiB)", "meta(capacity=64MiB)");
   take(8 * kMiB);
-  take(kMiB);  // half of 32
+  take(kMiB);  // half of 32 MiB
   EXPECT_THAT(decisions(),
               ElementsAre("segment 1: 8MiB", "8MiB at 1+0", "segment 2: 16MiB", "1MiB at 2+0"));
 }
@@ -68,7 +68,7 @@ using Arena = DecisionLog;
 TEST_F(Arena, cuts_blocks_from_superblocks_that_join_where_they_meet) {
   make("arena");
   const Block small = take(256);
-  const Block large = take(kMiB);  // a superblock of its own, joined to what is left of the first
+  const Block large = take(kMiB);  // a superblock of its own, joined with the rest of the first
   const Block other = take(512);
   EXPECT_EQ(large.address - small.address, 256u);
   EXPECT_EQ(other.address - large.address, kMiB);
@@ -79,7 +79,7 @@ TEST_F(Arena, returns_a_superblock_to_the_global_arena_when_it_is_free_again) {
   make("arena");
   const Block kept = take(256);
   give(take(512));
-  allocator().trim();  // what is left of the superblock is not the global arena's
+  allocator().trim();  // the rest of the superblock does not belong to the global arena
   EXPECT_EQ(memory().reserved(), 512 * kMiB);
   give(kept);
   allocator().trim();
@@ -144,12 +144,12 @@ using Tlsf = DecisionLog;
 
 TEST_F(Tlsf, passes_over_a_block_in_the_list_of_the_request_itself) {
   make("tlsf(region=1MiB)");
-  const Block fits = take(16 * kKiB + 256);  // lists of [16, 16.5), [16.5, 17) … KiB
+  const Block fits = take(16 * kKiB + 256);  // the lists hold [16, 16.5), [16.5, 17) … KiB
   take(256);
   give(fits);
   const Block block = take(16 * kKiB + 256);
   EXPECT_GT(block.address, fits.address);
-  // From the list above on, everything is large enough.
+  // All blocks from the next list on are large enough.
   EXPECT_EQ(take(16 * kKiB).address, fits.address);
 }
 

@@ -36,7 +36,7 @@ TEST_F(Streams, that_use_a_freed_block_keep_it_from_its_own_until_they_reach_the
   EXPECT_EQ(pending(), 20 * kMiB);
   take(20 * kMiB);
   allocator().stream_synchronized(1);
-  EXPECT_EQ(pending(), 20 * kMiB);  // looked at with the next request
+  EXPECT_EQ(pending(), 20 * kMiB);  // checked only at the next request
   take(20 * kMiB);
   EXPECT_EQ(pending(), 0U);
   EXPECT_THAT(decisions(), ElementsAre("segment 1: 20MiB", "20MiB at 1+0", "free 1+0",
@@ -47,7 +47,8 @@ TEST_F(Streams, must_reach_a_free_that_comes_after_what_they_have_finished) {
   make("caching");
   const Block a = take(20 * kMiB);
   allocator().record_stream(a, 1);
-  allocator().stream_synchronized(1);  // before the free: what follows on stream 1 may use it still
+  // Before the free: later work on stream 1 may still use the block.
+  allocator().stream_synchronized(1);
   give(a);
   take(1);
   EXPECT_EQ(pending(), 20 * kMiB);
@@ -105,8 +106,8 @@ TEST_F(Streams, give_back_oversize_blocks_of_their_own_only) {
   give(a);
   give(b);
   decisions();
-  // 30 MiB are left. The one of stream 0 is large enough for none, that of stream 1 is not its own;
-  // so all idle segments go.
+  // 30 MiB are left. The idle segment of stream 0 is too small, and that of stream 1 belongs to
+  // another stream, so all idle segments are freed.
   take(60 * kMiB, 0);
   EXPECT_THAT(decisions(),
               ElementsAre("segment 1 back", "segment 2 back", "segment 3: 60MiB", "60MiB at 3+0"));
@@ -135,13 +136,13 @@ TEST_F(Streams, move_no_idle_pages_of_others_under_stitching) {
 
 TEST_F(Streams, have_arenas_whose_superblocks_pass_to_others_when_they_are_free) {
   make("arena", "meta(capacity=4MiB)");
-  const Block a = take(kKiB, 0);  // of a superblock of 256 KiB
-  take(kKiB, 1);                  // of the next one
-  const Block b = take(kKiB, 0);  // behind a
+  const Block a = take(kKiB, 0);  // from a superblock of 256 KiB
+  take(kKiB, 1);                  // from the next superblock
+  const Block b = take(kKiB, 0);  // after a
   give(b);
-  take(200 * kKiB, 1);  // of its own superblock: b's place is stream 0's
-  give(a);              // makes the first one whole
-  take(100 * kKiB, 1);  // its own has 55 KiB left: the first superblock now
+  take(200 * kKiB, 1);  // from its own superblock, because b's place belongs to stream 0
+  give(a);              // makes the first superblock whole
+  take(100 * kKiB, 1);  // its own superblock has 55 KiB left, so it takes the first one
   EXPECT_THAT(decisions(),
               ElementsAre("segment 1: 2MiB", "1KiB at 1+0", "1KiB at 1+256KiB", "1KiB at 1+1KiB",
                           "free 1+1KiB", "200KiB at 1+257KiB", "free 1+0", "100KiB at 1+0"));
@@ -151,7 +152,7 @@ TEST_F(Streams, free_into_the_arena_a_block_came_from) {
   make("arena", "meta(capacity=4MiB)");
   take(kKiB, 0);
   Block b = take(kKiB, 0);
-  b.stream = 1;  // whoever frees it
+  b.stream = 1;  // whichever stream frees it
   give(b);
   decisions();
   take(kKiB, 1);
@@ -161,7 +162,7 @@ TEST_F(Streams, free_into_the_arena_a_block_came_from) {
 
 TEST_F(Streams, give_everything_free_to_the_global_arena_before_a_request_is_refused) {
   make("arena", "meta(capacity=1MiB)");  // 512 KiB at once, 448 more at most
-  take(kKiB, 0);                         // leaves 255 KiB to stream 0 and 256 behind them
+  take(kKiB, 0);                         // leaves 255 KiB to stream 0, and 256 after them
   take(450 * kKiB, 1);
   EXPECT_THAT(decisions(), ElementsAre("segment 1: 512KiB", "1KiB at 1+0", "450KiB at 1+1KiB"));
 }

@@ -81,7 +81,7 @@ Arithmetic arithmetic_of(const Op& op, DType type) {
   return computes_in_tf32(op) ? Arithmetic::tf32 : Arithmetic::f32;
 }
 
-// The tensors of a pass that have images: its first input and, but for weight gradients, its
+// The tensors that contain images: a pass's first input and, except for weight gradients, its
 // result.
 std::vector<const Value*> tensors_with_images(const Program& program, const Op& op,
                                               bool sums_images) {
@@ -112,8 +112,7 @@ class Convolution final : public Kernel {
     rounded_bytes_ = align_up(static_cast<Bytes>(count) * size_of(type_), 256);
   }
 
-  // The result in the operands' element type, if the op's result has another, followed by cuDNN's
-  // workspace.
+  // The result in the operands' type, if the op's result has another, then cuDNN's workspace.
   Bytes workspace_bytes() const override { return rounded_bytes_ + bytes_; }
 
   void run(const OpBuffers& buffers) override {
@@ -134,7 +133,7 @@ class Convolution final : public Kernel {
  private:
   using Ranked = typename Pass::Ranked;
 
-  // `kept`: what the result is multiplied with before the products are added to it.
+  // Multiplies the old result by `kept`, then adds the products.
   void run_once(const OpBuffers& buffers, const std::byte* first, const std::byte* second,
                 std::byte* result, float kept) {
     const float one = 1;
@@ -212,7 +211,7 @@ class Convolution final : public Kernel {
   cudnnHandle_t cudnn_;
   DType type_;  // element type of the operands
   Arithmetic arithmetic_;
-  std::int64_t images_;  // of one call
+  std::int64_t images_;  // images per call
   Pass pass_;
   ConvolutionDescriptor window_;
   decltype(Ranked::algo) algorithm_{};
@@ -220,7 +219,8 @@ class Convolution final : public Kernel {
   std::unique_ptr<Kernel> cast_result_;  // casts the result from the workspace; null if not needed
   Bytes rounded_bytes_ = 0;
   std::int64_t calls_ = 1;
-  std::array<std::int64_t, 2> steps_ = {};  // bytes of one call, of tensors_with_images()
+  // Bytes that each of tensors_with_images() advances per call.
+  std::array<std::int64_t, 2> steps_ = {};
 };
 
 }  // namespace

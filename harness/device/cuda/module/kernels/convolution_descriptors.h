@@ -13,11 +13,11 @@ using TensorDescriptor = Owned<cudnnTensorStruct, cudnnDestroyTensorDescriptor>;
 using FilterDescriptor = Owned<cudnnFilterStruct, cudnnDestroyFilterDescriptor>;
 using ConvolutionDescriptor = Owned<cudnnConvolutionStruct, cudnnDestroyConvolutionDescriptor>;
 
-// How many images of the tensors' batch one call takes: a divisor of the batch, because cuDNN takes
-// tensors of fewer than 2^31 elements. Throws NotSupported when one image is too large for it.
+// Returns the number of images per call: a divisor of the tensors' batch, because cuDNN takes
+// tensors of fewer than 2^31 elements. Throws NotSupported when one image is too large.
 std::int64_t images_a_call(const std::vector<const Value*>& tensors, DType type, const Op& op);
 
-// Describes a row-major tensor of the value's shape, but of `images` images, with elements of
+// Describes a row-major tensor of the value's shape, but with `images` images and elements of
 // `type`.
 TensorDescriptor describe_tensor(const Value& value, std::int64_t images, DType type, const Op& op);
 FilterDescriptor describe_weights(const Value& value, DType type, const Op& op);

@@ -46,7 +46,7 @@ cublasComputeType_t arithmetic_of(const Op& op, DType type) {
                                                     : CUBLAS_COMPUTE_32F;
 }
 
-// GPUs multiply in 8 bits from this compute capability on.
+// GPUs have 8-bit products from this compute capability on.
 constexpr int kEightBits = 89;
 
 void require_8_bits(const Op& op) {
@@ -187,8 +187,8 @@ class Product final : public Kernel {
     return aligned;
   }
 
-  // Takes the first algorithm of the library's list that it calls possible; false when there is
-  // none. Timing the algorithms would let the choice change from run to run.
+  // Takes the first algorithm in the library's list that the library calls possible; returns false
+  // if there is none. Timing the algorithms would let the choice change from run to run.
   bool choose(const Op& op) {
     const auto preference =
         make_owned<cublasLtMatmulPreferenceDestroy>(cublasLtMatmulPreferenceCreate, "a preference");
@@ -246,9 +246,9 @@ class Product final : public Kernel {
   DType result_type_;
   Layout a_, b_, d_;
   Matmul matmul_;
-  std::unique_ptr<Kernel> cast_bias_;  // into the workspace
+  std::unique_ptr<Kernel> cast_bias_;  // casts the bias into the workspace
   std::unique_ptr<Kernel> add_bias_;   // null when the product adds it
-  std::array<Turn, 2> turns_;          // of a and b
+  std::array<Turn, 2> turns_;          // a and b
   std::vector<std::size_t> scales_;    // operand numbers of the scales of a and b, in 8 bits only
   Bytes copy_bytes_ = 0;
   cublasLtMatmulHeuristicResult_t chosen_{};

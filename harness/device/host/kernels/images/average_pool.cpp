@@ -27,8 +27,8 @@ void spread_block(const ImageLayout& image, const T* values, T* block) {
     }
 }
 
-// Calls `work` with each block of channels: where it begins in the image and in the averages, and
-// how many of its channels are not padding.
+// Calls `work` for each block of channels with the block's offset in the image and in the averages,
+// and the number of its channels that are not padding.
 template <typename Work>
 void for_each_block(const ImageLayout& image, const Work& work) {
   const std::int64_t blocks = image.padded_channels / image.block;

@@ -12,7 +12,7 @@
 #include "harness/device/host/kernels/kernel.h"
 #include "harness/device/host/kernels/parallel.h"
 
-// From the OpenMP runtime; declared here because clang's tools do not find gcc's omp.h.
+// A function of the OpenMP runtime, declared here because clang's tools do not find gcc's omp.h.
 extern "C" int omp_get_max_threads();
 
 namespace headroom::host {
