@@ -87,11 +87,17 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   }
   const std::vector<std::string> left = root.remaining(true);
   const std::string first = left.empty() ? "" : left.front();
+  const std::string& command = chosen.front()->get_name();
+  if ((command == "plan" || command == "search") && (first == "--batch" || first == "--sequence"))
+    throw InputError(
+        fmt::format("headroom {}: {} is a parameter of the workload, as in "
+                    "'bert(size=large,batch=16,sequence=512)'",
+                    command, first.substr(2)));
   if (first.starts_with("-"))
-    throw_unknown_name(fmt::format("option of headroom {}", chosen.front()->get_name()),
+    throw_unknown_name(fmt::format("option of headroom {}", command),
                        first.substr(0, first.find('=')), flags_of(*chosen.front()));
   throw InputError(fmt::format("headroom {}: '{}' is one argument too many; see headroom {} --help",
-                               chosen.front()->get_name(), first, chosen.front()->get_name()));
+                               command, first, command));
 }
 
 Subcommand add_doctor(CLI::App& app) {

@@ -13,6 +13,8 @@ from conftest import Headroom, samples
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["plan", "bert", "--device", "t4", "--batch", "16"], "batch is a parameter of the workload"),
+        (["verify", "S02"], "headroom run claims --filter claim=S02"),
         (["rum"], "did you mean 'run'?"),
         (["--versoin"], "did you mean '--version'?"),
         (["run", "quick", "--sed", "3"], "did you mean '--seed'?"),

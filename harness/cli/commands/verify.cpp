@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/base/error.h"
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
@@ -45,6 +46,17 @@ bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
     }
   }
   return all;
+}
+
+// Someone who names a claim alone has no run yet, or forgot it.
+void require_run(const std::filesystem::path& run) {
+  if (std::filesystem::exists(run)) return;
+  for (const Claim& claim : find_claims({}))
+    if (claim.id == run.string())
+      throw InputError(fmt::format(
+          "{0} is a claim; name a run behind it, as in headroom verify {0} runs/RUN. This makes "
+          "one: headroom run claims --filter claim={0}",
+          claim.id));
 }
 
 void tell(const Judged& judged) {
@@ -91,6 +103,7 @@ ExitCode code_of(const Judged& judged, bool strict) {
 }
 
 ExitCode verify_command(const VerifyOptions& options) {
+  require_run(options.run);
   const Judged judged = write_verdicts(options.run);
   const std::filesystem::path file = options.run / "verdicts.json";
   if (options.json) {

@@ -148,10 +148,10 @@ void print_assumptions(const Fit& fit) {
     const Value& input = program.value(id);
     if (shown == nullptr || (shown->shape.size() < 2 && input.shape.size() > 1)) shown = &input;
   }
-  out::print("Counted with {}{}\n", axes_beside_allocator(fit.cell),
-             shown
-                 ? fmt::format("; a batch has {} of {}", shown->name, fmt::join(shown->shape, "x"))
-                 : "");
+  out::print(
+      "Counted with {}{}{}\n", axes_beside_allocator(fit.cell),
+      shown ? fmt::format("; a batch has {} of {}", shown->name, fmt::join(shown->shape, "x")) : "",
+      fit.cell.optimizer.name() == "sgd" ? ". Adam keeps more: -a optimizer=adam" : "");
 }
 
 void print_needs(const Fit& fit) {
