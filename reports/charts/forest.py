@@ -34,7 +34,7 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
         look = series.treatment_look
         draw_interval(axes, point, row + 0.02, look.token, look.marker, horizontal=True)
         name = " · ".join(part for part in (series.name, point.label, series.words) if part)
-        for text, offset, token in ((name, -0.56, "ink"), (change_text(point, series), -0.29, "muted")):
+        for text, offset, token in ((name, -0.59, "ink"), (change_text(point, series), -0.27, "muted")):
             axes.text(
                 0.005,
                 row + offset,

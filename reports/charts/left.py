@@ -42,7 +42,7 @@ class Left:
 def left_chart(chart_id: str, title: str, curves: Sequence[Left], table: Table) -> Chart:
     """`table` is the data behind the chart."""
     figure = new_figure(280)
-    axes = add_axes(figure, 78, 34, 20, 54)
+    axes = add_axes(figure, 78, 40, 20, 54)
     last = max(math.ceil(curve.at[-1]) for curve in curves)
     for curve in curves:
         kept = thin(curve.left, budget=_POINTS)
@@ -64,7 +64,7 @@ def left_chart(chart_id: str, title: str, curves: Sequence[Left], table: Table) 
     format_value_axis(axes, units.bytes_)
     axes.set_xlabel("step", color=colour("muted"), labelpad=6)
     axes.annotate(
-        "left of the device, more is better", (0, 1), xycoords="axes fraction", xytext=(-70, 14),
+        "left of the device, more is better", (0, 1), xycoords="axes fraction", xytext=(-70, 19),
         textcoords="offset points", color=colour("ink"),
     )  # fmt: skip
     legend = [LegendItem(curve.label, curve.look.token, marker=curve.look.marker) for curve in curves]

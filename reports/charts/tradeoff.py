@@ -49,7 +49,7 @@ class Strategy:
 def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], table: Table) -> Chart:
     """`strategies` in order of memory; `table` is the data behind the chart."""
     figure = new_figure(320)
-    axes = add_axes(figure, 78, 34, 20, 54)
+    axes = add_axes(figure, 78, 40, 20, 54)
     xticks = nice_bytes_ticks(max(strategy.peak for strategy in strategies))
     yticks = nice_ticks(max(strategy.high if strategy.bounded else strategy.speed for strategy in strategies) * 1.02)
     axes.set_xticks(xticks)
@@ -60,7 +60,7 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
     format_value_axis(axes, units.plain)
     axes.set_xlabel("peak reserved, less is better", color=colour("muted"), labelpad=9)
     axes.annotate(
-        "samples per second, more is better", (0, 1), xycoords="axes fraction", xytext=(-70, 14),
+        "samples per second, more is better", (0, 1), xycoords="axes fraction", xytext=(-70, 19),
         textcoords="offset points", color=colour("ink"),
     )  # fmt: skip
     front = [strategy for strategy in strategies if strategy.front]
