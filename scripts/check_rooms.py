@@ -40,7 +40,7 @@ def read_rooms(page: Path) -> dict[str, set[str]]:
 
 
 def room_of(path: str, rooms: dict[str, set[str]]) -> str | None:
-    """The longest row that names a folder of `path`; None where no row does."""
+    """The row that names the innermost folder of `path`; None if no row does."""
     found = ""
     for room in rooms:
         if room.endswith("/*"):

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Counts what `meson test` ran in a build directory: prints "PASSED FAILED SKIPPED".
 
-Reads meson-logs/testlog.json (one line a test program), testlog.junit.xml (the single tests of
+Reads meson-logs/testlog.json (one line per test program), testlog.junit.xml (the single tests of
 GoogleTest programs) and NAME.pytest.xml (those of the pytest program NAME). A program that
 reports no single tests counts as one test. A program that failed without a failed test (a crash,
-a timeout, a leak found at exit) counts as one failure more. What failed is named on stderr.
+a timeout, a leak found at exit) counts as one more failure. Failures are named on stderr.
 """
 
 import json

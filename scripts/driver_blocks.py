@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a GPU's driver takes for small blocks, beside what others measured.
+"""Measures what a GPU's driver takes for small blocks, and compares it with what others measured.
 
 scripts/driver_blocks.py
 
@@ -7,7 +7,7 @@ Allocates 256 blocks of each size with cudaMalloc, asks cudaMemGetInfo before an
 the bytes that each block took. The published figures are of a driver of version 5xx
 (github.com/JustVugg/colibri, dev_alloc_footprint). Where they hold, blocks of up to 1 MiB share
 granules of 2 MiB, as harness/virtual_gpu/stand_ins/small_blocks.h assumes. Exit code: 0 all as
-published, 1 not all, 2 no GPU or too little memory.
+published, 1 some differ, 2 no GPU or too little memory.
 """
 
 import ctypes

@@ -75,7 +75,7 @@ def planned(workload: str, axis: str, choice: str) -> dict[str, Any] | str:
     done = headroom("plan", workload, "--device", f"meta:{CARD}", "--steps", "1", *settings, "--json")
     if done.returncode == 2:
         return done.stderr.strip().removeprefix("headroom: ")
-    if done.returncode not in (0, 3):  # 3: does not fit, and is counted all the same
+    if done.returncode not in (0, 3):  # 3: does not fit, but is counted
         sys.exit(f"scripts/tradeoffs.py: {workload} {axis}={choice}: {done.stderr.strip()}")
     (plan,) = json.loads(done.stdout)["plans"]
     return plan

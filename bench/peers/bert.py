@@ -1,5 +1,5 @@
-"""BERT with a masked-language-model head in PyTorch, for the peer: what peer_model.py says of a
-model. Written as Hugging Face's is: three projections, heads split by views, an additive mask."""
+"""BERT with a masked-language-model head in PyTorch: a model as peer_model.py describes it. It is
+written like Hugging Face's: three projections, heads split by views, an additive mask."""
 
 import torch
 from torch import nn

@@ -3,8 +3,8 @@
 
 Both start from the same weights and see the same batches. Headroom's first gradients must be
 close to those in double precision, and the first losses must agree.
-Every sample is a fresh process; a block runs every variant once, in random order, so that drift of
-the machine falls on all alike. The figure of a sample is its time over the steps after warm-up.
+Every sample is a new process; a block runs every variant once, in random order, so that drift of
+the machine affects all alike. The figure of a sample is its time over the steps after warm-up.
 """
 
 import argparse
@@ -39,9 +39,9 @@ class Model:
 
 
 MODELS = {
-    # Rounding turns ReLUs over, and BatchNorm over few samples amplifies it: from the usual start
-    # half of PyTorch's own gradients in single precision are 2 % off those in double. With damped
-    # residual branches it is 0.2 to 0.6 %, and 1.4 % was the worst of 5 seeds × 161 weights.
+    # Rounding flips ReLUs, and BatchNorm over few samples amplifies that: from the usual initial weights,
+    # half of PyTorch's own gradients in single precision are 2 % off those in double. With damped residual
+    # branches it is 0.2 to 0.6 %, and 1.4 % was the worst of 5 seeds × 161 weights.
     "resnet50": Model(
         module="resnet",
         workload="resnet(batch={batch},classes=10,depth=50,image={image},stem=imagenet,"
@@ -155,7 +155,7 @@ def pytorch_sample(model, state, steps, threads, environment, *flags):
 
 
 def check_gradients(model, state, threads):
-    """Exits unless every gradient is near double precision's; the largest errors go to stderr."""
+    """Exits unless every gradient is close to that in double precision; prints the largest errors to stderr."""
     script = [Path(__file__).parent / "gradients.py", model.module, state]
     errors = json.loads(run(["/usr/bin/python3", *script, "--threads", threads]))
     worst = {arm: max(error[arm] for error in errors.values()) for arm in ("headroom", "float32")}
@@ -170,7 +170,7 @@ def check_gradients(model, state, threads):
         if error["headroom"] > model.gradient_tolerance
     ]
     if wrong:
-        sys.exit(f"Gradients off, and PyTorch's own error: {', '.join(wrong)}: not the same training.")
+        sys.exit(f"Gradients differ (Headroom's error, PyTorch's own): {', '.join(wrong)}: not the same training.")
 
 
 def report_memory(model, cell, seed, state, threads):
@@ -210,7 +210,7 @@ def report(samples, warmup, batch, expected):
         for name, of_arm in samples.items()
     }
     agree = True
-    print(f"{'arm':<36} {'s/step':>7} {'samples/s':>9}  {'time of Headroom / its time (range)':<36} loss")
+    print(f"{'program':<36} {'s/step':>7} {'samples/s':>9}  {'time of Headroom / its time (range)':<36} loss")
     for name, seconds in figures.items():
         ratios = [ours / theirs for ours, theirs in zip(figures["headroom"], seconds)]
         off = max(disagreement(s["loss"][: len(expected)], expected) for s in samples[name])

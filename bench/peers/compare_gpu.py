@@ -2,9 +2,9 @@
 """Headroom beside PyTorch and JAX on a GPU; `scripts/peer --device cuda MODEL` calls it.
 
 PyTorch trains the same network from the same weights on the same batches, under each of its
-allocators; time a step and peak bytes stand side by side. JAX says what its start takes under each
-of its settings. Every sample is a fresh process, variants of a block in random order. Frameworks are
-used where they are installed for CUDA, and left out with a message elsewhere.
+allocators; the table compares step times and peak bytes. For JAX it shows what the start takes under
+each setting. Every sample is a new process; the variants of a block have a random order. Frameworks
+are used if they are installed for CUDA, and otherwise left out with a message.
 """
 
 import argparse
@@ -151,7 +151,7 @@ def main():
     for why in filter(None, missing.values()):
         print(f"Left out: {why}. Name a Python that has it with --python.", file=sys.stderr)
     if all(missing.values()):
-        sys.exit("There is no framework here to stand beside.")
+        sys.exit("There is no framework here to compare with.")
     if not missing["torch"]:
         model = MODELS[options.model]
         compare_training(options, model, options.batch or BATCHES[options.model])

@@ -1,6 +1,6 @@
-"""DCGAN in PyTorch, for the peer: what peer_model.py says of a model. Radford et al. 2016, written
-as PyTorch's own examples do: the discriminator learns from real and from detached generated
-images, then the generator from what the discriminator says of new ones."""
+"""DCGAN in PyTorch: a model as peer_model.py describes it. Radford et al. 2016, written like
+PyTorch's own example: the discriminator learns from real and from detached generated images, then
+the generator learns from the discriminator's scores of new ones."""
 
 import torch
 from torch import nn

@@ -2,8 +2,8 @@
 """How far Headroom's first gradients lie from PyTorch's in double precision.
 
 Reads the folder that `headroom export-state` wrote. The momentum after the first step is the
-gradient plus the decayed weight, for every weight of the network. Beside each tensor's relative
-error stands that of PyTorch's own single precision: what rounding alone may cost. Prints one
+gradient plus the decayed weight, for every weight of the network. The error of PyTorch's own single
+precision is given for each tensor as well: it shows what rounding alone may cost. Prints one
 JSON object {tensor: {"headroom": error, "float32": error}}; `scripts/peer` reads it.
 """
 
@@ -13,8 +13,8 @@ import json
 import torch
 from peer_model import Exported, parameter_name, read_array
 
-# Some gradients are zero but for rounding (of an attention key's bias: it shifts all scores of a
-# query alike). Errors are relative to at least this share of all gradients together.
+# Some gradients are zero except for rounding, such as that of an attention key's bias, which shifts all
+# scores of a query alike. Errors are relative to at least this share of all gradients together.
 SMALLEST_SHARE = 1e-4
 
 

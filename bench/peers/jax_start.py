@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What JAX's start takes: seconds from the import to the first array on the GPU, and the bytes then
-gone from it, as its driver's own tool tells them. Prints one JSON object; `scripts/peer --device
-cuda` runs it under each setting of XLA's allocator. On a machine whose tool is not there, or that
-has several GPUs, the bytes are null.
+"""Measures the start of JAX: seconds from the import to the first array on the GPU, and the bytes
+that the GPU then lacks, according to the driver's own tool. Prints one JSON object; `scripts/peer
+--device cuda` runs it under each setting of XLA's allocator. Without that tool, or with several
+GPUs, the bytes are null.
 """
 
 import json

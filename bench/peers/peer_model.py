@@ -1,9 +1,9 @@
 """Shared by the models of this folder: finds one by name and reads what Headroom exported.
 
-A model is a module with `build(values)`, the network whose values (name → manifest entry) were
-exported, parameters called as there, and `loss(model, batch)` of a batch (input's name → tensor).
-Where networks take turns within a step, it has `TURNS` instead: (prefix of the parameters that
-learn, their loss), in order.
+A model is a module with two functions. `build(values)` returns the network whose values (name →
+manifest entry) were exported, with the same names of parameters. `loss(model, batch)` returns the
+loss of a batch (input's name → tensor). Where networks take turns within a step, the module has
+`TURNS` in place of `loss`: (prefix of the parameters that learn, their loss), in order.
 """
 
 import importlib

@@ -19,15 +19,15 @@ from peer_model import Exported
 
 
 def on_device(array, memory_format, device):
-    """A copy there: in host memory it was."""
+    """Copies an array of host memory to the device."""
     copy = array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
     return copy.to(device)
 
 
 def train(turns, batches, steps, memory_format, device):
     """Seconds and the first turn's loss of each step; step i takes batch i modulo their number. As
-    in Headroom, a step lasts from a batch in host memory to updated weights and a loss the host has
-    read."""
+    in Headroom, a step begins with a batch in host memory and ends when the weights are updated and
+    the host has read the loss."""
     seconds, losses = [], []
     for step in range(steps):
         start = time.perf_counter()
@@ -48,8 +48,8 @@ def train(turns, batches, steps, memory_format, device):
 
 def peak_live_bytes(model, train_steps):
     """The most bytes of tensors alive at once while `train_steps()` runs: what the model holds
-    before, and every tensor PyTorch's profiler saw made and freed. Scratch that libraries take
-    behind PyTorch's back is not in it."""
+    before, and every tensor that PyTorch's profiler saw. Scratch memory that libraries allocate by
+    themselves is not included."""
     weights = itertools.chain(model.parameters(), model.buffers())  # tied ones once
     held = sum(each.numel() * each.element_size() for each in weights)
     with torch.profiler.profile(

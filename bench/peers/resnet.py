@@ -1,4 +1,4 @@
-"""ResNet in PyTorch, for the peer: what peer_model.py says of a model. He et al., "Deep Residual
+"""ResNet in PyTorch: a model as peer_model.py describes it. He et al., "Deep Residual
 Learning for Image Recognition" (2016), with the stride on the 3×3 convolution, as torchvision
 builds it; the CIFAR stem is one 3×3 convolution."""
 

@@ -1,4 +1,4 @@
-"""Takes about 128 MiB, drops it, and looks how much of it goes back to the system.
+"""Takes about 128 MiB, frees it, and measures how much of it goes back to the system.
 
 case: large (one array), small (many objects), cycles (objects that refer to each other), scattered
 (many objects of which one in a hundred stays), referenced (the array is still held elsewhere).
@@ -25,7 +25,7 @@ def take(case):
         return bytearray(b"x") * TAKEN
     if case == "cycles":
         return [Node() for _ in range(TAKEN // 1200)]
-    # Above the 512 bytes that Python's own allocator serves, so that the C heap is at work.
+    # Larger than the 512 bytes that Python's own allocator serves, so that the C heap serves them.
     return [bytes(1000) for _ in range(TAKEN // 1040)]
 
 

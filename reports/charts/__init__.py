@@ -1,1 +1,1 @@
-"""Pictures: data in, one inline SVG with its legend and its table out. Knows `data`, and no view."""
+"""Charts: each turns data into an inline SVG with its legend and table. They know `data` but no view."""

@@ -30,7 +30,7 @@ def reach(points: Sequence[Point], claimed: Claimed | None) -> tuple[float, floa
 
 
 def effect_ticks(axes_ticks: Sequence[float], limits: tuple[float, float], series: Series) -> list[float]:
-    """Ticks that are round in the series' own unit; matplotlib's are round in tens only."""
+    """Ticks that are round in the series' own unit; matplotlib's are round only in powers of ten."""
     if told_as_factors(limits, series):
         return few_ticks([0.0] + [factor - 1 for factor in axes_ticks if factor > 1], limits)
     if series.relative or series.unit != "bytes":
@@ -52,7 +52,7 @@ def tick_text(tick: float, limits: tuple[float, float], series: Series) -> str:
 
 
 def told_as_factors(limits: tuple[float, float], series: Series) -> bool:
-    """Whether the axis is labelled in factors: beside 3× and more, percentages would be hard to read."""
+    """Whether the axis is labelled in factors: from 3× on, percentages would be hard to read."""
     return series.relative and limits[1] > 10 and limits[0] > -limits[1]
 
 

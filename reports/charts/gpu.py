@@ -22,7 +22,7 @@ from reports.charts.style import (
 from reports.charts.svg import to_svg
 from reports.data import units
 
-# The roles that the framework's hook tells, what stays across steps first.
+# The roles that the framework's hook reports; those that stay across steps come first.
 _ROLES = {
     "weights": "weight",
     "optimizer state": "optimizer_state",
@@ -36,8 +36,8 @@ _TABLE_ROWS = 60
 
 
 def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
-    """Allocated bytes by role, stacked, under the reserved bytes. The capacity is drawn where it is
-    not far above."""
+    """Allocated bytes by role, stacked, under the reserved bytes. The capacity is drawn unless it is
+    far above them."""
     xs = numpy.array(curve["positions"], dtype=float)
     reserved = numpy.array(curve["reserved"], dtype=float)
     roles = [role for role in (*_ROLES, *sorted(set(curve["roles"]) - set(_ROLES))) if any(curve["roles"].get(role, ()))]

@@ -147,7 +147,7 @@ def _axis(timeline: Timeline) -> tuple[numpy.ndarray, bool]:
 
 
 def thin_together(arrays: Sequence[numpy.ndarray], budget: int) -> numpy.ndarray:
-    """Extremes of every array; they mostly fall together, so that half the budget each is safe."""
+    """Extremes of every array. They mostly coincide, so half the budget for each is enough."""
     return numpy.unique(numpy.concatenate([thin(array, budget=budget // 2) for array in arrays]))
 
 
@@ -159,7 +159,7 @@ def bytes_axis(axes: Axes, top: int) -> None:
 
 
 def _runs(values: numpy.ndarray) -> list[tuple[int, slice]]:
-    """The stretches of equal values, in order."""
+    """The ranges of equal values, in order."""
     edges = [0, *(numpy.flatnonzero(numpy.diff(values)) + 1).tolist(), len(values)]
     return [(int(values[start]), slice(start, end)) for start, end in zip(edges, edges[1:])]
 

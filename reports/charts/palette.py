@@ -59,7 +59,7 @@ class AllocatorLooks:
         return sorted(self._place, key=lambda spec: (self._place[spec], spec))
 
 
-# Order of stacking and of bars: what stays across steps first.
+# Order of stacking and of bars; roles that stay across steps come first.
 ROLES = (
     "weight",
     "statistic",

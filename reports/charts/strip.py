@@ -1,5 +1,5 @@
-"""A finding as a picture of one line: measured beside claimed, or the cases in which it was so. It shows no more than
-its sentence, so that it needs no words of its own."""
+"""A finding as a picture of one line: measured beside claimed, or the cases in which it was so. It shows what its
+sentence says, so it needs no text of its own."""
 
 from __future__ import annotations
 

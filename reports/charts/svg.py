@@ -131,7 +131,7 @@ def _declarations(style: str) -> Iterable[tuple[str, str]]:
 
 
 def _shorten(path: str) -> str:
-    """One decimal is plenty; runs along an axis become H and V. A marker's outline keeps two."""
+    """Keeps one decimal, two in a marker's outline; lines along an axis become H and V."""
     if "C" in path or "Q" in path:
         path = re.sub(r"-?\d+\.\d+", lambda match: f"{float(match[0]):.2f}", path)
         return re.sub(r"\s*([MLCQZz])\s*", r"\1", path).strip()
@@ -146,7 +146,7 @@ def _shorten(path: str) -> str:
         if command == "M" or (to[0] != at[0] and to[1] != at[1]):
             pieces.append(f"{command}{to[0]} {to[1]}")
         elif to[0] != at[0]:
-            # The point before lies on the same straight line and can go.
+            # The previous point lies on the same straight line and is dropped.
             if pieces[-1][0] == "H" and (float(to[0]) > float(at[0])) == rightward:
                 pieces.pop()
             rightward = float(to[0]) > float(at[0])

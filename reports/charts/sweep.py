@@ -28,7 +28,7 @@ from reports.data import units
 
 # A change belongs to two allocators, so several curves take the colour of their kind of memory
 # instead, and the shape and dash of their moment.
-_RUNG_TOKENS = ("r0", "r4", "r5", "r3", "r2")
+_KIND_TOKENS = ("r0", "r4", "r5", "r3", "r2")
 _MOMENTS: dict[str, tuple[str, tuple[float, ...]]] = {
     "initial": ("o", (1.5, 2)),
     "after_step_1": ("s", (5, 2)),
@@ -99,12 +99,12 @@ def _curves(group: Sequence[Series]) -> list[_Curve]:
         if series.has_effect:
             key = tuple((point.label, point.effect, point.ci95) for point in series.points)
             same.setdefault(key, []).append(series)
-    rungs = list(dict.fromkeys(series.metric.partition(".")[0] for series in group))
+    kinds = list(dict.fromkeys(series.metric.partition(".")[0] for series in group))
     curves = []
     for members in same.values():
-        rung, _, moment = members[-1].metric.partition(".")
+        kind, _, moment = members[-1].metric.partition(".")
         marker, dash = _MOMENTS.get(moment, ("o", ()))
-        curves.append(_Curve(members, _RUNG_TOKENS[rungs.index(rung) % len(_RUNG_TOKENS)], marker, dash))
+        curves.append(_Curve(members, _KIND_TOKENS[kinds.index(kind) % len(_KIND_TOKENS)], marker, dash))
     return curves
 
 

@@ -1,5 +1,5 @@
-"""The axes of a configuration: each field that is neither a figure nor a name of it is
-one. A later result file may have more of them."""
+"""The axes of a configuration: every field that is neither a figure nor a name is an axis. Later
+result files may have more of them."""
 
 from __future__ import annotations
 

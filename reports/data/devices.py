@@ -1,4 +1,4 @@
-"""What the figures of a device are worth, as result files say."""
+"""Whether a device's figures are measured, virtual or simulated, according to result files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Traits:
         return "simulated" if self.simulated else "virtual" if self.virtual else "measured"
 
 
-# The devices of files, and of traces, that say nothing about them.
+# Traits of devices in older files and in traces, which do not record them.
 _UNSAID: dict[str, dict[str, bool]] = {
     "cuda": {"has_driver": True},
     "meta": {"simulated": True},

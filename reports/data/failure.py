@@ -68,8 +68,8 @@ def failure_at(
 
 
 def least_in_the_way(layout: Layout, requested: int) -> Sequence[Block]:
-    """Of all stretches of a segment that would hold `requested` bytes, the blocks of that with the
-    fewest bytes in use. Empty where every segment is smaller."""
+    """The blocks in the part of a segment that would hold `requested` bytes and has the fewest bytes in
+    use. Empty if every segment is smaller."""
     best: Sequence[Block] = ()
     least = None
     for segment in layout.segments:

@@ -41,7 +41,7 @@ def verdicts() -> list[Word]:
 
 
 def consequence() -> list[str]:
-    """The words of verdicts, those with the largest consequences for a reader first."""
+    """The words of verdicts; those that matter most to a reader come first."""
     return list(_content()["first_screen"]["consequence"])
 
 

@@ -118,7 +118,7 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
 
 def read_text(file: Path) -> str:
     if file.exists() and not file.is_file():  # reading a pipe or a device may never end
-        raise InputError(f"{file}: is no file.")
+        raise InputError(f"{file}: is not a file.")
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -118,7 +118,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
     kinds = [header["kinds"][index] for index in columns["kind"]]
     roles = [header["roles"][index] for index in columns["role"]]
 
-    change = {rung: numpy.zeros(count, dtype=numpy.int64) for rung in ("requested", "allocated", "reserved")}
+    change = {level: numpy.zeros(count, dtype=numpy.int64) for level in ("requested", "allocated", "reserved")}
     by_role: dict[str, numpy.ndarray] = {}
     born: dict[int, int] = {}  # block id → its alloc event
     segments: dict[int, int] = {}
@@ -147,7 +147,7 @@ def follow(header: dict[str, Any], op_names: list[str], columns: dict[str, list[
             change["reserved"][event] += sign * columns["size_bytes"][event]
         elif kind == "oom":
             failed = event
-    totals = {rung: numpy.cumsum(array) for rung, array in change.items()}
+    totals = {kind: numpy.cumsum(array) for kind, array in change.items()}
     peak = int(numpy.argmax(totals["allocated"]))
     return Timeline(
         header=header,

@@ -63,8 +63,8 @@ def _benchmark(sample: dict[str, Any], name: str, repetitions: int, index: int) 
     if sample["throughput_samples_per_s"] is not None:
         record["items_per_second"] = sample["throughput_samples_per_s"]
     if sample["memory"]:
-        for rung in _COUNTERS:
-            record[f"peak_{rung}"] = sample["memory"][rung]["overall_peak"]
+        for kind in _COUNTERS:
+            record[f"peak_{kind}"] = sample["memory"][kind]["overall_peak"]
     return record
 
 

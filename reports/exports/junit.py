@@ -79,7 +79,7 @@ def _cell(key: tuple[str, str], samples: Sequence[dict[str, Any]], worse: str | 
 def _instrument(data: RunData) -> list[Case]:
     if not data.verdicts:
         return []
-    states = {"sees effects added on purpose": data.verdicts.get("sensitivity"), "false alarms": data.verdicts["calibration"]}
+    states = {"detects injected effects": data.verdicts.get("sensitivity"), "false alarms": data.verdicts["calibration"]}
     cases = []
     for name, state in states.items():
         if state is None:

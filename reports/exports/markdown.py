@@ -68,7 +68,7 @@ def _held_to(data: RunData, rows: int) -> list[str]:
     if check is None:
         return []
     lines = ["", "## Against what was accepted", "", _text(check["headline"])]
-    for name, findings in (("Worse", check["failures"]), ("Told, and no failure", check["notes"])):
+    for name, findings in (("Worse", check["failures"]), ("Noted, without failing", check["notes"])):
         if findings:
             lines += ["", f"### {name}", ""]
             body = [(_text(item["what"]), _words(item["sentence"]), _text(item["since"])) for item in findings]

@@ -100,7 +100,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
 
 
 def record_of(text: str) -> dict[str, Any]:
-    """What programs get: JSON without NaN that reports/schema.json describes."""
+    """Parses the output as JSON without NaN, and checks it against reports/schema.json."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)
@@ -124,6 +124,6 @@ def run_info(run: Path) -> dict[str, Any]:
 
 
 def figures(run: Path) -> dict[tuple[str, str, int], Any]:
-    """What must be the same whenever and however often an exact sample is taken."""
+    """The figures of a sample that must be the same in every run."""
     return {(s["experiment"], s["arm"], s["block"]): (s["order_index"], s["seed"], s["memory"]["reserved_bytes"])
             for s in samples(run)}

@@ -1,4 +1,4 @@
-"""Nights made up from one real run: the figures of a real schema, moved as a test wants them."""
+"""Made-up nights: the figures of one real run, changed as a test needs them."""
 
 from __future__ import annotations
 

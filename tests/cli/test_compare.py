@@ -21,7 +21,7 @@ def run(headroom: Headroom, counting: str) -> Path:
 
 
 def altered(run: Path, change: Callable[[dict[str, Any]], None], arm: str = "malloc") -> str:
-    """A copy of the run in which every sample of one arm of the first experiment is changed."""
+    """A copy of the run in which every sample of one configuration of the first experiment is changed."""
     other = run.parent / "other"
     shutil.copytree(run, other)
     records = samples(run)

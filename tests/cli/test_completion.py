@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def offered(*words: str) -> set[str]:
-    """At the end of `headroom WORDS`, the last of which is being typed."""
+    """What completion offers for `headroom WORDS` when the last word is being typed."""
     script = (
         f"source {ROOT}/scripts/completion/headroom; COMP_WORDS=(headroom \"$@\"); COMP_CWORD=$#; "
         f"_headroom {PROGRAM} \"${{@: -1}}\"; printf '%s\\n' \"${{COMPREPLY[@]}}\""

@@ -1,5 +1,5 @@
-"""However a run comes about (at one go, killed and resumed, in shards, again): its exact metrics
-are the same bit for bit, and so are the verdicts that rest on them."""
+"""Exact metrics, and the verdicts that rest on them, are the same bit for bit however a run is made:
+without interruption, killed and resumed, in shards, or repeated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEED = ["--seed", "1"]  # as the smoke fixture has it
 
 
 def exact(run: Path) -> dict[tuple[str, str, int], Any]:
-    """All that does not depend on the clock, of every planned sample; a slow machine adds blocks."""
+    """Everything in the planned samples that does not depend on the clock; a slow machine adds blocks."""
     figures = {}
     planned = {experiment["id"]: experiment["blocks"] for experiment in run_info(run)["experiments"]}
     for sample in samples(run):

@@ -1,4 +1,4 @@
-"""headroom export: a history as another program reads it, and that it still means the same."""
+"""headroom export: other programs read the exported history, and it means the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import Headroom, samples
 
 @pytest.fixture
 def trace(headroom: Headroom, counting: str) -> str:
-    """Of a recorded cell."""
+    """The trace of a recorded cell."""
     assert headroom("run", counting, "--samples-only", "--filter", "allocator=bfc(growth=on)").code == 0
     run = headroom.only_run()
     return str(run / next(sample["trace_file"] for sample in samples(run) if sample["trace_file"]))

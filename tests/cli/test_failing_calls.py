@@ -1,4 +1,4 @@
-"""A system call that fails once, as a preloaded library lets it."""
+"""A system call that fails once, because a preloaded library makes it fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What --help teaches: every command by examples, and none that would be refused for its options."""
+"""--help teaches every command by examples, and no example has options that would be refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Words = tuple[str, ...]
 
 @pytest.fixture
 def helps(headroom: Headroom) -> dict[Words, str]:
-    """Of every command that help lists, the program itself being ()."""
+    """The help of every command that help lists; the key () is the program itself."""
     told: dict[Words, str] = {}
 
     def ask(path: Words) -> None:

@@ -1,4 +1,4 @@
-"""What other people and other programs leave in folders: refused with its name, never obeyed."""
+"""Files that other people and other programs leave in folders are refused by name, never obeyed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Histories from strangers: what they ask for is bounded, what they say is kept apart, and the
-user's own files stay as they are."""
+"""Histories from strangers: their demands are bounded, their text is never obeyed, and the user's own
+files stay unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_pickle(headroom: Headroom, contents: object) -> str:
 
 def test_a_pickle_that_is_too_deep_is_refused_with_a_reason(headroom: Headroom) -> None:
     depth = 1_000_000
-    # Tuples in each other as the key of a dictionary: whoever hashes it goes down all of them.
+    # Nested tuples as the key of a dictionary: hashing the key recurses through all of them.
     deep = b"\x80\x04}" + b")" + b"\x85" * depth + b"K\x01s."
     (headroom.place / "deep.pickle").write_bytes(deep)
     outcome = headroom("replay", "deep.pickle", "--capacity", "1GiB")
@@ -45,7 +45,7 @@ def test_a_pickle_of_references_to_the_same_blocks_is_refused(headroom: Headroom
 
 
 def test_a_pickle_that_takes_hours_is_given_up(headroom: Headroom) -> None:
-    # Multiples of 2^61 - 1 have one hash. Written by hand: to build the table here takes as long.
+    # Multiples of 2^61 - 1 have one hash. Written by hand, because building the table here is as slow.
     numbers = (pickle.encode_long(i * (2**61 - 1)) for i in range(1, 120_000))
     items = b"".join(b"\x8a" + bytes([len(number)]) + number + b"K\x00" for number in numbers)
     (headroom.place / "colliding.pickle").write_bytes(b"\x80\x04}(" + items + b"u.")

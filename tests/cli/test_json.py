@@ -1,5 +1,4 @@
-"""What programs get with --json: read as JSON, held to reports/schema.json, and no other facts than
-people are told."""
+"""The output of --json is JSON, follows reports/schema.json and states the same facts as the text."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ measured_steps = 2
 
 
 class Script:
-    """Calls scripts/nightly in a directory of its own."""
+    """Calls scripts/nightly in its own directory."""
 
     def __init__(self, headroom: Headroom) -> None:
         self.place = headroom.place
@@ -50,7 +50,7 @@ class Script:
         return subprocess.CompletedProcess([], process.returncode, output, errors)
 
     def kill_after(self, count: int) -> None:
-        """Kills a night, and all it started, when it has recorded so many samples."""
+        """Kills a night, and everything it started, once it has recorded this many samples."""
         known = self.runs()
         process = self.start()
         while self.runs() == known or len(samples(self.runs()[-1])) < count:

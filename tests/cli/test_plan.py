@@ -1,4 +1,4 @@
-"""headroom plan: what it answers agrees with what a run shows, and what it cannot answer it says."""
+"""headroom plan: its answers agree with runs, and it says what it cannot answer."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_the_peaks_are_those_of_a_run_of_the_same_cells(headroom: Headroom, coun
         result = planned(headroom, cell["workload"], "--device", cell["device"],
                          "-a", f"allocator={cell['allocator']}")
         (row,) = only_plan(result)["allocators"]
-        for rung in ("requested", "allocated", "reserved"):
-            assert row[f"{rung}_bytes_peak"] == sample["memory"][f"{rung}_bytes"]["overall_peak"]
+        for kind in ("requested", "allocated", "reserved"):
+            assert row[f"{kind}_bytes_peak"] == sample["memory"][f"{kind}_bytes"]["overall_peak"]
         assert only_plan(result)["peak_live_bytes"] == sample["memory"]["lower_bound_bytes"]
         for count in ("flops_per_step", "recomputed_ops_per_step"):
             assert only_plan(result)[count] == sample[count]

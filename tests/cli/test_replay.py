@@ -1,4 +1,4 @@
-"""headroom replay: histories of every format, and what is said of a request that could not be served."""
+"""headroom replay: histories of every format, and the explanation of a request that could not be served."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_a_recorded_cell_replayed_by_its_own_strategy_takes_what_it_took(headroo
             allocator = sample["cell"]["allocator"]
             result = replayed(headroom, str(run / sample["trace_file"]), "--allocator", allocator)
             again = strategy(result, allocator)
-            for rung in ("requested", "allocated", "reserved"):
-                assert again[f"{rung}_bytes_peak"] == sample["memory"][f"{rung}_bytes"]["overall_peak"]
+            for kind in ("requested", "allocated", "reserved"):
+                assert again[f"{kind}_bytes_peak"] == sample["memory"][f"{kind}_bytes"]["overall_peak"]
             checked += 1
     assert checked >= 3
 
@@ -99,7 +99,7 @@ def test_strategies_that_failed_alike_share_an_explanation(headroom: Headroom) -
 
 @pytest.fixture
 def scattered(headroom: Headroom) -> str:
-    """Two blocks of 6 MiB that keep 40 MiB of PyTorch's segments, and then a request of 20 MiB."""
+    """Two blocks of 6 MiB that pin 40 MiB of PyTorch's segments, and then a request of 20 MiB."""
     names = "abcdef"
     taken = [f"1 {name} {6 * MIB} 0" for name in names]
     freed = [f"0 {name} {6 * MIB} 0" for name in names if name not in "be"]
@@ -256,7 +256,7 @@ def refused(outcome: Outcome, *words: str) -> None:
 
 
 class Malice:
-    """Unpickled by the book, it writes a file."""
+    """An object that writes a file when Python's own unpickler loads it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,5 +1,5 @@
-"""Blocks are added after a look only where somebody asks for them, nothing recorded is replaced,
-and verdicts say so."""
+"""Blocks are added after a look only on request, nothing recorded is replaced, and verdicts say how
+often the data were looked at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Headroom, run_info, samples
 
-# One experiment of two arms that are the same cell, and one of exact figures.
+# One experiment of two identical configurations, and one of exact figures.
 SUITE = """
 name = "open"
 description = "for tests"

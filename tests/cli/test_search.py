@@ -1,4 +1,4 @@
-"""headroom search: trained and simulated trials agree, and what stood in the way is named."""
+"""headroom search: trained and simulated trials agree, and the blocks in the way are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes are counted, or refused by name with exit status 2: none wraps around."""
+"""Sizes are accepted, or refused by name with exit status 2; none overflows."""
 
 from __future__ import annotations
 

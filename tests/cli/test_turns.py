@@ -1,4 +1,4 @@
-"""The arms of a timed block take turns: their processes live at the same time and one of them works."""
+"""The configurations of a timed block take turns: their processes live at the same time, and one works."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def both_children_of(process: int) -> list[int]:
         if len(found := children_of(process)) == 2:
             return found
         time.sleep(0.01)
-    raise AssertionError("the two arms never lived at the same time")
+    raise AssertionError("the two processes never lived at the same time")
 
 
 def test_a_process_that_is_killed_fails_with_its_reason_and_leaves_the_other_to_finish(headroom: Headroom) -> None:
@@ -114,7 +114,7 @@ def test_no_process_outlives_a_run_that_is_stopped(headroom: Headroom, number: s
 
 
 def lives(process: int) -> bool:
-    """Whether it runs: one that has ended and that nobody has waited for does not."""
+    """Whether the process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""headroom watch on real child processes: it sees what they hold, and leaves them alone."""
+"""headroom watch on real child processes: it sees what they hold and does not affect them."""
 
 from __future__ import annotations
 

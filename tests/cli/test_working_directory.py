@@ -1,5 +1,5 @@
-"""Nothing in the directory a user stands in is run or read unless a command names it: a colleague's
-csv.py lying there stays a file."""
+"""Nothing in the working directory is run or read unless a command names it: a colleague's csv.py is
+not imported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COMMANDS: dict[str, Callable[[Headroom], list[str]]] = {
 
 @pytest.fixture
 def hostile(headroom: Headroom, counting: str) -> Headroom:
-    """Stands where every module that Python may look for is a program that leaves a marker."""
+    """A working directory in which every module that Python may look for leaves a marker when it runs."""
     assert headroom("run", counting, "--samples-only", "--max-pairs", "1").code == 0
     headroom.write("history.txt", "".join(f"{on} {name} 1048576 0\n" for name in "abcd" for on in (1, 0)))
     (headroom.place / "executed").mkdir()

@@ -40,7 +40,7 @@ def run_bash(script: str, place: Path, **variables: str) -> subprocess.Completed
 
 @pytest.fixture(scope="session")
 def belongings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a reader has: two runs, histories of an allocator in snapshots, and a program to watch."""
+    """The files that a reader has: two runs, snapshots of allocation histories, and a program to watch."""
     place = tmp_path_factory.mktemp("reader")
     made = run_bash("headroom run smoke --seed 1 --filter device=meta* --out earlier\n"
                     "headroom run smoke --seed 1 --out runs\n"

@@ -1,4 +1,4 @@
-"""A made-up run out of memory, in a scattered segment: who asked, and what lies where. SYNTHETIC."""
+"""A made-up run that runs out of memory in a fragmented segment: the request and all blocks. SYNTHETIC."""
 
 from __future__ import annotations
 

@@ -54,14 +54,14 @@ def evidence_of(
 
 
 def bound_of(experiment: str, metric: str, value: float) -> dict[str, Any]:
-    """Evidence on one arm's own value, which nothing is compared with."""
+    """Evidence on the value of one configuration, which nothing is compared with."""
     comparison = {**comparison_of(0, 0, "REFUTED"), "scale": "difference", "theta": value, "effect": None}
     own = {"baseline_arm": None, "baseline_value": None, "treatment_value": value, "comparison": comparison}
     return evidence_of(experiment, metric, "1", (1, 1), 0, **own)
 
 
 def absent(item: dict[str, Any]) -> dict[str, Any]:
-    """The same evidence where no GPU is."""
+    """The same evidence on a machine without a GPU."""
     nothing = {**item["comparison"], "theta": None, "effect": None, "ci90": None, "ci95": None, "exact": False}
     return {
         **item,
@@ -133,7 +133,7 @@ def claim_of(identity: str, title: str, statement: str, word: str, parts: list[d
 
 
 def control_of(arm: str, injected: str, metric: str, unit: str, theta: float, spread: float) -> dict[str, Any]:
-    """An effect added on purpose: a slowdown where it is noisy, else a difference known exactly."""
+    """An injected effect: a slowdown where it is noisy, else a difference known exactly."""
     outcome = "seen" if theta > 1.3 * spread else "missed"
     comparison = comparison_of(theta, spread, outcome)
     if spread == 0:
@@ -149,7 +149,7 @@ def control_of(arm: str, injected: str, metric: str, unit: str, theta: float, sp
         "treatment_value": None,
         "comparison": comparison,
         "outcome": outcome,
-        "why": f"SYNTHETIC. Added on purpose: {injected}.",
+        "why": f"SYNTHETIC. Injected: {injected}.",
     }
 
 
@@ -266,7 +266,7 @@ def verdicts_of(matrix: list[dict[str, Any]]) -> dict[str, Any]:
                 for name, theta in (("control", 0.003), ("identical", 0.021))
             ],
         },
-        "sensitivity": {"status": "sensitive", "why": "SYNTHETIC. All 3 effects added on purpose were seen."},
+        "sensitivity": {"status": "sensitive", "why": "SYNTHETIC. All 3 injected effects were detected."},
         "controls": [
             control_of(
                 "slowdown", "a wait of 6.1 % of the step's own time", "steady_step_time_ns", "ns", 0.058, 0.011

@@ -27,7 +27,7 @@ def data(synthetic_run: Path) -> RunData:
 
 
 def altered(data: RunData, tmp_path: Path, *, status: str = "", verdict: str = "", name: str = "") -> RunData:
-    """A copy in which the first sample has another status, the first claim another verdict or title."""
+    """A copy of the run with another status of the first sample, or another verdict or title of the first claim."""
     samples, verdicts = json.loads(json.dumps([data.samples, data.verdicts]))
     if status:
         samples[0].update(status=status, reason="made up")

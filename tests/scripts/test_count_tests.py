@@ -14,7 +14,7 @@ SKIPPED = '<testcase classname="{0}" name="waits" status="run"><skipped/></testc
 
 @pytest.fixture
 def logs(tmp_path):
-    """Writes the records of a run and answers with what the script prints for it."""
+    """Writes the logs of a test run and returns what the script prints for them."""
     folder = tmp_path / "meson-logs"
     folder.mkdir()
 

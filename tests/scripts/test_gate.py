@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-# `meson setup DIR/build DIR` puts a program there that tells its arguments and what it is told to.
+# `meson setup DIR/build DIR` puts a program there that prints its arguments and what it is told to print.
 STAND_INS = {
     "dpkg-query": "echo installed",
     "meson": 'mkdir "$2"; touch "$2/build.ninja"; cp "$PROGRAM" "$2/headroom"; echo "$3" >> "$PLACE/builds"',

@@ -19,7 +19,7 @@ TABLE = """
 
 @pytest.fixture
 def check(tmp_path):
-    """Writes a tree with the files given and answers with what the script says of it."""
+    """Writes a tree with these files and returns what the script prints about it."""
 
     def run(files, table=TABLE):
         for name, text in {"docs/design.md": table, **files}.items():

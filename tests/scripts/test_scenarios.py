@@ -1,4 +1,4 @@
-"""Programs of bench/scenarios: what they measure with, and that each prints what a scenario reads.
+"""Programs of bench/scenarios: their meter, and that each prints what a scenario reads.
 
 No test here says what a claim's verdict is; those that start a framework are left to the suites.
 """

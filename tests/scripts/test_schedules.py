@@ -27,7 +27,7 @@ def nightly():
 
 
 def options_in(command):
-    """Of the one call of scripts/nightly in a line of shell; it exits where one is not known."""
+    """The options of the call of scripts/nightly in a line of shell; exits if one is unknown."""
     words = shlex.split(command, comments=True)
     (call,) = [at for at, word in enumerate(words) if word.endswith("scripts/nightly")]
     arguments = []

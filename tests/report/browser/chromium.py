@@ -73,6 +73,6 @@ def visible(browser: webdriver.Chrome, selector: str) -> list[Any]:
 
 
 def name_of(cell: Any) -> str:
-    """What a cell of the report is found by."""
+    """The name by which the report finds a cell."""
     parts = cell.find_elements(By.CSS_SELECTOR, ".spec, .axes, .name")
     return " ".join(part.get_attribute("textContent") for part in parts)

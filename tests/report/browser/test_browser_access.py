@@ -1,4 +1,4 @@
-"""What is on the page can be read, touched and passed on: contrast, sizes of targets, addresses of findings."""
+"""The page is legible, touchable and linkable: contrast, sizes of targets, addresses of findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device's figures are worth."""
+"""Whether a device's figures are measured, virtual or simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A claim on the page: which part is open, and how its arms are drawn."""
+"""A claim on the page: which part is open, and how its configurations are drawn."""
 
 from __future__ import annotations
 

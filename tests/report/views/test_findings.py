@@ -1,4 +1,4 @@
-"""What the first screen says of a claim: one sentence from its evidence, and nothing against it."""
+"""The first screen has one sentence about each claim, made from its evidence and never contradicting it."""
 
 from __future__ import annotations
 
