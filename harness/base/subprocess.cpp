@@ -91,7 +91,7 @@ void drain(Descriptor& from, std::string& into) {
   }
 }
 
-// Whether a program that reads a stranger's file may have the variable: it is no secret.
+// Whether the variable holds no secret, so that a program reading an untrusted file may have it.
 bool is_harmless(std::string_view entry) {
   constexpr std::array<std::string_view, 3> kHarmless = {"PATH=", "TMPDIR=", "LD_LIBRARY_PATH="};
   return std::any_of(kHarmless.begin(), kHarmless.end(),
@@ -127,7 +127,7 @@ pid_t spawn(const Subprocess& subprocess, const std::array<Pipe, 3>& pipes, int 
   for (const std::string& entry : subprocess.environment)
     environment.push_back(const_cast<char*>(entry.c_str()));
   for (char** entry = environ; *entry != nullptr; ++entry)
-    if (!subprocess.of_strangers || is_harmless(*entry)) environment.push_back(*entry);
+    if (!subprocess.untrusted_input || is_harmless(*entry)) environment.push_back(*entry);
   environment.push_back(nullptr);
 
   pid_t child = 0;
@@ -237,7 +237,7 @@ std::optional<std::uint64_t> RunningSubprocess::wait() {
     } else if (interrupt_requested()) {
       state.end(Ending::interrupted);
     } else if (heard && (waiting[4].revents & POLLHUP) != 0) {
-      state.turns.reset();  // no more turns; the end is awaited
+      state.turns.reset();  // no more turns: wait for the program to end
     }
   }
   return std::nullopt;

@@ -15,7 +15,7 @@ struct Subprocess {
   std::vector<std::string> argv;           // argv[0] is looked up on PATH
   std::chrono::milliseconds timeout{0};    // then the whole group is killed; 0 = never
   std::vector<std::string> environment{};  // "NAME=value", added to this process's environment
-  bool of_strangers = false;  // gets only those variables of this process that any program needs
+  bool untrusted_input = false;  // gets only those variables of this process that any program needs
   std::filesystem::path directory{};  // working directory; "" = this process's own
   bool takes_turns = false;           // has a TurnTaker on descriptor kTurnDescriptor
 };

@@ -70,7 +70,7 @@ class Bookkeeper {
         if (step_ > 0) ++device_allocations_;
         return;
       case EventKind::segment_free:
-        if (!holes_.remove_segment(event.address)) fail("is given back while it is in use");
+        if (!holes_.remove_segment(event.address)) fail("is freed while it is in use");
         reserved_ -= event.size;
         tails_ -= event.size - event.requested;
         if (step_ > 0) ++device_frees_;
@@ -82,14 +82,14 @@ class Bookkeeper {
         return;
       case EventKind::segment_unmap:
         if (!holes_.unmap(event.address, event.requested, event.id))
-          fail("takes pages away that are in use or not mapped");
+          fail("unmaps pages that are in use or not mapped");
         reserved_ -= event.size;
         if (step_ > 0) ++device_frees_;
         return;
       case EventKind::oom:
         return;
     }
-    fail("is of no known kind");
+    fail("is of an unknown kind");
   }
 
   Bytes allocated() const { return requested_ + internal_; }
@@ -109,7 +109,7 @@ class Bookkeeper {
     raise_overall();
     raise_step();
     if (step_ > warmup_ || step_ == 0) {
-      RungPeaks& peaks = ledger_.phase_peaks.at(static_cast<std::size_t>(event.phase));
+      PhasePeaks& peaks = ledger_.phase_peaks.at(static_cast<std::size_t>(event.phase));
       peaks.requested = std::max(peaks.requested, requested_);
       peaks.allocated = std::max(peaks.allocated, allocated());
       peaks.reserved = std::max(peaks.reserved, reserved_);

@@ -23,7 +23,7 @@ struct Moments {
   bool operator==(const Moments&) const = default;
 };
 
-struct RungPeaks {
+struct PhasePeaks {
   Bytes requested = 0;
   Bytes allocated = 0;
   Bytes reserved = 0;
@@ -35,7 +35,7 @@ struct Ledger {
   Moments reserved;
   // Peaks of the steps after warm-up; for phase initialize, of the time before the first step. A
   // phase without events stays 0.
-  std::array<RungPeaks, kPhaseCount> phase_peaks{};
+  std::array<PhasePeaks, kPhaseCount> phase_peaks{};
   std::array<Bytes, kRoleCount> requested_at_peak{};  // split of requested.overall_peak
   // Measured when `allocated` first reached its peak:
   double internal_fragmentation = 0;  // Σ(block − requested) / Σ block

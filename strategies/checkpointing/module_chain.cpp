@@ -65,11 +65,11 @@ class Facts {
     return segment;
   }
 
-  Segment again(const Unit& all) const;
+  Segment recomputed(const Unit& all) const;
 
-  // The same with Keep::on_host.
+  // As above, with Keep::on_host.
   Segment kept_beside_host(const Unit& unit) const;
-  Segment again_from_host(const Unit& all) const;
+  Segment recomputed_from_host(const Unit& all) const;
 
  private:
   void note_forward(std::size_t index, const std::vector<bool>& changed) {
@@ -100,15 +100,14 @@ class Facts {
     return maker_[id] != kNoOp && maker_[id] >= all.first && maker_[id] < all.end;
   }
   // Whether the value is dropped after use and recomputed.
-  bool is_home_in(ValueId id, const Unit& all) const {
+  bool is_dropped_in(ValueId id, const Unit& all) const {
     return is_made_in(id, all) && !leaves_[id] &&
            (last_reader_[id] == kNoOp || last_reader_[id] < all.end);
   }
-  std::vector<std::size_t> ops_made_again(const Unit& all) const;
+  std::vector<std::size_t> recomputed_ops(const Unit& all) const;
   std::size_t trigger(const Unit& all) const;
-  // Whether a value that is made in the unit and not recomputed is counted here, not with the first
-  // module that reads it.
-  bool stays_with_maker(ValueId id, const Unit& all) const {
+  // Whether a kept value of the unit is counted with it, not with the first module that reads it.
+  bool counts_with_maker(ValueId id, const Unit& all) const {
     return leaves_[id] || first_elsewhere_[id] == kNoOp || first_elsewhere_[id] < all.end;
   }
   std::set<ValueId> first_read_in(const Unit& all) const;
@@ -116,51 +115,53 @@ class Facts {
   const Program& program_;
   std::vector<std::size_t> unit_of_;  // by forward op; kNoOp where the module keeps nothing
   std::vector<std::size_t> maker_, first_reader_, last_reader_;  // forward ops, by value
-  std::vector<std::size_t> first_elsewhere_;              // its reader in another unit, by value
+  std::vector<std::size_t> first_elsewhere_;              // first reader in another unit, by value
   std::vector<std::vector<std::size_t>> backward_reads_;  // backward ops, by value
-  std::vector<bool> leaves_;  // every region: a result, or made by what cannot be repeated
-  std::vector<Work> work_;    // by forward op
+  // By value, whether every region keeps it: a result, or made by an op that cannot be repeated.
+  std::vector<bool> leaves_;
+  std::vector<Work> work_;  // by forward op
 };
 
-// The ops, in order, that lead to values which the backward pass reads and which are not kept.
-std::vector<std::size_t> Facts::ops_made_again(const Unit& all) const {
+// Returns, in order, the ops that lead to values which the backward pass reads but are not kept.
+std::vector<std::size_t> Facts::recomputed_ops(const Unit& all) const {
   std::vector<std::size_t> ops;
   std::vector<bool> needed(all.end - all.first);
   for (std::size_t index = all.end; index-- > all.first;) {
     const Op& op = program_.ops[index];
     for (const ValueId id : op.outputs)
-      if (is_home_in(id, all) && saved(id) > 0) needed[index - all.first] = true;
+      if (is_dropped_in(id, all) && saved(id) > 0) needed[index - all.first] = true;
     if (!needed[index - all.first]) continue;
     ops.push_back(index);
     for (const ValueId id : op.inputs)
-      if (id != kNoValue && is_home_in(id, all)) needed[maker_[id] - all.first] = true;
+      if (id != kNoValue && is_dropped_in(id, all)) needed[maker_[id] - all.first] = true;
   }
   std::reverse(ops.begin(), ops.end());
   return ops;
 }
 
-// The segment is recomputed as a whole when the backward pass first reads a value that it dropped.
-// All values kept before it are alive then, except those read for the last time on the way.
-Segment Facts::again(const Unit& all) const {
+// A segment is recomputed as a whole when the backward pass first reads a value that it dropped. At
+// that time all values kept before it are alive, except those whose last reader has already run.
+Segment Facts::recomputed(const Unit& all) const {
   Segment segment{.again = true};
-  const std::vector<std::size_t> ops = ops_made_again(all);
+  const std::vector<std::size_t> ops = recomputed_ops(all);
   const std::size_t start = trigger(all);
-  std::set<ValueId> around;  // kept, but perhaps not to the end
-  std::set<ValueId> read;    // kept only for this segment
+  std::set<ValueId> around;  // kept values, perhaps not to the end
+  std::set<ValueId> read;    // values kept for this segment only
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs) {
-      if (saved(id) == 0 || is_home_in(id, all)) continue;
+      if (saved(id) == 0 || is_dropped_in(id, all)) continue;
       segment.kept += saved(id);
       around.insert(id);
     }
-  std::map<ValueId, std::size_t> last_needed;  // position in ops, from 1
+  // The last position in `ops` that reads the value, from 1.
+  std::map<ValueId, std::size_t> last_needed;
   for (std::size_t position = 0; position < ops.size(); ++position) {
     const Op& op = program_.ops[ops[position]];
     segment.work += work_[ops[position]];
     for (const ValueId id : op.inputs) {
-      if (id == kNoValue || maker_[id] == kNoOp || is_home_in(id, all)) continue;
+      if (id == kNoValue || maker_[id] == kNoOp || is_dropped_in(id, all)) continue;
       last_needed[id] = position + 1;
-      // Values that an earlier segment also reads may still be needed there.
+      // An earlier segment that also reads the value may still need it.
       if (is_made_in(id, all) || first_reader_[id] >= all.first) around.insert(id);
       if (saved(id) == 0 && read.insert(id).second) segment.kept += plain_bytes(program_.value(id));
     }
@@ -168,7 +169,7 @@ Segment Facts::again(const Unit& all) const {
   Bytes made = 0;
   for (std::size_t position = 0; position < ops.size(); ++position) {
     for (const ValueId id : program_.ops[ops[position]].outputs)
-      if (is_home_in(id, all)) made += saved(id);
+      if (is_dropped_in(id, all)) made += saved(id);
     Bytes dead = 0;
     for (const ValueId id : around)
       if (last_needed[id] < position + 1 &&
@@ -184,12 +185,12 @@ std::size_t Facts::trigger(const Unit& all) const {
   std::size_t first = kNoOp;
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs)
-      if (saved(id) > 0 && is_home_in(id, all))
+      if (saved(id) > 0 && is_dropped_in(id, all))
         first = std::min(first, backward_reads_[id].front());
   return first;
 }
 
-// Values that earlier modules make and that no module in between reads.
+// Returns the values of earlier modules that no module in between reads.
 std::set<ValueId> Facts::first_read_in(const Unit& all) const {
   std::set<ValueId> result;
   for (std::size_t index = all.first; index < all.end; ++index)
@@ -204,31 +205,32 @@ Segment Facts::kept_beside_host(const Unit& unit) const {
   Segment segment;
   for (std::size_t index = unit.first; index < unit.end; ++index)
     for (const ValueId id : program_.ops[index].outputs)
-      if (stays_with_maker(id, unit)) segment.kept += saved(id);
+      if (counts_with_maker(id, unit)) segment.kept += saved(id);
   for (const ValueId id : first_read_in(unit)) segment.kept += saved(id);
   return segment;
 }
 
-Segment Facts::again_from_host(const Unit& all) const {
+Segment Facts::recomputed_from_host(const Unit& all) const {
   Segment segment{.again = true};
-  const std::vector<std::size_t> ops = ops_made_again(all);
+  const std::vector<std::size_t> ops = recomputed_ops(all);
   const std::size_t start = trigger(all);
   const auto is_read_from = [&](ValueId id) {
     return !backward_reads_[id].empty() && backward_reads_[id].back() >= start;
   };
-  std::map<ValueId, std::pair<std::size_t, std::size_t>> needed;  // positions in ops, from 1
+  // The first and last position in `ops` that read the value, from 1.
+  std::map<ValueId, std::pair<std::size_t, std::size_t>> needed;
   for (std::size_t position = 1; position <= ops.size(); ++position) {
     segment.work += work_[ops[position - 1]];
     for (const ValueId id : program_.ops[ops[position - 1]].inputs)
       if (id != kNoValue)
         needed.try_emplace(id, position, position).first->second.second = position;
   }
-  Bytes beside = 0;  // made here, counted with a later module, and not yet read
+  Bytes beside = 0;  // bytes made here, counted with a later module and not yet read
   Bytes dead = 0;    // bytes of kept values that are no longer needed
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs) {
-      if (saved(id) == 0 || is_home_in(id, all)) continue;
-      if (stays_with_maker(id, all)) {
+      if (saved(id) == 0 || is_dropped_in(id, all)) continue;
+      if (counts_with_maker(id, all)) {
         segment.kept += saved(id);
         if (!is_read_from(id)) dead += saved(id);
       } else if (is_read_from(id)) {
@@ -245,7 +247,7 @@ Segment Facts::again_from_host(const Unit& all) const {
   Bytes made = 0;
   for (std::size_t position = 1; position <= ops.size(); ++position) {
     for (const ValueId id : program_.ops[ops[position - 1]].outputs)
-      if (is_home_in(id, all)) made += saved(id);
+      if (is_dropped_in(id, all)) made += saved(id);
     Bytes here = made + beside;
     for (const ValueId id : origins) {
       const auto [first, last] = needed.at(id);
@@ -275,7 +277,7 @@ Chain chain_of(const Program& program, const std::vector<Unit>& units, Keep keep
         on_host ? facts.kept_beside_host(units[first]) : facts.kept(units[first]));
     for (std::size_t end = first + 1; end <= units.size(); ++end) {
       const Unit all{units[first].first, units[end - 1].end};
-      add(first, end, on_host ? facts.again_from_host(all) : facts.again(all));
+      add(first, end, on_host ? facts.recomputed_from_host(all) : facts.recomputed(all));
     }
   }
   return chain;

@@ -1,5 +1,5 @@
-// Rules `onednn`: what oneDNN needs on this machine. Layouts follow layout_wishes.h; a reorder is
-// inserted wherever two neighbours differ; scratchpads are values of the Program. Only asks the
+// Rules `onednn`: what oneDNN needs on this machine. Layouts follow preferred_layouts.h; a reorder
+// is inserted wherever two neighbours differ; scratchpads are values of the Program. Only asks the
 // library for descriptors and touches no tensor memory.
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/program/lowering/fusion.h"
-#include "harness/program/lowering/layout_wishes.h"
 #include "harness/program/lowering/lowering.h"
+#include "harness/program/lowering/preferred_layouts.h"
 #include "harness/program/lowering/workspace_limit.h"
 #include "harness/program/onednn/library_op.h"
 
@@ -26,18 +26,18 @@ class Lowering {
       : source_(program),
         persistent_(persistent),
         lowered_(source_),
-        wishes_(source_, lowered_, layouts_) {
+        preferred_(source_, lowered_, layouts_) {
     lowered_.ops.clear();
     layouts_.resize(source_.values.size());
   }
 
   Program run() {
     refuse_types();
-    for (const ValueId id : source_.inputs) decide(id, wishes_.plain(id));
+    for (const ValueId id : source_.inputs) decide(id, preferred_.plain(id));
     take_persistent();
     lower_ops();
     for (ValueId id = 0; id < source_.values.size(); ++id) {
-      if (!layouts_[id]) decide(id, wishes_.plain(id));  // persistent and not used here
+      if (!layouts_[id]) decide(id, preferred_.plain(id));  // persistent and not used here
       if (lowered_.value(id).persistent)
         persistent_.try_emplace(lowered_.value(id).name, lowered_.value(id));
     }
@@ -63,12 +63,12 @@ class Lowering {
 
   bool has_kernel(const Op& fused) const {
     if (fused.kind == "gather_rows_backward_add")
-      return wishes_.actual(fused.inputs[2]) == wishes_.plain(fused.inputs[2]);
+      return preferred_.actual(fused.inputs[2]) == preferred_.plain(fused.inputs[2]);
     return !fused.kind.starts_with("batch_norm") || lies_in_groups(fused.inputs[0]);
   }
-  // If so, Headroom's own loops compute a batch normalisation (kernels/channel_groups.h).
+  // Whether Headroom's own loops compute the batch normalisation of this value (channel_groups.h).
   bool lies_in_groups(ValueId id) const {
-    return onednn::lies_in_channel_groups(wishes_.actual(id));
+    return onednn::lies_in_channel_groups(preferred_.actual(id));
   }
   bool is_of_library(const Op& op) const {
     const bool can_be_ours = op.kind == "batch_norm" || op.kind == "batch_norm_backward";
@@ -83,7 +83,7 @@ class Lowering {
     for (const Value& value : source_.values) {
       if (value.dtype == DType::bf16 && !wide)
         throw NotSupported(
-            "oneDNN computes bf16 on CPUs with AVX-512 only, which this one has not: take device "
+            "oneDNN computes bf16 on CPUs with AVX-512 only, which this CPU lacks: use device "
             "meta with rules dense");
     }
   }
@@ -101,7 +101,7 @@ class Lowering {
   }
 
   void lower(const Op& source) {
-    const OperandLayouts wanted = wishes_.of(source);
+    const OperandLayouts wanted = preferred_.of(source);
     Op op = source;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       op.inputs[i] = in_layout(op.inputs[i], wanted.inputs[i], source, i);
@@ -176,7 +176,7 @@ class Lowering {
   PersistentLayouts& persistent_;
   Program lowered_;
   std::vector<std::optional<Layout>> layouts_;  // by id in lowered_
-  LayoutWishes wishes_;
+  PreferredLayouts preferred_;
   std::vector<Copy> copies_;
 };
 

@@ -61,7 +61,7 @@ void fields(Visitor& visit, Record& moments) {
   visit.or_null("overall_peak", moments.overall_peak);
 }
 
-template <typename Visitor, RecordOf<RungPeaks> Record>
+template <typename Visitor, RecordOf<PhasePeaks> Record>
 void fields(Visitor& visit, Record& peaks) {
   visit.required("requested_bytes", peaks.requested);
   visit.required("allocated_bytes", peaks.allocated);

@@ -47,7 +47,7 @@ class RandomSample {
     sample.ledger.requested = moments();
     sample.ledger.allocated = moments();
     sample.ledger.reserved = moments();
-    for (RungPeaks& peaks : sample.ledger.phase_peaks)
+    for (PhasePeaks& peaks : sample.ledger.phase_peaks)
       peaks = {.requested = bytes(), .allocated = bytes(), .reserved = bytes()};
     for (Bytes& role : sample.ledger.requested_at_peak) role = bytes();
     sample.ledger.internal_fragmentation = fraction();

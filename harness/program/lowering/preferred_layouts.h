@@ -26,14 +26,14 @@ OperandLayouts layouts_of_operands(const Op& op, LayoutOf layout_of) {
   return layouts;
 }
 
-class LayoutWishes {
+class PreferredLayouts {
  public:
   using Layout = onednn::Layout;
 
   // Takes a Program, its lowered form so far, and the layouts decided so far, by id in `lowered`.
   // All three are read on every call.
-  LayoutWishes(const Program& source, const Program& lowered,
-               const std::vector<std::optional<Layout>>& layouts);
+  PreferredLayouts(const Program& source, const Program& lowered,
+                   const std::vector<std::optional<Layout>>& layouts);
 
   // `op` may be a fusion of neighbours; its operands are values of the source.
   OperandLayouts of(const Op& op) const;
@@ -45,13 +45,13 @@ class LayoutWishes {
  private:
   void pair_gradients();
   Layout free(ValueId id) const;
-  ValueId lies_for(ValueId id) const;
+  ValueId layout_weight_of(ValueId id) const;
   Layout settled(ValueId id, DType computed) const;
   OperandLayouts of_own_loops(const Op& op) const;
   OperandLayouts of_lists(const Op& op, const OperandGroups& groups) const;
   Layout cast_layout(const Op& op) const;
   Layout pooled_layout(ValueId indices) const;
-  std::optional<Layout> wish_of_readers(ValueId id) const;
+  std::optional<Layout> preferred_by_readers(ValueId id) const;
 
   const Program& source_;
   const Program& lowered_;
