@@ -47,7 +47,7 @@ std::vector<std::int64_t> read_lengths(const Spec& spec, std::int64_t longest, s
   if (lengths == Lengths::padded) return {longest};
   if (longest / 4 < least)
     throw InputError(
-        fmt::format("{}: the shortest batch could be {} long; take a sequence of {} at least",
+        fmt::format("{}: the shortest batch could be {} long; use a sequence of at least {}",
                     spec.to_string(), longest / 4, 4 * least));
   return lengths == Lengths::bucketed ? quarters(longest) : drawn(longest);
 }

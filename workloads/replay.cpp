@@ -35,7 +35,7 @@ class Replay final : public Workload {
  public:
   explicit Replay(const std::string& file) : file_(file), list_(requests_of(read_trace(file))) {
     if (list_.requests.empty())
-      throw InputError(file + ": asks for no memory; there is nothing to replay");
+      throw InputError(file + ": contains no requests; there is nothing to replay");
     last_step_ = 0;
     for (const Request& request : list_.requests) last_step_ = std::max(last_step_, request.step);
     lifetimes_.resize(list_.blocks);
@@ -138,8 +138,7 @@ const bool replay_is_registered = Registry<WorkloadKind>::instance().add(
      .examples = {},
      .create = [](const Spec& spec) {
        const std::string file = spec.text("file", "");
-       if (file.empty())
-         throw InputError("replay: which trace? Name one, as in replay(file=run.hrtrace)");
+       if (file.empty()) throw InputError("replay: name a trace, as in replay(file=run.hrtrace)");
        return std::make_unique<Replay>(file);
      }});
 

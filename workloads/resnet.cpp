@@ -216,7 +216,7 @@ class ResNet : public Workload {
                                    spec.to_string(), kMostBatches));
     if (last_batch_ == LastBatch::keep && epoch_ == 0)
       throw InputError(fmt::format(
-          "{}: where an epoch ends tells only epoch=, the number of its images; add epoch=50000",
+          "{}: only epoch=, the number of images, says where an epoch ends; add epoch=50000",
           spec.to_string()));
     if (options_.image < 32)
       throw InputError(fmt::format("{}: image {} is too small for five halvings; take 32 or more",

@@ -36,7 +36,7 @@ class Slowdown final : public Injection {
   }
 
   Reason why_not_engaged() const override {
-    return unless(waited_, "slowdown: no step took time of which to wait a share");
+    return unless(waited_, "slowdown: no step took any time, so nothing was added");
   }
 
  private:

@@ -58,7 +58,7 @@ std::string DeviceMemory::driver_refusals() const {
 }
 
 Segment DeviceMemory::allocate(Bytes bytes) {
-  if (bytes == 0) throw Error("a segment of zero bytes was asked for");
+  if (bytes == 0) throw Error("a segment of zero bytes was requested");
   require_available(bytes);
   Segment segment{.address = next_address_, .size = bytes, .charged = align_up(bytes, granule_)};
   ask_driver([&] { segment.data = commit(segment.charged); });
@@ -154,7 +154,8 @@ void DeviceMemory::unmap(const Reservation& place, Bytes offset, Bytes bytes) {
 
 void DeviceMemory::move(const Reservation& from, Bytes from_offset, const Reservation& to,
                         Bytes to_offset, Bytes bytes) {
-  if (from.unit != to.unit) throw Error("pages are moved between reservations of different units");
+  if (from.unit != to.unit)
+    throw Error("pages cannot be moved between reservations with different units");
   set_mapped(from, from_offset, bytes, false);
   set_mapped(to, to_offset, bytes, true);
   unpoison(data_at(from, from_offset), bytes);
@@ -169,7 +170,7 @@ void DeviceMemory::move(const Reservation& from, Bytes from_offset, const Reserv
 
 void DeviceMemory::unreserve(const Reservation& place) {
   const auto pages = mapped_.find(place.id);
-  if (pages == mapped_.end()) throw Error("addresses are released that are not reserved");
+  if (pages == mapped_.end()) throw Error("the addresses to be released are not reserved");
   if (std::find(pages->second.begin(), pages->second.end(), true) != pages->second.end())
     throw Error("addresses are released while pages are mapped there");
   mapped_.erase(pages);
@@ -182,14 +183,14 @@ std::byte* DeviceMemory::reserve_addresses(Bytes) {
 
 void DeviceMemory::set_mapped(const Reservation& place, Bytes offset, Bytes bytes, bool mapped) {
   const auto pages = mapped_.find(place.id);
-  if (pages == mapped_.end()) throw Error("pages are mapped where nothing is reserved");
+  if (pages == mapped_.end()) throw Error("no addresses are reserved for these pages");
   if (bytes == 0 || bytes % place.unit != 0 || offset % place.unit != 0 || offset > place.size ||
       bytes > place.size - offset)
-    throw Error("pages are mapped in part, or outside of what is reserved");
+    throw Error("the pages are not whole units of the reservation");
   const auto first = pages->second.begin() + static_cast<std::ptrdiff_t>(offset / place.unit);
   const auto last = first + static_cast<std::ptrdiff_t>(bytes / place.unit);
   if (std::find(first, last, mapped) != last)
-    throw Error(mapped ? "a page is mapped twice" : "a page is unmapped that is not mapped");
+    throw Error(mapped ? "a page is mapped already" : "a page to be unmapped is not mapped");
   std::fill(first, last, mapped);
 }
 

@@ -86,7 +86,7 @@ void CapturedRun::feed_ahead(const Transfer&) {
 
 Reason CapturedRun::why_not_engaged() const {
   if (runs_ > 1) return std::nullopt;
-  return "captured: '" + program_.name + "' ran no second time, so that nothing was replayed";
+  return "captured: '" + program_.name + "' did not run a second time, so nothing was replayed";
 }
 
 }  // namespace headroom

@@ -56,11 +56,11 @@ struct GpuMemory::Library {
   // Loads NVML. Returns why it failed; "" on success.
   std::string load() {
     handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return "there is no NVML here (libnvidia-ml.so.1 cannot be loaded)";
+    if (handle == nullptr) return "NVML is not available (libnvidia-ml.so.1 cannot be loaded)";
     if (!find(init, "nvmlInit_v2") || !find(shutdown, "nvmlShutdown") ||
         !find(count, "nvmlDeviceGetCount_v2") || !find(device, "nvmlDeviceGetHandleByIndex_v2") ||
         !find(memory, "nvmlDeviceGetMemoryInfo"))
-      return "NVML here lacks a function of version 2";
+      return "this NVML lacks a function of version 2";
     if (!find(processes, "nvmlDeviceGetComputeRunningProcesses_v3"))
       find(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
     if (const nvml::Result result = init(); result != nvml::kSuccess)
@@ -72,7 +72,7 @@ struct GpuMemory::Library {
       nvml::Device one = nullptr;
       if (device(i, &one) == nvml::kSuccess) devices.push_back(one);
     }
-    return devices.empty() ? "NVML lets nobody look at its devices" : "";
+    return devices.empty() ? "NVML denies access to its devices" : "";
   }
 
   std::vector<nvml::ProcessInfo> processes_on(nvml::Device one) const {

@@ -11,7 +11,7 @@ constexpr const char* kConditional = "unless_last_operand";
 
 void do_unless(Op& op, ValueId flag) {
   if (!op.outputs.empty())
-    throw Error(op.name + " (" + op.kind + ") cannot be left out: others read its results");
+    throw Error(op.name + " (" + op.kind + ") cannot be skipped: other ops read its results");
   if (is_conditional(op)) throw Error(op.name + " (" + op.kind + ") has a condition already");
   op.inputs.push_back(flag);
   op.attributes[kConditional] = std::int64_t{1};

@@ -82,7 +82,7 @@ class Validation {
     const Value& made = program_.value(op.outputs.at(places.output));
     if (value.persistent) fail("{}: overwrites '{}', which is persistent", op.name, value.name);
     if (value.bytes != made.bytes || value.dtype != made.dtype || value.layout != made.layout)
-      fail("{}: overwrites '{}', which lies in memory in another way", op.name, value.name);
+      fail("{}: overwrites '{}', which has another layout in memory", op.name, value.name);
     if (std::count(op.inputs.begin(), op.inputs.end(), from) != 1)
       fail("{}: overwrites '{}', which it reads as another input too", op.name, value.name);
     overwritten_[from] = true;

@@ -26,7 +26,7 @@ constexpr double kStandsOut = 3;
 // calibrated.
 constexpr double kDetectable = 2.0;
 constexpr double kEdge =
-    0.05;  // share of the half-width: no length is predicted closer to the limit than this
+    0.05;  // share of the half-width; no length is predicted for slopes closer to the limit
 
 Series independent_blocks(const Series& series) {
   std::size_t count = std::min(kMostBlocks, series.size());
@@ -89,7 +89,7 @@ Halves compare_halves(const Series& series, double level) {
           theil_sen_interval(independent_blocks(series.part(middle, series.size())), level)};
 }
 
-// Slower growth is not enough: a leak beside a warm-up grows more slowly when the warm-up is over.
+// Slower growth alone does not show this: a leak during a warm-up also slows down when that ends.
 bool has_stopped(const Halves& halves, double harmless) {
   return halves.early.low > harmless && halves.late.high <= harmless;
 }
@@ -138,7 +138,7 @@ std::optional<double> length_to_see(const LeakFinding& finding, double slope) {
 
 namespace {
 
-// Too short a series decides nothing; says how much longer it must be.
+// The finding for a series too short to decide, with the length that is missing.
 LeakFinding undecided(const Series& series) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   LeakFinding finding;
@@ -152,8 +152,7 @@ LeakFinding undecided(const Series& series) {
   return finding;
 }
 
-// Growth beyond the harmless slope, by whether it stops. Sets the verdict or what is needed for
-// one.
+// Judges growth beyond the harmless slope: sets the verdict, or the length needed for one.
 void judge_growth(LeakFinding& finding, const Halves& halves, double harmless) {
   if (has_stopped(halves, harmless)) {
     finding.verdict = LeakVerdict::levels_off;
@@ -172,7 +171,7 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   check_series(series);
   if (!(options.level > 0 && options.level < 1) ||
       !(options.warmup_share >= 0 && options.warmup_share <= 0.5))
-    throw Error("a leak is looked for at a level in (0, 1), with a warm-up share in [0, 0.5]");
+    throw Error("leak detection needs a level in (0, 1) and a warm-up share in [0, 0.5]");
   LeakFinding finding = undecided(series);
   if (series.size() < kFewestLeakPoints) return finding;
   const auto warmup =

@@ -74,7 +74,7 @@ double kendall_cdf(std::size_t n, long discordant) {
 }
 
 double theil_sen(const Series& series) {
-  if (series.size() < 2) throw Error("a slope takes two points");
+  if (series.size() < 2) throw Error("a slope needs at least two points");
   return median(pairwise_slopes(series));
 }
 

@@ -22,7 +22,8 @@ void check(const Placement& placement, const PlanBuffer& buffer) {
   for (const PlanGap& gap : buffer.gaps) {
     if (gap.lower < from || gap.upper < gap.lower || gap.upper > buffer.upper)
       refuse("its gaps are not in order within its life");
-    if (gap.begin > gap.end || gap.end > buffer.size) refuse("a gap keeps bytes it has not");
+    if (gap.begin > gap.end || gap.end > buffer.size)
+      refuse("a gap keeps bytes that the block does not have");
     from = gap.upper;
   }
 }
@@ -61,7 +62,8 @@ std::vector<PlanBuffer> buffers_of(const Trace& trace, const std::vector<Placeme
   for (const Placement& placement : placements) {
     const auto found = buffer_of.find(placement.block);
     if (found == buffer_of.end())
-      throw InputError(fmt::format("placement of block {}: is not there", placement.block));
+      throw InputError(
+          fmt::format("placement of block {}: there is no such block", placement.block));
     PlanBuffer& buffer = buffers[found->second];
     buffer.alignment = placement.asked.alignment;
     buffer.offset = placement.asked.offset;

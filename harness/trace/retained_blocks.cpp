@@ -81,7 +81,8 @@ std::map<Site, Series> held_by(const std::map<Site, RetainedSite>& sites,
 
 std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, int steps_later) {
   if (warmup_steps < 0 || steps_later < 1)
-    throw Error("retained blocks are looked for after 0 or more steps, at least 1 step later");
+    throw Error(
+        "retained blocks need a warm-up of 0 or more steps and a distance of at least 1 step");
   const std::int32_t last_step = last_step_of(trace);
   const std::int32_t first = warmup_steps + 1;
   const std::int32_t eligible = last_step - steps_later - warmup_steps;
@@ -99,8 +100,8 @@ std::vector<RetainedSite> find_retained(const Trace& trace, int warmup_steps, in
   constexpr std::size_t kMostPoints = 100'000'000;
   if (sites.size() > kMostPoints / static_cast<std::size_t>(last_step + 1))
     throw InputError(
-        fmt::format("{} places in the program keep blocks over {} steps, more than "
-                    "can be looked at",
+        fmt::format("{} places in the program keep blocks over {} steps, too many "
+                    "to analyse",
                     sites.size(), last_step));
   const std::map<Site, Series> held = held_by(sites, lives, warmup_steps, last_step);
   std::vector<RetainedSite> result;

@@ -115,7 +115,7 @@ void refuse_passes(const Cell& cell) {
   const Cell usual;
   for (const char* axis : {"accumulation", "checkpointing", "precision", "pruning", "execution"})
     if (axis_value(cell, axis) != axis_value(usual, axis))
-      throw NotSupported(fmt::format("{} is replayed as it was recorded: {}={} cannot change it",
+      throw NotSupported(fmt::format("{} is replayed as it was recorded, so {}={} cannot change it",
                                      cell.workload.name(), axis, axis_value(cell, axis)));
 }
 
@@ -139,10 +139,10 @@ bool is_staged(const TrainingPlan& plan, const Spec& pipeline) {
   const std::size_t lent = staged_batches(pipeline);
   if (lent == 0) return false;
   if (const std::size_t needed = batches_at_a_time(plan.usual()); lent < needed)
-    throw NotSupported(fmt::format(
-        "pipeline {}: networks take turns over the micro-batches of a step, {} of which wait at a "
-        "time; let at least as many be staged",
-        pipeline.to_string(), needed));
+    throw NotSupported(
+        fmt::format("pipeline {}: networks take turns over the micro-batches of a step and keep {} "
+                    "of them at a time; stage at least as many",
+                    pipeline.to_string(), needed));
   return true;
 }
 

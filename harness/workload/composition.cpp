@@ -62,26 +62,29 @@ void add_map(const Spec& spec, std::vector<Spec>& stages) {
 void check_outermost(const Spec& spec, const std::vector<Spec>& stages) {
   for (std::size_t i = 1; i < stages.size(); ++i) {
     if (kind_of(stages[i]).rebuilds)
-      refuse(spec, fmt::format("'{}' builds again what stands behind it, and must come first",
+      refuse(spec, fmt::format("'{}' rebuilds the stages behind it, and must come first",
                                stages[i].name()));
     if (kind_of(stages[i]).staged_batches)
-      refuse(spec, fmt::format("from '{}' batches are copied to the device, so it must come first",
-                               stages[i].name()));
+      refuse(spec,
+             fmt::format("'{}' lends batches that are copied to the device, so it must come first",
+                         stages[i].name()));
   }
 }
 
 void check_places(const Spec& spec, const std::vector<Spec>& stages) {
   const auto batch = std::find_if(stages.begin(), stages.end(), collects);
   if (std::count_if(stages.begin(), stages.end(), collects) > 1)
-    refuse(spec, "'batch' puts records together, and can do so only once");
+    refuse(spec, "'batch' combines records, and can do so only once");
   for (auto stage = stages.begin(); stage != stages.end() - 1; ++stage) {
     if (stage < batch && !kind_of(*stage).over_batches)
-      refuse(spec, fmt::format("'{}' works on records and must stand behind batch and what works "
-                               "on batches",
-                               stage->name()));
+      refuse(spec,
+             fmt::format("'{}' works on records and must come after batch and all stages that work "
+                         "on batches",
+                         stage->name()));
     if (stage > batch && !kind_of(*stage).over_records)
-      refuse(spec, fmt::format("'{}' works on batches and must stand before what works on records",
-                               stage->name()));
+      refuse(spec, fmt::format(
+                       "'{}' works on batches and must come before all stages that work on records",
+                       stage->name()));
   }
 }
 
@@ -110,8 +113,8 @@ std::vector<Spec> pipeline_stages(const Spec& spec) {
   if (kind_of(stages.back()).batch_source) {
     for (auto stage = stages.begin(); stage != stages.end() - 1; ++stage)
       if (!kind_of(*stage).over_batches)
-        refuse(spec, fmt::format("'{}' works on records, and '{}' hands over whole batches; put "
-                                 "memory or stream in its place",
+        refuse(spec, fmt::format("'{}' works on records, but '{}' delivers whole batches; use "
+                                 "memory or stream instead",
                                  stage->name(), stages.back().name()));
     return stages;
   }
@@ -129,7 +132,7 @@ void check_pipeline(const Spec& spec, const Workload& workload) {
   const std::string why = workload.why_no_records();
   if (kind_of(stages.back()).record_source && !why.empty())
     throw NotSupported(
-        fmt::format("pipeline {}: {}; take direct, and in front of it what works on batches, as in "
+        fmt::format("pipeline {}: {}; use direct, with stages that work on batches in front, as in "
                     "prefetch(2)|direct",
                     spec.to_string(), why));
 }

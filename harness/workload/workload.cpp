@@ -6,13 +6,13 @@
 namespace headroom {
 
 LentBatch BatchSource::lend_training_batch() {
-  throw InputError("these batches lie in no memory that a device copies from: leave 'staging' out");
+  throw InputError("a device cannot copy from the memory of these batches; leave out 'staging'");
 }
 
 std::unique_ptr<RecordSource> Workload::open_records(std::uint64_t) const { return nullptr; }
 
 std::string Workload::why_no_records() const {
-  return "this workload hands over whole batches and has no records to load one by one";
+  return "this workload delivers whole batches and has no records to load one by one";
 }
 
 std::unique_ptr<Workload> make_workload(const Spec& spec) {

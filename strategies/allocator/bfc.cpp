@@ -76,14 +76,14 @@ class Bfc final : public ChunkedAllocator {
     return block;
   }
 
-  // What is added to the addresses of a region so that regions descend: of equal chunks the lowest
-  // is taken, so that the order of regions decides. The device's own addresses ascend.
+  // The offset by which addresses of a region are raised so that regions descend. This matters
+  // because the lowest of equal chunks is taken; the device's own addresses ascend.
   Bytes mirrored(Handle handle) const {
     const Segment& region = segment_of(handle);
     return (kMirror - region.address - region.size) - region.address;
   }
 
-  // Takes a region that can serve `rounded`; false when limit or device forbid it.
+  // Allocates a region that can serve `rounded`; returns false if limit or device forbid it.
   bool extend(Bytes rounded) {
     const Bytes available = align_down(options_.limit - held(), kBlockAlignment);
     if (rounded > available) return false;
@@ -105,14 +105,14 @@ class Bfc final : public ChunkedAllocator {
     return true;
   }
 
-  // In single precision, as the original computes it.
+  // Computed in single precision, as in the original.
   static Bytes back_off(Bytes bytes) {
     const auto less =
         align_up(static_cast<Bytes>(static_cast<float>(bytes) * 0.9F), kBlockAlignment);
     return less < bytes ? less : bytes - kBlockAlignment;
   }
 
-  // The last resort: gives wholly free regions back, if the device could then serve `rounded`.
+  // The last resort: frees all idle regions if the device could then serve `rounded`.
   bool release_free_regions(Bytes rounded) {
     if (!options_.garbage_collection) return false;
     const std::vector<Handle> regions = idle_segments();
@@ -141,9 +141,9 @@ const bool bfc_is_registered = Registry<AllocatorStrategy>::instance().add(
          "allocation (growth=off), or regions that double from 2 MiB (growth=on). The "
          "budget is a fraction= of the device, or all but reserve=, at most limit=. "
          "TensorFlow's own default is a reserve of 225 MiB below 2 GiB, else "
-         "500/1050/1536/1800 MiB by compute capability ≤6/7/8/9. Of equal chunks the lowest is "
-         "taken: with regions=descending that of the youngest region, since mmap places each below "
-         "those before it (TensorFlow on a CPU)",
+         "500/1050/1536/1800 MiB by compute capability ≤6/7/8/9. The lowest of equal chunks is "
+         "taken: with regions=descending it is in the youngest region, since mmap places each "
+         "below those before it (TensorFlow on a CPU)",
      .parameters = {"fraction", "fragmentation_fraction", "garbage_collection", "growth", "limit",
                     "regions", "reserve"},
      .examples = {"bfc", "bfc(growth=on)", "bfc(fraction=0.5,growth=on)",

@@ -106,12 +106,12 @@ class Partition final : public Allocator {
 
   Reason why_not_engaged() const override {
     if (steps_ < options_.after)
-      return fmt::format("partition: shares were to change after {} steps, but there were {}",
+      return fmt::format("partition: shares should change after {} steps, but there were only {}",
                          options_.after, steps_);
     for (const Part& part : parts_) {
       if (!part.has_served)
         return fmt::format(
-            "partition: nothing was asked for by {}; is the module named as the "
+            "partition: {} requested nothing; is the module named as the "
             "workload names it?",
             part.name);
       if (part.share->reserved() > part.share->limit())

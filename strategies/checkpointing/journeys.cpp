@@ -21,7 +21,7 @@ void emit_copy(Program& program, const char* kind, Phase phase, ValueId original
   value = builder.emit_one(kind, fmt::format("{}.{}", program.value(original).name, kind), {value});
 }
 
-// For each op, the first op after its stretch.
+// For each op, returns the first op after its stretch.
 std::vector<std::size_t> ends_of_stretches(const Program& program) {
   const std::size_t forward = forward_ops(program);
   std::vector<std::size_t> ends(program.ops.size(), forward);
@@ -42,8 +42,8 @@ bool keeps_on_host(const Spec& spec) {
         fmt::format("{}: keep '{}' does not exist; take device or host", spec.to_string(), keep));
   if (keep == "device" && spec.has("prefetch"))
     throw InputError(
-        fmt::format("{}: what is kept on the device is not fetched; leave out "
-                    "prefetch, or take keep=host",
+        fmt::format("{}: values kept on the device are not prefetched; leave out "
+                    "prefetch, or use keep=host",
                     spec.to_string()));
   return keep == "host";
 }
@@ -51,7 +51,7 @@ bool keeps_on_host(const Spec& spec) {
 std::vector<Journey> journeys(const Program& program, std::size_t prefetch) {
   const std::size_t forward = forward_ops(program);
   const std::vector<std::size_t> ends = ends_of_stretches(program);
-  std::vector<std::size_t> behind(program.values.size(), 0);  // end of its stretch
+  std::vector<std::size_t> behind(program.values.size(), 0);  // first op after the value's stretch
   std::vector<std::size_t> last_use(program.values.size(), kNever);
   std::vector<std::size_t> first_read(program.values.size(), kNever);
   std::vector<bool> stays(program.values.size());
@@ -115,7 +115,8 @@ std::size_t prefetch_of(const Spec& spec) {
 
 Program keep_where_asked(Program program, const Spec& spec) {
   if (!keeps_on_host(spec)) return program;
-  std::vector<std::size_t> last_start(program.values.size(), 0);  // of recomputing from it
+  // By value: the last op that recomputes from it.
+  std::vector<std::size_t> last_start(program.values.size(), 0);
   for (std::size_t index = 0; index < program.ops.size(); ++index)
     if (is_recomputed(program.ops[index]))
       for (const ValueId id : program.ops[index].inputs)
@@ -130,8 +131,8 @@ Program keep_where_asked(Program program, const Spec& spec) {
 Reason why_not_kept_there(const Spec& spec, const Program& after) {
   if (!keeps_on_host(spec) || std::any_of(after.ops.begin(), after.ops.end(), is_transfer))
     return std::nullopt;
-  return fmt::format("checkpointing={}: nothing that is kept of '{}' leaves the device",
-                     spec.to_string(), after.name);
+  return fmt::format("checkpointing={}: no kept value of '{}' leaves the device", spec.to_string(),
+                     after.name);
 }
 
 }  // namespace headroom::checkpointing

@@ -3,10 +3,11 @@
 // the cost is two copies of each value and as many bytes on the host as are saved on the device.
 // After Rhu et al. 2016, "vDNN: Virtualized Deep Neural Networks for Scalable, Memory-Efficient
 // Neural Network Design"; PyTorch's torch.autograd.graph.save_on_cpu is this without prefetch.
-//   prefetch=1  copied back so many ops before the first that reads it: what hides the copy on a
-//               device that copies while it computes, and takes memory for so much longer
-//   share=1     of the bytes kept for the backward pass, those made first, which wait longest
-// Values that would be back before the backward pass begins stay on the device: those made last.
+//   prefetch=1  number of ops between the copy back and the first op that reads the value: more ops
+//               hide the copy on a device that copies while it computes, but take memory for longer
+//   share=1     share of the bytes kept for the backward pass that is offloaded: those made first,
+//               which are needed last
+// Values that would be back before the backward pass begins, those made last, stay on the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +60,7 @@ Program apply_offload(Program program, const Spec& spec) {
 
 Reason why_not_offloaded(const Spec& spec, const Program& before, const Program& after) {
   if (std::any_of(after.ops.begin(), after.ops.end(), is_transfer)) return std::nullopt;
-  return fmt::format("checkpointing={}: nothing of '{}' leaves the device", spec.to_string(),
+  return fmt::format("checkpointing={}: no value of '{}' leaves the device", spec.to_string(),
                      before.name);
 }
 

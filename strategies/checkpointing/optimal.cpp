@@ -75,12 +75,12 @@ Program apply_optimal(Program program, const Spec& spec) {
     if (planned == 0) break;
   }
   const Bytes least = smallest_budget(chain) + (budget - planned);
-  throw NotSupported(fmt::format(
-      "checkpointing={}: '{}' holds {} for its backward pass where nothing is computed again, "
-      "and with modules computed once more at least {}, above the budget of {}; take "
-      "budget={} or more, or checkpointing=recursive",
-      spec.to_string(), program.name, format_bytes(held_bytes(program)), format_bytes(least),
-      format_bytes(budget), least));
+  throw NotSupported(
+      fmt::format("checkpointing={}: '{}' holds {} for its backward pass without recomputation, "
+                  "and at least {} with recomputed modules, above the budget of {}; use "
+                  "budget={} or more, or checkpointing=recursive",
+                  spec.to_string(), program.name, format_bytes(held_bytes(program)),
+                  format_bytes(least), format_bytes(budget), least));
 }
 
 const bool optimal_is_registered = Registry<CheckpointingStrategy>::instance().add(

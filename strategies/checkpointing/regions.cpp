@@ -145,7 +145,7 @@ std::size_t forward_ops(const Program& program) {
   if (std::any_of(first_other, program.ops.end(),
                   [](const Op& op) { return op.phase == Phase::forward; }))
     throw Error(
-        fmt::format("program '{}': a forward op stands behind one of another phase", program.name));
+        fmt::format("program '{}': a forward op follows an op of another phase", program.name));
   return static_cast<std::size_t>(first_other - program.ops.begin());
 }
 
@@ -184,11 +184,12 @@ Bytes saved_bytes(const Program& program) {
 
 Reason why_not_engaged(const Spec& spec, const Program& before, const Program& after) {
   if (recomputed_ops(after) == 0)
-    return fmt::format("checkpointing={}: nothing of '{}' is recomputed", spec.to_string(),
+    return fmt::format("checkpointing={}: no op of '{}' is recomputed", spec.to_string(),
                        before.name);
   if (saved_bytes(after) >= saved_bytes(before))
-    return fmt::format("checkpointing={}: '{}' saves {} bytes for the backward pass, {} without",
-                       spec.to_string(), before.name, saved_bytes(after), saved_bytes(before));
+    return fmt::format(
+        "checkpointing={}: '{}' saves {} bytes for the backward pass, but {} without checkpointing",
+        spec.to_string(), before.name, saved_bytes(after), saved_bytes(before));
   return std::nullopt;
 }
 

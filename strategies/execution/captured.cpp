@@ -37,11 +37,10 @@ const bool captured_is_registered = Registry<ExecutionStrategy>::instance().add(
      .examples = {"captured", "captured(pool=own)"},
      .apply = [](Program lowered,
                  const Spec& spec) { return capture(std::move(lowered), pool_of(spec)); },
-     .refuses = {
-         {"inject", "fragmentation", "between the ops of a replayed step nobody asks for memory"},
-         {"pipeline", "staging",
-          "a captured step has one place for its batch, and would still read it while the "
-          "next one is copied there"}}});
+     .refuses = {{"inject", "fragmentation", "a replayed step allocates nothing between its ops"},
+                 {"pipeline", "staging",
+                  "a captured step has one place for its batch, and would still read it while the "
+                  "next one is copied there"}}});
 
 }  // namespace
 }  // namespace headroom

@@ -53,7 +53,7 @@ Program apply_graph(Program lowered, const Spec& spec) {
   const auto order = order_of(spec);
   if (!order && !reuses(spec))
     throw InputError(
-        fmt::format("{}: leaves the step as it is; take an order other than built, or "
+        fmt::format("{}: leaves the step unchanged; use an order other than built, or "
                     "execution last_use",
                     spec.to_string()));
   if (order) lowered = execution::reorder(std::move(lowered), *order);
@@ -74,7 +74,7 @@ Reason why_nothing_changed(const Spec& spec, const Program& before, const Progra
 
 const bool graph_is_registered = Registry<ExecutionStrategy>::instance().add(
     {.name = "graph",
-     .summary = "Writes results over operands that nobody reads again. order=depth_first, "
+     .summary = "Writes results over operands that no later op reads. order=depth_first, "
                 "breadth_first or memory (greedy) runs the ops in another order",
      .parameters = {"inplace", "order"},
      .examples = {"graph", "graph(order=depth_first)", "graph(order=breadth_first)",

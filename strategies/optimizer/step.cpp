@@ -62,10 +62,11 @@ Program with_step(Program program, const Spec& spec, const Update& update,
   const Loop loop = loop_of(spec);
   const double largest_norm = positive(spec, "clip_norm", 1);
   if (in_backward(spec) && spec.has("clip_norm"))
-    throw NotSupported(fmt::format(
-        "{}: the norm of all gradients is known after the last one, when weights that change in "
-        "the backward pass have changed already",
-        spec.to_string()));
+    throw NotSupported(
+        fmt::format("{}: the norm of all gradients is known only after the last one, when weights "
+                    "that change in "
+                    "the backward pass have changed already",
+                    spec.to_string()));
   if (in_backward(spec) && zeroed(spec))
     throw NotSupported(
         fmt::format("{}: weights that change in the backward pass free their gradients there",
@@ -117,7 +118,7 @@ std::vector<Refusal> refusals() {
       {"accumulation", "micro_batches", "the sums of gradients are kept across steps anyway",
        zeroed},
       {"precision", "fp16",
-       "whether gradients overflowed, and the step is left out, is known after the last of them",
+       "whether gradients overflowed, and the step is skipped, is known after the last of them",
        in_backward},
       {"execution", "eager",
        "eager execution is modelled with gradients that live to the end of the step", in_backward}};

@@ -21,7 +21,7 @@ class Cache final : public RecordStage {
     const std::lock_guard lock(mutex_);
     if (hits_ > 0) return std::nullopt;
     return fmt::format(
-        "the run ended within the first epoch, after {} records, and nothing was asked for twice; "
+        "the run ended within the first epoch, after {} records, so no record was requested twice; "
         "take more steps or a shorter epoch",
         kept_.size());
   }

@@ -66,7 +66,7 @@ class Parallel final : public RecordStage {
   }
 
   void work(std::size_t worker) {
-    all_here_.arrive_and_wait();  // otherwise the first thread to start could take all elements
+    all_here_.arrive_and_wait();  // otherwise the first thread to start might take all elements
     try {
       while (load_one(worker)) {
       }
@@ -154,8 +154,8 @@ class Parallel final : public RecordStage {
   std::stop_source stop_;
   ParallelOptions options_;
   std::latch all_here_;
-  std::int64_t epoch_ = 0;    // of the worker whose turn it is
-  mutable std::mutex mutex_;  // of all below
+  std::int64_t epoch_ = 0;    // epoch of the worker whose turn it is
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable_any changed_;
   std::map<std::int64_t, Result> done_;  // by ticket
   std::int64_t waiting_ = 0;             // total number of tickets taken
@@ -179,7 +179,7 @@ std::int64_t threads_of(const Spec& spec, const std::string& key, std::int64_t o
   const std::int64_t threads = spec.integer(key, otherwise);
   if (threads < 1 || threads > 256)
     throw InputError(
-        fmt::format("{}: {} threads make no sense; take 1 to 256", spec.to_string(), threads));
+        fmt::format("{}: {} threads are not possible; use 1 to 256", spec.to_string(), threads));
   return threads;
 }
 

@@ -48,9 +48,9 @@ class Prefetch final : public BatchesAhead {
   // The first batch is not considered, because the pipeline may have just begun.
   Reason why_not_engaged() const override {
     const Asked found = asked();
-    if (found.times < 2) return "only one batch was asked for, so that none could be made ahead";
+    if (found.times < 2) return "only one batch was requested, so none could be made ahead";
     if (found.ready + found.under_way > 0) return std::nullopt;
-    return "whenever a batch was asked for, none was ready and none under way";
+    return "whenever a batch was requested, none was ready or being made";
   }
 };
 
@@ -63,7 +63,8 @@ const bool prefetch_is_registered = Registry<StageKind>::instance().add(
      .check =
          [](const Spec& spec) {
            if (depth_of(spec) < 1 || depth_of(spec) > 10'000)
-             throw InputError("prefetch: name the batches, as in prefetch(2) or prefetch(auto)");
+             throw InputError(
+                 "prefetch: give the number of batches, as in prefetch(2) or prefetch(auto)");
          },
      .over_batches = [](const Spec& spec, StageKind::Batches inner,
                         const StageContext& context) -> StageKind::Batches {

@@ -56,7 +56,8 @@ const bool restart_is_registered = Registry<StageKind>::instance().add(
      .check =
          [](const Spec& spec) {
            if (batches_of(spec) < 1)
-             throw InputError("restart: name the batches of an epoch, as in restart(100)");
+             throw InputError(
+                 "restart: give the number of batches of an epoch, as in restart(100)");
          },
      .rebuilds = true,
      .over_batches = [](const Spec& spec, StageKind::Batches inner,

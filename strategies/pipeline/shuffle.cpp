@@ -25,7 +25,7 @@ class Shuffle final : public RecordStage {
         random_(context.seed ^ 0x73687566666C6500ULL) {}
 
   Reason why_not_engaged() const override {
-    return unless(moved_ > 0, "every record stayed in its place; take a larger buffer");
+    return unless(moved_ > 0, "every record stayed in its place; use a larger buffer");
   }
 
  private:
@@ -39,7 +39,7 @@ class Shuffle final : public RecordStage {
     chosen.position = position_++;
     return chosen;
   }
-  void do_load(Element&) override {}  // loaded when it came into the buffer
+  void do_load(Element&) override {}  // loaded when it entered the buffer
 
   void refill() {
     while (buffer_.size() < capacity_) {
@@ -57,7 +57,7 @@ class Shuffle final : public RecordStage {
   std::size_t capacity_;
   std::mt19937_64 random_;
   std::vector<Element> buffer_;
-  std::optional<Element> next_;  // announced but not loaded; the buffer drains first
+  std::optional<Element> next_;  // announced but not loaded; the buffer is drained first
   std::int64_t position_ = 0;
   std::atomic<std::uint64_t> moved_ = 0;
 };
@@ -71,7 +71,8 @@ const bool shuffle_is_registered = Registry<StageKind>::instance().add(
      .check =
          [](const Spec& spec) {
            if (buffer_of(spec) < 1)
-             throw InputError("shuffle: name the records of its buffer, as in shuffle(10000)");
+             throw InputError(
+                 "shuffle: give the number of records in its buffer, as in shuffle(10000)");
          },
      .loads_ahead = [](const Spec&) { return true; },
      .needs_file_order = true,

@@ -74,7 +74,7 @@ void check(const Spec& spec) {
     throw InputError(spec.to_string() + ": by= must be sleep or compute");
   const double ms = spec.number("ms", 0);
   if (!(ms > 0) || ms > 60'000)
-    throw InputError(spec.to_string() + ": name the milliseconds, as in slow(ms=2)");
+    throw InputError(spec.to_string() + ": give the milliseconds, as in slow(ms=2)");
 }
 
 const bool slow_is_registered = Registry<StageKind>::instance().add(

@@ -64,7 +64,7 @@ class Staging final : public BatchesAhead {
                       .make_place = [memory] { return std::make_unique<StagedPlace>(memory); }}) {}
 
   Reason why_not_engaged() const override {
-    return unless(lent_ > 0, "no batch was copied to a device from where it waited");
+    return unless(lent_ > 0, "no staged batch was copied to a device");
   }
 
  private:
@@ -94,7 +94,7 @@ const bool staging_is_registered = Registry<StageKind>::instance().add(
      .check =
          [](const Spec& spec) {
            if (staged_of(spec) < 1 || staged_of(spec) > 10'000)
-             throw InputError("staging: name the batches, as in staging(2)");
+             throw InputError("staging: give the number of batches, as in staging(2)");
          },
      .staged_batches = [](const Spec& spec) { return static_cast<std::size_t>(staged_of(spec)); },
      .over_batches = [](const Spec& spec, StageKind::Batches inner,

@@ -37,7 +37,7 @@ Reason why_no_8_bits(const Spec&, const Program&, const Program& rewritten) {
       std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == "quantise"; });
   return unless(any,
                 "fp8: the step has no linear layer whose samples, inputs and outputs are multiples "
-                "of 16, as products in 8 bits need it");
+                "of 16, as products in 8 bits require");
 }
 
 const bool fp8_is_registered = Registry<PrecisionStrategy>::instance().add(

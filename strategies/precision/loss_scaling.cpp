@@ -27,8 +27,8 @@ double first_scale(const Spec& spec) {
   if (is_dynamic(spec)) return positive(spec, "initial_scale", 65536);
   if (spec.has("initial_scale") || spec.has("growth_interval"))
     throw InputError(
-        fmt::format("{}: a loss scale that stays neither starts nor grows; leave out "
-                    "initial_scale and growth_interval, or take loss_scale=dynamic",
+        fmt::format("{}: a constant loss scale neither starts nor grows; leave out "
+                    "initial_scale and growth_interval, or use loss_scale=dynamic",
                     spec.to_string()));
   return positive(spec, "loss_scale", 1);
 }
@@ -50,8 +50,7 @@ ValueId scale_of(ProgramBuilder& builder, const Spec& spec) {
   return kept_number(builder, ".loss_scale", first_scale(spec));
 }
 
-// The kinds of ops with which backward passes begin: those that the gradient rules of loss ops
-// emit.
+// Returns the kinds of ops that begin backward passes: those that gradient rules of losses emit.
 std::set<std::string> kinds_of_first_gradients(const Program& program) {
   std::set<std::string> kinds;
   for (const Op& op : program.ops)

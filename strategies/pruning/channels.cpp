@@ -42,7 +42,7 @@ class Finder {
         if (id != kNoValue) users_[id].push_back(i);
   }
 
-  // The channels between `producer` and the single layer that follows; nothing if other ops read
+  // Returns the channels between `producer` and the only following layer; absent if others read
   // them.
   std::optional<Channels> behind(const Op& producer) const {
     Channels channels;
@@ -102,7 +102,7 @@ Program remove_channels(Program program, const Spec& spec) {
   if (!program.frozen.empty())
     throw NotSupported(
         "pruning=channels: '" + program.name +
-        "' uses weights that another turn of the step trains, and no turn knows which "
+        "' uses weights that another turn of the step trains, and a turn does not know which "
         "channels the other removes; take magnitude");
   const Finder finder(program);
   std::vector<Channels> found;
@@ -119,7 +119,7 @@ Program remove_channels(Program program, const Spec& spec) {
   }
   if (found.empty())
     throw NotSupported("pruning=channels: '" + program.name +
-                       "' has no two layers with nothing but per-channel ops in between");
+                       "' has no two layers with only per-channel ops in between");
   infer_again(program);
   return program;
 }

@@ -27,7 +27,7 @@ bool has_groups(const Value& value) {
 Program check_groups(Program program, const Spec& spec) {
   if (spec.integer("begin", 1) < 1)
     throw InputError(
-        fmt::format("{}: steps count from 1, so that is the least begin", spec.to_string()));
+        fmt::format("{}: steps count from 1, so begin must be at least 1", spec.to_string()));
   if (std::none_of(program.values.begin(), program.values.end(), has_groups))
     throw NotSupported(
         fmt::format("pruning={}: no weight of '{}' has a second dimension that is a "

@@ -1,5 +1,5 @@
-// Which ops wait for the copies that the CUDA device makes beside its kernels, on the slowest
-// possible copy stream: a copy arrives only when an op waits for it.
+// Which ops wait for the copies that the CUDA device makes beside its kernels. The copy stream is
+// as slow as possible: a copy arrives only when an op waits for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(AwaitedCopies, that_nobody_reads_are_refused) {
   Program program = late_reader();
   program.ops.resize(2);
   EXPECT_THAT([&] { awaited_copies(program); },
-              ThrowsMessage<Error>(HasSubstr("nobody reads what back copies back")));
+              ThrowsMessage<Error>(HasSubstr("no op reads what back copies back")));
 }
 
 }  // namespace

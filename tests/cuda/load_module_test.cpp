@@ -76,7 +76,7 @@ TEST(CudaModule, that_is_another_library_is_a_reason_that_names_the_file) {
   const LoadedCudaModule loaded = load_cuda_module({libc.dli_fname});
   EXPECT_EQ(loaded.module, nullptr);
   EXPECT_THAT(loaded.problem,
-              AllOf(HasSubstr("is no CUDA module of Headroom"),
+              AllOf(HasSubstr("is not a CUDA module of Headroom"),
                     HasSubstr(std::filesystem::path(libc.dli_fname).filename().string())));
 }
 

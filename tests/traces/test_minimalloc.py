@@ -98,7 +98,7 @@ def test_a_buffer_of_no_bytes_takes_none(tmp_path: Path) -> None:
         ("id,lower,upper,size,gaps\na,0,4,8,1-2-3\n", ["line 2", "2-3"]),
         ("id,lower,upper,size,gaps\na,0,4,8,1:2\n", ["line 2", "1:2", "7-9@0:512"]),
         ("id,lower,upper,size,gaps\na,0,4,8,2-1\n", ["line 2", "2-1", "before it begins"]),
-        ("id,lower,upper,size,gaps\na,0,4,8,1-2@0:9\n", ["line 2", "1-2@0:9", "has not"]),
+        ("id,lower,upper,size,gaps\na,0,4,8,1-2@0:9\n", ["line 2", "1-2@0:9", "does not have"]),
         ("id,lower,upper,size,gaps\na,0,9,8,1-4 3-5\n", ["line 2", "overlap"]),
         ("id,lower,upper,size\n", ["without a single allocation"]),
         ("", ["is empty"]),

@@ -95,7 +95,7 @@ enum class Format : std::uint8_t { cifar, idx };
 Format format_of(const fs::path& directory) {
   if (!fs::is_directory(directory))
     throw InputError(
-        fmt::format("{}: is not a directory; data= wants one with CIFAR-10 binary or IDX files",
+        fmt::format("{}: is not a directory; data= needs one with CIFAR-10 binary or IDX files",
                     directory.string()));
   if (!cifar_training_batches(directory).empty()) return Format::cifar;
   if (fs::exists(directory / "train-images-idx3-ubyte")) return Format::idx;

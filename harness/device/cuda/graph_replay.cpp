@@ -27,7 +27,7 @@ void GraphReplay::capture() {
   } catch (const Error& error) {
     driver_->abandon();
     throw NotSupported(
-        std::string("execution=captured: this step cannot be captured as a CUDA graph, take "
+        std::string("execution=captured: this step cannot be captured as a CUDA graph; use "
                     "execution=last_use: ") +
         error.what());
   }

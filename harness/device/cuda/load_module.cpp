@@ -23,7 +23,7 @@ std::string not_found() {
         kWhyNotBuilt);
   return fmt::format(
       "the CUDA module was not found; needs libheadroom_cuda.so beside the program (ninja builds "
-      "it) or its path in {}; headroom doctor says where it was looked for",
+      "it) or its path in {}; headroom doctor lists the places searched",
       kPathVariable);
 }
 
@@ -65,7 +65,7 @@ LoadedCudaModule load_cuda_module(const std::vector<std::filesystem::path>& plac
     const auto entry = reinterpret_cast<CudaEntryPoint>(dlsym(handle, kCudaEntryPoint));
     if (entry == nullptr)
       return {nullptr, place,
-              fmt::format("{} is no CUDA module of Headroom: it has no function {}",
+              fmt::format("{} is not a CUDA module of Headroom: it has no function {}",
                           place.filename().string(), kCudaEntryPoint)};
     const CudaModule* module = entry();
     if (module->version != HEADROOM_VERSION)

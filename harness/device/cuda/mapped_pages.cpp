@@ -55,7 +55,7 @@ void MappedPages::move(std::byte* from, std::byte* to, Bytes bytes) {
   driver_.wait();
   for (Bytes offset = 0; offset < bytes;) {
     const auto found = units_.find(from + offset);
-    if (found == units_.end()) throw Error("a page is moved that is not mapped");
+    if (found == units_.end()) throw Error("the page to be moved is not mapped");
     const Unit unit = found->second;
     driver_.unmap(from + offset, unit.bytes);
     units_.erase(found);

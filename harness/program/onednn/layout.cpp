@@ -40,9 +40,9 @@ DType from_library(memory::data_type type) {
   throw Error("oneDNN chose an element type that a Program cannot have");
 }
 
-// With AMX, oneDNN 2.6.3 gives wrong products in bf16, and a convolution whose implementation is
-// not the one that was asked for its workspace. It has to be told before its first use.
-// DNNL_MAX_CPU_ISA in the environment overrides this.
+// With AMX, oneDNN 2.6.3 gives wrong products in bf16, and it runs some convolutions with another
+// implementation than the one whose workspace was queried. AMX must therefore be disabled before
+// the library is first used; DNNL_MAX_CPU_ISA in the environment overrides this.
 [[maybe_unused]] const bool kWithoutAmx =
     std::getenv("DNNL_MAX_CPU_ISA") == nullptr &&
     dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
@@ -91,8 +91,8 @@ Layout layout_of(const Value& value) {
 
 void set_layout(Value& value, const Layout& layout) {
   if (layout.dims() != value.shape)
-    throw Error(
-        fmt::format("'{}' has shape {}, its layout another", value.name, to_string(value.shape)));
+    throw Error(fmt::format("'{}' has shape {}, but its layout has another", value.name,
+                            to_string(value.shape)));
   if (to_library(value.dtype) != layout.data_type()) value.dtype = from_library(layout.data_type());
   value.bytes = layout.get_size();
   value.layout.clear();

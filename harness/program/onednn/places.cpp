@@ -6,8 +6,8 @@
 namespace headroom::onednn {
 namespace {
 
-// The contribution of index `i` of a dimension to an offset. The last inner block is the innermost;
-// of several blocks of one dimension, each later one takes the lower digits.
+// Returns the contribution of index `i` of a dimension to an offset. The last inner block is the
+// innermost; of several blocks of one dimension, each later one holds lower digits of the index.
 std::size_t offset_along(const dnnl_memory_desc_t& data, int dimension, std::int64_t i) {
   const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
   std::int64_t offset = 0;
@@ -28,7 +28,7 @@ std::size_t offset_along(const dnnl_memory_desc_t& data, int dimension, std::int
 MatrixPlaces matrix_places(const Value& value) {
   const dnnl_memory_desc_t data = layout_of(value).data;
   if (data.format_kind != dnnl_blocked || data.offset0 != 0)
-    throw NotSupported("oneDNN keeps to itself where the elements of '" + value.name + "' lie");
+    throw NotSupported("oneDNN does not disclose the layout of '" + value.name + "'");
   MatrixPlaces places{.rows = {0}, .columns = {0}};
   for (int dimension = 0; dimension < data.ndims; ++dimension) {
     const bool is_row = dimension == 0 && data.ndims > 1;

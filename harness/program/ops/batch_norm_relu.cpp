@@ -62,7 +62,7 @@ const bool forward_of_sum = Registry<OpDefinition>::instance().add(
 const bool backward = Registry<OpDefinition>::instance().add(
     {.name = "batch_norm_relu_backward",
      .summary = "x, dy, mean[C], variance[C], scale[C], shift[C] -> dx, dscale[C], dshift[C]; "
-                "epsilon; computes again from x where relu let dy through",
+                "epsilon; recomputes from x where relu passed dy on",
      .infer = infer_backward});
 
 const bool backward_of_sum = Registry<OpDefinition>::instance().add(

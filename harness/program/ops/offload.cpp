@@ -8,7 +8,7 @@ using namespace rules;
 
 std::vector<Value> infer_copy(const Op&, std::span<const Value> inputs) {
   require(inputs.size() == 1, "takes one operand, not {}", inputs.size());
-  require(!inputs[0].persistent, "'{}' lives across steps and has its place", inputs[0].name);
+  require(!inputs[0].persistent, "'{}' lives across steps and cannot be offloaded", inputs[0].name);
   return {made(inputs[0].shape, inputs[0].role, inputs[0].dtype)};
 }
 

@@ -68,7 +68,7 @@ std::vector<ValueId> differentiate_average(GradientContext& context) {
 
 const bool max = Registry<OpDefinition>::instance().add(
     {.name = "max_pool",
-     .summary = "x[N,C,H,W] -> y, indices u8 (where each maximum was); kernel[2], strides[2], "
+     .summary = "x[N,C,H,W] -> y, indices u8 (the place of each maximum); kernel[2], strides[2], "
                 "padding[4]",
      .infer = infer_max,
      .differentiate = differentiate_max});

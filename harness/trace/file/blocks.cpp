@@ -29,7 +29,7 @@ BlockKind kind_of(char letter) {
   for (const BlockKind kind :
        {BlockKind::header, BlockKind::names, BlockKind::chunk, BlockKind::end})
     if (letter == static_cast<char>(kind)) return kind;
-  throw InputError(fmt::format("is damaged: {:#04x} is no kind of block",
+  throw InputError(fmt::format("is damaged: {:#04x} is not a kind of block",
                                static_cast<unsigned>(static_cast<unsigned char>(letter))));
 }
 
@@ -105,7 +105,8 @@ std::optional<Block> BlockReader::next() {
 
   // Both of zstd's special values, unknown and error, exceed any valid content size.
   const unsigned long long expected = ZSTD_getFrameContentSize(frame_.data(), size);
-  if (expected > kMaximumContent) throw InputError("is damaged: no frame of a known, sound size");
+  if (expected > kMaximumContent)
+    throw InputError("is damaged: a frame has no known or plausible size");
   content_.resize(expected);
   const std::size_t got = ZSTD_decompressDCtx(decompressor_->context.get(), content_.data(),
                                               content_.size(), frame_.data(), size);

@@ -124,7 +124,7 @@ ColumnReader::ColumnReader(std::string_view& content, std::size_t count) {
   width_ = cut<std::uint8_t>(content);
   previous_ = cut<std::uint64_t>(content);
   base_ = cut<std::uint64_t>(content);
-  if (coding > 1) throw InputError(fmt::format("has the coding {}, which is none", coding));
+  if (coding > 1) throw InputError(fmt::format("has the unknown coding {}", coding));
   if (width_ != 0 && width_ != 1 && width_ != 2 && width_ != 4 && width_ != 8)
     throw InputError(fmt::format("has values of {} bytes", width_));
   differences_ = coding == 1;

@@ -53,13 +53,13 @@ std::vector<Enum> meanings(const json& file, const char* table, const std::vecto
 
 std::uint64_t count_at(const json& object, const char* key) {
   const json& value = object.at(key);
-  if (!value.is_number_unsigned()) throw InputError(fmt::format("'{}' is no count", key));
+  if (!value.is_number_unsigned()) throw InputError(fmt::format("'{}' is not a count", key));
   return value.get<std::uint64_t>();
 }
 
 std::optional<Bytes> bytes_or_null(const json& value) {
   if (value.is_null()) return std::nullopt;
-  if (!value.is_number_unsigned()) throw InputError("'placement' has bytes that are no count");
+  if (!value.is_number_unsigned()) throw InputError("'placement' has bytes that are not a count");
   return value.get<Bytes>();
 }
 
@@ -117,9 +117,8 @@ FileHeader parse_header(std::string_view text) {
   return parsed(text, [](const json& file) {
     const auto version = file.at("version").get<std::string>();
     if (version.substr(0, version.find('.')) != kReadableMajor)
-      throw InputError(
-          fmt::format("is of version {}, but this program reads {}.x; take a newer one", version,
-                      kReadableMajor));
+      throw InputError(fmt::format("is of version {}, but this program reads {}.x; use a newer one",
+                                   version, kReadableMajor));
     std::optional<std::vector<Placement>> placement;
     if (file.contains("placement")) placement = placements_of(file.at("placement"));
     return FileHeader{.trace = {.device = file.at("device").get<std::string>(),

@@ -15,15 +15,15 @@ from . import layout
 from .layout import TraceFileError
 
 _TABLES = {"kind": "kinds", "role": "roles", "phase": "phases"}
-# The largest and smallest numbers of a column: signed 64 bits.
+# The largest and smallest numbers of each column. The default is a signed 64-bit integer.
 _RANGES = {"stream": (0, 2**8 - 1), "id": (0, 2**32 - 1), "op": (-1, 2**32 - 2), "step": (-(2**31), 2**31 - 1)}
 
-Chunk = dict[str, numpy.ndarray]  # int64 by column; size_bytes besides those of the file
+Chunk = dict[str, numpy.ndarray]  # int64 arrays by column, including size_bytes
 
 
 class TraceReader:
-    """Iterates over chunks. `header` is there from the beginning; `op_names` are those that the
-    chunks so far can refer to. Everything raises TraceFileError for a file that is not sound."""
+    """Iterates over chunks. `header` is known from the beginning; `op_names` are those that the chunks read
+    so far can refer to. All methods raise TraceFileError for a damaged file."""
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
@@ -63,16 +63,16 @@ class TraceReader:
             self._fail("is cut off")
         kind, size = layout.PREFIX.unpack(prefix)
         if kind not in (b"H", b"N", b"C", b"E"):
-            self._fail(f"is damaged: {kind!r} is no kind of block")
+            self._fail(f"is damaged: {kind!r} is not a kind of block")
         if size > 2 * layout.MAXIMUM_CONTENT:
             self._fail(f"is damaged: a block of {size} bytes")
         frame = self._stream.read(size)
         if len(frame) < size:
             self._fail("is cut off")
         try:
-            # Unknown and error are larger than any content.
+            # Both of zstd's special values, unknown and error, exceed any valid content size.
             if zstandard.frame_content_size(frame) > layout.MAXIMUM_CONTENT:
-                self._fail("is damaged: no frame of a known, sound size")
+                self._fail("is damaged: a frame has no known or plausible size")
             return kind, zstandard.ZstdDecompressor().decompress(frame, max_output_size=layout.MAXIMUM_CONTENT)
         except zstandard.ZstdError as error:
             self._fail(f"is damaged: {error}")
@@ -103,7 +103,7 @@ class TraceReader:
             self._fail("has more names of ops than a trace may hold")
         names = self._json(content)
         if not _is_list_of_texts(names):
-            self._fail("is damaged: its names of ops are no list of texts")
+            self._fail("is damaged: its names of ops are not a list of texts")
         self.op_names += names
 
     def _check_end(self, content: bytes) -> None:
@@ -163,7 +163,7 @@ def _decode_columns(content: bytes, names: list[str]) -> Chunk:
 
 @dataclass(frozen=True)
 class Trace:
-    """A whole file. Columns are int64 arrays of equal length, by name."""
+    """A whole trace. Columns are int64 arrays of equal length, by name."""
 
     header: dict[str, Any]
     op_names: list[str]
@@ -171,7 +171,8 @@ class Trace:
 
 
 def read_trace(path: Path, maximum_events: int) -> Trace:
-    """Raises TraceFileError, also for a file of more events; OSError when it cannot be read."""
+    """Reads a whole trace. Raises TraceFileError for a damaged file or more than `maximum_events`, OSError
+    when the file cannot be read."""
     with path.open("rb") as stream:
         reader = TraceReader(stream)
         chunks = []

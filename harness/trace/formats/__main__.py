@@ -1,6 +1,5 @@
-"""python3 -m harness.trace.formats FILE OUT [--to FORMAT]: an allocation history of any format as
-one of another, Headroom's own unless told otherwise. `headroom replay` and `headroom export` call
-it."""
+"""python3 -m harness.trace.formats FILE OUT [--to FORMAT]: converts an allocation history of any known
+format, to Headroom's own format by default. `headroom replay` and `headroom export` call this."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ NOT_SOUND = (FormatError, TraceFileError, csv.Error)
 
 
 def import_history(path: Path, head: bytes, out: BinaryIO):
-    """Writes a Headroom trace. Raises FormatError."""
+    """Converts `path` to a Headroom trace. Raises FormatError."""
     for name, module in FORMATS.items():
         if module.matches(head):
             builder = TraceBuilder(out, allocator=name)
@@ -48,11 +47,11 @@ def import_history(path: Path, head: bytes, out: BinaryIO):
 
 
 def convert(path: Path, out: Path, target: str):
-    """`out` gets its name when it is complete."""
+    """Writes a trace in another format. `out` gets its name when it is complete."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     if not head:
-        raise FormatError("is empty; write it again where it came from")
+        raise FormatError("is empty; record it again")
     own = head.startswith(MAGIC)
     bound_time(path)
     bound_memory(path, own)
@@ -80,7 +79,7 @@ def _export(trace: BinaryIO, out: BinaryIO, target: str):
 
 
 def why_not(error: OSError, out: Path) -> str:
-    """Names the file as the user did, not by its name until it is complete."""
+    """Names the file as the user did, not by its temporary name."""
     if error.filename is None or Path(error.filename).name == out.name + UNFINISHED:
         return f"{out}: cannot be written: {error.strerror}; name a file in a directory that can be written to"
     return f"{error.filename}: {error.strerror}"
@@ -99,7 +98,7 @@ def main() -> int:
     except NOT_SOUND as error:
         print(f"{options.file}: {error}", file=sys.stderr)
     except UnicodeDecodeError as error:
-        print(f"{options.file}: is no text in UTF-8 (byte {error.start})", file=sys.stderr)
+        print(f"{options.file}: is not UTF-8 text (byte {error.start})", file=sys.stderr)
     except MemoryError:
         print(f"{options.file}: asks for more memory than a file of its length can need", file=sys.stderr)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Filled by the reader of every format: events, written to a Headroom trace file as they come."""
+"""The readers of all formats pass their events to this builder, which writes a Headroom trace file."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ OUTSIDE_OPS = -1
 
 
 class FormatError(Exception):
-    """Says what is wrong with the file, and where."""
+    """Says what is wrong with a file, and at which place."""
 
 
 class TraceBuilder:
-    """Events in order of time. Blocks are known by whatever key the format has for them. `where`
-    names the place in the file, for errors; `context` is what is known of an event besides: op,
-    role, phase, step, stream, time_ns."""
+    """Takes events in order of time. A format may identify its blocks by any key. `where` names the place in
+    the file for errors; `context` holds further known facts about an event: op, role, phase, step, stream,
+    time_ns."""
 
     def __init__(self, stream: BinaryIO, allocator: str):
-        self.header: dict[str, str | int] = {"allocator": allocator}  # settled with the first event
+        self.header: dict[str, str | int] = {"allocator": allocator}  # fixed with the first event
         self.events = 0
         self._stream = stream
         self._writer: TraceWriter | None = None
@@ -61,11 +61,11 @@ class TraceBuilder:
         if key not in self._live:
             raise FormatError(f"{where}: {key} is freed but not live")
         number, size, address, role = self._live.pop(key)
-        context.pop("role", None)  # the block has kept it
+        context.pop("role", None)  # the block's role was recorded when it was allocated
         self._add("free", number, size, address, role, **context)
 
     def oom(self, size: int, where: str, *, role="activation", **context):
-        """A request that was refused."""
+        """Records a request that was refused."""
         check_number(size, where)
         self._add("oom", 0, size, 0, ROLES.index(role), slack=-size, **context)
 
@@ -115,14 +115,14 @@ class TraceBuilder:
 
 
 def check_number(number: int, where: str) -> int:
-    """Checks a number of bytes, an address or nanoseconds."""
+    """Checks a number of bytes, an address or a time in nanoseconds."""
     if not 0 <= number <= MAXIMUM_BYTES:
-        raise FormatError(f"{where}: {number if abs(number) < 1 << 70 else 'the number'} is beyond what is sound")
+        raise FormatError(f"{where}: {number if abs(number) < 1 << 70 else 'the number'} is implausibly large")
     return number
 
 
 def pointer(text: str) -> int:
-    """The address of a pointer; 0 if the pointer is only a name."""
+    """Returns the address of a pointer, or 0 if the pointer is only a name."""
     try:
         address = int(text, 0)
     except ValueError:

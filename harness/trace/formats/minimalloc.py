@@ -1,5 +1,6 @@
-"""MiniMalloc's CSV of buffers with lifetimes (src/converter.cc of google/minimalloc): id, lower, upper
-(exclusive) or end (inclusive), size; optional alignment, gaps, offset, hint; in any order."""
+"""MiniMalloc's CSV of buffers with lifetimes (src/converter.cc of google/minimalloc). The columns are id,
+lower, upper (exclusive) or end (inclusive), and size; optional ones are alignment, gaps, offset and hint.
+Their order does not matter."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from harness.trace.file import TraceFileError
 from .builder import FormatError, TraceBuilder, check_number
 from .history import History
 
-# Names of each column. Only alignment, gaps, offset, hint and id may be missing.
+# The names of each column. Only alignment, gaps, offset, hint and id are optional.
 NAMES = {
     "id": ("id", "buffer", "buffer_id"),
     "lower": ("lower", "start", "begin"),
@@ -32,9 +33,9 @@ LONGEST_NUMBER = 20
 MOST_NAME_BYTES = 8 << 20
 MOST_PLACEMENT_BYTES = 8 << 20
 
-# A time in which only the bytes [begin, end) of a buffer are in use: lower, upper, begin, end.
+# A period in which only the bytes [begin, end) of a buffer are in use: lower, upper, begin, end.
 Gap = tuple[int, int, int, int]
-# The requirements for a block's place: id in the trace, alignment, offset, hint, gaps.
+# Constraints on a block's place: id in the trace, alignment, offset, hint, gaps.
 Placement = tuple[int, int, "int | None", "int | None", list[Gap]]
 
 
@@ -45,8 +46,8 @@ def matches(head: bytes) -> bool:
 
 
 def read(path: Path, builder: TraceBuilder):
-    """Time becomes order: at one time buffers end before others begin. What the file asks of their
-    places stands in the trace's header. Raises FormatError with the line for a malformed file."""
+    """Turns times into an order of events: at equal times, buffers end before others begin. The constraints
+    on places are stored in the trace's header. Raises FormatError with the line of a malformed file."""
     buffers = []
     with path.open(newline="", encoding="utf-8-sig") as stream:
         rows = csv.reader(stream, skipinitialspace=True, strict=True)
@@ -64,7 +65,7 @@ def read(path: Path, builder: TraceBuilder):
     begun = [buffer for _, begins, buffer in events if begins]
     placements = [(number, *buffer.placement()) for number, buffer in enumerate(begun, start=1) if buffer.is_placed()]
     if placements and len(json.dumps(placements)) > MOST_PLACEMENT_BYTES:
-        raise FormatError("asks more of the places of its buffers than a trace can say")
+        raise FormatError("has more constraints on places than a trace can hold")
     builder.header["placement"] = placements
     named = sum(len(buffer.key.encode()) + 8 for buffer in buffers) <= MOST_NAME_BYTES
     for time, begins, buffer in events:
@@ -81,7 +82,7 @@ def _columns(header: list[str]) -> list[str]:
         if name not in MEANS:
             raise FormatError(f"line 1: column '{name[:40]}' is unknown; there are {', '.join(MEANS)}")
         if MEANS[name] in columns:
-            raise FormatError(f"line 1: column '{name}' is there twice, or under another name")
+            raise FormatError(f"line 1: column '{name}' occurs twice, or under two names")
         columns.append(MEANS[name])
     for name in NEEDED:
         if name not in columns:
@@ -96,7 +97,7 @@ def _checked(fields: list[str], header: list[str], rows) -> list[str]:
 
 
 class _Buffer:
-    """A row."""
+    """One row of the file."""
 
     def __init__(self, row: dict[str, str], where: str, *, inclusive: bool):
         self.where = where
@@ -109,7 +110,7 @@ class _Buffer:
         self.size = self._number("size", row["size"])
         self.alignment = self._number("alignment", row.get("alignment") or "1")
         if self.alignment == 0:
-            raise FormatError(f"{where}: alignment 0; 1 is any place")
+            raise FormatError(f"{where}: alignment 0; use 1 to allow any place")
         self.offset = self._number("offset", row["offset"]) if row.get("offset") else None
         hint = row.get("hint") or NO_HINT
         self.hint = None if hint == NO_HINT else self._number("hint", hint)
@@ -129,30 +130,31 @@ class _Buffer:
         if text.startswith("-") and text[1:].isdecimal():
             raise FormatError(f"{self.where}: {name} {text[:40]} is negative")
         if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER):
-            raise FormatError(f"{self.where}: {name} '{text[:40]}' is no whole number")
+            raise FormatError(f"{self.where}: {name} '{text[:40]}' is not a whole number")
         return check_number(int(text), self.where)
 
     def _gap(self, text: str) -> Gap:
-        """lower-upper, or lower-upper@begin:end for one that keeps bytes. Cut to the buffer's life."""
+        """Reads lower-upper, or lower-upper@begin:end for a gap that keeps bytes. The gap is limited to the
+        buffer's lifetime."""
         times, at, window = text.partition("@")
         lower, dash, upper = times.partition("-")
         begin, colon, end = window.partition(":") if at else ("0", ":", "0")
         if not dash or not colon:
-            raise FormatError(f"{self.where}: gap '{text[:40]}' is not as in 7-9 or 7-9@0:512")
+            raise FormatError(f"{self.where}: gap '{text[:40]}' is not of the form 7-9 or 7-9@0:512")
         gap = (self._number("gap", lower), self._number("gap", upper) + self._later,
                self._number("gap", begin), self._number("gap", end))  # fmt: skip
         if gap[0] > gap[1]:
             raise FormatError(f"{self.where}: gap '{text[:40]}' ends before it begins")
         if not gap[2] <= gap[3] <= self.size:
-            raise FormatError(f"{self.where}: gap '{text[:40]}' keeps bytes that buffer {self.key} has not")
+            raise FormatError(f"{self.where}: gap '{text[:40]}' keeps bytes that buffer {self.key} does not have")
         inside = [min(max(time, self.lower), self.upper) for time in gap[:2]]
         return inside[0], inside[1], gap[2], gap[3]
 
 
 def write(history: History, stream: BinaryIO):
-    """Of what came from such a file, lifetimes, ids and places as they were. Of other histories time
-    is the number of the allocation or free, so that order comes back as it was; what is never freed
-    ends after the last."""
+    """Writes the buffers. If the history came from such a file, lifetimes, ids and constraints are written
+    unchanged. Otherwise time is the number of the allocation or free, which keeps their order; blocks that
+    are never freed end after the last event."""
     placement = history.header.get("placement")
     if placement is None:
         _write_order(history, stream)
@@ -179,19 +181,19 @@ def _places(placement) -> dict[int, tuple]:
     try:
         return {number: (alignment, offset, hint, gaps) for number, alignment, offset, hint, gaps in placement}
     except (TypeError, ValueError):
-        raise TraceFileError("is damaged: its header's placement is none") from None
+        raise TraceFileError("is damaged: its header's placement is invalid") from None
 
 
 def _gap_text(gap) -> str:
     try:
         lower, upper, begin, end = gap
     except (TypeError, ValueError):
-        raise TraceFileError("is damaged: a gap of its header's placement is none") from None
+        raise TraceFileError("is damaged: a gap of its header's placement is invalid") from None
     return f"{lower}-{upper}" + (f"@{begin}:{end}" if begin < end else "")
 
 
 class _Text:
-    """What csv.writer writes to."""
+    """A file-like object for csv.writer."""
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
@@ -201,7 +203,7 @@ class _Text:
 
 
 def _lives(history: History) -> Iterator[tuple[int, str, int, int, int]]:
-    """Id, name, lower, upper and size of every block, in order of their ends."""
+    """Yields id, name, lower, upper and size of every block, in order of their ends."""
     live: dict[int, tuple[str, int, int]] = {}
     for event in history.blocks():
         if event.kind == "alloc":

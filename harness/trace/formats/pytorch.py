@@ -1,8 +1,7 @@
-"""PyTorch's memory snapshot, as torch.cuda.memory._dump_snapshot writes it: a pickle.
+"""PyTorch's memory snapshot, a pickle as torch.cuda.memory._dump_snapshot writes it.
 
-A pickle from a stranger is a program. This reader admits containers, strings and numbers only:
-whatever asks for a class or a function is refused before it is looked up.
-"""
+Reading an untrusted pickle can run code. This reader admits only containers, strings and numbers: it refuses
+every class and function before looking it up."""
 
 from __future__ import annotations
 
@@ -22,10 +21,10 @@ ACTIONS = ("alloc", "free_completed", "oom", *SEGMENT_ACTIONS)
 
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module, name):
-        raise FormatError(f"asks for {module}.{name}: a memory snapshot holds no code, this is something else")
+        raise FormatError(f"asks for {module}.{name}: a memory snapshot contains no code, so this is not one")
 
     def persistent_load(self, pid):
-        raise FormatError("refers to objects outside itself: this is no memory snapshot")
+        raise FormatError("refers to objects outside itself: this is not a memory snapshot")
 
 
 class _Event(NamedTuple):
@@ -43,12 +42,12 @@ def matches(head: bytes) -> bool:
 
 
 def read(path: Path, builder: TraceBuilder):
-    """Takes the device with the longest history. What was live before the history's first event
-    is allocated first. Raises FormatError for anything that is not a snapshot."""
+    """Reads the device with the longest history. Blocks that were live before the history's first event are
+    allocated first. Raises FormatError for anything that is not a snapshot."""
     snapshot = _load(path)
     limit = _RecordLimit(path.stat().st_size)
     traces = snapshot.get("device_traces") or []
-    _expect(isinstance(traces, list) and all(isinstance(t, list) for t in traces), "device_traces is no list of lists")
+    _expect(isinstance(traces, list) and all(isinstance(t, list) for t in traces), "device_traces is not a list of lists")
     device = max(range(len(traces)), key=lambda i: len(traces[i]), default=0)
     limit.take(len(traces[device]) if traces else 0)
     history = [
@@ -73,20 +72,20 @@ def _load(path: Path) -> dict:
         raise
     except MemoryError:
         raise FormatError("asks for more memory than a snapshot of its length can need") from None
-    except Exception as error:  # a damaged pickle can raise nearly anything
-        raise FormatError(f"is no pickle, or a damaged one: {error}") from None
-    _expect(isinstance(snapshot, dict), "holds no dictionary")
+    except Exception as error:  # a damaged pickle can raise almost any exception
+        raise FormatError(f"is not a pickle, or is damaged: {error}") from None
+    _expect(isinstance(snapshot, dict), "is not a dictionary")
     _expect("segments" in snapshot or "device_traces" in snapshot, "has neither segments nor device_traces")
     return snapshot
 
 
 def _event(record: Any, where: str) -> _Event | None:
-    _expect(isinstance(record, dict), f"{where} is no dictionary")
+    _expect(isinstance(record, dict), f"{where} is not a dictionary")
     action = record.get("action")
     if not isinstance(action, str) or action not in ACTIONS:
         return None
     frames = record.get("frames") or []
-    _expect(isinstance(frames, list), f"{where}: frames is no list")
+    _expect(isinstance(frames, list), f"{where}: frames is not a list")
     return _Event(
         action,
         0 if action == "oom" else _whole(record, "addr", where),
@@ -99,36 +98,36 @@ def _event(record: Any, where: str) -> _Event | None:
 
 
 class _RecordLimit:
-    """A reference takes few bytes and may stand for a long list, which a file can hold again and
-    again. A record written out takes more than one byte."""
+    """Limits the number of records. A reference takes few bytes, but a file can repeat references to a long
+    list; a record that is written out takes more than one byte."""
 
     def __init__(self, file_bytes: int):
         self._left = file_bytes
 
     def take(self, records: int):
         self._left -= records
-        _expect(self._left >= 0, "refers to the same records again and again: no snapshot of its length has so many")
+        _expect(self._left >= 0, "repeats the same records more often than a snapshot of its length can")
 
 
 def _live_blocks(snapshot: dict, device: int, limit: _RecordLimit) -> dict[int, tuple[int, int]]:
-    """{address: (requested bytes, stream)} of the blocks in use when the snapshot was taken."""
+    """Returns {address: (requested bytes, stream)} of the blocks in use when the snapshot was taken."""
     blocks = {}
     segments = snapshot.get("segments") or []
-    _expect(isinstance(segments, list), "segments is no list")
+    _expect(isinstance(segments, list), "segments is not a list")
     for index, segment in enumerate(segments):
         where = f"segments[{index}]"
-        _expect(isinstance(segment, dict), f"{where} is no dictionary")
+        _expect(isinstance(segment, dict), f"{where} is not a dictionary")
         if _whole(segment, "device", where, default=0) != device:
             continue
         address = _whole(segment, "address", where)
         stream = _whole(segment, "stream", where, default=0)
         records = segment.get("blocks") or []
-        _expect(isinstance(records, list), f"{where}: blocks is no list")
+        _expect(isinstance(records, list), f"{where}: blocks is not a list")
         limit.take(len(records))
         for block in records:
-            _expect(isinstance(block, dict), f"{where}: a block is no dictionary")
+            _expect(isinstance(block, dict), f"{where}: a block is not a dictionary")
             size = _whole(block, "size", where)
-            # Older files leave a block's address to be the end of the one before.
+            # In older files, a block begins where the previous one ends.
             at = _whole(block, "address", where, default=address)
             address = at + size
             if block.get("state") in LIVE_STATES:
@@ -139,7 +138,7 @@ def _live_blocks(snapshot: dict, device: int, limit: _RecordLimit) -> dict[int, 
 def _alive_before(
     history: list[_Event], alive_at_end: dict[int, tuple[int, int]]
 ) -> list[tuple[int, tuple[int, int]]]:
-    """Blocks that the history did not allocate: it frees them, or they are still live at its end."""
+    """Returns the blocks that the history did not allocate: it frees them, or they are live at its end."""
     allocated: set[int] = set()
     before = {}
     for event in history:
@@ -170,14 +169,14 @@ def _add(builder: TraceBuilder, event: _Event, places: _Places, segments: _Segme
 
 
 class _SegmentNumbers:
-    """A new id; no two segments share one, freed ones included."""
+    """Returns an id that no other segment has, not even a freed one."""
 
     def __init__(self):
         self._live: dict[int, int] = {}
         self._last = 0
 
     def of(self, event: _Event) -> int:
-        # Pages are mapped into reservations, of which a snapshot names one per stream.
+        # Pages are mapped into reservations; a snapshot names one reservation per stream.
         key = event.address if event.action in ("segment_alloc", "segment_free") else -1 - event.stream
         if key not in self._live:
             self._last += 1
@@ -186,15 +185,15 @@ class _SegmentNumbers:
 
 
 _NO_PLACES = ("/torch/", "/virtual_gpu/hook/")  # frames that every allocation has
-_LIBRARIES = ("/site-packages/", "/dist-packages/")  # told where no frame is of the user's program
+_LIBRARIES = ("/site-packages/", "/dist-packages/")  # shown when no frame belongs to the user's program
 
 
 class _Places:
-    """What frames tell: the innermost one of the user's own Python, "model.py:42 forward", or what
-    Headroom's own export wrote there."""
+    """Finds the op of an event: the innermost frame of the user's own Python, as "model.py:42 forward", or
+    the name that Headroom's own export wrote."""
 
     def __init__(self):
-        self._known: dict[int, dict] = {}  # by identity: a snapshot's events share their frames
+        self._known: dict[int, dict] = {}  # by identity, because events of a snapshot share their frames
 
     def of(self, frames: list) -> dict:
         if id(frames) not in self._known:
@@ -239,7 +238,7 @@ def _line(frame: dict) -> int:
 def _whole(record: dict, key: str, where: str, default: int | None = None) -> int:
     value = record.get(key, default)
     sound = isinstance(value, int) and 0 <= value <= MAXIMUM_BYTES
-    _expect(sound, f"{where}: {key} is missing, or no whole number of a sound size")
+    _expect(sound, f"{where}: {key} is missing, or is not a whole number of a plausible size")
     return value
 
 

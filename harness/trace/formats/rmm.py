@@ -13,7 +13,7 @@ from .history import History
 COLUMNS = ("Action", "Pointer", "Size", "Stream")
 FREES = ("free", "deallocate")
 DAY_US = 24 * 3600 * 10**6
-_TIME = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})[.:](\d{6})", re.ASCII)  # older releases have a colon
+_TIME = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})[.:](\d{6})", re.ASCII)  # older releases use a colon
 
 
 def matches(head: bytes) -> bool:
@@ -21,8 +21,8 @@ def matches(head: bytes) -> bool:
 
 
 def read(path: Path, builder: TraceBuilder):
-    """Raises FormatError with the line for a malformed file. Frees of what was allocated before
-    the log began are left out."""
+    """Reads the log. Frees of blocks that were allocated before the log began are skipped. Raises FormatError
+    with the line of a malformed file."""
     with path.open(newline="", encoding="utf-8") as stream:
         rows = csv.DictReader(stream)
         missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
@@ -38,7 +38,7 @@ def _add(builder: TraceBuilder, row: dict, where: str):
     try:
         size = int(row["Size"])
     except ValueError:
-        raise FormatError(f"{where}: Size '{row['Size'][:40]}' is no whole number") from None
+        raise FormatError(f"{where}: Size '{row['Size'][:40]}' is not a whole number") from None
     key, action = row["Pointer"].strip(), row["Action"].strip()
     context = {"stream": row["Stream"].strip(), "time_ns": _nanoseconds(row.get("Time") or "")}
     if action == "allocate":
@@ -50,11 +50,11 @@ def _add(builder: TraceBuilder, row: dict, where: str):
     elif action == "allocate failure":
         builder.oom(size, where, **context)
     else:
-        raise FormatError(f"{where}: Action '{action[:40]}' is none of allocate, free, allocate failure")
+        raise FormatError(f"{where}: Action '{action[:40]}' is not allocate, free or allocate failure")
 
 
 def _nanoseconds(time: str) -> int:
-    """Nanoseconds since midnight; 0 if the text is not a time of day."""
+    """Returns nanoseconds since midnight, or 0 if the text is not a time of day."""
     match = _TIME.fullmatch(time.strip())
     if match is None:
         return 0

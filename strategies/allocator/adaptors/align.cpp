@@ -23,7 +23,7 @@ class Align final : public ForwardingAllocator {
  public:
   Align(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
       : ForwardingAllocator(std::move(inner), memory), to_(spec.bytes("to", 0)) {
-    if (to_ == 0) throw InputError("align: name the bytes, as in align(to=4KiB)|bfc");
+    if (to_ == 0) throw InputError("align: give the bytes, as in align(to=4KiB)|bfc");
     if (!std::has_single_bit(to_) || to_ > kMostAlignment)
       throw InputError(fmt::format("align: to={} must be a power of two of at most {}",
                                    spec.text("to", ""), format_bytes(kMostAlignment)));

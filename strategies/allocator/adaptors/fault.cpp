@@ -17,7 +17,7 @@ class Fault final : public ForwardingAllocator {
         probability_(spec.number("probability", 0)),
         random_(static_cast<std::uint64_t>(spec.integer("seed", 1))) {
     if (spec.has("nth") == spec.has("probability"))
-      throw InputError("fault: name either nth or probability, as in fault(nth=100)|caching");
+      throw InputError("fault: give either nth or probability, as in fault(nth=100)|caching");
     if (spec.has("nth") && nth_ < 1) throw InputError("fault: nth counts from 1");
     if (!(probability_ >= 0 && probability_ <= 1))
       throw InputError("fault: probability must lie between 0 and 1");

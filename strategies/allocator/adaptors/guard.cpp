@@ -76,7 +76,7 @@ class Guard final : public ForwardingAllocator {
  private:
   [[noreturn]] void break_budget(std::string_view scope, Bytes budget, Bytes held,
                                  Bytes bytes) const {
-    refuse(bytes, fmt::format("guard: {} may hold {}, holds {}", scope, format_bytes(budget),
+    refuse(bytes, fmt::format("guard: {} may hold {} and holds {}", scope, format_bytes(budget),
                               format_bytes(held)));
   }
 

@@ -13,7 +13,7 @@ class Limit final : public ForwardingAllocator {
  public:
   Limit(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
       : ForwardingAllocator(std::move(inner), memory), limit_(spec.bytes("value", 0)) {
-    if (limit_ == 0) throw InputError("limit: name the bytes, as in limit(4GiB)|caching");
+    if (limit_ == 0) throw InputError("limit: give the bytes, as in limit(4GiB)|caching");
     name_ = fmt::format("limit({})", spec.text("value", ""));
   }
 

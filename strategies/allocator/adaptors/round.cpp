@@ -17,7 +17,7 @@ class Round final : public ForwardingAllocator {
  public:
   Round(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
       : ForwardingAllocator(std::move(inner), memory), to_(spec.bytes("to", 0)) {
-    if (to_ == 0) throw InputError("round: name the bytes, as in round(to=1MiB)|bfc");
+    if (to_ == 0) throw InputError("round: give the bytes, as in round(to=1MiB)|bfc");
   }
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {

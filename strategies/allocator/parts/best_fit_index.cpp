@@ -41,7 +41,7 @@ inline void BestFitIndex::remove_from_list(std::size_t index, ChunkHandle handle
   const ChunkHandle next = chunks[handle].next_in_list;
   ChunkHandle* link = &ranges_[index].first;
   if (previous != kNoChunk) link = &chunks[previous].next_in_list;
-  if (*link != handle) throw Error("best-fit index: a chunk to be taken out is not there");
+  if (*link != handle) throw Error("best-fit index: the chunk to be removed is not in it");
   *link = next;
   chunks[next].previous_in_list = previous;
   --ranges_[index].count;

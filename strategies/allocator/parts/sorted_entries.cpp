@@ -82,7 +82,7 @@ bool SortedEntries::find(const Key& key, Place& place) const {
   if (branches_.empty()) return false;
   place = place_of(key);
   if (place.entry < leaf_at(place).count) return true;
-  // Everything in this leaf is before the key: the next one begins with the answer.
+  // All entries of this leaf precede the key, so the next leaf begins with the answer.
   place.entry = 0;
   if (++place.leaf < branches_[place.branch]->count) return true;
   place.leaf = 0;
@@ -101,7 +101,7 @@ void SortedEntries::split_branch(std::size_t branch) {
   insert_at(branches_, branch + 1, upper);
 }
 
-// Splits the leaf, and the branch if needed; `place` then tells where the key goes.
+// Splits the leaf, and the branch if needed; `place` is then where the key belongs.
 void SortedEntries::make_room(Place& place, const Key& key) {
   if (branches_[place.branch]->count == kBranchLeaves) {
     split_branch(place.branch);
@@ -180,7 +180,7 @@ void SortedEntries::erase(Bytes size, Address address) {
         leaf.entries[place.entry].size == size)
       return remove(place);
   }
-  throw Error("free blocks: one to be taken out is not there");
+  throw Error("free blocks: the block to be removed is not among them");
 }
 
 bool SortedEntries::take_at_least(Bytes size, Entry& taken) {

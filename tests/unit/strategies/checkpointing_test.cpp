@@ -89,7 +89,7 @@ TEST_P(EveryCheckpointing, leaves_the_same_trace_on_host_and_on_meta_event_by_ev
   EXPECT_EQ(first_difference(host, meta), "");
 }
 
-// Every kernel of the rewritten step against its definition; a test below compares with the plain
+// Checks each kernel of the rewritten step by its definition; a test below compares with the plain
 // step.
 TEST_P(EveryCheckpointing, makes_a_program_whose_every_op_computes_what_it_should) {
   testing::judge_on_host(testing::with_sgd(checkpointed(testing::tiny_residual_net(), GetParam())));
@@ -134,9 +134,9 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryCheckpointing,
                          ::testing::ValuesIn(registered_examples<CheckpointingStrategy>()),
                          [](const auto& info) { return test_name(info.param); });
 
-// How often the activation of one layer is saved. Of `layers` layers, the plain step saves what
-// each gelu reads, what each linear but the first reads, and the probabilities. The modules are the
-// layers and the loss.
+// The number of saved activations of one layer's size. Of `layers` layers, the plain step saves
+// what each gelu reads, what each linear but the first reads, and the probabilities. The modules
+// are the layers and the loss.
 std::int64_t saved(const std::string& strategy, std::int64_t layers) {
   constexpr Bytes kActivation = Bytes{8} * 16 * 4;
   const Bytes bytes = checkpointing::saved_bytes(checkpointed(chain(layers), strategy));
@@ -147,9 +147,9 @@ std::int64_t saved(const std::string& strategy, std::int64_t layers) {
 TEST(Checkpointing, keeps_of_a_chain_what_passes_between_segments_and_the_last_segment_whole) {
   EXPECT_EQ(saved("none", 12), 12 + 11 + 1);
   EXPECT_EQ(saved("every(n=1)", 12), 11 + 1);
-  EXPECT_EQ(saved("every(n=4)", 12), 2 + 1);          // behind layers 3 and 7
-  EXPECT_EQ(saved("every(n=4)", 11), 2 + 3 + 2 + 1);  // and the last segment: 3 layers, the loss
-  EXPECT_EQ(saved("recursive", 7), 2 + 1);            // behind layers 3 and 5
+  EXPECT_EQ(saved("every(n=4)", 12), 2 + 1);          // after layers 3 and 7
+  EXPECT_EQ(saved("every(n=4)", 11), 2 + 3 + 2 + 1);  // and the last segment: 3 layers and the loss
+  EXPECT_EQ(saved("recursive", 7), 2 + 1);            // after layers 3 and 5
 }
 
 // m*m modules in m segments of m: m - 1 values between segments and 2(m - 1) in the last.
@@ -175,8 +175,8 @@ std::int64_t repeated(const std::string& strategy, std::int64_t layers) {
 TEST(Checkpointing, repeats_of_a_chain_what_leads_to_the_dropped_activations) {
   EXPECT_EQ(repeated("every(n=1)", 12), 12);
   EXPECT_EQ(repeated("every(n=4)", 12), 3 * 7);
-  // Of 8 modules: 7 ops of the first four layers, 3 of the first two, 3 of layers 4 and 5, and one
-  // each of layers 0, 2, 4 and 6.
+  // With 8 modules: 7 ops of the first four layers, 3 of the first two, 3 of layers 4 and 5, and
+  // one each of layers 0, 2, 4 and 6.
   EXPECT_EQ(repeated("recursive", 7), 7 + 3 + 3 + 4);
 }
 
@@ -193,7 +193,7 @@ TEST(Checkpointing, that_recomputes_nothing_makes_the_sample_invalid) {
   const Sample sample = run_cell(
       cell("resnet(depth=18,width=8,batch=4)", "selective", "meta(capacity=1GiB)", "dense"), 5, "");
   EXPECT_EQ(sample.status, SampleStatus::invalid);
-  EXPECT_EQ(sample.reason, "checkpointing=selective: nothing of 'train' is recomputed");
+  EXPECT_EQ(sample.reason, "checkpointing=selective: no op of 'train' is recomputed");
 }
 
 TEST(Checkpointing, is_not_engaged_where_as_much_is_saved_as_before) {

@@ -42,7 +42,7 @@ class RandomBatches final : public BatchSource {
  public:
   explicit RandomBatches(std::uint64_t seed) : random_(seed) {}
 
-  // The key, x, the labels.
+  // Fills the key, x and the labels.
   void next_training_batch(std::span<const std::span<std::byte>> inputs) override {
     fill<std::int32_t>(inputs[0], [&] { return static_cast<std::int32_t>(random_() >> 33); });
     fill<float>(inputs[1], [&] { return std::normal_distribution<float>()(random_); });
@@ -81,7 +81,7 @@ class OneNet final : public Workload {
 struct Outcome {
   std::vector<double> losses;
   std::vector<std::vector<std::byte>> persistent;  // weights, statistics, states
-  Bytes peak_bytes = 0;                            // asked for
+  Bytes peak_bytes = 0;                            // requested bytes
 };
 
 // Freed memory is overwritten, and writes outside a block are detected.
@@ -207,7 +207,7 @@ TEST_P(EveryNetwork, never_takes_more_in_place) {
 INSTANTIATE_TEST_SUITE_P(Tiny, EveryNetwork, ::testing::Values("resnet", "bert", "gan", "gpt"),
                          [](const auto& info) { return std::string(info.param); });
 
-// labels and x -> two branches of one shape that meet; either may run first.
+// labels and x -> two branches of the same shape that meet; either may run first.
 struct Branches {
   Program program{.name = "train"};
   ProgramBuilder build{program};
@@ -238,10 +238,11 @@ TEST(Graph, follows_a_branch_to_its_end_or_takes_turns) {
 
 TEST(Graph, runs_what_frees_memory_before_what_takes_it) {
   Branches branches;
-  branches.program.values[branches.program.find("left.2")].bytes = 8;  // frees more than it makes
+  // Frees more than it allocates.
+  branches.program.values[branches.program.find("left.2")].bytes = 8;
   branches.program.values[branches.program.find("left.1")].bytes = 90;
   std::rotate(branches.program.ops.begin(), branches.program.ops.begin() + 2,
-              branches.program.ops.begin() + 4);  // the right branch first
+              branches.program.ops.begin() + 4);  // the right branch runs first
   EXPECT_THAT(
       order_of(apply_pass<ExecutionStrategy>(branches.program, Spec::parse("graph(order=memory)"))),
       ::testing::ElementsAre("left.1", "left.2", "right.1", "right.2", "sum"));
@@ -279,7 +280,7 @@ TEST(Graph, that_can_reuse_nothing_and_move_nothing_is_not_engaged) {
   ProgramBuilder build(chain);
   const ValueId x = build.input("x", {4, 6}, DType::f32);
   const ValueId y = build.emit_one("relu", "y", {x});
-  chain.results = {x, y};  // which stay as they are
+  chain.results = {x, y};  // results are not overwritten
   const auto why = [&](const char* text) {
     const Spec spec = Spec::parse(text);
     return strategy().why_not_engaged(spec, chain, strategy().apply(chain, spec));
@@ -298,7 +299,7 @@ TEST(Graph, refuses_orders_that_do_not_exist_and_doing_nothing) {
   EXPECT_THAT(apply("graph(order=depth)"),
               ::testing::ThrowsMessage<InputError>(HasSubstr("take built, depth_first")));
   EXPECT_THAT(apply("graph(inplace=off)"),
-              ::testing::ThrowsMessage<InputError>(HasSubstr("leaves the step as it is")));
+              ::testing::ThrowsMessage<InputError>(HasSubstr("leaves the step unchanged")));
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST(OptimizerStep, says_why_it_cannot_be_combined) {
                     HasSubstr("before the gradients of all micro-batches are summed")));
   EXPECT_THAT(reason("adam(gradients=zeroed)", "micro_batches(k=2)"), HasSubstr("kept across"));
   EXPECT_THAT(reason("sgd(clip_norm=1,step=in_backward)", "none"),
-              HasSubstr("the norm of all gradients is known after the last one"));
+              HasSubstr("the norm of all gradients is known only after the last one"));
   EXPECT_THAT(reason("sgd(gradients=zeroed,step=in_backward)", "none"), HasSubstr("free their"));
   EXPECT_EQ(run_cell(cell("gpt(preset=tiny,vocabulary=500,batch=4)", "sgd(clip_norm=1)",
                           "micro_batches(k=2)", "meta(capacity=1GiB)"),
@@ -154,8 +154,7 @@ TEST(OptimizerStep, that_changes_no_weight_early_is_not_engaged) {
               Optional(HasSubstr("has no weight")));
 }
 
-// Random straight-line programs in which some ops add into kept sums: moving those ops changes no
-// result.
+// In random straight-line programs, moving ops that add to kept sums changes no result.
 TEST(Advance, keeps_what_every_op_reads) {
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 50; ++round) {

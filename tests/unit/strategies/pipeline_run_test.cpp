@@ -123,7 +123,7 @@ TEST_P(UnsupportedPipeline, stays_in_the_record_with_the_reason_on_every_device)
 INSTANTIATE_TEST_SUITE_P(
     Pipeline, UnsupportedPipeline,
     ::testing::Values(Unsupported{kBert, "prefetch(2)|map(threads=2)|memory",
-                                  "hands over whole batches"},
+                                  "delivers whole batches"},
                       Unsupported{"resnet(batch=4,depth=18,labels=shuffled,width=8)", "stream",
                                   "labels=shuffled permutes the labels of all records at once"}));
 

@@ -41,7 +41,7 @@ TEST(Prefetch, is_engaged_once_a_batch_was_there_before_it_was_asked_for) {
   const NumberedWorkload workload({.count = 100, .batch = 4});
   const auto pipeline = pipeline_over(workload, "prefetch(1)|stream");
   next_batch(*pipeline, 4);
-  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("only one batch was asked for")));
+  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("only one batch was requested")));
   wait_until([&] { return workload.traffic().batches == 2; });
   next_batch(*pipeline, 4);
   EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
@@ -56,7 +56,7 @@ TEST(Prefetch, grows_by_itself_when_told_auto_and_found_empty_after_it_was_full)
   EXPECT_EQ(depth(), 1u);
   wait_until([&] { return workload.traffic().batches == 1; });
   leave_it_alone();
-  for (int i = 0; i < 10; ++i) next_batch(*pipeline, 1);  // faster than one in 5 ms
+  for (int i = 0; i < 10; ++i) next_batch(*pipeline, 1);  // faster than one batch in 5 ms
   EXPECT_GT(depth(), 1u);
   EXPECT_LE(depth(), 16u);
 }
@@ -179,19 +179,21 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refusal{"prefect(2)", "did you mean 'prefetch'?"},
         Refusal{"map(thraeds=2)", "did you mean 'threads'?"},
-        Refusal{"prefetch", "name the batches"}, Refusal{"prefetch(0)", "name the batches"},
-        Refusal{"prefetch(soon)", "must be a whole number"}, Refusal{"staging", "name the batches"},
+        Refusal{"prefetch", "give the number of batches"},
+        Refusal{"prefetch(0)", "give the number of batches"},
+        Refusal{"prefetch(soon)", "must be a whole number"},
+        Refusal{"staging", "give the number of batches"},
         Refusal{"prefetch(2)|staging(2)|stream", "so it must come first"},
         Refusal{"restart(3)|staging(2)|stream", "so it must come first"},
-        Refusal{"shuffle|stream", "name the records of its buffer"},
-        Refusal{"map(threads=0)|stream", "0 threads make no sense"},
+        Refusal{"shuffle|stream", "give the number of records in its buffer"},
+        Refusal{"map(threads=0)|stream", "0 threads are not possible"},
         Refusal{"map(ordered=off)|stream", "without threads= the order is always kept"},
-        Refusal{"slow|stream", "name the milliseconds"},
+        Refusal{"slow|stream", "give the milliseconds"},
         Refusal{"slow(by=magic,ms=1)|stream", "by= must be sleep or compute"},
         Refusal{"stream|map", "'stream' is a source and must come last"},
-        Refusal{"map|direct", "'map' works on records, and 'direct' hands over whole batches"},
-        Refusal{"map|prefetch(2)|stream", "'prefetch' works on batches and must stand before"},
-        Refusal{"cache|batch|stream", "'cache' works on records and must stand behind"},
+        Refusal{"map|direct", "'map' works on records, but 'direct' delivers whole batches"},
+        Refusal{"map|prefetch(2)|stream", "'prefetch' works on batches and must come before"},
+        Refusal{"cache|batch|stream", "'cache' works on records and must come after"},
         Refusal{"map|map|stream", "only once"}, Refusal{"batch|batch|stream", "only once"},
         Refusal{"cache|shuffle(8)|stream", "put it behind 'shuffle'"},
         Refusal{"cache|map(threads=2)|stream", "put it behind 'map'"}));

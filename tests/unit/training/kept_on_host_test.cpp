@@ -1,5 +1,5 @@
-// Checkpoints that wait in host memory while the values between them are recomputed. The tests of
-// checkpointing and of random stacks show that such steps train as the plain one does.
+// Checkpoints that stay in host memory while the values between them are recomputed. The tests of
+// checkpointing and of random pass stacks show that such steps train as the plain one does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,10 +37,10 @@ Program checkpointed(const Program& differentiated, const std::string& strategy)
 constexpr std::int64_t kBatch = 1024;
 constexpr Bytes kActivation = Bytes{kBatch} * 32 * 4;
 
-// What passes between layers is what each starts from; next to it weights are small.
+// Each layer starts from the output of the previous one, next to which weights are small.
 Program chain(std::int64_t layers) { return alike_layers(layers, kBatch, 32); }
 
-// The first layer starts from the batch, which is no activation.
+// The first layer starts from the batch, which is not an activation.
 TEST(KeptOnHost, of_a_chain_is_what_each_segment_starts_from) {
   for (const std::int64_t layers : {4, 9, 16}) {
     const Program step =
@@ -61,8 +61,8 @@ TEST(KeptOnHost, leaves_no_more_on_the_device_however_deep_the_network_is) {
   EXPECT_LE(peak(40, "every(keep=host,n=1)"), peak(10, "every(keep=host,n=1)") + 3 * kActivation);
 }
 
-// Halves of halves: that of the second half is made in the forward pass, that of the first half
-// again when the backward pass has come to it.
+// Halves of halves: the starting value of the second half is made in the forward pass; that of the
+// first half is recomputed when the backward pass reaches it.
 TEST(KeptOnHost, of_halves_of_halves_is_also_what_is_made_again_for_later) {
   for (const std::int64_t layers : {8, 16, 32}) {
     const auto step = [&](const std::string& keep) {
@@ -79,7 +79,7 @@ TEST(KeptOnHost, of_halves_of_halves_is_also_what_is_made_again_for_later) {
   }
 }
 
-// Steps of random networks, op by op.
+// Checks steps of random networks op by op.
 TEST(KeptOnHost, changes_nothing_else_and_brings_back_what_is_computed_from_again) {
   std::mt19937_64 random(testing::test_seed());
   int journeys = 0;
@@ -93,7 +93,7 @@ TEST(KeptOnHost, changes_nothing_else_and_brings_back_what_is_computed_from_agai
     const Program program = checkpointed(
         differentiated, strategy + "keep=host,prefetch=" + std::to_string(random() % 4) + ")");
     validate(program);
-    std::map<ValueId, ValueId> origin;  // of copies
+    std::map<ValueId, ValueId> origin;  // of each copy
     std::set<ValueId> left, needed;
     std::size_t place = 0;
     for (const Op& op : program.ops) {
@@ -162,12 +162,12 @@ TEST(KeptOnHost, counts_both_what_is_computed_again_and_what_is_copied_on_host_a
 
 TEST(KeptOnHost, that_has_nothing_between_segments_is_not_engaged_and_says_so) {
   const auto& strategy = Registry<CheckpointingStrategy>::instance().find("every");
-  const Program plain = differentiate(chain(1));  // the batch and the loss
+  const Program plain = differentiate(chain(1));  // the modules are the layer and the loss
   const Spec spec = Spec::parse("every(keep=host,n=1)");
   const Program step = apply_pass<CheckpointingStrategy>(plain, spec);
   EXPECT_GT(recomputed_ops(step), 0);
   EXPECT_THAT(strategy.why_not_engaged(spec, plain, step),
-              Optional(HasSubstr("nothing that is kept of 'train' leaves the device")));
+              Optional(HasSubstr("no kept value of 'train' leaves the device")));
 }
 
 TEST(KeptOnHost, refuses_places_it_does_not_know_and_fetching_what_has_not_left) {
@@ -175,7 +175,7 @@ TEST(KeptOnHost, refuses_places_it_does_not_know_and_fetching_what_has_not_left)
   EXPECT_THAT([&] { checkpointed(plain, "every(keep=disk)"); },
               ThrowsMessage<InputError>(HasSubstr("take device or host")));
   EXPECT_THAT([&] { checkpointed(plain, "sqrt(prefetch=2)"); },
-              ThrowsMessage<InputError>(HasSubstr("take keep=host")));
+              ThrowsMessage<InputError>(HasSubstr("use keep=host")));
   EXPECT_THROW(checkpointed(plain, "every(keep=host,prefetch=-1)"), InputError);
 }
 

@@ -1,5 +1,5 @@
-// Offloading: values that the backward pass reads wait in host memory. The tests of checkpointing
-// and of random pass stacks show that offloading steps train as the plain one does.
+// Offloading: values that the backward pass reads are kept in host memory. The tests of
+// checkpointing and of random pass stacks show that such steps train as the plain one does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ Program offloaded(const Workload& workload, const std::string& strategy) {
                                            Spec::parse(strategy));
 }
 
-// Layers that are alike. The backward pass reads of each what its gelu reads and, but for the
-// first, what its linear reads; and the probabilities, with its first op.
+// Identical layers. Of each layer, the backward pass reads the input of its gelu and, except for
+// the first, the input of its linear; it also reads the probabilities, in its first op.
 class Layers final : public Workload {
  public:
   static constexpr Bytes kActivation = Bytes{8} * 16 * 4;
@@ -70,10 +70,10 @@ TEST(Offload, that_prefetches_everything_moves_nothing_and_says_so) {
   Cell cell;
   set_axis(cell, "checkpointing", "offload(prefetch=1000)");
   EXPECT_EQ(plan_training(Layers(5), cell, "dense").not_engaged,
-            "checkpointing=offload(prefetch=1000): nothing of 'train' leaves the device");
+            "checkpointing=offload(prefetch=1000): no value of 'train' leaves the device");
 }
 
-// As its comments say, looked up op by op in steps of random networks.
+// Checks the documented behaviour op by op in steps of random networks.
 TEST(Offload, copies_out_behind_the_last_forward_use_and_back_so_many_ops_before_the_first_one) {
   std::mt19937_64 random(testing::test_seed());
   int journeys = 0;
@@ -83,7 +83,7 @@ TEST(Offload, copies_out_behind_the_last_forward_use_and_back_so_many_ops_before
     const Program plain = differentiate(net.training_forward());
     const Program program = offloaded(net, "offload(prefetch=" + std::to_string(prefetch) + ")");
     validate(program);
-    std::map<ValueId, std::size_t> left, left_at, back_at;  // in ops that are no copies
+    std::map<ValueId, std::size_t> left, left_at, back_at;  // counted in ops that are not copies
     std::map<ValueId, ValueId> origin;
     std::size_t place = 0;
     for (const Op& op : program.ops) {
@@ -151,9 +151,8 @@ TEST(Offload, takes_from_the_host_what_meta_counts_and_what_the_programs_say) {
   }
 }
 
-// In any order: what is back too early would not show in the losses.
-// Many layers: what waits for the backward pass is most of the peak on every processor, whatever
-// the layouts of its library.
+// With many layers, most of the peak waits for the backward pass, on every processor and in all
+// layouts of its library.
 TEST(Offload, saves_bytes_of_the_device_and_no_loss_changes) {
   const char* const many = "bert(batch=8,layers=6,preset=tiny)";
   for (const char* execution : {"last_use", "eager", "graph", "graph(order=memory)",

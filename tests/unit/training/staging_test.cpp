@@ -1,4 +1,4 @@
-// Batches that wait in memory that a device copies from, and are copied while it computes.
+// Batches in memory that a device copies from, and that are copied while it computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(Staging, uses_as_many_places_as_it_was_told_over_and_over) {
   const NumberedWorkload workload({.count = 13, .batch = 4});
   const auto pipeline = pipeline_over(workload, "staging(2)|stream");
   std::set<const std::byte*> places;
-  for (int i = 0; i < 4; ++i) {  // both lent: no thread is so quick that one place would do
+  for (int i = 0; i < 4; ++i) {  // both batches are lent; one place would not suffice
     const LentBatch one = pipeline->lend_training_batch();
     const LentBatch other = pipeline->lend_training_batch();
     places.insert({one->front().data(), other->front().data()});
@@ -55,7 +55,8 @@ TEST(Staging, counts_what_is_lent_among_the_batches_it_keeps) {
   const LentBatch one = pipeline->lend_training_batch();
   const std::vector<Number> numbers = numbers_in(one);
   LentBatch other = pipeline->lend_training_batch();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // for a thread not held back
+  // Time for a thread that is not held back.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(workload.traffic().batches, 2);
   EXPECT_EQ(numbers_in(one), numbers) << "stays as it is while it is lent";
   other = nullptr;
@@ -67,7 +68,8 @@ TEST(Staging, is_engaged_once_a_batch_was_lent) {
   const NumberedWorkload workload({.count = 100, .batch = 4});
   const auto pipeline = pipeline_over(workload, "staging(2)|stream");
   next_batch(*pipeline, 4);
-  EXPECT_THAT(pipeline->why_not_engaged(), Optional(HasSubstr("no batch was copied to a device")));
+  EXPECT_THAT(pipeline->why_not_engaged(),
+              Optional(HasSubstr("no staged batch was copied to a device")));
   pipeline->lend_training_batch();
   EXPECT_EQ(pipeline->why_not_engaged(), std::nullopt);
 }
@@ -211,13 +213,13 @@ TEST(Staging, of_networks_that_take_turns_needs_room_for_all_they_go_over) {
     set_axis(crowded, "accumulation", "micro_batches(k=3)");
     const Sample sample = run_cell(crowded, kSeed, "");
     EXPECT_EQ(sample.status, SampleStatus::unsupported);
-    EXPECT_THAT(sample.reason, HasSubstr("3 of which wait at a time"));
+    EXPECT_THAT(sample.reason, HasSubstr("keep 3 of them at a time"));
     crowded.pipeline = Spec::parse_composition("staging(3)");
     run(crowded);
   }
 }
 
-// Memory runs out in the middle of a step, with copies under way.
+// Memory runs out in the middle of a step while copies are running.
 TEST(Staging, that_runs_out_of_memory_ends_as_any_other_run_does) {
   const std::string workload = "resnet(batch=4,depth=18,width=8)";
   const Bytes needed = run(cell(workload, "staging(2)")).ledger.reserved.overall_peak;

@@ -19,8 +19,7 @@ std::vector<std::vector<std::size_t>> awaited_copies(const Program& program) {
     if (op.kind == "copy_in") under_way[op.outputs.front()] = index;
   }
   if (!under_way.empty())
-    throw Error("nobody reads what " + program.ops[under_way.begin()->second].name +
-                " copies back");
+    throw Error("no op reads what " + program.ops[under_way.begin()->second].name + " copies back");
   return awaited;
 }
 

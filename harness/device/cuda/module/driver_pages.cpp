@@ -70,7 +70,7 @@ Bytes DriverPages::granularity() const {
   std::size_t bytes = 0;
   require_success(granularity_(&bytes, &kind_, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                   "to tell its page size");
-  if (bytes == 0) throw DeviceError("the NVIDIA driver names pages of 0 bytes");
+  if (bytes == 0) throw DeviceError("the NVIDIA driver reports pages of 0 bytes");
   return bytes;
 }
 
@@ -89,8 +89,7 @@ std::byte* DriverPages::reserve(Bytes bytes, Bytes alignment) const {
   return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Does not throw, as MappedPages::unmap: destructors call it, and a refusal follows an earlier
-// error.
+// Never throws, like MappedPages::unmap: destructors call it, after an earlier error if at all.
 void DriverPages::release(std::byte* addresses, Bytes bytes) const {
   release_(address_of(addresses), bytes);
 }

@@ -18,8 +18,8 @@ void check_rows(const std::int32_t* rows, const Table& table, const std::string&
   for (std::size_t i = 0; i < table.picked; ++i)
     if (rows[i] < 0 || static_cast<std::size_t>(rows[i]) >= table.rows)
       throw InputError(fmt::format(
-          "{}: row {} of {} is asked for, numbers go to {}: the data do not fit the network", name,
-          rows[i], i, table.rows - 1));
+          "{}: row {} of {} was requested, but rows go up to {}: the data do not fit the network",
+          name, rows[i], i, table.rows - 1));
 }
 
 Table table_of(const Value& x, const Value& rows) {

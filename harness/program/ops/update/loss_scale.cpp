@@ -30,7 +30,7 @@ std::vector<Value> infer_adjust(const Op& op, std::span<const Value> inputs) {
 
 const bool check = Registry<OpDefinition>::instance().add(
     {.name = "check_gradients",
-     .summary = "scale[1], gradients … -> overflow[1] (1 where any element is infinite or no "
+     .summary = "scale[1], gradients … -> overflow[1] (1 where any element is infinite or not a "
                 "number, else 0), inverse[1] = 1 / scale",
      .infer = infer_check});
 

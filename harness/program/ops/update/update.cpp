@@ -41,7 +41,7 @@ std::vector<Value> infer_count(const Op& op, std::span<const Value> inputs) {
 
 std::vector<Value> infer_accumulate(const Op& op, std::span<const Value> inputs) {
   require(inputs.size() == 2 || inputs.size() == 3,
-          "takes sum, gradient and perhaps weight, not {} operands", inputs.size());
+          "takes sum, gradient and optionally weight, not {} operands", inputs.size());
   const std::size_t rank = inputs[0].shape.size();
   require_operands(inputs.first(2), {{"sum", rank}, {"gradient", rank}});
   if (inputs.size() == 3) require_shape(inputs[2], "weight", {1});
@@ -54,8 +54,9 @@ std::vector<Value> infer_accumulate(const Op& op, std::span<const Value> inputs)
 
 const bool accumulate = Registry<OpDefinition>::instance().add(
     {.name = "accumulate",
-     .summary = "sum, gradient, perhaps weight[1]: sum = scale weight gradient where start is 1, "
-                "else sum + scale weight gradient",
+     .summary =
+         "sum, gradient, optionally weight[1]: sum = scale weight gradient where start is 1, "
+         "else sum + scale weight gradient",
      .infer = infer_accumulate});
 
 std::vector<Value> infer_divide(const Op& op, std::span<const Value> inputs) {
@@ -68,7 +69,7 @@ std::vector<Value> infer_divide(const Op& op, std::span<const Value> inputs) {
 
 const bool divide = Registry<OpDefinition>::instance().add(
     {.name = "divide",
-     .summary = "x, divisor[1]: x = x / divisor; as it is where divisor is 0",
+     .summary = "x, divisor[1]: x = x / divisor; unchanged where divisor is 0",
      .infer = infer_divide});
 
 const bool adam = Registry<OpDefinition>::instance().add(

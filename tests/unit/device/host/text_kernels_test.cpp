@@ -235,7 +235,8 @@ TEST(HostKernel, of_gather_rows_refuses_a_row_that_is_not_there) {
   testing::HostRun host(lower(program, "onednn", layouts));
   host.write(x, testing::Tensor(8, 0.0));
   host.write(rows, {3, 4});
-  EXPECT_THAT([&] { host.run(); }, ThrowsMessage<InputError>(HasSubstr("row 4 of 1 is asked for")));
+  EXPECT_THAT([&] { host.run(); },
+              ThrowsMessage<InputError>(HasSubstr("row 4 of 1 was requested")));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_F(Adaptors, limit_counts_requests_in_steps_of_256_bytes_and_frees_again) {
 TEST_F(Adaptors, align_starts_blocks_at_multiples_of_what_it_was_told) {
   for (const char* bytes : {"32", "64", "128", "256", "512", "1024", "2048", "4096"}) {
     make(std::string("align(to=") + bytes + ")|bfc");
-    take(256);  // pushes what follows off an address that is aligned by luck
+    take(256);  // moves the next block off an address that happens to be aligned
     std::vector<Block> blocks;
     for (int i = 0; i < 8; ++i) {
       blocks.push_back(take(256));
@@ -70,13 +70,13 @@ TEST_F(Adaptors, align_starts_blocks_at_multiples_of_what_it_was_told) {
 TEST_F(Adaptors, align_asks_for_as_much_more_as_it_may_have_to_skip) {
   make("limit(8KiB)|align(to=4KiB)|malloc");
   EXPECT_EQ(take(4 * kKiB).size, 8 * kKiB - 256);  // 4096 and up to 3840 in front
-  make("align(to=256)|bfc(growth=on)");            // what every strategy gives anyway
+  make("align(to=256)|bfc(growth=on)");  // alignment that every strategy guarantees anyway
   EXPECT_EQ(take(1000).size, 1024u);
 }
 
 TEST_F(Adaptors, align_refuses_what_is_no_power_of_two_or_beyond_a_page) {
-  refuses("align|bfc", "name the bytes, as in align(to=4KiB)|bfc");
-  refuses("align(to=0)|bfc", "name the bytes");
+  refuses("align|bfc", "give the bytes, as in align(to=4KiB)|bfc");
+  refuses("align(to=0)|bfc", "give the bytes");
   refuses("align(to=48)|bfc", "to=48 must be a power of two");
   refuses("align(to=4097)|bfc", "to=4097 must be a power of two");
   refuses("align(to=8KiB)|bfc", "of at most 4.00 KiB");
@@ -94,7 +94,7 @@ TEST_F(Adaptors, round_takes_whole_multiples_and_says_what_was_asked_for) {
   give(one);
   give(more);
   EXPECT_EQ(allocator().statistics().allocated, 0u);
-  refuses("round|bfc", "name the bytes");
+  refuses("round|bfc", "give the bytes");
 }
 
 TEST_F(Adaptors, fault_refuses_the_nth_request_and_no_other) {

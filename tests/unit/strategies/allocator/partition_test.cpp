@@ -65,7 +65,7 @@ TEST_F(Partition, serves_from_the_part_that_names_the_module_most_closely) {
   take_for("encoder.10.attention", 1);
   EXPECT_THAT(decisions(),
               ElementsAre("segment 1: 20MiB", "256B at 1+0", "segment 2: 20MiB", "256B at 2+0"));
-  EXPECT_THAT(allocator().why_not_engaged(), Optional(HasSubstr("nothing was asked for by rest")));
+  EXPECT_THAT(allocator().why_not_engaged(), Optional(HasSubstr("rest requested nothing")));
 }
 
 TEST_F(Partition, refuses_where_one_part_is_full_and_says_what_the_others_have) {
@@ -87,7 +87,7 @@ TEST_F(Partition, changes_its_shares_after_the_steps_it_was_told) {
   allocator().synchronized();
   EXPECT_THROW(take_for("a", 20 * kMiB), OutOfMemory);
   EXPECT_THAT(allocator().why_not_engaged(),
-              Optional(HasSubstr("after 2 steps, but there were 1")));
+              Optional(HasSubstr("after 2 steps, but there were only 1")));
   decisions();
   allocator().synchronized();
   take_for("a", 20 * kMiB);

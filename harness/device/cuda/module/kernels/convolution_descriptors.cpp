@@ -48,7 +48,7 @@ std::int64_t images_a_call(const std::vector<const Value*>& tensors, DType type,
         }))
       return batch / calls;
   throw NotSupported(
-      fmt::format("{}: one image of {} elements is more than a tensor of cuDNN can have; take "
+      fmt::format("{}: one image of {} elements is more than a tensor of cuDNN can have; use "
                   "smaller images or fewer channels",
                   op.name, element_count(tensors.front()->shape) / batch));
 }

@@ -92,7 +92,7 @@ Gemm as_it_lies(const Op& op, const Program& program) {
             .of_a = first,
             .of_b = second,
             .of_d = result};
-  throw Error(op.kind + " is no matrix product");
+  throw Error(op.kind + " is not a matrix product");
 }
 
 // 8-bit products are never batched, because their matrices are packed.
