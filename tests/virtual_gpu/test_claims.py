@@ -1,5 +1,5 @@
-"""Cells that train in a framework on a virtual card: with a program in place of the framework, and with
-TensorFlow's ordinary wheel if `scripts/setup --with tensorflow` has been run."""
+"""Cells that train in a framework on a virtual card: with a program in place of the framework, and with the
+frameworks' ordinary wheels if `scripts/setup --with tensorflow` or `pytorch` has been run."""
 
 import json
 import os
@@ -141,3 +141,46 @@ def test_a_limit_that_is_too_small_is_an_answer(run, tensorflow):
     assert sample["status"] == "ok", sample["reason"]
     assert sample["figures"]["trained"] == 0
     assert "ran out of memory trying to allocate" in sample["note"]
+
+
+def test_shares_of_a_card_are_two_pools(run, tensorflow):
+    first, second = (random.randrange(500, 2000) for _ in range(2))
+    sample = run(f"batch=2,framework=tensorflow,network=dcgan,shares={first}/{second},width=8")
+    assert sample["status"] == "ok", sample["reason"]
+    assert sample["figures"]["trained"] == 1
+    assert sample["figures"]["pool_bytes"] == (first + second) * MIB
+
+
+def test_masks_of_the_toolkit_are_weights_more(run, tensorflow):
+    width = random.randrange(512, 1024, 64)
+    parameters = f"framework=tensorflow,growth=on,network=mlp,width={width}"
+    dense, masked = (run(f"{parameters},{more}")["figures"]["allocated_bytes.initial"]
+                     for more in ("keras=2", "toolkit=prune"))
+    assert 4 * 4 * width**2 <= masked - dense <= 5 * 4 * width**2, width
+
+
+def test_pytorchs_counters_and_the_cards_ledger_tell_of_the_same_bytes(run, pytorch):
+    width = random.randrange(512, 2048, 64)
+    figures = run(f"framework=pytorch,network=mlp,width={width}")["figures"]
+    weights = 4 * (width + 1) * width * 4
+    assert figures["trained"] == 1
+    assert weights <= figures["allocated_bytes.initial"] <= weights + MIB, width
+    assert figures["reserved_bytes.overall_peak"] == figures["pool_bytes"], width
+    assert figures["allocated_bytes.after_step_1"] >= 3 * weights, "with both moments of Adam"
+
+
+def test_pytorchs_settings_are_its_own(run, pytorch):
+    parameters = "framework=pytorch,network=mlp,width=1000"
+    usual, expandable = (run(parameters + more)["figures"] for more in ("", ",allocator=expandable"))
+    # Of an expandable segment, a block is cut to its size; otherwise up to a MiB stays with it.
+    assert expandable["allocated_bytes.overall_peak"] < usual["allocated_bytes.overall_peak"]
+    refused = run(parameters + ",growth=on")
+    assert refused["status"] == "crash"
+    assert "always takes memory when it is needed" in refused["reason"]
+
+
+def test_accumulation_divides_the_batch(run, pytorch):
+    parameters = "batch=4096,framework=pytorch,network=mlp,width=512"
+    whole, parts = (run(parameters + more)["figures"]["allocated_bytes.overall_peak"]
+                    for more in ("", ",parts=8"))
+    assert parts < whole

@@ -1,0 +1,79 @@
+"""Networks as users of PyTorch write them. Each function returns a model, its loss as a function of a batch,
+one batch, and the usual optimizer. Values do not matter on a virtual card, so the data are zeros."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+DEVICE = "cuda"
+
+
+def resnet50(given):
+    """torchvision's own ResNet-50 with stochastic gradient descent."""
+    import torchvision
+
+    model = torchvision.models.resnet50().to(DEVICE)
+    batch = (torch.zeros(given["batch"], 3, 224, 224), torch.zeros(given["batch"], dtype=torch.long))
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    return model, lambda images, labels: functional.cross_entropy(model(images), labels), batch, sgd
+
+
+def bert(given):
+    """Hugging Face's BERT-base, which classifies sentences, with AdamW."""
+    import transformers
+
+    model = transformers.BertForSequenceClassification(transformers.BertConfig()).to(DEVICE)
+    size = given["batch"], given["sequence"]
+    batch = (torch.zeros(size, dtype=torch.long), torch.zeros(given["batch"], dtype=torch.long))
+    adam = torch.optim.AdamW(model.parameters(), lr=2e-5)
+    return model, lambda tokens, labels: model(input_ids=tokens, labels=labels).loss, batch, adam
+
+
+class Gan(nn.Module):
+    """The DCGAN of PyTorch's examples, for images of 64 x 64."""
+
+    def __init__(self, latent, width):
+        super().__init__()
+        self.latent = latent
+        sizes = [latent, 8 * width, 4 * width, 2 * width, width, 3]
+        made = []
+        for place, (before, after) in enumerate(zip(sizes, sizes[1:])):
+            stride, padding = (1, 0) if place == 0 else (2, 1)
+            made += [nn.ConvTranspose2d(before, after, 4, stride, padding, bias=False)]
+            made += [nn.Tanh()] if after == 3 else [nn.BatchNorm2d(after), nn.ReLU(True)]
+        self.generator = nn.Sequential(*made)
+        judged = [nn.Conv2d(3, width, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, True)]
+        for factor in (1, 2, 4):
+            judged += [nn.Conv2d(factor * width, 2 * factor * width, 4, 2, 1, bias=False),
+                       nn.BatchNorm2d(2 * factor * width), nn.LeakyReLU(0.2, True)]
+        self.discriminator = nn.Sequential(*judged, nn.Conv2d(8 * width, 1, 4, 1, 0, bias=False), nn.Flatten())
+
+
+def dcgan(given):
+    """The loss of the discriminator's turn takes its step, so that the optimizer's is the generator's."""
+    model = Gan(latent=100, width=given["width"]).to(DEVICE)
+    of_discriminator = torch.optim.Adam(model.discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    of_generator = torch.optim.Adam(model.generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    loss_of = functional.binary_cross_entropy_with_logits
+
+    def loss(images):
+        ones = torch.ones(len(images), 1, device=DEVICE)
+        made = model.generator(torch.randn(len(images), model.latent, 1, 1, device=DEVICE))
+        of_discriminator.zero_grad()
+        loss_of(model.discriminator(images), ones).backward()
+        loss_of(model.discriminator(made.detach()), torch.zeros_like(ones)).backward()
+        of_discriminator.step()
+        return loss_of(model.discriminator(made), ones)
+
+    return model, loss, (torch.zeros(given["batch"], 3, 64, 64),), of_generator
+
+
+def mlp(given):
+    """Four layers of `width`: a small model."""
+    width = given["width"]
+    model = nn.Sequential(*[nn.Linear(width, width) for _ in range(4)]).to(DEVICE)
+    batch = (torch.zeros(given["batch"], width),) * 2
+    return model, lambda x, y: functional.mse_loss(model(x), y), batch, torch.optim.Adam(model.parameters())
+
+
+NETWORKS = {"resnet50": resnet50, "bert": bert, "dcgan": dcgan, "mlp": mlp}
