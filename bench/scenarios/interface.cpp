@@ -1,6 +1,6 @@
 // interface: does a framework have the interface that a claim tells users to use, and what does
 // using it raise? bench/probes/ask_<engine>.py asks the framework itself, in a separate process in
-// the environment of `scripts/setup --with <engine>`. Where that environment is missing, the facts
+// the environment of `scripts/setup --with <engine>`. If that environment is missing, facts
 // recorded earlier, with version and date, are read from bench/probes/<engine>.json, and the note
 // says so.
 #include <fmt/format.h>

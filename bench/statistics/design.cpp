@@ -1,6 +1,6 @@
 // Simulates the statistical power of comparison designs: the rate of false alarms between identical
-// arms, and how often a slowdown of twice the margin is detected, for sequential runs, randomised
-// pairs, and pairs in two stages. Usage:
+// configurations, and how often a slowdown of twice the margin is detected, for sequential runs,
+// randomised pairs, and pairs in two stages. Usage:
 //   build/bench/statistics/design [ROUNDS]
 #include <fmt/format.h>
 

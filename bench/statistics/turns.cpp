@@ -1,4 +1,4 @@
-// Tests comparisons of configurations (arms) that take turns, from recorded runs of the suite
+// Tests comparisons of configurations that take turns, from recorded runs of the suite
 // bench/statistics/turns.toml: how often identical ones look different, how often waits of a known
 // size are seen, and whether taking turns shows the cost that runs one after another show. Usage:
 //   build/headroom run bench/statistics/turns.toml
@@ -51,11 +51,11 @@ using ByBlock = std::map<int, double>;         // logarithm of a figure
 using ByArm = std::map<std::string, ByBlock>;  // of one experiment
 struct Recorded {
   std::map<std::string, ByArm> experiments;   // by the name in the suite
-  std::map<std::string, std::string> inject;  // of each arm
+  std::map<std::string, std::string> inject;  // by name of the configuration
   double disturbed = 0;                       // share of the samples
 };
 
-// "alone" has an experiment for each injection, which becomes an arm here.
+// "alone" has an experiment for each injection, which counts as a configuration here.
 std::string experiment_name(const std::string& id) {
   const auto first = id.find('/');
   return id.substr(first + 1, id.find('/', first + 1) - first - 1);

@@ -16,11 +16,11 @@ namespace headroom {
 enum class Judge {
   ratio,       // treatment / baseline, on the log scale
   difference,  // treatment − baseline, in the metric's own unit
-  bound,       // one arm's own value against a limit
-  predicate,   // one arm's own value is a yes or a no
+  bound,       // the value of one configuration, against a limit
+  predicate,   // the value of one configuration, a yes or a no
 };
 
-// A parameter on an axis that all arms share, varied over a list of values.
+// A parameter that all configurations share, varied over a list of values.
 struct Sweep {
   std::string parameter;
   std::vector<std::string> values;
@@ -33,7 +33,7 @@ struct ClaimExperiment {
   std::optional<Sweep> sweep;
   int blocks = 2;
   int timeout_s = 300;
-  double estimated_seconds = 0;  // of one sample; 0 if unknown
+  double estimated_seconds = 0;  // per sample; 0 if unknown
   std::vector<Arm> arms;         // in the order of the file, before the sweep
 };
 
@@ -66,7 +66,7 @@ struct ClaimPart {
   Judge judge = Judge::ratio;
   std::vector<std::string> metrics;
   std::vector<std::string> experiments;
-  std::string baseline;  // arm name; empty for judges that look at one arm
+  std::string baseline;  // name of a configuration; "" for judges that look at one
   std::string treatment;
   ClaimedFigure claimed;
 };
@@ -101,7 +101,7 @@ struct Claim {
 };
 
 std::string_view to_string(Judge judge);
-// Whether the judge looks at the treatment alone.
+// Whether the judge looks at the treatment only.
 bool needs_no_baseline(Judge judge);
 std::string_view to_string(PartKind kind);
 

@@ -8,9 +8,9 @@
 
 namespace headroom {
 
-// Turns every arm of every comparison into a separate experiment with the arms "before", run by
-// `program`, and "after". Keeps controls and drops claims, which are about strategies and not
-// builds. Throws InputError when `program` cannot be run.
+// Turns every configuration of every comparison into a separate experiment that compares "before",
+// run by `program`, with "after". Keeps controls and drops claims, which are about strategies and
+// not builds. Throws InputError when `program` cannot be run.
 void pair_with(RunPlan& plan, const std::filesystem::path& program);
 
 // Prints the cells of a judged run whose "after" is worse than "before", or has no result although

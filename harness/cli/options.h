@@ -152,9 +152,10 @@ struct WatchOptions {
 };
 
 struct GpuOptions {
-  std::string card;       // an id or alias of a card; "" with `which`
-  bool which = false;     // find the smallest card that is large enough
-  std::string batch;      // find the largest batch: how the command is told its batch; "" = do not
+  std::string card;    // an id or alias of a card; "" with `which`
+  bool which = false;  // find the smallest card that is large enough
+  std::string
+      batch;  // find the largest batch: option, argument or variable that sets it; "" = do not
   bool settings = false;  // run again with other settings of the framework's allocator
   int devices = 1;
   int world = 0;                // ranks that one process pretends there are; 0: none

@@ -40,9 +40,9 @@ class BlockTable {
 
  private:
   struct State {
-    std::set<std::string> arms;  // arms recorded so far
+    std::set<std::string> arms;  // recorded so far
     double slowest_probe = 0;    // 0 if none was taken
-    bool comparable = true;      // every arm is ok
+    bool comparable = true;      // every sample is ok
     bool was_crowded = false;    // see crowded() in sample_table.h
   };
   bool is_slow(const State& state) const;
@@ -53,7 +53,7 @@ class BlockTable {
   double best_probe_ = 0;
 };
 
-// Whether the metrics of every arm are exact.
+// Whether the metrics of every configuration are exact.
 bool is_exact(const Experiment& experiment);
 
 }  // namespace headroom

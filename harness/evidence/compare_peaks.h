@@ -34,7 +34,7 @@ struct PeakChange {
 
   std::optional<Held> allocated;  // absent where it is not known of both
   std::optional<Held> reserved;
-  std::vector<Part> parts;     // of different size, the most grown first
+  std::vector<Part> parts;     // of different size, the largest growth first
   std::size_t same_parts = 0;  // of equal size
 
   Direction direction() const;

@@ -21,7 +21,7 @@ struct MetricChange {
   CellOutcome outcome = CellOutcome::same;  // better or worse if beyond the margin, else changed
 };
 
-// The changes in one arm of one experiment that both runs have.
+// The changes in one configuration that both runs have.
 struct CellChange {
   std::string experiment;
   std::string arm;

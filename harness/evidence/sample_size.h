@@ -1,5 +1,5 @@
 // How many pairs a run takes: a pilot large enough to decide at all, then one second stage whose
-// size depends on the pilot's dispersion. The estimate is never looked at, so nobody can continue
+// size depends on the pilot's dispersion. The pilot's result plays no part, so nobody can continue
 // until something is significant.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Samples arranged by experiment, arm and block, and which of them were disturbed.
+// Samples arranged by experiment, configuration and block, and which of them were disturbed.
 #pragma once
 
 #include <map>
@@ -25,8 +25,8 @@ class SampleTable {
  public:
   using ByBlock = std::map<int, const Sample*>;
 
-  // Keeps pointers into `samples`. If several samples have the same experiment, arm and block, the
-  // last one counts.
+  // Keeps pointers into `samples`. If several samples have the same experiment, configuration and
+  // block, the last one counts.
   explicit SampleTable(const std::vector<Sample>& samples,
                        const std::vector<Addition>& additions = {});
 

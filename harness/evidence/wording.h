@@ -30,8 +30,8 @@ std::string claimed_text(const ClaimPart& part, const Metric& metric, bool exact
 std::string evidence_sentence(const ClaimPart& part, const Metric& metric, const Finding& finding,
                               std::string_view provenance);
 
-// Says of a tail that differs which arm has the slower or more frequent slow steps, and by how much
-// that moves the ratio. Without a leading space.
+// Says which configuration has slower or more frequent rare steps, and by how much that moves the
+// ratio. `tail` must differ.
 std::string tail_sentence(const Tail& tail, const Metric& mean, const std::string& baseline,
                           const std::string& treatment);
 

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-inline constexpr const char* kGone = "gone";  // status of a cell that need not come back
+inline constexpr const char* kGone = "gone";  // status of a cell whose absence was accepted
 
 inline constexpr const char* kByHand = "hand";
 

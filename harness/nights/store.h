@@ -17,7 +17,7 @@ class HistoryStore {
   explicit HistoryStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
   const std::filesystem::path& directory() const { return directory_; }
 
-  // Accepts what needs no decision, then stores the night. Returns false when the night was already
+  // Accepts new and better values, then stores the night. Returns false when the night was already
   // stored, after completing what a kill may have interrupted. Throws InputError when writing
   // fails.
   bool add(const Night& night);

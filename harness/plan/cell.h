@@ -13,15 +13,16 @@ struct Cell {
   Spec device;        // host(capacity=4GiB) | meta(card=v100-16gb) | cuda
   std::string rules;  // lowering rules: dense | onednn; "" = the device's default
   Spec allocator;     // bfc(growth=on)
-  Spec execution = Spec("last_use");  // built order, each value freed after its last use
-  Spec pipeline = Spec("direct");     // read when needed, on the training thread
+  Spec execution =
+      Spec("last_use");            // in the Program's order; values are freed after their last use
+  Spec pipeline = Spec("direct");  // read when needed, on the training thread
   Spec accumulation = Spec("none");
   Spec checkpointing = Spec("none");
   Spec precision = Spec("fp32");
   Spec pruning = Spec("none");
   Spec optimizer = Spec("sgd");
   Spec inject = Spec("none");     // an injected effect, for controls; see harness/control
-  Spec scenario = Spec("train");  // what is run with all this, see harness/plan/scenario.h
+  Spec scenario = Spec("train");  // what the process does, see harness/plan/scenario.h
   int warmup_steps = 2;
   int measured_steps = 5;
 

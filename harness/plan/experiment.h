@@ -1,5 +1,5 @@
-// Experiments compare arms, which are configurations with a name, in blocks. Suites and claims
-// define them.
+// An experiment compares configurations in blocks. Suites and claims define experiments. Their
+// files, and result files, call a named configuration an arm; the report calls it a variant.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Arm {
 };
 
 enum class ExperimentKind {
-  comparison,  // a comparison that the run is made for
-  control,     // tests the instrument: a clean first arm against itself or injected effects
+  comparison,  // compares strategies
+  control,     // tests the instrument: a configuration against itself or with injected effects
 };
 
 struct Experiment {
@@ -25,7 +25,7 @@ struct Experiment {
   std::string origin;     // suite name or claim id
   std::string point;      // value of the sweep parameter, "" without a sweep
   std::vector<Arm> arms;  // the first is the baseline unless a claim part says otherwise
-  int blocks = 1;         // each block runs every arm once, in random order, in fresh processes
+  int blocks = 1;         // each runs every configuration once, in random order, in new processes
   int max_blocks = 0;     // limit to which noisy pilots may raise `blocks`; 0 = they may not
   int timeout_s = 300;    // per sample
   // Estimated time of one sample, for showing the time left; 0 if unknown.

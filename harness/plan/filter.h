@@ -18,7 +18,7 @@ class Filter {
   // Adds the clauses of `other`.
   void add(Filter other);
 
-  // Returns the matching arms; experiments without one are left out.
+  // Returns the matching configurations; experiments without one are left out.
   std::vector<Experiment> select(const std::vector<Experiment>& experiments) const;
 
  private:

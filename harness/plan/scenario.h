@@ -20,7 +20,7 @@ struct ScenarioResult {
   std::map<std::string, double> figures;  // metric name to value: "largest_batch" → 48
   std::string note;                       // what a reader should know about the figures
   Reason why_not_engaged;                 // absent: it did what its name says
-  std::string engine{};                   // what ran, with its version, where it is not Headroom
+  std::string engine{};  // name and version of the framework that ran; "" = Headroom
 };
 
 // One figure of a scenario. harness/results/metric.h lists it among the metrics as
@@ -51,7 +51,7 @@ struct ScenarioKind {
   bool takes_workload = false;
 };
 
-// Whether the cell is plain training steps.
+// Whether the cell trains, as most do.
 bool trains(const Cell& cell);
 // The engine that a scenario's figures describe; "" for Headroom.
 std::string engine_of(const Spec& scenario);
@@ -64,7 +64,7 @@ void check_scenario(const Spec& scenario);
 // Runs the cell's scenario in this process. Throws NotSupported, OutOfMemory, InputError.
 ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed);
 
-// The scenario of cells that train, and the workload and allocator of cells that need none.
+// The scenario of cells that train; kNothing is the workload and allocator of cells that need none.
 inline constexpr const char* kTraining = "train";
 inline constexpr const char* kNothing = "none";
 

@@ -1,6 +1,6 @@
-// The order of a run: rounds over the experiments, one block of each per round, with the arms of a
-// block in a random order drawn from the logged seed. A block depends only on the seed and its
-// name, so a resumed or filtered run keeps the order of the whole run.
+// The order of a run: rounds over the experiments, one block of each per round. The configurations
+// of a block have a random order, drawn from the recorded seed. A block depends only on the seed
+// and its name, so a resumed or filtered run keeps the order of the whole run.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace headroom {
 struct SampleBlock {
   std::size_t experiment = 0;     // index into the list of experiments
   int number = 0;                 // within the experiment
-  std::uint64_t seed = 0;         // seed of every arm's sample, so that arms differ in nothing else
+  std::uint64_t seed = 0;         // the same for every sample of the block
   std::vector<std::size_t> arms;  // in order of execution
 };
 

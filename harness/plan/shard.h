@@ -1,5 +1,5 @@
 // A part of a run, so that several machines of one kind can share the work. Shards consist of whole
-// blocks, which keeps the arms of a pair together.
+// blocks, which keeps pairs of samples together.
 #pragma once
 
 namespace headroom {

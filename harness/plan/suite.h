@@ -20,10 +20,10 @@ struct Suite {
   std::vector<std::string> claims;  // ids
   // Device classes whose experiments of claims are left out, because they take too long here.
   std::vector<std::string> leave_out;
-  // Limit to which noisy pilots may raise the pairs; 0: no further.
+  // Most pairs that an experiment may take where the pilot is noisy; 0: no more than the pilot.
   int max_pairs = 0;
-  // One per combination of all other axes; the values of one axis, by default the allocators, are
-  // its arms.
+  // One per combination of all other axes. It compares the values of one axis, by default the
+  // allocators.
   std::vector<Experiment> experiments;
 };
 

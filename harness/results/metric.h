@@ -24,8 +24,7 @@ struct Metric {
   // Absent if the sample did not get that far or the device does not have the figure.
   std::function<std::optional<double>(const Sample&)> value;
   DependsOn depends_on = DependsOn::device;
-  // The metric in which rare expensive steps count in full, where this one leaves them out; "" if
-  // this one does not.
+  // Where this metric leaves rare slow steps out, the one that counts them; "" elsewhere.
   std::string mean = {};
 };
 

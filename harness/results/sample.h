@@ -1,4 +1,4 @@
-// The result of one fresh process: one arm of one block of an experiment.
+// The result of one new process: one configuration in one block of an experiment.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ struct PipelineRecord {
   std::vector<Bytes> host_bytes_after_step;
 };
 
-// How an arm took turns with the other arms of its block.
+// How a configuration took turns with the others of its block.
 struct Turns {
   std::uint64_t steps = 0;   // measured steps in each turn; the last turn may have fewer
-  std::vector<int> numbers;  // of its turns, counted over all arms of the block from 0
+  std::vector<int> numbers;  // of its turns; the turns of a block are counted from 0
 
   bool operator==(const Turns&) const = default;
 };
@@ -44,7 +44,7 @@ struct Sample {
   // The experiment that this sample belongs to; filled in by the runner.
   std::string experiment;
   std::string arm;
-  int block = 0;             // arms of the same block form pairs
+  int block = 0;             // samples of the same block form pairs
   int order_index = 0;       // position within the block
   Turns turns;               // of the measured steps; empty if it took none
   std::string why_no_turns;  // of a timed sample that could have
@@ -68,7 +68,7 @@ struct Sample {
   std::optional<double> zero_weight_share;
   std::int64_t samples_per_step = 0;         // for a step of the usual shape
   double flops_per_step = 0;                 // for a step of the usual shape
-  std::int64_t recomputed_ops_per_step = 0;  // likewise; forward ops repeated for backward
+  std::int64_t recomputed_ops_per_step = 0;  // for a step of the usual shape: forward ops repeated
   std::int64_t parameter_count = 0;
 
   // Named figures of a scenario, or of training features such as loss scaling.

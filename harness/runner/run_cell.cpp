@@ -158,7 +158,7 @@ void reject(Sample& sample, const Reason& why) {
   sample.reason = *why;
 }
 
-// Why the figures of a finished run do not count.
+// Why a sample that trained to the end is invalid.
 Reason why_invalid(const Cell& cell, const TrainingPlan& plan, const Sample& sample) {
   const int passes =
       (cell.warmup_steps + cell.measured_steps) * static_cast<int>(plan.usual().feeding.size());
@@ -198,7 +198,7 @@ void read_trained(const Cell& cell, const Workload& workload, const TrainingPlan
     sample.held_out_accuracy = trainer.evaluate(workload.held_out_batches());
 }
 
-// Everything that follows once the cell is known to be runnable here.
+// Trains the cell, which must be runnable here.
 void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_path,
            Clock::time_point start, TurnTaker& turns, Sample& sample) {
   DriverWatch driver(sample.driver, cell.device);  // first: lowering for a GPU makes its context

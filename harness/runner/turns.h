@@ -1,5 +1,6 @@
-// The arms of a block take turns: their processes live at the same time, and one of them works
-// while the others sleep. A slow spell of the machine then meets all arms alike.
+// The configurations of a block take turns: their processes live at the same time, and one of them
+// works while the others sleep. A period in which the machine is slow then affects all of them
+// alike.
 #pragma once
 
 #include <chrono>
@@ -15,12 +16,13 @@ namespace headroom {
 // A turn lasts at least about this long: caches are cold when it begins.
 inline constexpr std::chrono::milliseconds kTurn{50};
 
-// Number of steps in each turn of every arm, from the time of one step of the fastest arm: at least
-// 1, and at most a quarter of `measured_steps`, so that there are four rounds.
+// Number of steps in each turn, from the step time of the fastest configuration: at least 1, and at
+// most a quarter of `measured_steps`, so that there are four rounds.
 std::uint64_t steps_per_turn(std::chrono::nanoseconds step, int measured_steps);
 
-// The order of the arms in one round, in which each has one turn. Every second round mirrors the
-// one before it (ABBA), so that a steady drift cancels; the order of the others is random.
+// The order of the configurations in one round, in which each has one turn. Every second round
+// mirrors the one before it (ABBA), so that a steady drift cancels; the order of the others is
+// random.
 std::vector<std::size_t> turn_order(std::uint64_t seed, std::size_t arms, std::size_t round);
 
 // Why these cells cannot take turns, as one sentence without full stop; "" if they can.

@@ -23,7 +23,7 @@ ClaimVerdict combine_points(const std::vector<ClaimVerdict>& points);
 // The claim's verdict is that of its number, or of its direction if no number is claimed or the
 // number is undecided. A cause can only weaken it: with the stated cause refuted, REPRODUCED
 // becomes CONDITIONAL, because only a part of the claim holds. A missing interface makes the claim
-// ILL-POSED, because nobody can do as it says; an existing one decides nothing. Controls never
+// ILL-POSED, because its advice cannot be followed; an existing one decides nothing. Controls never
 // count.
 ClaimVerdict combine_parts(const std::vector<std::pair<PartKind, ClaimVerdict>>& parts);
 

@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// A/A comparisons (two arms that are the same cell) and how many of them raised an alarm.
+// A/A comparisons (of two identical configurations) and how many of them raised an alarm.
 struct Calibration {
   int aa_comparisons = 0;
   int false_alarms = 0;
@@ -20,7 +20,7 @@ struct Calibration {
 struct VerifyInput {
   std::vector<Claim> claims;
   std::vector<Experiment> experiments;  // those of the suite and of the claims, in display order
-  // If several have the same experiment, arm and block, the last counts.
+  // If several have the same experiment, configuration and block, the last counts.
   std::vector<Sample> samples;
   std::vector<Addition> additions;  // added blocks, and why
   Calibration calibration;          // from earlier runs on this machine
@@ -29,7 +29,8 @@ struct VerifyInput {
 // Returns what this run adds to the machine's calibration.
 Calibration calibration_of(const VerifyInput& input);
 
-// Returns a complete and valid document for any samples: an arm that could not run says why.
+// Returns a complete and valid document for any samples: a configuration that could not run says
+// why.
 std::string verdicts_json(const VerifyInput& input);
 
 }  // namespace headroom

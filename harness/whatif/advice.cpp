@@ -42,7 +42,7 @@ std::vector<Change> changes_that_fit(const Cell& cell, const Spec& allocator) {
       const AllocatorFit& row = fit.allocators.front();
       if (row.refused.empty() && !row.outcome.failure && !fit.not_engaged)
         found.push_back({.axes = axes, .fit = std::move(fit)});
-    } catch (const InputError&) {  // this workload cannot be changed so
+    } catch (const InputError&) {  // this workload cannot be changed in this way
     }
   }
   return found;

@@ -17,7 +17,7 @@ using CapacityServes = std::function<bool(Bytes capacity)>;
 // although a smaller one serves.
 struct ViableCapacity {
   std::optional<Bytes> smallest;  // absent if even the grid's last fails
-  Bytes resolution = 0;  // so much less than `smallest` fails; 0 = the lowest capacity serves
+  Bytes resolution = 0;           // `smallest` less this fails; 0 = the lowest capacity serves
   std::vector<Bytes> holes;
   Bytes first = 0, last = 0;  // of the grid
   int points = 0;             // of the grid

@@ -40,9 +40,9 @@ Subcommand add_watch(CLI::App& app, std::vector<std::string> command);
 Subcommand add_gpu(CLI::App& app, std::vector<std::string> command);
 Subcommand add_capture(CLI::App& app, std::vector<std::string> command);
 
-// A validator for check(): a whole number of at least `least`. The library's own validator prints
-// its bounds as real numbers, reads -1 as a very large number for unsigned options, and clamps
-// numbers that are too large.
+// Returns a validator for CLI::Option::check(): a whole number of at least `least`. The library's
+// own validator prints its bounds as real numbers, reads -1 as a very large number for unsigned
+// options, and clamps numbers that are too large.
 CLI::Validator whole_from(unsigned least);
 
 // Adds "axis=value", the argument of -a; the value may hold '=' itself.

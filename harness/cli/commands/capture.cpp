@@ -1,4 +1,4 @@
-// headroom capture: starts a program on the machine's own GPU and says who held its memory.
+// headroom capture: runs a program on the machine's own GPU and reports what held memory.
 #include <fstream>
 
 #include "harness/cli/commands/commands.h"

@@ -32,7 +32,7 @@ void print(const std::string& device, const DeviceFinding& finding) {
                                                            : "FAIL";
   out::print("{}  {} {}{}{}\n", word, device, finding.what, finding.why.empty() ? "" : ": ",
              finding.why);
-  std::fflush(stdout);  // evidence, even if the next check hangs the machine
+  std::fflush(stdout);  // printed even if the next check hangs the machine
 }
 
 Json to_json(const DeviceFinding& finding) {

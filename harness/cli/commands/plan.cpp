@@ -14,7 +14,7 @@ bool serves_somewhere(const Fit& fit) {
   });
 }
 
-// Only where there is one question, and the answer is no.
+// Only when there is one question and its answer is no.
 std::vector<Change> changes_for(const std::vector<Fit>& fits, const PlannedCells& planned) {
   if (fits.size() > 1) return {};
   const Spec usual(kUsualAllocator);

@@ -65,7 +65,7 @@ ReplayRow play(const RequestList& list, const Candidate& candidate, const Replay
           try {
             return serves(list, spec, {.capacity = capacity, .granule = device.granule});
           } catch (const InputError&) {
-            return false;  // the parameters ask for more than this small device has
+            return false;  // the parameters need more than this small device has
           }
         });
   } catch (const NotSupported& error) {

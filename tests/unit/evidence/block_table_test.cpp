@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Two arms on the host in four planned blocks, on a machine with a peak of 100 GFLOP/s.
+// Two configurations on the host in four planned blocks, on a machine with a peak of 100 GFLOP/s.
 class Blocks : public ::testing::Test {
  protected:
   static Experiment experiment(const char* device) {

@@ -80,7 +80,7 @@ inline std::vector<Sample> reserved_blocks(const Experiment& experiment, Bytes b
   return samples;
 }
 
-// A claim on cuda with one experiment `x` that has the arms above.
+// A claim on cuda with one experiment `x` that has the configurations above.
 inline Claim claim(const std::string& device = "host") {
   Claim result;
   result.id = "C1";

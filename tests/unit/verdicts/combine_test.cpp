@@ -30,7 +30,7 @@ TEST(Points, that_hold_nowhere_make_no_condition) {
   EXPECT_EQ(combine_points({weaker, refuted}), refuted);
 }
 
-// Run again, an undecided point may fall either way: no word may stand that this would overturn.
+// In another run an undecided point may get either verdict; the combined verdict must survive both.
 TEST(Points, that_are_undecided_leave_open_what_they_could_change) {
   EXPECT_EQ(combine_points({reproduced, inconclusive}), inconclusive);
   EXPECT_EQ(combine_points({weaker, inconclusive}), inconclusive);

@@ -32,7 +32,7 @@ VerifyInput timed_input(const std::string& device = "host", double effect = 0.2)
                   synthetic::timed_blocks(synthetic::experiment(device), 12, effect, 0.004));
 }
 
-// Two arms that are one cell, in which one is slower by `effect`.
+// Two identical configurations, of which one is slower by `effect`.
 VerifyInput same_cell_input(double effect, Calibration before) {
   VerifyInput input;
   Experiment experiment = synthetic::experiment();
