@@ -3,11 +3,25 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace headroom {
 
-// Makes `path`, or runs/TIME-COMMAND-PID if it is empty. Throws InputError if that cannot be made
-// or is not empty.
-std::filesystem::path make_record_directory(std::filesystem::path path, const std::string& command);
+class RecordDirectory {
+ public:
+  // Makes `path`, or runs/TIME-COMMAND-PID if it is empty. Throws InputError if that cannot be made
+  // or is not empty.
+  RecordDirectory(std::filesystem::path path, const std::string& command);
+  // If an error ends the command, takes away what it made and nothing was written to.
+  ~RecordDirectory();
+  RecordDirectory(const RecordDirectory&) = delete;
+  RecordDirectory& operator=(const RecordDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_;  // the innermost first
+};
 
 }  // namespace headroom

@@ -102,3 +102,13 @@ def test_the_page_of_a_gpu_run_that_is_none_is_refused(headroom: Headroom, text:
     outcome = headroom("report", "stranger")
     assert outcome.code == 2, outcome.errors
     assert "stranger" in outcome.errors and "Traceback" not in outcome.errors
+
+
+@pytest.mark.parametrize("out", [(), ("--out", "made/of/parts")], ids=["default", "named"])
+@pytest.mark.parametrize("mistake", [["gpu", "t4", "--cudnn", "no-such-file"], ["gpu", "t4", "--context", "1TiB"],
+                                     ["gpu", "--which", "--context", "1TiB"]], ids=["cudnn", "context", "which"])  # fmt: skip
+def test_a_gpu_run_that_cannot_start_leaves_no_folder(headroom: Headroom, mistake: list[str], out: tuple) -> None:
+    before = sorted(headroom.place.iterdir())
+    outcome = headroom(*mistake, *out, "--", "true")
+    assert outcome.code == 2, outcome.errors
+    assert sorted(headroom.place.iterdir()) == before

@@ -12,7 +12,8 @@
 namespace headroom {
 
 ExitCode capture_command(const CaptureOptions& options) {
-  const std::filesystem::path directory = make_record_directory(options.out, "capture");
+  const RecordDirectory records(options.out, "capture");
+  const std::filesystem::path& directory = records.path();
   const int status = run_to_its_end(options.command,
                                     {.environment = virtual_gpu::environment_for_capture(
                                          std::filesystem::absolute(directory), options.until_step),

@@ -67,7 +67,7 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
     throw InputError(fmt::format("--context {}: leaves nothing of the card's {}",
                                  format_bytes(options.context), format_bytes(whole)));
   const Bytes memory = whole - options.context;
-  fs::create_directories(trial.directory);
+  const RecordDirectory records(trial.directory, "");
   const virtual_gpu::Launch launch{.card = virtual_gpu::description_of(card, memory),
                                    .devices = options.devices,
                                    .world = options.world,
@@ -216,7 +216,8 @@ ExitCode gpu_command(const GpuOptions& options) {
   std::optional<PeakMemory> earlier;
   if (!options.against.empty())
     earlier = read_gpu_run(options.against, "--against " + options.against.string());
-  const fs::path directory = make_record_directory(options.out, "gpu");
+  const RecordDirectory records(options.out, "gpu");
+  const fs::path& directory = records.path();
   const GpuAnswer answer = answer_of(options, card, directory);
   nlohmann::ordered_json figures = to_json(answer);
   std::optional<PeakChange> change;

@@ -50,7 +50,8 @@ ExitCode exit_code_of(const WatchOptions& options, const WatchRecord& record,
 }  // namespace
 
 ExitCode watch_command(const WatchOptions& options) {
-  const fs::path directory = make_record_directory(options.out, "watch");
+  const RecordDirectory records(options.out, "watch");
+  const fs::path& directory = records.path();
   std::ofstream timeline(directory / "timeline.jsonl");
   WatchHeader header{.command = options.command,
                      .pid = 0,
