@@ -77,3 +77,10 @@ def test_a_command_without_a_gpu_is_told_so(tmp_path):
 def test_the_status_is_that_of_the_command(tmp_path):
     command = [HEADROOM, "capture", "--out", str(tmp_path / "records"), "--", "sh", "-c", "exit 7"]
     assert subprocess.run(command, capture_output=True, timeout=60).returncode == 7
+
+
+def test_values_are_the_gpus_own(capture, pytorch):
+    _, said = capture(pytorch, TRAIN + """
+print("mode:", torch.overrides._get_current_function_mode())
+""")
+    assert "mode: None" in said

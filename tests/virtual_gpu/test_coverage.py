@@ -1,14 +1,18 @@
-"""The functions of NVIDIA's libraries that PyTorch's wheel imports, and what the stand-ins do with them."""
+"""The functions of NVIDIA's libraries that wheels import or look up by name, and what the stand-ins do with
+them."""
 
 import collections
+import mmap
 import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import python_of
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/how-to/run-your-script-on-a-virtual-gpu.md"
 STAND_INS = Path(os.environ["HEADROOM"]).parent / "harness" / "virtual_gpu" / "stand_ins"
 OF_NVIDIA = re.compile(
     r"(cu(da|blas|blasLt|dnn|fft|rand|solver|sparse|sparseLt|pti)?[A-Z]|cufile|nccl[A-Z]|nvrtc[A-Z]|nvml[A-Z]|"
@@ -37,8 +41,6 @@ def symbols(library, which):
 
 @pytest.fixture(scope="module")
 def imported():
-    from conftest import python_of
-
     packages = next(python_of("pytorch").parents[1].glob("lib/python3*/site-packages"))
     libraries = [library for library in (packages / "torch").rglob("*.so*") if not library.is_symlink()]
     needed = set().union(*(symbols(library, "--undefined-only") for library in libraries))
@@ -46,16 +48,44 @@ def imported():
     return {name for name in needed - defined if OF_NVIDIA.fullmatch(name)}
 
 
-def test_every_function_that_pytorch_imports_is_there(imported):
+def there():
+    """The functions that the stand-ins have."""
     names = ("libheadroom_gpu.so", "libcudart.so.12", "libcudart.so.13")
-    there = set().union(*(symbols(STAND_INS / name, "--defined-only") for name in names))
+    return set().union(*(symbols(STAND_INS / name, "--defined-only") for name in names))
+
+
+def named_in(library):
+    """Functions whose names are texts of their own in a library, for it to look them up."""
+    with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        words = {word for begin in (b"cu", b"nccl", b"nvml", b"nvrtc", b"nvJitLink")
+                 for word in re.findall(rb"\0(" + begin + rb"[A-Z]?\w{2,80})(?=\0)", text)}
+    return {word.decode() for word in words if OF_NVIDIA.fullmatch(word.decode())}
+
+
+def test_every_function_that_pytorch_imports_is_there(imported):
     assert imported
-    assert sorted(imported - there) == []
+    assert sorted(imported - there()) == []
 
 
-def test_the_documentation_counts_what_happens_to_them(imported):
-    known = outcomes()
-    counts = collections.Counter(known.get(name, "answered") for name in imported)
-    page = (ROOT / "docs/how-to/run-your-script-on-a-virtual-gpu.md").read_text()
-    for outcome, count in counts.items():
-        assert f"| {outcome} | {count} |" in page, counts
+def row_of_the_documentation(title, names):
+    """The row of the table that tells what becomes of functions, as it has to be."""
+    known, exported = outcomes(), there()
+    counts = collections.Counter(
+        known.get(name, "answered") if name in exported else "not there" for name in names)
+    columns = ("answered", "size counted as 0", "stops the program", "not there")
+    return f"| {title} | " + " | ".join(f"{counts[column]:,}" for column in columns) + " |"
+
+
+def test_the_documentation_counts_what_pytorch_imports(imported):
+    assert row_of_the_documentation("PyTorch 2.15, imports", imported) in PAGE.read_text()
+
+
+@pytest.mark.parametrize("environment, title, libraries", [
+    ("tensorflow", "TensorFlow 2.21, looks up", "tensorflow/*.so*"),
+    ("jax", "JAX 0.10, looks up", "jax*_*cuda12*/**/*.so"),
+])
+def test_the_documentation_counts_what_is_looked_up_by_name(environment, title, libraries):
+    packages = next(python_of(environment).parents[1].glob("lib/python3*/site-packages"))
+    found = [*packages.glob(libraries), *packages.glob("jax_plugins/*/*.so")]
+    names = set().union(*(named_in(library) for library in found if not library.is_symlink()))
+    assert row_of_the_documentation(title, names) in PAGE.read_text()

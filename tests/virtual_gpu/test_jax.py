@@ -1,5 +1,6 @@
 """JAX's ordinary wheels on the virtual GPU. Skipped unless `scripts/setup --with jax` has been run."""
 
+import pytest
 from conftest import MIB
 
 CARD = ("a100-40gb", "--memory", "16GiB")
@@ -133,3 +134,39 @@ def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     answer = gpu(*CARD, program=STEP.replace("ROWS", "1e6"), python=jax)
     assert answer.first_line.startswith("DOES NOT FIT")
     assert "in jit_step, which needs" in answer.output
+
+
+@pytest.mark.parametrize("train", [
+    "step(weights, batch)",
+    "jax.jit(jax.grad(loss))(weights, batch['x'])",
+    "update(weights, jax.value_and_grad(loss)(weights, batch['x'])[1])",
+    "held.step(weights, batch)",
+], ids=["compiled step", "compiled gradient", "gradient outside", "method"])
+def test_a_call_that_calculates_gradients_is_a_step(gpu, jax, train):
+    program = STEP.replace("ROWS", "64").replace("weights = step", "step") + f"""
+from functools import partial
+class Held:
+    @partial(jax.jit, static_argnums=0)
+    def step(self, weights, batch):
+        return step(weights, batch)
+held, batch = Held(), {{"x": jnp.zeros((64, 1024))}}
+update = jax.jit(lambda weights, gradients: weights)
+for turn in range(9):
+    print("turn", turn)
+    {train}
+"""
+    answer = run(gpu, jax, program, options=("--until-step", "4"))
+    # The first step stands above the loop.
+    assert answer.figures["frameworks"][0]["steps"] == 4
+    assert "turn 2" in answer.output and "turn 3" not in answer.output
+
+
+def test_a_program_without_gradients_runs_to_its_end(gpu, jax):
+    answer = run(gpu, jax, KEEP + """
+double = jax.jit(lambda x: 2 * x)
+for _ in range(9):
+    double(kept[0])
+print("the end")
+""", options=("--until-step", "2"))
+    assert "the end" in answer.output
+    assert answer.figures["frameworks"][0]["steps"] == 0

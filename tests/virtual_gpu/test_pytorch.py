@@ -208,3 +208,9 @@ def test_the_page_draws_what_was_reserved(gpu, pytorch):
     reserved = re.search(r'\{"name":"reserved","values":\[([^]]*)\]', page)[1].split(",")
     peak = answer.figures["peak_bytes"] / MIB
     assert abs(max(map(float, reserved)) - peak) < 0.01 * peak
+
+
+def test_pytorch_counts_the_cards_by_nvml(gpu, pytorch):
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch,
+                 program='import torch\nprint("by NVML", torch.cuda._device_count_nvml())')
+    assert "by NVML 2" in answer.output

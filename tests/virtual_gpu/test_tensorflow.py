@@ -237,3 +237,21 @@ print("rows", *fold(tf.zeros(shape)).shape, *slope(tf.zeros(shape)).shape)
     size = shape[0] * shape[1] * shape[2] * shape[3]
     assert answer.status == 0, (shape, kept, answer.errors)
     assert f"rows {rows} {size // rows} {' '.join(map(str, shape))}" in answer.output, (shape, kept)
+
+
+def test_layers_of_cudnn_train_with_a_mask(gpu, tensorflow):
+    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+import numpy as np
+keras = tf.keras
+model = keras.Sequential([keras.layers.Input((20,), dtype="int32"),
+                          keras.layers.Embedding(100, 64, mask_zero=True),
+                          keras.layers.LSTM(256, return_sequences=True), keras.layers.GRU(256),
+                          keras.layers.Dense(2)])
+model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+tokens = np.ones((64, 20), "int32")
+tokens[:, 12:] = 0
+model.fit(tokens, np.ones(64, "int32"), batch_size=16, verbose=0)
+""")
+    assert answer.status == 0, answer.errors
+    assert framework(answer)["steps"] == 4
+    assert "cudnnGetRNNTempSpaceSizes" in answer.output

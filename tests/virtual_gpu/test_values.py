@@ -1,6 +1,8 @@
 """Values that follow from what a program copied to the virtual GPU, so that its code takes the path that it
 takes on a real card."""
 
+import pytest
+
 TINY_MODEL = """
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig
@@ -188,3 +190,51 @@ def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
                  environment={"HEADROOM_GPU_VALUES": "off"})
     assert printed(answer) == ["False"]
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["apart", "fused"])
+def test_the_scale_of_a_gradient_scaler_grows_as_long_as_no_gradient_overflows(gpu, pytorch, fused):
+    answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program=f"""
+import torch
+weights = torch.ones(4, device="cuda", requires_grad=True)
+optimizer = torch.optim.Adam([weights], fused={fused})
+scaler = torch.amp.GradScaler("cuda", init_scale=1024.0, growth_interval=2)
+for _ in range(5):
+    scaler.scale(weights.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    print(scaler.get_scale())
+    if scaler.get_scale() < 1024:
+        print("skipped")
+""")
+    assert printed(answer) == ["1024.0", "2048.0", "2048.0", "4096.0", "4096.0"]
+    assert "taken as 0" not in answer.output
+
+
+DETECTION = """
+import sys
+import torch
+import torchvision
+device = sys.argv[1]
+model = torchvision.models.detection.fasterrcnn_mobilenet_v3_large_320_fpn(
+    weights=None, weights_backbone=None, num_classes=5, box_batch_size_per_image=64).to(device).train()
+pooled = model.roi_heads.box_roi_pool
+pooled.register_forward_pre_hook(lambda module, given: print([len(boxes) for boxes in given[1]]))
+boxes = torch.tensor([[10.0, 20.0, 150.0, 180.0], [30.0, 30.0, 90.0, 60.0]]).to(device)
+targets = [{"boxes": boxes, "labels": torch.tensor([1, 2]).to(device)} for _ in range(2)]
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+for _ in range(2):
+    losses = model(list(torch.rand(2, 3, 320, 320).to(device)), targets)
+    optimizer.zero_grad()
+    sum(losses.values()).backward()
+    optimizer.step()
+"""
+
+
+def test_the_second_stage_of_a_detector_sees_as_many_boxes_as_in_an_untrained_network(gpu, pytorch):
+    computed, answer = (
+        gpu("rtx4090", python=pytorch, program=DETECTION, arguments=[device]) for device in ("cpu", "cuda"))
+    counts = [line for line in computed.output.splitlines() if line.startswith("[")]
+    assert len(counts) == 2, computed.errors
+    assert printed(answer) == counts
+    assert "values drawn at random here" in answer.output

@@ -1,7 +1,12 @@
-"""Records, inside the user's program, what JAX's allocator reports. JAX has no optimizer of its own, so its
-steps are not counted."""
+"""Records, inside the user's program, what JAX's allocator reports. JAX has no optimizer of its own: a
+step is a call that calculates gradients, whether of a compiled function or of what jax.grad made."""
+
+import functools
+import threading
+import types
 
 import headroom_notes
+import headroom_tensorflow
 
 
 def peaks():
@@ -31,6 +36,56 @@ def finish():
         jax.block_until_ready(jax.live_arrays())
 
 
+class Called(threading.local):
+    """The functions that are being called, the outermost first."""
+
+    def __init__(self):
+        self.functions = []
+
+
+called = Called()
+
+
+class Counted:
+    """A function whose calls are steps if it calculates gradients, which shows when JAX traces it."""
+
+    def __init__(self, function, has_gradients=False):
+        functools.update_wrapper(self, function)
+        self._function, self._has_gradients = function, has_gradients
+
+    def __call__(self, *arguments, **options):
+        called.functions.append(self)
+        try:
+            result = self._function(*arguments, **options)
+        finally:
+            called.functions.pop()
+        if self._has_gradients:
+            if called.functions:
+                called.functions[-1]._has_gradients = True
+            elif not headroom_tensorflow.InFit.active:  # Keras counts its own
+                headroom_notes.count_steps(1)
+        return result
+
+    def __getattr__(self, name):
+        return getattr(self._function, name)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+
+def counting(transform, has_gradients=False):
+    """jax.jit, jax.grad or the like, which makes functions whose calls are counted."""
+
+    @functools.wraps(transform)
+    def make(*arguments, **options):
+        made = transform(*arguments, **options)
+        if arguments:
+            return Counted(made, has_gradients)
+        return lambda function: Counted(made(function), has_gradients)  # used with options only
+
+    return make
+
+
 def show_gpu(hardware_utils):
     """Makes JAX look for a GPU although there is no device file of NVIDIA's driver."""
     hardware_utils.has_visible_nvidia_gpu = lambda: True
@@ -38,8 +93,7 @@ def show_gpu(hardware_utils):
 
 def install(jax):
     """Called after JAX has been imported."""
-    differences = [
-        "XLA measures nothing and uses no CUDA graphs",
-        "steps are not counted: the program runs to its end",
-    ]
+    for name, has_gradients in (("jit", False), ("pmap", False), ("grad", True), ("value_and_grad", True)):
+        setattr(jax, name, counting(getattr(jax, name), has_gradients))
+    differences = ["XLA measures nothing and uses no CUDA graphs"]
     headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=finish)

@@ -6,7 +6,7 @@ import sys
 
 import headroom_memory
 
-MOST_ELEMENTS = 1 << 22  # elements of a followed tensor
+MOST_ELEMENTS = 1 << 24  # elements of a followed tensor
 VALUE = "_headroom_value"  # attribute of a tensor: its version, its value on the host, whether the value was drawn
 
 
@@ -39,7 +39,7 @@ class Decisions:
 
 
 decisions = Decisions("values that a virtual GPU does not compute, taken as 0")
-draws = Decisions("positions of topk or argmax, drawn at random here")
+draws = Decisions("values drawn at random here")
 
 
 class Used:

@@ -6,10 +6,10 @@ real card.
 Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
-import functools
 import os
 import re
 
+import headroom_mode
 from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
@@ -22,7 +22,8 @@ from headroom_known import (
     value_of,
 )
 
-FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off"
+# A real GPU, under `headroom capture`, computes its values.
+FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, which are all equal
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
 MOST_CONSTANTS = 64  # elements of a constant that is not an integer
@@ -33,15 +34,19 @@ CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "lin
 READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
 # The shapes of their results depend on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
-                    "repeat_interleave", "one_hot", "__getitem__"}
+                    "repeat_interleave", "one_hot", "nms", "__getitem__"}
 DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
 # They return positions of elements of their input. Where these are unknown, they are drawn at random: routers
 # of experts then spread the tokens as those of an untrained network do.
-DRAWN = {"topk", "argmax"}
+DRAWN = {"topk", "argmax", "randperm"}
 # They read the values of these arguments in C++.
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
 # Unknown values are assumed to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+# An argument that they would set is left as it was known: gradients are taken to be finite.
+LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
+# How many of their first arguments they change.
+CHANGED = {"_amp_update_scale_": 2, "__setitem__": 1}
 # The value of one operand that determines the result, whatever the other operand is.
 ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
@@ -75,11 +80,16 @@ def follow(torch):
             elif name in READ_INSIDE:
                 args = self.with_values_on_host(args, READ_INSIDE[name])
             host = self.host_call(name, args, kwargs)
+            left = self.value_left(name, args)
             result = function(*args, **kwargs)
-            if host is not None:
+            if left is not None:
+                remember(args[LEFT[name]], left)
+            elif host is not None:
                 self.keep(name, function, args, host, result)
             elif name in FINITE:
                 self.keep_alike(FINITE[name], result)
+            elif name == "fill_":
+                self.keep_filling(result, args[1])
             elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
                 self.keep_alike(ABSORBING[name], result)
             elif name in DRAWN:
@@ -111,7 +121,7 @@ def follow(torch):
         def keep(self, name, function, args, host, result):
             """Records the value of what a call on the GPU returned or changed."""
             results = result if isinstance(result, (list, tuple)) else [result]
-            changed = [args[0]] if name == "__setitem__" else []
+            changed = list(args[: CHANGED.get(name, 0)])
             if not any(self.is_followed(r, args) for r in [*results, *changed]):
                 return
             try:
@@ -120,11 +130,18 @@ def follow(torch):
             except Exception:  # calls that the processor cannot execute are not followed
                 return
             if changed:
-                results, values = changed, [host[0][0]]
+                results, values = changed, host[0][: len(changed)]
             values = values if isinstance(values, (list, tuple)) else [values]
             for tensor, value in zip(results, values):
                 if isinstance(value, torch.Tensor) and self.is_followed(tensor, args):
                     remember(tensor, value)
+
+        def value_left(self, name, args):
+            """The value of an argument that a call leaves as it is; None = there is none."""
+            try:
+                return value_of(args[LEFT[name]]) if name in LEFT else None
+            except Unknown:
+                return None
 
         def is_followed(self, tensor, args):
             if type(tensor) is not torch.Tensor or not tensor.is_cuda:
@@ -152,6 +169,11 @@ def follow(torch):
         def keep_alike(self, answer, result):
             if type(result) is torch.Tensor and result.is_cuda and result.numel() <= MOST_FINITE:
                 remember(result, torch.tensor(answer, dtype=result.dtype).expand(result.shape))
+
+        def keep_filling(self, result, value):
+            most = MOST_CONSTANTS if result.is_floating_point() else MOST_ELEMENTS
+            if isinstance(value, (bool, int, float)) and result.is_cuda and result.numel() <= most:
+                remember(result, torch.full(result.shape, value, dtype=result.dtype))
 
         def by_value(self, name, function, args, kwargs):
             """Returns (True, result) for a call that needs values and has them."""
@@ -219,9 +241,13 @@ def follow(torch):
             return tuple(args)
 
         def draw(self, name, function, args, kwargs, result):
-            """Records randomly drawn positions as the result of topk or argmax."""
+            """Records randomly drawn positions as the result of topk, argmax or randperm."""
             positions = result[1] if name == "topk" else result
             if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
+                return
+            if name == "randperm":  # as good as the one that the GPU would have drawn
+                if positions.numel() <= MOST_ELEMENTS:
+                    remember(positions, torch.randperm(len(positions), generator=self.random))
                 return
             Used.drawn = True
             if name == "topk" and args[0].numel() <= MOST_DRAWN:
@@ -243,56 +269,7 @@ def follow(torch):
 
     mode = FollowValues()
     mode.__enter__()
-    leave_out_compiled_code(torch, mode)
-    hide_from_fast_paths(torch, mode)
+    headroom_mode.leave_out_compiled_code(torch, mode)
+    headroom_mode.hide_from_fast_paths(torch, mode)
     # A distribution would check its parameters' values, which are unknown.
     torch.distributions.Distribution.set_default_validate_args(False)
-
-
-def hide_from_fast_paths(torch, mode):
-    """Hides the mode from layers of torch.nn, which leave their fast path if a mode could observe their inner
-    calls."""
-    asked = torch.overrides.has_torch_function
-
-    def has_torch_function(things):
-        if torch.overrides._get_current_function_mode() is not mode:
-            return asked(things)
-        overrides._pop_mode()
-        try:
-            return asked(things)
-        finally:
-            overrides._push_mode(mode)
-
-    overrides = torch.overrides
-    overrides.has_torch_function = has_torch_function
-
-
-def leave_out_compiled_code(torch, mode):
-    """Leaves the mode inside compiled functions, because torch.compile would compile the mode's code, too."""
-    overrides, compile_it = torch.overrides, torch.compile
-
-    def without_mode(function):
-        @functools.wraps(function)
-        def call(*args, **kwargs):
-            if torch.compiler.is_compiling() or overrides._get_current_function_mode() is not mode:
-                return function(*args, **kwargs)
-            overrides._pop_mode()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                overrides._push_mode(mode)
-
-        call.headroom = True
-        return call
-
-    @functools.wraps(compile_it)
-    def compile_without_mode(*args, **kwargs):
-        result = compile_it(*args, **kwargs)
-        if not isinstance(result, torch.nn.Module):
-            return without_mode(result)
-        kind = type(result)
-        if kind.__name__ == "OptimizedModule" and not hasattr(kind.__call__, "headroom"):
-            kind.__call__ = without_mode(kind.__call__)
-        return result
-
-    torch.compile = compile_without_mode

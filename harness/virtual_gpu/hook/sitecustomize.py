@@ -42,10 +42,12 @@ def calling(module, function):
 
 HOOKS = {
     "torch": calling("headroom_torch", "install"),
+    "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
     "tensorflow": calling("headroom_tensorflow", "install"),
     "keras.src.callbacks.callback_list": calling("headroom_tensorflow", "count_batches"),
     "tf_keras.src.callbacks": calling("headroom_tensorflow", "count_batches"),
     "keras.src.optimizers.base_optimizer": calling("headroom_tensorflow", "count_updates"),
+    "keras.src.backend.tensorflow.rnn": calling("headroom_tensorflow", "trust_masks"),
     "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
     "jax": calling("headroom_jax", "install"),
 }
@@ -66,7 +68,7 @@ def run_users_own():
 
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
-    del HOOKS["jax._src.hardware_utils"]
+    del HOOKS["jax._src.hardware_utils"], HOOKS["keras.src.backend.tensorflow.rnn"]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
     sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]

@@ -1,0 +1,52 @@
+"""Hides a mode that every call of PyTorch passes from what would take another path for it."""
+
+import functools
+
+
+def hide_from_fast_paths(torch, mode):
+    """Hides the mode from layers of torch.nn, which leave their fast path if a mode could observe their inner
+    calls."""
+    asked = torch.overrides.has_torch_function
+
+    def has_torch_function(things):
+        if torch.overrides._get_current_function_mode() is not mode:
+            return asked(things)
+        overrides._pop_mode()
+        try:
+            return asked(things)
+        finally:
+            overrides._push_mode(mode)
+
+    overrides = torch.overrides
+    overrides.has_torch_function = has_torch_function
+
+
+def leave_out_compiled_code(torch, mode):
+    """Leaves the mode inside compiled functions, because torch.compile would compile the mode's code, too."""
+    overrides, compile_it = torch.overrides, torch.compile
+
+    def without_mode(function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            if torch.compiler.is_compiling() or overrides._get_current_function_mode() is not mode:
+                return function(*args, **kwargs)
+            overrides._pop_mode()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                overrides._push_mode(mode)
+
+        call.headroom = True
+        return call
+
+    @functools.wraps(compile_it)
+    def compile_without_mode(*args, **kwargs):
+        result = compile_it(*args, **kwargs)
+        if not isinstance(result, torch.nn.Module):
+            return without_mode(result)
+        kind = type(result)
+        if kind.__name__ == "OptimizedModule" and not hasattr(kind.__call__, "headroom"):
+            kind.__call__ = without_mode(kind.__call__)
+        return result
+
+    torch.compile = compile_without_mode
