@@ -32,14 +32,18 @@ std::string last_line(std::string text) {
 
 bool has_python(const std::string& name) { return fs::exists(python_of(name)); }
 
+Reason why_no_python(const std::string& name) {
+  return unless(
+      has_python(name),
+      name == "system"
+          ? fmt::format("there is no {}; install Debian's python3", kSystemPython)
+          : fmt::format("{} is not set up: scripts/setup --with {} makes an environment for it",
+                        name, name));
+}
+
 std::string run_python(const std::string& name, std::vector<std::string> arguments,
                        const std::string& what, std::vector<std::string> environment) {
-  if (!has_python(name))
-    throw NotSupported(
-        name == "system"
-            ? fmt::format("there is no {}; install Debian's python3", kSystemPython)
-            : fmt::format("{} is not set up: scripts/setup --with {} makes an environment for it",
-                          name, name));
+  if (const Reason why = why_no_python(name)) throw NotSupported(*why);
   // The program runs without PYTHON* variables and user site packages, and in Headroom's folder,
   // because processes that it spawns search their working directory for modules.
   std::vector<std::string> argv = {python_of(name).string(), "-s"};

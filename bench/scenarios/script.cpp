@@ -100,6 +100,8 @@ const bool script_is_registered = Registry<ScenarioKind>::instance().add(
            file_of(scenario);
            has_python(scenario.text("python", "system"));
          },
+     .unavailable =
+         [](const Spec& scenario) { return why_no_python(scenario.text("python", "system")); },
      .run = run_script,
      .engine = [](const Spec& scenario) -> std::string {
        return scenario.text("python", "system") == "system" ? "Python" : "TensorFlow";

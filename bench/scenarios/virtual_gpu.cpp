@@ -174,6 +174,7 @@ const bool virtual_gpu_is_registered = Registry<ScenarioKind>::instance().add(
      .examples = {"virtual_gpu(batch=32,framework=tensorflow,network=resnet50)"},
      .figures = kOwnFigures,
      .check = check_virtual_gpu,
+     .unavailable = [](const Spec& scenario) { return why_no_python(framework_of(scenario)); },
      .run = train_on_virtual_card,
      .engine = [](const Spec& scenario) -> std::string {
        for (const auto& [name, title] : kFrameworks)

@@ -29,6 +29,12 @@ bool takes_workload(const Spec& scenario) {
   return is_training(scenario) || scenario_kind_of(scenario).takes_workload;
 }
 
+Reason unavailable_scenario(const Spec& scenario) {
+  if (is_training(scenario)) return std::nullopt;
+  const ScenarioKind& kind = scenario_kind_of(scenario);
+  return kind.unavailable ? kind.unavailable(scenario) : std::nullopt;
+}
+
 bool is_exact_cell(const Cell& cell) {
   if (traits_of(cell.device).exact) return true;
   if (trains(cell)) return false;

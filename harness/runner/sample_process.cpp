@@ -101,6 +101,7 @@ std::optional<Sample> unsupported_sample(const Cell& cell) {
   } else if (const auto& unavailable = devices.find(cell.device.name()).unavailable) {
     why = unavailable();
   }
+  if (why.empty()) why = unavailable_scenario(cell.scenario).value_or("");
   if (why.empty()) return std::nullopt;
   return failed({.cell = cell, .seed = 0, .trace_path = ""}, SampleStatus::unsupported, why);
 }

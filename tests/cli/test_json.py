@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from conftest import Headroom, record_of
 
@@ -77,6 +78,27 @@ def test_a_dry_run_says_why_a_cell_cannot_run_here(headroom: Headroom, counting:
     reasons = [arm["not_here"] for experiment in plan["experiments"] for arm in experiment["arms"]]
     assert len(reasons) == 12
     assert all(f"[not here: {reason}]" in told for reason in reasons)
+
+
+def test_a_dry_run_says_which_framework_is_missing_and_expects_no_time_for_it(headroom: Headroom, tmp_path: Path) -> None:
+    suite = headroom.write(
+        "frameworks.toml",
+        """
+name = "frameworks"
+description = "for tests"
+[[experiment]]
+id = "reads"
+device = "host(capacity=64MiB)"
+scenario = "script(file=tensorflow_data,python=tensorflow)"
+blocks = 6
+estimated_seconds = 1000
+""",
+    )
+    plan = record_of(headroom("run", suite, "--dry-run", "--json", XDG_CACHE_HOME=str(tmp_path)).output)
+    (experiment,) = plan["experiments"]
+    assert "tensorflow is not set up: scripts/setup --with tensorflow" in experiment["arms"][0]["not_here"]
+    assert experiment["blocks"] == 1 and plan["estimated_s"] < 1000
+
 
 
 def test_a_run_itself_prints_no_json(headroom: Headroom, counting: str) -> None:

@@ -64,7 +64,7 @@ Section section_of(const char* name) {
     if constexpr (requires { plugin.examples; }) entry.examples = plugin.examples;
     if constexpr (requires { plugin.breaks; }) entry.breaks = plugin.breaks;
     if constexpr (requires { plugin.refuses; }) entry.excludes = exclusions_of(plugin);
-    if constexpr (requires { plugin.unavailable; }) {
+    if constexpr (requires { plugin.unavailable(); }) {
       const std::string why = plugin.unavailable ? plugin.unavailable() : "";
       if (!why.empty()) entry.summary += fmt::format(" [not here: {}]", why);
     }
