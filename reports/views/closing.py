@@ -15,7 +15,7 @@ from reports.views.summary import build_summary
 
 WIDTH = 100
 UNDECIDED, UNTESTABLE = "INCONCLUSIVE", "NOT-TESTABLE-HERE"
-_APART = (UNDECIDED, UNTESTABLE)  # claims without a finding, listed by name
+_APART = (UNDECIDED, UNTESTABLE)  # claims listed by name, unless an analogue answers them
 
 
 def closing(data: RunData) -> str:
@@ -42,15 +42,20 @@ def closing(data: RunData) -> str:
 
 def _found(findings: list[Finding]) -> Iterator[str]:
     for finding in findings:
-        if finding.word.word in _APART:
+        if _only_named(finding):
             continue
         yield from _wrapped(f"{finding.id} {finding.word.word}: {finding.title}".strip())
-        yield from _wrapped(glossary.in_words(finding.told), "      ")
+        untestable = finding.word.word in _APART
+        yield from _wrapped(glossary.in_words(finding.elsewhere if untestable else finding.told), "      ")
         if finding.instead:
             yield from _wrapped(f"Instead: {finding.instead}", "      ")
     for word, meaning in ((UNDECIDED, "Not decided"), (UNTESTABLE, "Not testable on this machine")):
-        if names := [finding.id for finding in findings if finding.word.word == word and finding.id]:
+        if names := [each.id for each in findings if each.word.word == word and each.id and _only_named(each)]:
             yield from _wrapped(f"{meaning}: {', '.join(names)}.")
+
+
+def _only_named(finding: Finding) -> bool:
+    return finding.word.word in _APART and not finding.elsewhere
 
 
 def _next(data: RunData, findings: list[Finding]) -> Iterator[str]:

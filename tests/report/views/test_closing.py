@@ -61,6 +61,15 @@ def test_claims_that_need_another_machine_are_apart_from_those_not_decided() -> 
     assert "Not testable on this machine: S4." in closing_of(undecided("S4", "NOT-TESTABLE-HERE"))
 
 
+def test_a_claim_about_another_machine_is_told_by_what_was_measured_here_instead() -> None:
+    evidence = [evidence_of("S5/batch=1", "reserved_bytes.after_step_1", "B", (4 * GIB, 3 * GIB), 0)]
+    verdicts = [verdict_of("cuda", "NOT-TESTABLE-HERE", "no driver", []), verdict_of("host", "REFUTED", "why", evidence)]
+    part = part_of("so much less", "It is so.", (-0.62, -0.65, -0.58, -1), verdicts)
+    text = " ".join(closing_of(claim_of("S5", "It saves", "So.", "NOT-TESTABLE-HERE", [part])).split())
+    assert "S5 NOT-TESTABLE-HERE: It saves Measured elsewhere, with" in text and "25.0" in text
+    assert "Not testable on this machine" not in text
+
+
 def test_a_failed_check_of_the_instrument_gives_its_reason() -> None:
     assert "A wait of 6 % was not seen." in closing_of(decided(), sensitivity="insensitive")
     assert "A wait of 6 % was not seen." not in closing_of(decided())
