@@ -26,28 +26,46 @@ namespace {
 constexpr std::size_t kBlocks = 10;  // of one comparison, as in the quick suite's control
 constexpr int kDraws = 1000;
 
-// Step times of one process after warm-up, sorted. Each Figure below reduces them to one number.
-using Steps = std::vector<double>;
-double mean_of(const Steps& steps) {
-  return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+using Steps = std::vector<double>;  // times of one process after warm-up, in order
+
+double log_mean(const Steps& steps) {
+  return std::log(std::accumulate(steps.begin(), steps.end(), 0.0) /
+                  static_cast<double>(steps.size()));
 }
+double log_median(const Steps& steps) { return std::log(median_of(steps)); }
+double log_middle_half_mean(Steps steps) {
+  std::sort(steps.begin(), steps.end());
+  const auto quarter = static_cast<std::ptrdiff_t>(steps.size() / 4);
+  return log_mean({steps.begin() + quarter, steps.end() - quarter});
+}
+double log_smallest(const Steps& steps) {
+  return std::log(*std::min_element(steps.begin(), steps.end()));
+}
+double median_log_ratio(const Steps& first, const Steps& second) {
+  Steps ratios;
+  for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+    ratios.push_back(std::log(second[i] / first[i]));
+  return median_of(std::move(ratios));
+}
+
+// How the steps of two processes give the log ratio of a block.
 struct Figure {
   const char* name;
-  double (*of)(const Steps&);
+  double (*log_ratio)(const Steps& first, const Steps& second);
 };
+template <auto log_of>
+double difference(const Steps& first, const Steps& second) {
+  return log_of(second) - log_of(first);
+}
 constexpr Figure kFigures[] = {
-    {"median", [](const Steps& steps) { return median_of(steps); }},
-    {"mean", mean_of},
-    {"mean of the middle half",
-     [](const Steps& steps) {
-       const auto quarter = static_cast<std::ptrdiff_t>(steps.size() / 4);
-       return mean_of({steps.begin() + quarter, steps.end() - quarter});
-     }},
-    {"25 % quantile", [](const Steps& steps) { return steps[(steps.size() - 1) / 4]; }},
-    {"smallest step", [](const Steps& steps) { return steps.front(); }},
+    {"median of the ratios of steps with the same number", median_log_ratio},
+    {"ratio of the medians", difference<log_median>},
+    {"ratio of the means", difference<log_mean>},
+    {"ratio of the means of the middle half", difference<log_middle_half_mean>},
+    {"ratio of the smallest steps", difference<log_smallest>},
 };
 
-using ByBlock = std::map<int, double>;         // logarithm of a figure
+using ByBlock = std::map<int, Steps>;
 using ByArm = std::map<std::string, ByBlock>;  // of one experiment
 struct Recorded {
   std::map<std::string, ByArm> experiments;   // by the name in the suite
@@ -55,25 +73,35 @@ struct Recorded {
   double disturbed = 0;                       // share of the samples
 };
 
-// "alone" has an experiment for each injection, which counts as a configuration here.
+constexpr int kAlternate = 8;  // steps of "alone" that work before as many rest
+
+// "alone" has an experiment for each injection, which counts as a configuration here, by the
+// name that its injection has where every step works.
+std::string arm_alone(const Sample& sample) {
+  std::string inject = sample.cell.inject.to_string();
+  const std::string alternate = fmt::format("alternate={},", kAlternate);
+  if (const auto at = inject.find(alternate); at != std::string::npos)
+    inject.erase(at, alternate.size());
+  return inject;
+}
+
 std::string experiment_name(const std::string& id) {
   const auto first = id.find('/');
   return id.substr(first + 1, id.find('/', first + 1) - first - 1);
 }
 
-Recorded read_figure(const RecordedRun& run, const Figure& figure) {
+Recorded read_steps(const RecordedRun& run) {
   Recorded recorded;
   const SampleTable table(run.samples, run.info.additions);
   std::size_t disturbed = 0;
   for (const Sample& sample : run.samples) {
     const auto warmup = static_cast<std::size_t>(sample.cell.warmup_steps);
     if (sample.status != SampleStatus::ok || sample.step_time_ns.size() <= warmup) continue;
-    Steps steps(sample.step_time_ns.begin() + sample.cell.warmup_steps, sample.step_time_ns.end());
-    std::sort(steps.begin(), steps.end());
     disturbed += table.disturbed(sample) ? 1 : 0;
     const std::string name = experiment_name(sample.experiment);
-    const std::string arm = name == "alone" ? sample.cell.inject.to_string() : sample.arm;
-    recorded.experiments[name][arm][sample.block] = std::log(figure.of(steps));
+    const std::string arm = name == "alone" ? arm_alone(sample) : sample.arm;
+    recorded.experiments[name][arm][sample.block] = {
+        sample.step_time_ns.begin() + sample.cell.warmup_steps, sample.step_time_ns.end()};
     recorded.inject[arm] = sample.cell.inject.to_string();
   }
   recorded.disturbed = static_cast<double>(disturbed) /
@@ -81,11 +109,11 @@ Recorded read_figure(const RecordedRun& run, const Figure& figure) {
   return recorded;
 }
 
-std::vector<double> differences(const ByBlock& first, const ByBlock& second) {
+std::vector<double> differences(const Figure& figure, const ByBlock& first, const ByBlock& second) {
   std::vector<double> all;
-  for (const auto& [block, value] : second)
+  for (const auto& [block, steps] : second)
     if (const auto found = first.find(block); found != first.end())
-      all.push_back(value - found->second);
+      all.push_back(figure.log_ratio(found->second, steps));
   return all;
 }
 
@@ -101,7 +129,7 @@ bool looks_different(const std::vector<double>& blocks) {
   return interval.low > 0 || interval.high < 0;
 }
 
-void print_identical(const char* figure, const Recorded& recorded) {
+void print_identical(const Figure& figure, const Recorded& recorded) {
   std::vector<std::pair<const ByArm*, std::vector<std::string>>> groups;
   for (const auto& [name, arms] : recorded.experiments) {
     if (name != "identical" && name != "waits") continue;
@@ -115,7 +143,7 @@ void print_identical(const char* figure, const Recorded& recorded) {
   for (const auto& [arms, clean] : groups)
     for (std::size_t a = 0; a < clean.size(); ++a)
       for (std::size_t b = a + 1; b < clean.size(); ++b) {
-        const auto all = differences(arms->at(clean[a]), arms->at(clean[b]));
+        const auto all = differences(figure, arms->at(clean[a]), arms->at(clean[b]));
         if (all.size() > 1) deviations.push_back(deviation(all));
         for (std::size_t at = 0; at + kBlocks <= all.size(); at += kBlocks) {
           const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
@@ -124,17 +152,17 @@ void print_identical(const char* figure, const Recorded& recorded) {
         }
       }
   if (comparisons == 0) return;
-  fmt::print("| {} | {:.1f} % | {} of {} ({:.1f} %) |\n", figure, 100 * median_of(deviations),
+  fmt::print("| {} | {:.1f} % | {} of {} ({:.1f} %) |\n", figure.name, 100 * median_of(deviations),
              alarms, comparisons, 100.0 * alarms / comparisons);
 }
 
-void print_waits(const char* figure, const Recorded& recorded) {
+void print_waits(const Figure& figure, const Recorded& recorded) {
   const auto found = recorded.experiments.find("waits");
   if (found == recorded.experiments.end()) return;
   std::mt19937_64 random(20261124);
   for (const auto& [arm, blocks] : found->second) {
     if (recorded.inject.at(arm) == kNoInjection) continue;
-    auto all = differences(found->second.at(kNoInjection), blocks);
+    auto all = differences(figure, found->second.at(kNoInjection), blocks);
     if (all.size() < kBlocks) continue;
     int seen = 0;
     const double estimate = hodges_lehmann(all);
@@ -142,49 +170,67 @@ void print_waits(const char* figure, const Recorded& recorded) {
       std::shuffle(all.begin(), all.end(), random);
       seen += signed_rank_interval({all.begin(), all.begin() + kBlocks}, 0.95).low > 0 ? 1 : 0;
     }
-    fmt::print("| {} | {} | {} | {:.2f} % | {:.1f} % |\n", figure, arm, all.size(),
+    fmt::print("| {} | {} | {} | {:.2f} % | {:.1f} % |\n", figure.name, arm, all.size(),
                100 * std::expm1(estimate), 100.0 * seen / kDraws);
   }
 }
 
-void print_work(const char* figure, const Recorded& recorded) {
+// The log ratio of steps that work to steps that rest, in a process that was alone: eight of each
+// alternate, and the first after warm-up work. Every step that works is compared with the step
+// eight before it and with the step eight after it.
+double own_log_ratio(const Steps& steps) {
+  Steps ratios;
+  constexpr std::size_t kApart = kAlternate;
+  for (std::size_t i = 0; i + kApart < steps.size(); ++i) {
+    const double ratio = std::log(steps[i] / steps[i + kApart]);
+    ratios.push_back(i / kApart % 2 == 0 ? ratio : -ratio);
+  }
+  return median_of(std::move(ratios));
+}
+
+std::string interval_of(const std::vector<double>& blocks) {
+  const Interval interval = signed_rank_interval(blocks, 0.95);
+  return fmt::format("({:.2f} … {:.2f})", 100 * std::expm1(interval.low),
+                     100 * std::expm1(interval.high));
+}
+
+void print_work(const Figure& figure, const Recorded& recorded) {
   const auto turns = recorded.experiments.find("work");
   const auto alone = recorded.experiments.find("alone");
   if (turns == recorded.experiments.end() || alone == recorded.experiments.end()) return;
   for (const auto& [arm, blocks] : turns->second) {
     const auto other = alone->second.find(recorded.inject.at(arm));
     if (arm == kNoInjection || other == alone->second.end()) continue;
-    const auto in_turns = differences(turns->second.at(kNoInjection), blocks);
-    const auto by_itself = differences(alone->second.at(kNoInjection), other->second);
+    std::vector<double> by_itself;
+    for (const auto& [block, steps] : other->second) by_itself.push_back(own_log_ratio(steps));
+    const auto in_turns = differences(figure, turns->second.at(kNoInjection), blocks);
     const double first = std::expm1(hodges_lehmann(in_turns));
     const double second = std::expm1(hodges_lehmann(by_itself));
-    const Interval interval = signed_rank_interval(in_turns, 0.95);
-    fmt::print("| {} | {} | {:.2f} % ({:.2f} … {:.2f}) | {:.2f} % | {:+.2f} |\n", figure, arm,
-               100 * first, 100 * std::expm1(interval.low), 100 * std::expm1(interval.high),
-               100 * second, 100 * (first - second));
+    fmt::print("| {} | {} | {:.2f} % {} | {:.2f} % {} | {:+.2f} |\n", figure.name, arm, 100 * first,
+               interval_of(in_turns), 100 * second, interval_of(by_itself), 100 * (first - second));
   }
 }
 
 int run(const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) {
     const RecordedRun run = read_run(directory);
-    std::vector<Recorded> figures;
-    for (const Figure& figure : kFigures) figures.push_back(read_figure(run, figure));
+    const Recorded recorded = read_steps(run);
     fmt::print("{}: {} samples, of which a verdict would leave out {:.0f} %\n\n", run.info.run_id,
-               run.samples.size(), 100 * figures.front().disturbed);
+               run.samples.size(), 100 * recorded.disturbed);
     fmt::print(
         "| figure | sd of a block's log ratio | identical configurations that look different |\n"
         "|---|---|---|\n");
-    for (std::size_t i = 0; i < figures.size(); ++i) print_identical(kFigures[i].name, figures[i]);
+    for (const Figure& figure : kFigures) print_identical(figure, recorded);
     fmt::print(
         "\n| figure | wait | blocks | estimate | seen in draws of {} blocks |\n"
         "|---|---|---|---|---|\n",
         kBlocks);
-    for (std::size_t i = 0; i < figures.size(); ++i) print_waits(kFigures[i].name, figures[i]);
+    for (const Figure& figure : kFigures) print_waits(figure, recorded);
     fmt::print(
-        "\n| figure | work | in turns (interval) | alone | points between |\n"
+        "\n| figure | work | in turns (interval) | alone (interval) | points between |\n"
         "|---|---|---|---|---|\n");
-    for (std::size_t i = 0; i < 2; ++i) print_work(kFigures[i].name, figures[i]);
+    print_work(kFigures[0], recorded);
+    print_work(kFigures[1], recorded);
     fmt::print("\n");
   }
   return 0;

@@ -152,8 +152,8 @@ void compare_exactly(Finding& finding, double baseline, double treatment, bool a
 // Only times and rates are affected by a slow machine; bytes and leaks are not.
 bool is_of_time(const Metric& metric) { return metric.unit == "ns" || metric.unit == "1/s"; }
 
-// Collects the differences by block. For times, a pair is left out if the machine was slow during
-// either arm.
+// Collects the differences by block, for steps that took turns as the metric compares them. For
+// times, a pair is left out if the machine was slow during either arm.
 void collect_differences(Finding& finding, const SampleTable& table, const Metric& metric,
                          const SampleTable::ByBlock& baseline, const Values& baseline_values,
                          const SampleTable::ByBlock& treatment, const Values& treatment_values,
@@ -167,8 +167,11 @@ void collect_differences(Finding& finding, const SampleTable& table, const Metri
       ++finding.excluded;
       continue;
     }
+    std::optional<double> difference;
+    if (!alone && metric.in_turns && finding.scale == Scale::log_ratio)
+      difference = metric.in_turns(*baseline.at(block), *treatment.at(block));
     const double reference = alone ? 0 : on_scale(partner->second, finding.scale);
-    finding.differences.push_back(on_scale(value, finding.scale) - reference);
+    finding.differences.push_back(difference.value_or(on_scale(value, finding.scale) - reference));
   }
 }
 

@@ -44,22 +44,45 @@ std::span<const std::uint64_t> steady_times(const Sample& sample) {
   return steady(sample, sample.step_time_ns);
 }
 
-// The step in the middle: a few steps that another process disturbed do not move it.
-std::optional<double> median_step_time(const Sample& sample) {
-  const auto times = steady_times(sample);
-  if (times.empty()) return std::nullopt;
-  return median_of({times.begin(), times.end()});
+std::optional<double> median_if_any(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  return median_of(std::move(values));
 }
 
-// The same without the making of the batch or the wait for it.
-std::optional<double> median_work_time(const Sample& sample) {
+std::vector<double> step_times(const Sample& sample) {
+  const auto times = steady_times(sample);
+  return {times.begin(), times.end()};
+}
+
+// Step times without making the batch or waiting for it.
+std::vector<double> work_times(const Sample& sample) {
   const auto times = steady_times(sample);
   const auto stalls = steady(sample, sample.stall_time_ns);
-  if (times.empty() || stalls.size() != times.size()) return std::nullopt;
+  if (stalls.size() != times.size()) return {};
   std::vector<double> work;
   for (std::size_t i = 0; i < times.size(); ++i)
     work.push_back(static_cast<double>(times[i] - stalls[i]));
-  return median_of(std::move(work));
+  return work;
+}
+
+// A metric of the step in the middle: a few steps that another process disturbed do not move it.
+// Steps of two samples that took turns are compared one by one.
+Metric middle_step(const char* name, const char* text,
+                   std::vector<double> (*times_of)(const Sample&), const char* mean) {
+  return {
+      .name = name,
+      .unit = "ns",
+      .text = text,
+      .value = [=](const Sample& sample) { return median_if_any(times_of(sample)); },
+      .mean = mean,
+      .in_turns = [=](const Sample& baseline, const Sample& treatment) -> std::optional<double> {
+        if (baseline.turns.numbers.empty() || treatment.turns.numbers.empty()) return std::nullopt;
+        const auto first = times_of(baseline), second = times_of(treatment);
+        std::vector<double> ratios;
+        for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+          if (first[i] > 0 && second[i] > 0) ratios.push_back(std::log(second[i] / first[i]));
+        return median_if_any(std::move(ratios));
+      }};
 }
 
 std::optional<double> mean_step_time(const Sample& sample) {
@@ -218,8 +241,8 @@ std::vector<Metric> make_metrics() {
   add_moments(table, "device_process", noisy,
               [](const Sample& sample) { return sample.driver.process; });
 
-  table.push_back({"steady_step_time_ns", "ns", "median step time after warm-up", noisy, less,
-                   median_step_time, DependsOn::device, "steady_step_time_mean_ns"});
+  table.push_back(middle_step("steady_step_time_ns", "median step time after warm-up", step_times,
+                              "steady_step_time_mean_ns"));
   table.push_back({"steady_step_time_mean_ns", "ns", "mean step time after warm-up", noisy, less,
                    mean_step_time});
   table.push_back({"steady_step_time_p95_ns", "ns", "95th percentile of step times after warm-up",
@@ -232,9 +255,9 @@ std::vector<Metric> make_metrics() {
                      if (!has_time(s)) return std::nullopt;
                      return mean_per_steady_step(s, s.stall_time_ns);
                    }});
-  table.push_back({"steady_work_time_ns", "ns",
-                   "median step time after warm-up, without making or awaiting data", noisy, less,
-                   median_work_time});
+  table.push_back(middle_step("steady_work_time_ns",
+                              "median step time after warm-up, without making or awaiting data",
+                              work_times, ""));
   table.push_back({"first_steps_time_ns", "ns", "time of the warm-up steps together", noisy, less,
                    [](const Sample& s) { return first_steps_time(s, warmup_of(s)); }});
   table.push_back({"first_step_time_ns", "ns", "time of the first step", noisy, less,

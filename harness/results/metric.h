@@ -26,6 +26,11 @@ struct Metric {
   DependsOn depends_on = DependsOn::device;
   // Where this metric leaves rare slow steps out, the one that counts them; "" elsewhere.
   std::string mean = {};
+  // The logarithm of treatment / baseline for two samples that took turns: the median over their
+  // steps of the same number. Those ran within moments of each other, so what slows the machine for
+  // a while slows both. Absent if the samples took no turns; empty if the metric has only `value`.
+  std::function<std::optional<double>(const Sample& baseline, const Sample& treatment)> in_turns =
+      {};
 };
 
 const std::vector<Metric>& metrics();

@@ -14,7 +14,7 @@ namespace headroom {
 namespace {
 
 // The figure by which step times were compared. Comparisons by another figure say nothing about it.
-constexpr const char* kFigure = "median";
+constexpr const char* kFigure = "median of steps in turns";
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "tests/unit/support/synthetic_samples.h"
@@ -72,6 +73,21 @@ TEST(Evidence, is_not_moved_by_a_few_steps_that_something_disturbed) {
   auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.001);
   for (std::size_t i = 0; i < samples.size(); i += 3) samples[i].step_time_ns.back() *= 50;
   EXPECT_NEAR(find_time(samples, experiment).comparison.theta, 0.08, 1e-3);
+}
+
+TEST(Evidence, compares_steps_that_took_turns_one_by_one) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::timed_blocks(experiment, 10, 0, 0);
+  for (Sample& sample : samples) {
+    sample.cell.warmup_steps = 1;
+    sample.turns = {.steps = 1, .numbers = {0}};
+    // The machine is slow from the fourth step on, in one of the two already from the third.
+    sample.step_time_ns = sample.arm == "base" ? std::vector<std::uint64_t>{9, 100, 100, 200, 200}
+                                               : std::vector<std::uint64_t>{9, 105, 210, 210, 210};
+  }
+  EXPECT_NEAR(find_time(samples, experiment).comparison.theta, std::log(1.05), 1e-9);
+  for (Sample& sample : samples) sample.turns = {};
+  EXPECT_NEAR(find_time(samples, experiment).comparison.theta, std::log(210.0 / 150), 1e-9);
 }
 
 TEST(Evidence, says_when_rare_slow_steps_make_the_means_differ_otherwise_than_the_medians) {
