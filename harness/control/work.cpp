@@ -45,20 +45,31 @@ std::size_t work_amount_of(const Spec& spec) {
   return static_cast<std::size_t>(amount);
 }
 
+// Steps of work and steps of rest that alternate; 0 if every step works.
+std::size_t work_alternates_of(const Spec& spec) {
+  const std::int64_t steps = spec.integer("alternate", 0);
+  if (steps < 0 || steps > 1000)
+    throw InputError(fmt::format("{}: alternate must be from 0 to 1000", spec.to_string()));
+  return static_cast<std::size_t>(steps);
+}
+
 class Work final : public Injection {
  public:
-  Work(const WorkKind& kind, std::size_t amount) : kind_(kind), amount_(amount) {
+  Work(const WorkKind& kind, std::size_t amount, std::size_t alternate)
+      : kind_(kind), amount_(amount), alternate_(alternate) {
     if (&kind_ == &kBandwidth) stream_.assign(kStream, 1);
   }
 
   void end_step(std::chrono::nanoseconds) override {
+    const std::size_t step = steps_++;
+    if (alternate_ > 0 && step / alternate_ % 2 == 0) return;
     if (&kind_ == &kArithmetic) multiply();
     if (&kind_ == &kFaults) touch_pages();
     if (&kind_ == &kBandwidth) copy();
   }
 
   Reason why_not_engaged() const override {
-    return unless(done_ > 0, "work: no step ended, so no work was added");
+    return unless(done_ > 0, "work: no step that works ended, so no work was added");
   }
 
  private:
@@ -95,6 +106,8 @@ class Work final : public Injection {
 
   const WorkKind& kind_;
   std::size_t amount_;
+  std::size_t alternate_;
+  std::size_t steps_ = 0;
   std::uint64_t done_ = 0;
   std::vector<char> stream_;
   std::size_t at_ = 0;
@@ -102,18 +115,22 @@ class Work final : public Injection {
 
 const bool work_registered = Registry<InjectionKind>::instance().add(
     {.name = "work",
-     .summary = "Each step does a fixed amount of arithmetic, page faults or memory traffic more",
-     .parameters = {"by", "amount"},
+     .summary = "Each step does a fixed amount of arithmetic, page faults or memory traffic more; "
+                "with alternate=8, eight steps rest, then eight work, and so on",
+     .parameters = {"by", "amount", "alternate"},
      .examples = {"work", "work(amount=300,by=faults)", "work(amount=1000,by=bandwidth)"},
      .metric = "steady_step_time_ns",
      .shows = InjectionKind::Shows::ratio,
      .text =
          [](const Spec& spec) {
-           return fmt::format("{} {} more in each step", work_amount_of(spec),
-                              work_kind_of(spec).unit);
+           const std::size_t alternate = work_alternates_of(spec);
+           return fmt::format("{} {} more in each step{}", work_amount_of(spec),
+                              work_kind_of(spec).unit,
+                              alternate == 0 ? "" : fmt::format(" of every second {}", alternate));
          },
      .create = [](const Spec& spec, Allocator&) -> std::unique_ptr<Injection> {
-       return std::make_unique<Work>(work_kind_of(spec), work_amount_of(spec));
+       return std::make_unique<Work>(work_kind_of(spec), work_amount_of(spec),
+                                     work_alternates_of(spec));
      }});
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <vector>
 
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
@@ -15,6 +18,7 @@
 namespace headroom::injection_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
@@ -50,14 +54,16 @@ TEST(Injection, of_fragmentation_raises_external_fragmentation) {
             0.1 + figure("external_fragmentation", cell("none")));
 }
 
+struct Nothing final : Allocator {
+  Block allocate(Bytes, const AllocationHint&) override { return {}; }
+  void deallocate(const Block&) override {}
+  AllocatorStatistics statistics() const override { return {}; }
+};
+
 TEST(Injection, of_a_slowdown_waits_for_its_share_of_the_step) {
   using Clock = std::chrono::steady_clock;
   const InjectionKind& kind = Registry<InjectionKind>::instance().find("slowdown");
-  struct Nothing final : Allocator {
-    Block allocate(Bytes, const AllocationHint&) override { return {}; }
-    void deallocate(const Block&) override {}
-    AllocatorStatistics statistics() const override { return {}; }
-  } allocator;
+  Nothing allocator;
   const auto slowdown = kind.create(Spec::parse("slowdown(share=0.5)"), allocator);
   const auto begin = Clock::now();
   slowdown->end_step(std::chrono::milliseconds{4});
@@ -68,6 +74,21 @@ TEST(Injection, of_page_faults_appears_in_the_faults_of_each_step) {
   EXPECT_GE(figure("steady_minor_faults_per_step",
                    cell("work(amount=300,by=faults)", "host(capacity=256MiB)")),
             300);
+}
+
+TEST(Injection, of_work_that_alternates_rests_for_as_many_steps_as_it_works) {
+  Nothing allocator;
+  const auto work = Registry<InjectionKind>::instance().find("work").create(
+      Spec::parse("work(alternate=2,amount=300,by=faults)"), allocator);
+  std::vector<bool> worked;
+  for (int step = 0; step < 6; ++step) {
+    rusage before{}, after{};
+    getrusage(RUSAGE_THREAD, &before);
+    work->end_step({});
+    getrusage(RUSAGE_THREAD, &after);
+    worked.push_back(after.ru_minflt - before.ru_minflt >= 300);
+  }
+  EXPECT_THAT(worked, ElementsAre(false, false, true, true, false, false));
 }
 
 TEST(Injection, changes_nothing_in_what_is_learnt) {
@@ -107,7 +128,7 @@ TEST(Injection, is_refused_with_the_nearest_name) {
 
 TEST(Injection, refuses_sizes_that_would_inject_nothing) {
   for (const char* spec : {"slowdown(share=0)", "leak(bytes=0)", "fragmentation(bytes=0)",
-                           "work(amount=0)", "work(by=magic)"})
+                           "work(amount=0)", "work(by=magic)", "work(alternate=-1)"})
     EXPECT_THROW(run_cell(cell(spec), 7, ""), InputError) << spec;
 }
 
