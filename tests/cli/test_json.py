@@ -88,6 +88,8 @@ name = "frameworks"
 description = "for tests"
 [[experiment]]
 id = "reads"
+workload = "resnet(batch=2,depth=18,width=8)"
+allocator = "malloc"
 device = "host(capacity=64MiB)"
 scenario = "script(file=tensorflow_data,python=tensorflow)"
 blocks = 6
