@@ -102,7 +102,7 @@ Recorded read_steps(const RecordedRun& run) {
     const std::string arm = name == "alone" ? arm_alone(sample) : sample.arm;
     recorded.experiments[name][arm][sample.block] = {
         sample.step_time_ns.begin() + sample.cell.warmup_steps, sample.step_time_ns.end()};
-    recorded.inject[arm] = sample.cell.inject.to_string();
+    recorded.inject[arm] = name == "alone" ? arm : sample.cell.inject.to_string();
   }
   recorded.disturbed = static_cast<double>(disturbed) /
                        static_cast<double>(std::max<std::size_t>(1, run.samples.size()));
