@@ -45,7 +45,7 @@ std::size_t work_amount_of(const Spec& spec) {
   return static_cast<std::size_t>(amount);
 }
 
-// Steps of work and steps of rest that alternate; 0 if every step works.
+// Returns how many steps work after as many have rested; 0 if every step works.
 std::size_t work_alternates_of(const Spec& spec) {
   const std::int64_t steps = spec.integer("alternate", 0);
   if (steps < 0 || steps > 1000)
@@ -124,9 +124,9 @@ const bool work_registered = Registry<InjectionKind>::instance().add(
      .text =
          [](const Spec& spec) {
            const std::size_t alternate = work_alternates_of(spec);
-           return fmt::format("{} {} more in each step{}", work_amount_of(spec),
-                              work_kind_of(spec).unit,
-                              alternate == 0 ? "" : fmt::format(" of every second {}", alternate));
+           return fmt::format(
+               "{} {} more in each step{}", work_amount_of(spec), work_kind_of(spec).unit,
+               alternate == 0 ? "" : fmt::format(" of every second {} steps", alternate));
          },
      .create = [](const Spec& spec, Allocator&) -> std::unique_ptr<Injection> {
        return std::make_unique<Work>(work_kind_of(spec), work_amount_of(spec),

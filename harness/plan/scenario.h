@@ -44,8 +44,8 @@ struct ScenarioKind {
   // Checks the values of parameters when a claim or suite is read. If null, only the names are
   // checked against `parameters`.
   std::function<void(const Spec&)> check;
-  // What this machine lacks for the scenario, with a remedy; absent if it lacks nothing. May be
-  // null. Quick: asked for every configuration of a plan.
+  // Returns why this machine cannot run the scenario, with a remedy; absent if it can. May be null.
+  // It must be quick, because every configuration of a plan asks.
   std::function<Reason(const Spec&)> unavailable = {};
   // Throws NotSupported, with a remedy, if the machine lacks what the scenario needs.
   std::function<ScenarioResult(const Cell&, std::uint64_t seed)> run;
@@ -59,7 +59,7 @@ bool trains(const Cell& cell);
 // The engine that a scenario's figures describe; "" for Headroom.
 std::string engine_of(const Spec& scenario);
 bool takes_workload(const Spec& scenario);
-// What this machine lacks for a scenario; absent if it lacks nothing that is known beforehand.
+// Returns why this machine cannot run the scenario, as far as that is known before it starts.
 Reason unavailable_scenario(const Spec& scenario);
 // Whether the cell's result is independent of the machine's speed and of other load.
 bool is_exact_cell(const Cell& cell);

@@ -24,7 +24,7 @@ struct Metric {
   // Absent if the sample did not get that far or the device does not have the figure.
   std::function<std::optional<double>(const Sample&)> value;
   DependsOn depends_on = DependsOn::device;
-  // Where this metric leaves rare slow steps out, the one that counts them; "" elsewhere.
+  // Name of the metric that counts rare slow steps in full, if this one leaves them out; else "".
   std::string mean = {};
   // The logarithm of treatment / baseline for two samples that took turns: the median over their
   // steps of the same number. Those ran within moments of each other, so what slows the machine for

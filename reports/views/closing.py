@@ -15,7 +15,6 @@ from reports.views.summary import build_summary
 
 WIDTH = 100
 UNDECIDED, UNTESTABLE = "INCONCLUSIVE", "NOT-TESTABLE-HERE"
-_APART = (UNDECIDED, UNTESTABLE)  # claims listed by name, unless an analogue answers them
 
 
 def closing(data: RunData) -> str:
@@ -45,7 +44,7 @@ def _found(findings: list[Finding]) -> Iterator[str]:
         if _only_named(finding):
             continue
         yield from _wrapped(f"{finding.id} {finding.word.word}: {finding.title}".strip())
-        untestable = finding.word.word in _APART
+        untestable = finding.word.word == UNTESTABLE
         yield from _wrapped(glossary.in_words(finding.elsewhere if untestable else finding.told), "      ")
         if finding.instead:
             yield from _wrapped(f"Instead: {finding.instead}", "      ")
@@ -55,7 +54,8 @@ def _found(findings: list[Finding]) -> Iterator[str]:
 
 
 def _only_named(finding: Finding) -> bool:
-    return finding.word.word in _APART and not finding.elsewhere
+    """Whether nothing was found: the claim is undecided, or cannot be tested here and no analogue was."""
+    return finding.word.word == UNDECIDED or (finding.word.word == UNTESTABLE and not finding.elsewhere)
 
 
 def _next(data: RunData, findings: list[Finding]) -> Iterator[str]:
