@@ -6,9 +6,9 @@
 //   form=int8   weights of two and more dimensions in 8 bits with an fp32 scale a row; the held-out
 //               batches are scored with the rounded weights, activations stay fp32
 //   form=csr, bitmap, two_of_four   weights of two and more dimensions in compressed storage
-//               (sparse_weights.h), also where that takes more than dense; in two_of_four those
-//               only whose every group of four holds two zeros. The held-out batches are scored
-//               with what is unpacked from it: nothing here multiplies what is packed
+//               (sparse_weights.h), even if that takes more than dense; two_of_four packs only
+//               weights with two zeros in every group of four. The held-out batches are scored
+//               with the unpacked weights: nothing here multiplies packed ones
 // Bytes count the contents without names and shapes, both uncompressed and compressed (zstd at
 // level 19), where the zeros of pruning save space. Compressed bytes and accuracy depend on the
 // seed. The scenario needs a device that computes.
@@ -153,7 +153,7 @@ ScenarioResult export_weights(const Cell& cell, std::uint64_t seed) {
     result.figures.merge(sparse_figures(artifact, *sparse));
     if (artifact.sparse.empty() && !result.why_not_engaged)
       result.why_not_engaged = fmt::format(
-          "{}: no weight can be stored so; prune them so that they can (pruning=two_of_four)",
+          "{}: no weight can be stored in this form; prune them for it (pruning=two_of_four)",
           cell.scenario.to_string());
   }
   return result;
@@ -165,16 +165,11 @@ const bool export_weights_is_registered = Registry<ScenarioKind>::instance().add
                 "zeros (csr, bitmap, two_of_four): bytes, compressed bytes and held-out accuracy",
      .parameters = {"form"},
      .examples = {"export_weights(form=int8)", "export_weights(form=csr)"},
-     .figures = {{.name = "artifact_bytes",
-                  .unit = "B",
-                  .text = "weights handed over for inference",
-                  .exact = true},
-                 {.name = "compressed_bytes",
-                  .unit = "B",
-                  .text = "weights handed over for inference, compressed"},
+     .figures = {{.name = "artifact_bytes", .unit = "B", .text = "exported weights", .exact = true},
+                 {.name = "compressed_bytes", .unit = "B", .text = "exported weights, compressed"},
                  {.name = "sparse_dense_bytes",
                   .unit = "B",
-                  .text = "what the weights in compressed storage take dense",
+                  .text = "dense size of the weights in compressed storage",
                   .exact = true},
                  {.name = "sparsity",
                   .unit = "1",
@@ -185,7 +180,7 @@ const bool export_weights_is_registered = Registry<ScenarioKind>::instance().add
                   .exact = true},
                  {.name = "held_out_accuracy",
                   .unit = "1",
-                  .text = "held-out accuracy of the weights handed over",
+                  .text = "held-out accuracy of the exported weights",
                   .more_is_better = true}},
      .check = check_export,
      .run = export_weights,

@@ -18,7 +18,8 @@ constexpr std::chrono::minutes kLongest{9};
 constexpr const char* kSystemPython = "/usr/bin/python3";
 
 fs::path python_of(const std::string& name) {
-  if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of an environment", name));
+  if (!is_file_name(name))
+    throw InputError(fmt::format("'{}' is not a name of an environment", name));
   return name == "system" ? fs::path(kSystemPython) : environment_python(name);
 }
 

@@ -30,7 +30,7 @@ const std::vector<ScenarioFigure> kFigures = {
      .unit = "B",
      .text = "growth of all processes, shared pages counted once"},
     {.name = "copied_share", .unit = "1", .text = "share of the data that each worker copied"},
-    {.name = "returned_share", .unit = "1", .text = "share of what was taken that went back"},
+    {.name = "returned_share", .unit = "1", .text = "share of the memory taken that went back"},
     {.name = "live_bytes", .unit = "B", .text = "bytes in live objects"},
     {.name = "variable_bytes",
      .unit = "B",
@@ -42,8 +42,11 @@ const std::vector<ScenarioFigure> kFigures = {
      .more_is_better = true},
     {.name = "false_alarm_rate", .unit = "1", .text = "share of sound programs called leaking"},
     {.name = "elapsed_ns", .unit = "ns", .text = "time for all steps"},
-    {.name = "artifact_bytes", .unit = "B", .text = "bytes of what was written", .exact = true},
-    {.name = "holds", .unit = "1", .text = "what the program looked for is so", .exact = true},
+    {.name = "artifact_bytes", .unit = "B", .text = "bytes of the file written", .exact = true},
+    {.name = "holds",
+     .unit = "1",
+     .text = "the condition that the program tested holds",
+     .exact = true},
 };
 
 ScenarioResult read_result(const std::string& line, const std::string& what) try {
@@ -59,7 +62,7 @@ ScenarioResult read_result(const std::string& line, const std::string& what) try
       throw Error(fmt::format("{}: prints the figure '{}', which no metric reads", what, name));
   return result;
 } catch (const nlohmann::json::exception& error) {
-  throw Error(fmt::format("{}: its last line is no result: {}", what, error.what()));
+  throw Error(fmt::format("{}: its last line is not a result: {}", what, error.what()));
 }
 
 std::filesystem::path file_of(const Spec& scenario) {

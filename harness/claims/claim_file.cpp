@@ -33,7 +33,7 @@ std::vector<std::string> names_in(const std::vector<Named>& items) {
 
 std::vector<std::string> device_classes() { return Registry<DeviceKind>::instance().names(); }
 
-// Returns every axis but the device, which all arms share.
+// Returns every axis but the device, which all configurations share.
 std::vector<std::string> axes_of_arms() {
   std::vector<std::string> axes = axis_names();
   std::erase(axes, "device");
@@ -54,12 +54,12 @@ std::vector<Arm> read_arms(const TomlSection& arms, const Cell& common) {
     read_axes(section, arm.cell);
     const bool has_workload = arm.cell.workload.name() != kNothing;
     if (takes_workload(arm.cell.scenario) && !has_workload)
-      arms.fail(key.str(), "trains, and names no workload");
+      arms.fail(key.str(), "trains but names no workload");
     if (trains(arm.cell) && arm.cell.allocator.name() == kNothing)
-      arms.fail(key.str(), "trains, and names no allocator");
+      arms.fail(key.str(), "trains but names no allocator");
     placed.emplace_back(key.source().begin, std::move(arm));
   }
-  // The TOML library sorts by name, but arms must keep the order of the file.
+  // The TOML library sorts by name, but configurations must keep the order of the file.
   std::sort(placed.begin(), placed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Arm> result;
@@ -84,7 +84,7 @@ ClaimExperiment read_experiment(const TomlSection& section) {
   common.warmup_steps = section.whole("warmup_steps", common.warmup_steps, 0);
   common.measured_steps = section.whole("measured_steps", common.measured_steps, 1);
   experiment.arms = read_arms(section.section("arms"), common);
-  if (experiment.arms.empty()) section.fail("arms", "must name at least one arm");
+  if (experiment.arms.empty()) section.fail("arms", "must name at least one variant");
   if (section.has("sweep")) {
     const TomlSection sweep = section.section("sweep");
     sweep.allow({"parameter", "values", "axis"});
@@ -139,7 +139,7 @@ ClaimedFigure read_claimed(const TomlSection& part, Judge judge) {
       section.fail("delta", "must be at most half of the claimed effect");
     return claimed;
   }
-  if (section.has("tolerance")) section.fail("tolerance", "makes sense with a value only");
+  if (section.has("tolerance")) section.fail("tolerance", "needs a value");
   const double direction = section.number("direction").value_or(0);
   if (direction != 1 && direction != -1)
     section.fail("direction", "must be 1 (more) or -1 (less) where there is no value");
@@ -204,11 +204,11 @@ ClaimPart read_part(const TomlSection& section, const std::vector<ClaimExperimen
         *std::find_if(experiments.begin(), experiments.end(),
                       [&](const ClaimExperiment& candidate) { return candidate.name == name; });
     const auto arms = names_in(experiment.arms);
-    section.known_name("treatment", fmt::format("variant (arm) of experiment '{}'", name),
-                       part.treatment, arms);
+    section.known_name("treatment", fmt::format("variant of experiment '{}'", name), part.treatment,
+                       arms);
     if (!part.baseline.empty())
-      section.known_name("baseline", fmt::format("variant (arm) of experiment '{}'", name),
-                         part.baseline, arms);
+      section.known_name("baseline", fmt::format("variant of experiment '{}'", name), part.baseline,
+                         arms);
   }
   part.claimed = read_claimed(section, part.judge);
   return part;
@@ -227,7 +227,7 @@ Claim read_claim(const TomlSection& file) {
   Claim claim;
   claim.id = file.text("id");
   if (claim.id.find_first_of("/ =") != std::string::npos)
-    file.fail("id", "must do without blanks, '/' and '='");
+    file.fail("id", "must not contain blanks, '/' or '='");
   claim.title = file.text("title");
   claim.statement = file.text("statement");
   const TomlSection source = file.section("source");

@@ -24,7 +24,7 @@ bool is_program(const std::filesystem::path& file) {
 void pair_with(RunPlan& plan, const std::filesystem::path& program) {
   if (!is_program(program))
     throw InputError(
-        fmt::format("--against {}: is no program; name the headroom of another build, as in "
+        fmt::format("--against {}: is not a program; name the headroom of another build, as in "
                     "/tmp/old/build/headroom",
                     program.string()));
   const std::string path = std::filesystem::canonical(program).string();

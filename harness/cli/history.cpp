@@ -21,7 +21,7 @@ constexpr std::chrono::minutes kLongestRead{10};
 void check_is_file(const fs::path& file) {
   if (!fs::is_regular_file(file))
     throw InputError(
-        fmt::format("{}: is no file; name a Headroom trace, a PyTorch memory "
+        fmt::format("{}: is not a file; name a Headroom trace, a PyTorch memory "
                     "snapshot, an RMM log, a MiniMalloc CSV or an STAlloc text",
                     file.string()));
 }
@@ -67,12 +67,13 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
   const bool stopped =
       said.ending == Ending::signalled && (said.code == SIGXCPU || said.code == SIGKILL);
   if (said.ending == Ending::timed_out || stopped)
-    throw InputError(fmt::format(
-        "{}: takes more time or memory to read than a sound file of its length", file.string()));
+    throw InputError(
+        fmt::format("{}: takes more time or memory to read than an undamaged file of its length",
+                    file.string()));
   if (said.ending == Ending::signalled)
     throw InputError(
         fmt::format("{}: ended the program that reads it ({}); it is damaged, or "
-                    "deeper than a history is",
+                    "nested deeper than a history is",
                     file.string(), signal_name(said.code)));
   if (said.code == static_cast<int>(ExitCode::usage)) throw InputError(why);
   throw Error(fmt::format("{} failed to read {}:\n{}", python, file.string(), why));

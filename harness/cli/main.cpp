@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
     out::print(stderr,
-               "headroom: this is a fault of the program itself: {}\n"
+               "headroom: internal error, a fault of the program itself: {}\n"
                "Please report it together with the command line.\n",
                error.what());
     return static_cast<int>(ExitCode::internal);

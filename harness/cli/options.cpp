@@ -44,7 +44,7 @@ constexpr const char* kExamples = R"(Examples
                                         the largest batch that really trains here, and the least memory
   headroom gpu rtx4090 -- python train.py --batch 16
                                         your own PyTorch script on a GPU that is not there: does it fit?
-  headroom capture -- python train.py   the same questions to the GPU that is here
+  headroom capture -- python train.py   the same on the real GPU of this machine
   headroom leaks snapshot.pickle        which lines hold memory that grows
   headroom watch -- python train.py     does it leak? Follows the command and all its workers
 
@@ -55,8 +55,8 @@ Exit status
    4  the filters selected nothing
   10  worse than before: compare --fail-on worse, history check, run --against
   11  a verdict differs: history check, from the accepted one; verify, from that of --expect
-  12  times cannot be trusted: identical configurations differ too often, or an effect that was
-      added on purpose was not detected; check: a device does not do what the host does
+  12  times cannot be trusted: identical configurations differ too often, or an injected
+      effect was not detected; check: a device does not do what the host does
   13  watch and gpu: over --budget
   14  watch and leaks: a leak, with --fail-on leak; watch otherwise ends as the command that it
       watched
@@ -102,8 +102,8 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 
 Subcommand add_doctor(CLI::App& app) {
   auto doctor = std::make_shared<DoctorOptions>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "What this machine can run, and what the rest would need");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Show what this machine can run, and what is missing for the rest");
   command->add_flag("--json", doctor->json, "Print JSON: doctor of reports/schema.json");
   command->footer(
       "Examples\n"
@@ -114,7 +114,8 @@ Subcommand add_doctor(CLI::App& app) {
 
 Subcommand add_check(CLI::App& app) {
   auto check = std::make_shared<CheckOptions>();
-  CLI::App* command = app.add_subcommand("check", "Does a device do what the host does?");
+  CLI::App* command =
+      app.add_subcommand("check", "Check that a device computes what the host computes");
   command->add_option("device", check->device, "cuda, host or either with parameters")
       ->capture_default_str();
   command->add_option("--only", check->only, "Number of one check, to run in this very process")
@@ -159,7 +160,7 @@ CLI::Validator whole_from(unsigned least) {
             if (problem == std::errc::result_out_of_range)
               return fmt::format("'{}' is too large", text);
             if (stopped != end || problem != std::errc() || value < least)
-              return fmt::format("'{}' is no whole number from {} on", text, least);
+              return fmt::format("'{}' is not a whole number of at least {}", text, least);
             return "";
           },
           "", "whole"};
@@ -184,7 +185,7 @@ const std::map<std::string, std::string>& report_formats() {
       {"gbench", "Google Benchmark's JSON, for its compare.py"},
       {"csv", "Every sample as a row"},
       {"perfetto", "Recorded traces for ui.perfetto.dev or chrome://tracing"},
-      {"share", "A folder to publish: the page, and one with a preview image for each finding"}};
+      {"share", "A folder to publish: the page, and a page with a preview image for each finding"}};
   return formats;
 }
 
@@ -198,7 +199,7 @@ Shard parse_shard(const std::string& text) {
                      shard.number <= shard.count;
   if (!sound)
     throw InputError(
-        fmt::format("--shard: '{}' is no part; write 2/4 for the second of four", text));
+        fmt::format("--shard: '{}' is not a part; write 2/4 for the second of four", text));
   return shard;
 }
 

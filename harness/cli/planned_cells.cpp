@@ -52,7 +52,7 @@ std::vector<Cell> combinations(const Cell& cell, const AxisOverrides& axes) {
   std::vector<Cell> cells = {cell};
   for (const auto& [axis, values] : axes) {
     if (axis == "workload" || axis == "device")
-      throw InputError(fmt::format("-a {0}=…: this is about one {0}, {1}", axis,
+      throw InputError(fmt::format("-a {0}=…: this command takes one {0}, {1}", axis,
                                    axis == "device" ? "named by --device" : "the first argument"));
     if (axis == "allocator") continue;
     constexpr std::size_t kMostCells = 10'000;

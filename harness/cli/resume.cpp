@@ -11,7 +11,7 @@ RunOptions original_options(const RunInfo& info, const std::filesystem::path& ru
   const Command command = parse_command_line(info.argv);
   const auto* options = std::get_if<RunOptions>(&command);
   if (options == nullptr)
-    throw InputError(fmt::format("run {}: its command line is no headroom run", info.run_id));
+    throw InputError(fmt::format("run {}: its recorded command is not headroom run", info.run_id));
   RunOptions original = *options;
   // A relative path of the suite refers to the directory of the original call, not the current one.
   const std::filesystem::path suite = run / info.directory / original.suite;
@@ -25,10 +25,9 @@ void require_same_run(const RunInfo& info, const RunPlan& plan_now) {
   add_provenance(now);
   std::vector<std::string> changes;
   if (const auto names = plan_differences(info.experiments, plan_now.experiments); !names.empty())
-    changes.push_back(
-        fmt::format("suite or claims ask for something else ({})", fmt::join(names, ", ")));
+    changes.push_back(fmt::format("the suite or its claims changed ({})", fmt::join(names, ", ")));
   if (info.headroom.executable_sha256 != now.headroom.executable_sha256)
-    changes.push_back(fmt::format("the program was built anew (then commit {}, now {})",
+    changes.push_back(fmt::format("the program was rebuilt (then commit {}, now {})",
                                   info.headroom.commit.value_or("unknown"),
                                   now.headroom.commit.value_or("unknown")));
   std::vector<RunDifference> differences = environment_differences(info, now);
@@ -38,7 +37,7 @@ void require_same_run(const RunInfo& info, const RunPlan& plan_now) {
     changes.push_back(fmt::format("{} was '{}' and is '{}'", what, then, today));
   if (!changes.empty())
     throw InputError(
-        fmt::format("run {} cannot be gone on with, since its samples would not be "
+        fmt::format("run {} cannot be resumed, because its samples would not be "
                     "comparable: {}. Start a new one with: headroom run {}",
                     info.run_id, fmt::join(changes, "; "), info.suite));
 }

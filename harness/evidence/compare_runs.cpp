@@ -103,19 +103,19 @@ CellChange compare_cell(const ArmOfRun& first, const SampleTable& first_table,
   const ArmState after = arm_state(second_table, *second.experiment, *second.arm);
   const auto& first_samples = first_table.of(first.experiment->id, first.arm->name);
   const auto& second_samples = second_table.of(second.experiment->id, second.arm->name);
-  if (before.absence != after.absence) {
-    const bool lost = before.absence == Absence::none;
+  if (before.result != after.result) {
+    const bool lost = before.result == ResultState::present;
     // The program is not to blame if this machine lacks something or the cell was not run.
     const bool elsewhere =
-        after.absence == Absence::unavailable || after.absence == Absence::not_run ||
-        before.absence == Absence::unavailable || before.absence == Absence::not_run;
-    cell.outcome = elsewhere                        ? CellOutcome::not_comparable
-                   : lost                           ? CellOutcome::worse
-                   : after.absence == Absence::none ? CellOutcome::better
-                                                    : CellOutcome::changed;
+        after.result == ResultState::unavailable || after.result == ResultState::not_run ||
+        before.result == ResultState::unavailable || before.result == ResultState::not_run;
+    cell.outcome = elsewhere                              ? CellOutcome::not_comparable
+                   : lost                                 ? CellOutcome::worse
+                   : after.result == ResultState::present ? CellOutcome::better
+                                                          : CellOutcome::changed;
     cell.sentence = fmt::format("{} before, {} now", before.why.empty() ? "a result" : before.why,
                                 after.why.empty() ? "a result" : after.why);
-  } else if (before.absence != Absence::none) {
+  } else if (before.result != ResultState::present) {
     cell.sentence = "no result in either: " + after.why;
   } else if (lowering_rules_of(first_samples) != lowering_rules_of(second_samples)) {
     cell.outcome = CellOutcome::not_comparable;

@@ -7,81 +7,31 @@
 #include <numeric>
 
 #include "harness/base/error.h"
-#include "harness/base/registry.h"
-#include "harness/device/device.h"
+#include "harness/device/traits.h"
 #include "harness/evidence/wording.h"
 #include "harness/stats/median.h"
 
 namespace headroom {
 namespace {
 
-std::string why_device_is_unavailable(const Spec& device) {
-  const auto& registry = Registry<DeviceKind>::instance();
-  if (!registry.contains(device.name()))
-    return fmt::format("this build has no device '{}'", device.name());
-  const DeviceKind& kind = registry.find(device.name());
-  return kind.unavailable ? kind.unavailable() : "";
-}
-
-Absence absence_of(SampleStatus status) {
-  switch (status) {
-    case SampleStatus::ok:
-      return Absence::none;
-    case SampleStatus::oom:
-      return Absence::out_of_memory;
-    case SampleStatus::unsupported:
-      return Absence::unavailable;
-    case SampleStatus::invalid:
-      return Absence::not_engaged;
-    case SampleStatus::crash:
-    case SampleStatus::timeout:
-      break;
-  }
-  return Absence::failed;
-}
-
-std::string what_happened(const Arm& arm, const Sample& sample) {
-  const std::string reason = sample.reason.empty() ? "" : fmt::format(": {}", sample.reason);
-  switch (sample.status) {
-    case SampleStatus::oom:
-      if (!sample.oom) return fmt::format("{} ran out of memory{}", arm.name, reason);
-      return fmt::format("{} ran out of memory asking for {} with {} of {} reserved", arm.name,
-                         format_bytes(sample.oom->requested_bytes),
-                         format_bytes(sample.oom->reserved_bytes),
-                         format_bytes(sample.oom->capacity_bytes));
-    case SampleStatus::unsupported:
-      return fmt::format("{} cannot run here{}", arm.name, reason);
-    case SampleStatus::invalid:
-      return fmt::format("{} did not do what its name says{}", arm.name, reason);
-    case SampleStatus::timeout:
-      return fmt::format("{} did not finish in time{}", arm.name, reason);
-    case SampleStatus::ok:
-    case SampleStatus::crash:
-      break;
-  }
-  return fmt::format("{} crashed{}", arm.name, reason);
-}
-
 struct Code {
-  const char* name;
+  std::string_view name;
   ClaimVerdict verdict;
 };
 
-Code code_of(Absence absence) {
-  switch (absence) {
-    case Absence::unavailable:
-      return {"unavailable", ClaimVerdict::not_testable_here};
-    case Absence::out_of_memory:
-      return {"out_of_memory", ClaimVerdict::not_testable_here};
-    case Absence::not_engaged:
-      return {"not_engaged", ClaimVerdict::invalid};
-    case Absence::failed:
-      return {"failed", ClaimVerdict::inconclusive};
-    case Absence::none:
-    case Absence::not_run:
+Code code_of(ResultState result) {
+  switch (result) {
+    case ResultState::unavailable:
+    case ResultState::out_of_memory:
+      return {to_string(result), ClaimVerdict::not_testable_here};
+    case ResultState::not_engaged:
+      return {to_string(result), ClaimVerdict::invalid};
+    case ResultState::failed:
+    case ResultState::present:
+    case ResultState::not_run:
       break;
   }
-  return {"not_run", ClaimVerdict::inconclusive};
+  return {to_string(result), ClaimVerdict::inconclusive};
 }
 
 struct Values {
@@ -114,15 +64,15 @@ double on_scale(double value, Scale scale) {
   return value > 0 ? std::log(value) : std::nan("");
 }
 
-// Says what happened to both arms of a comparison, once if it is the same.
+// Says what happened to both configurations of a comparison, once if it is the same.
 std::string what_happened_to_both(const ArmState& first, const Arm& first_arm,
                                   const ArmState& second, const Arm& second_arm) {
   const auto fate = [](const ArmState& state, const Arm& arm) {
     const std::string_view why = state.why;
     return why.starts_with(arm.name + " ") ? why.substr(arm.name.size()) : why;
   };
-  const bool fits_two =  // the wording covers this case
-      first.absence != Absence::not_engaged && first.absence != Absence::not_run;
+  const bool fits_two =  // the wording suits two configurations
+      first.result != ResultState::not_engaged && first.result != ResultState::not_run;
   if (!fits_two || fate(first, first_arm) != fate(second, second_arm))
     return fmt::format("{}; {}", first.why, second.why);
   return fmt::format("{} and {}{}", first_arm.name, second_arm.name, fate(first, first_arm));
@@ -152,8 +102,8 @@ void compare_exactly(Finding& finding, double baseline, double treatment, bool a
 // Only times and rates are affected by a slow machine; bytes and leaks are not.
 bool is_of_time(const Metric& metric) { return metric.unit == "ns" || metric.unit == "1/s"; }
 
-// Collects the differences by block, for steps that took turns as the metric compares them. For
-// times, a pair is left out if the machine was slow during either arm.
+// Collects the differences by block; the metric itself compares steps that took turns. For times, a
+// pair is left out if the machine was disturbed during either sample.
 void collect_differences(Finding& finding, const SampleTable& table, const Metric& metric,
                          const SampleTable::ByBlock& baseline, const Values& baseline_values,
                          const SampleTable::ByBlock& treatment, const Values& treatment_values,
@@ -190,67 +140,21 @@ Tail tail_of(const Finding& usual, const Finding& mean, const Metric& metric,
   return tail;
 }
 
-}  // namespace
-
-ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm) {
-  ArmState state;
-  const Sample* worst = nullptr;
-  for (const auto& [block, sample] : table.of(experiment.id, arm.name)) {
-    ++state.samples;
-    if (sample->status == SampleStatus::ok) ++state.ok;
-    const Absence absence = absence_of(sample->status);
-    if (absence > state.absence) {
-      state.absence = absence;
-      worst = sample;
-    }
-  }
-  if (state.samples == 0) {
-    const std::string unavailable = why_device_is_unavailable(arm.cell.device);
-    state.absence = unavailable.empty() ? Absence::not_run : Absence::unavailable;
-    state.why = unavailable.empty() ? fmt::format("{} has not been run", arm.name) : unavailable;
-    return state;
-  }
-  // If a strategy failed to engage even once, the arm has no result. Other failures are reported
-  // elsewhere and do not affect the samples that succeeded.
-  if (state.ok > 0 && state.absence != Absence::not_engaged) state.absence = Absence::none;
-  if (state.absence != Absence::none) state.why = what_happened(arm, *worst);
-  return state;
-}
-
-std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric) {
-  std::optional<double> common;
-  for (const auto& [block, sample] : samples) {
-    if (sample->status != SampleStatus::ok) continue;
-    const auto value = metric.value(*sample);
-    if (!value || (common && *common != *value)) return std::nullopt;
-    common = value;
-  }
-  return common;
-}
-
-std::string lowering_rules_of(const SampleTable::ByBlock& samples) {
-  for (const auto& [block, sample] : samples)
-    if (sample->status == SampleStatus::ok) return sample->rules;
-  return "";
-}
-
-namespace {
-
-// Gives up where one of the two has no result; says of the worse one why.
+// Gives up if one of the two has no result, with the reason of the worse one.
 bool give_up_without_result(Finding& finding, const SampleTable& table,
                             const Experiment& experiment, const Arm& baseline,
                             const Arm& treatment) {
   const ArmState states[] = {arm_state(table, experiment, baseline),
                              arm_state(table, experiment, treatment)};
-  const ArmState& worse = states[0].absence > states[1].absence ? states[0] : states[1];
-  if (worse.absence == Absence::none) return false;
-  const bool both = states[0].absence == states[1].absence && states[0].why != states[1].why;
-  give_up(finding, code_of(worse.absence),
+  const ArmState& worse = states[0].result > states[1].result ? states[0] : states[1];
+  if (worse.result == ResultState::present) return false;
+  const bool both = states[0].result == states[1].result && states[0].why != states[1].why;
+  give_up(finding, code_of(worse.result),
           both ? what_happened_to_both(states[0], baseline, states[1], treatment) : worse.why);
   return true;
 }
 
-// Whether the differences that were collected can be compared; gives up where they cannot.
+// Whether the differences that were collected can be compared; gives up if they cannot.
 bool can_compare(Finding& finding) {
   const bool finite = std::all_of(finding.differences.begin(), finding.differences.end(),
                                   [](double d) { return std::isfinite(d); });
@@ -261,7 +165,7 @@ bool can_compare(Finding& finding) {
   }
   if (finding.differences.empty()) {
     give_up(finding, {"no_pairs", ClaimVerdict::inconclusive},
-            finding.excluded > 0 ? "the machine was disturbed beside every pair"
+            finding.excluded > 0 ? "the machine was disturbed during every pair"
                                  : "no block has a result of both variants");
     return false;
   }
@@ -326,26 +230,26 @@ Finding find(const SampleTable& table, const Experiment& experiment, const std::
   return finding;
 }
 
-std::string_view reason_code(Trust trust) {
-  switch (trust) {
-    case Trust::out_of_calibration:
+std::string_view reason_code(Reliability reliability) {
+  switch (reliability) {
+    case Reliability::out_of_calibration:
       return "out_of_calibration";
-    case Trust::insensitive:
+    case Reliability::insensitive:
       return "insensitive";
-    case Trust::full:
+    case Reliability::full:
       break;
   }
   return "";
 }
 
-std::string_view why_not(Trust trust) {
-  switch (trust) {
-    case Trust::out_of_calibration:
+std::string_view why_not(Reliability reliability) {
+  switch (reliability) {
+    case Reliability::out_of_calibration:
       return "No verdict rests on this: identical configurations have looked different too often "
              "here.";
-    case Trust::insensitive:
-      return "No verdict rests on this: the instrument missed an effect added on purpose.";
-    case Trust::full:
+    case Reliability::insensitive:
+      return "No verdict rests on this: the instrument missed an injected effect.";
+    case Reliability::full:
       break;
   }
   return "";

@@ -1,5 +1,5 @@
-// The evidence of samples about a metric of one or two arms. Samples form pairs, disturbed pairs
-// are left out if times are compared, and exact figures are compared exactly.
+// Compares a metric between two configurations, or reads it of one. Samples of the same block form
+// pairs; disturbed pairs are left out if times are compared. Exact figures are compared exactly.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/evidence/arm_state.h"
 #include "harness/evidence/sample_table.h"
 #include "harness/plan/experiment.h"
 #include "harness/results/metric.h"
@@ -17,42 +18,26 @@
 
 namespace headroom {
 
-// Whether noisy figures may decide. They may not if identical arms looked different too often, or
-// if an injected effect was not detected.
-enum class Trust { full, out_of_calibration, insensitive };
-std::string_view reason_code(Trust trust);
-// One sentence for readers; "" for full trust.
-std::string_view why_not(Trust trust);
-
-// Why an arm has no result, in increasing severity: a comparison reports the worse of its two arms.
-enum class Absence { none, unavailable, out_of_memory, not_run, failed, not_engaged };
-
-struct ArmState {
-  Absence absence = Absence::none;
-  std::string why;          // one sentence without full stop; "" if there are results
-  std::size_t samples = 0;  // with any status
-  std::size_t ok = 0;
-};
-ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm);
-
-// Returns the value on which all samples of an arm that have one agree; nothing if they differ.
-std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric);
-// Full identity of the lowering rules of the samples; "" if none has a result.
-std::string lowering_rules_of(const SampleTable::ByBlock& samples);
+// Whether noisy figures may decide. They may not if identical configurations looked different too
+// often, or if an injected effect was not detected.
+enum class Reliability { full, out_of_calibration, insensitive };
+std::string_view reason_code(Reliability reliability);
+// One sentence; "" for full reliability.
+std::string_view why_not(Reliability reliability);
 
 enum class Scale { log_ratio, difference };
 
-// Whether steps that are rare and expensive make two arms differ otherwise than their usual steps
-// do. A metric that rests on usual steps does not show that.
+// How much rare slow steps change a comparison. Metrics such as the median step time leave them
+// out.
 struct Tail {
-  std::string metric;  // in which such steps count in full
-  double theta = 0;  // its log ratio of the two arms, less that of the usual steps; mean of blocks
-  Interval ci95;     // of that mean
-  std::string why;   // one sentence if the interval excludes 0 and theta is beyond the margin of
-                     // noisy figures, else ""
+  std::string metric;  // counts such steps in full
+  double theta = 0;    // its log ratio less that of the usual metric: mean over blocks
+  Interval ci95;       // of that mean
+  std::string why;     // one sentence if the interval excludes 0 and theta exceeds the margin of
+                       // noisy figures, else ""
 };
 
-// The comparison of one metric between two arms, or of one arm alone (`baseline` empty).
+// The comparison of one metric between two configurations, or its values in one of them.
 struct Finding {
   Scale scale = Scale::log_ratio;
   bool compared = false;
@@ -70,9 +55,10 @@ struct Finding {
   Comparison comparison;
   std::string note;          // a scenario's remark
   std::string engine;        // the framework that ran, with its version; "" for Headroom
-  std::optional<Tail> tail;  // absent where the metric leaves no steps out
+  std::optional<Tail> tail;  // absent if the metric leaves no steps out
 };
 
+// An empty `baseline` stands for no second configuration. Throws Error for an unknown name.
 Finding find(const SampleTable& table, const Experiment& experiment, const std::string& baseline,
              const std::string& treatment, const Metric& metric, Scale scale);
 

@@ -48,12 +48,12 @@ std::string certainty_text(const Finding& finding, std::string_view unit,
                                  finding.comparison.pairs);
   if (finding.looks > 0)
     text += fmt::format(
-        ", of which some were added after {} at the results: intervals hold at {:.4g} % instead of "
+        ", some of which were added after {} at the results: intervals hold at {:.4g} % instead of "
         "{:.4g} %",
         finding.looks == 1 ? "a look" : fmt::format("{} looks", finding.looks),
         100 * (1 - finding.alpha), 100 * (1 - finding.alpha * std::exp2(finding.looks)));
   if (finding.excluded > 0) text += fmt::format(", {} excluded", finding.excluded);
-  if (finding.demoted) text += ", though it should be the same in every process";
+  if (finding.demoted) text += ", although it should be the same in every process";
   return text;
 }
 

@@ -216,8 +216,8 @@ std::string NightCheck::headline() const {
                        night.suite, night.started, regressions, regressions == 1 ? "" : "s",
                        verdicts, verdicts == 1 ? "" : "s");
   if (!night.distrust.empty())
-    return fmt::format("{} of {}: exact figures as accepted; times are not to be trusted.",
-                       night.suite, night.started);
+    return fmt::format("{} of {}: exact figures as accepted; times cannot be trusted.", night.suite,
+                       night.started);
   return fmt::format("{} of {}: {} configurations as accepted, or better{}.", night.suite,
                      night.started, cells,
                      night_ids.size() == 1 ? "; the first night of its kind" : "");

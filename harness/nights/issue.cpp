@@ -106,18 +106,18 @@ std::string issue_of(const NightCheck& check, const std::string& store) {
                                  check.night_ids.size(), check.night_ids.size() == 1 ? "" : "s");
   if (!check.failures.empty()) text += table_of(check.failures);
   if (!check.night.distrust.empty())
-    text +=
-        fmt::format("\nNo word on times: {}{}\n", escaped(check.night.distrust),
-                    check.shifts_held_back > 0
-                        ? fmt::format(" {} shifted levels are held back.", check.shifts_held_back)
-                        : "");
+    text += fmt::format(
+        "\nTimes were not judged: {}{}\n", escaped(check.night.distrust),
+        check.shifts_held_back > 0
+            ? fmt::format(" {} shifts of levels are not reported.", check.shifts_held_back)
+            : "");
   text += advice_for(check, store);
-  if (!check.notes.empty()) text += "\n### Told, and no failure\n\n" + table_of(check.notes);
+  if (!check.notes.empty()) text += "\n### Noted, without failing\n\n" + table_of(check.notes);
   text += list_of("Missing configurations", check.missing);
   text += list_of("New configurations", check.added);
   if (!check.marks.empty()) text += "\n### Changes of environment\n\n";
   for (const EnvironmentMark& mark : check.marks) {
-    text += fmt::format("- {}: times start afresh", escaped(mark.night_id));
+    text += fmt::format("- {}: earlier times no longer count", escaped(mark.night_id));
     for (const auto& [what, first, second] : mark.differences)
       text +=
           fmt::format("; {} was '{}' and is '{}'", escaped(what), escaped(first), escaped(second));

@@ -17,24 +17,6 @@
 namespace headroom {
 namespace {
 
-std::string status_of(Absence absence) {
-  switch (absence) {
-    case Absence::none:
-      return kResult;
-    case Absence::unavailable:
-      return "unavailable";
-    case Absence::out_of_memory:
-      return "out_of_memory";
-    case Absence::not_run:
-      return "not_run";
-    case Absence::failed:
-      return "failed";
-    case Absence::not_engaged:
-      break;
-  }
-  return "not_engaged";
-}
-
 // The median over undisturbed samples.
 std::optional<double> level_of(const SampleTable& table, const SampleTable::ByBlock& samples,
                                const Metric& metric) {
@@ -56,11 +38,11 @@ NightCell cell_of(const SampleTable& table, const Experiment& experiment, const 
                  .cell_id = arm.cell.id(),
                  .device_class = arm.cell.device.name(),
                  .rules = lowering_rules_of(samples),
-                 .status = status_of(state.absence),
+                 .status = std::string(to_string(state.result)),
                  .why = state.why,
                  .exact = {},
                  .noisy = {}};
-  if (state.absence != Absence::none) return cell;
+  if (state.result != ResultState::present) return cell;
   for (const Metric& metric : metrics())
     if (class_on(metric, arm.cell.device) == Metric::Class::exact)
       if (const auto value = agreed_value(samples, metric)) cell.exact[metric.name] = *value;
@@ -106,10 +88,10 @@ Night night_of(const RecordedRun& run, const std::string& verdicts_json,
   const RunInfo& info = run.info;
   if (info.shard)
     throw InputError(fmt::format(
-        "run {} is a shard; put it together with the others first: headroom merge", info.run_id));
+        "run {} is a shard; merge it with the others first: headroom merge", info.run_id));
   if (info.status != RunStatus::finished)
     throw InputError(fmt::format(
-        "run {} is not finished; go on with it first: headroom run --resume RUN", info.run_id));
+        "run {} is not finished; finish it first: headroom run --resume RUN", info.run_id));
   Night night{.night_id = {},
               .run_id = info.run_id,
               .suite = info.suite,

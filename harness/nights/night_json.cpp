@@ -1,84 +1,114 @@
-#include <fmt/format.h>
+// Nights and acceptances as JSON.
+#include <utility>
 
 #include "harness/base/error.h"
-#include "harness/nights/night.h"
-#include "harness/results/json/cell_json.h"
+#include "harness/nights/acceptance.h"
+#include "harness/results/json/record.h"
 #include "harness/results/schema_check.h"
 
 namespace headroom {
-namespace {
 
-std::string text_from(const Json& json) { return json.is_null() ? "" : json.get<std::string>(); }
+using Fact = std::pair<std::string, std::string>;  // about the environment
 
-Json to_object(const NightCell& cell) {
-  return {{"experiment", cell.experiment},     {"arm", cell.arm},     {"cell_id", cell.cell_id},
-          {"device_class", cell.device_class}, {"rules", cell.rules}, {"status", cell.status},
-          {"why", text_or_null(cell.why)},     {"exact", cell.exact}, {"noisy", cell.noisy}};
+template <typename Visitor, RecordOf<Fact> Record>
+void fields(Visitor& visit, Record& fact) {
+  visit.required("what", fact.first);
+  visit.required("value", fact.second);
 }
 
-NightCell cell_from(const Json& json) {
-  return {.experiment = json.at("experiment"),
-          .arm = json.at("arm"),
-          .cell_id = json.at("cell_id"),
-          .device_class = json.at("device_class"),
-          .rules = json.at("rules"),
-          .status = json.at("status"),
-          .why = text_from(json.at("why")),
-          .exact = json.at("exact").get<std::map<std::string, double>>(),
-          .noisy = json.at("noisy").get<std::map<std::string, double>>()};
+template <typename Visitor, RecordOf<NightCell> Record>
+void fields(Visitor& visit, Record& cell) {
+  visit.required("experiment", cell.experiment);
+  visit.required("arm", cell.arm);
+  visit.required("cell_id", cell.cell_id);
+  visit.required("device_class", cell.device_class);
+  visit.required("rules", cell.rules);
+  visit.required("status", cell.status);
+  visit.or_null("why", cell.why);
+  visit.required("exact", cell.exact);
+  visit.required("noisy", cell.noisy);
+}
+
+template <typename Visitor, RecordOf<NightVerdict> Record>
+void fields(Visitor& visit, Record& verdict) {
+  visit.required("claim", verdict.claim);
+  visit.required("device_class", verdict.device_class);
+  visit.required("verdict", verdict.verdict);
+}
+
+template <typename Visitor, RecordOf<Night> Record>
+void fields(Visitor& visit, Record& night) {
+  if constexpr (!Visitor::kReads) {
+    visit.derived("schema_version", kSchemaVersion);
+    visit.derived("kind", "night");
+  }
+  visit.required("night_id", night.night_id);
+  visit.required("run_id", night.run_id);
+  visit.required("suite", night.suite);
+  visit.required("started", night.started);
+  visit.required("version", night.version);
+  visit.required("commit", night.commit);
+  visit.required("dirty", night.dirty);
+  visit.required("machine", night.machine);
+  visit.required("environment_id", night.environment_id);
+  visit.required("environment", night.environment);
+  visit.or_null("distrust", night.distrust);
+  visit.required("cells", night.cells);
+  visit.required("verdicts", night.verdicts);
+}
+
+template <typename Visitor, RecordOf<AcceptedCell> Record>
+void fields(Visitor& visit, Record& cell) {
+  visit.required("experiment", cell.experiment);
+  visit.required("arm", cell.arm);
+  visit.required("cell_id", cell.cell_id);
+  visit.required("rules", cell.rules);
+  visit.required("status", cell.status);
+  visit.required("exact", cell.exact);
+  visit.required("levels_since", cell.levels_since);
+}
+
+template <typename Visitor, RecordOf<Acceptance> Record>
+void fields(Visitor& visit, Record& acceptance) {
+  if constexpr (!Visitor::kReads) {
+    visit.derived("schema_version", kSchemaVersion);
+    visit.derived("kind", "acceptance");
+  }
+  visit.required("accepted", acceptance.accepted);
+  visit.required("night_id", acceptance.night_id);
+  visit.required("suite", acceptance.suite);
+  visit.required("machine", acceptance.machine);
+  visit.required("scope", acceptance.scope);
+  visit.required("by", acceptance.by);
+  visit.required("reason", acceptance.reason);
+  visit.required("cell", acceptance.cell);
+  visit.required("verdict", acceptance.verdict);
+}
+
+namespace {
+
+template <typename Record>
+std::string line_of(const Record& record) {
+  return value_to_json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
 
-std::string to_json(const Night& night) {
-  Json json = {{"schema_version", kSchemaVersion},
-               {"kind", "night"},
-               {"night_id", night.night_id},
-               {"run_id", night.run_id},
-               {"suite", night.suite},
-               {"started", night.started},
-               {"version", night.version},
-               {"commit", value_or_null(night.commit)},
-               {"dirty", value_or_null(night.dirty)},
-               {"machine", night.machine},
-               {"environment_id", night.environment_id},
-               {"environment", Json::array()},
-               {"distrust", text_or_null(night.distrust)},
-               {"cells", Json::array()},
-               {"verdicts", Json::array()}};
-  for (const auto& [what, value] : night.environment)
-    json["environment"].push_back({{"what", what}, {"value", value}});
-  for (const NightCell& cell : night.cells) json["cells"].push_back(to_object(cell));
-  for (const NightVerdict& verdict : night.verdicts)
-    json["verdicts"].push_back({{"claim", verdict.claim},
-                                {"device_class", verdict.device_class},
-                                {"verdict", verdict.verdict}});
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string to_json(const Night& night) { return line_of(night) + "\n"; }
 
 Night night_from_json(const std::string& text, const std::string& where) {
   check_record(text, RecordKind::night, where);
-  const Json json = Json::parse(text);
-  Night night{.night_id = json.at("night_id"),
-              .run_id = json.at("run_id"),
-              .suite = json.at("suite"),
-              .started = json.at("started"),
-              .version = json.at("version"),
-              .commit = optional_from<std::string>(json.at("commit")),
-              .dirty = optional_from<bool>(json.at("dirty")),
-              .machine = json.at("machine"),
-              .environment_id = json.at("environment_id"),
-              .environment = {},
-              .distrust = text_from(json.at("distrust")),
-              .cells = {},
-              .verdicts = {}};
-  for (const Json& fact : json.at("environment"))
-    night.environment.emplace_back(fact.at("what"), fact.at("value"));
-  for (const Json& cell : json.at("cells")) night.cells.push_back(cell_from(cell));
-  for (const Json& verdict : json.at("verdicts"))
-    night.verdicts.push_back(
-        {verdict.at("claim"), verdict.at("device_class"), verdict.at("verdict")});
-  return night;
+  return value_of<Night>(Json::parse(text));
+}
+
+std::string to_json(const Acceptance& acceptance) { return line_of(acceptance); }
+
+Acceptance acceptance_from_json(const std::string& text, const std::string& where) {
+  check_record(text, RecordKind::acceptance, where);
+  auto acceptance = value_of<Acceptance>(Json::parse(text));
+  if (acceptance.cell.has_value() == acceptance.verdict.has_value())
+    throw InputError(where + ": must have a cell or a verdict, and not both");
+  return acceptance;
 }
 
 }  // namespace headroom

@@ -13,7 +13,7 @@ int micro_batches_of(const Spec& accumulation) {
   const auto& strategy = Registry<AccumulationStrategy>::instance().find(accumulation.name());
   const int count = strategy.micro_batches(accumulation);
   if (count < 2)
-    throw InputError(fmt::format("{}: a step has {} micro-batches; accumulating takes 2 or more",
+    throw InputError(fmt::format("{}: a step has {} micro-batches; accumulation needs at least 2",
                                  accumulation.to_string(), count));
   return count;
 }
@@ -25,8 +25,8 @@ std::unique_ptr<Workload> make_micro_batch_workload(const Cell& cell) {
   const std::int64_t batch = whole->batch_size();
   if (batch % count != 0)
     throw InputError(
-        fmt::format("{}: a batch of {} cannot be divided into {} micro-batches; name "
-                    "a multiple of {} as batch",
+        fmt::format("{}: a batch of {} cannot be divided into {} micro-batches; "
+                    "choose a multiple of {} as batch",
                     cell.accumulation.to_string(), batch, count, count));
   Spec divided = cell.workload;
   divided.set("batch", std::to_string(batch / count));

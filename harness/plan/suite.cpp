@@ -23,7 +23,7 @@ constexpr int kExactBlocks = 2;  // enough to check that two processes agree
 // One [[experiment]] table: a cell to start from and the values of each axis.
 struct Matrix {
   std::string id;
-  std::string arms = "allocator";  // the axis whose values are the arms
+  std::string arms = "allocator";  // the axis whose values are compared
   Experiment pattern;
   Cell cell;
   std::map<std::string, std::vector<std::string>> values;
@@ -56,20 +56,20 @@ void put_baseline_first(const TomlSection& section, const std::string& axis,
                         std::vector<std::string>& arms) {
   const std::string baseline = canonical(section, "baseline", axis, section.text("baseline"));
   const auto found = std::find(arms.begin(), arms.end(), baseline);
-  if (found == arms.end())
-    section.fail("baseline", "is not among the values that are compared (arms)");
+  if (found == arms.end()) section.fail("baseline", "is not among the compared values");
   std::rotate(arms.begin(), found, found + 1);
 }
 
-// Checks a control: a clean arm, compared with itself or with injections.
+// Checks a control: a configuration without effect, compared with itself or with injected effects.
 void check_control(const TomlSection& section, const Matrix& matrix) {
   const auto found = matrix.values.find("inject");
   const bool clean_first = found != matrix.values.end() && found->second.front() == kNoInjection;
   if (!clean_first || found->second.size() < 2)
-    section.fail(section.table(),
-                 fmt::format("control '{}' needs inject = [\"{}\", …]: first no effect, then none "
-                             "again or those that are added",
-                             matrix.id, kNoInjection));
+    section.fail(
+        section.table(),
+        fmt::format("control '{}' needs inject = [\"{}\", …]: \"none\" first, then \"none\" "
+                    "again or effects",
+                    matrix.id, kNoInjection));
 }
 
 Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
@@ -87,7 +87,7 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   }
   if (section.has("arms")) {
     if (matrix.pattern.kind == ExperimentKind::control)
-      section.fail("arms", "is not for controls, whose arms are the values of inject");
+      section.fail("arms", "is not for controls, which compare the values of inject");
     matrix.arms = section.known("arms", "axis", axis_names());
   }
   matrix.cell.warmup_steps = section.whole("warmup_steps", matrix.cell.warmup_steps, 1);
@@ -130,7 +130,7 @@ void check_size(const TomlSection& section, const Matrix& matrix) {
             matrix.id, cells, matrix.pattern.blocks, kMostCells, kMostSamples));
 }
 
-// Expands every combination of the axes from `axis` on, except the axis whose values are the arms.
+// Expands every combination of the axes from `axis` on, except the axis whose values are compared.
 // `point` names the values of the axes that have several.
 void expand(const Matrix& matrix, std::size_t axis, Cell cell,
             const std::vector<std::string>& point, const std::string& suite,
@@ -157,7 +157,7 @@ void expand(const Matrix& matrix, std::size_t axis, Cell cell,
   if (traits_of(cell.device).exact) experiment.blocks = kExactBlocks;
   for (const std::string& value : matrix.values.at(matrix.arms)) {
     set_axis(cell, matrix.arms, value);
-    // The same arm twice makes an A/A comparison, which tests the instrument.
+    // The same configuration twice makes an A/A comparison, which tests the instrument.
     const auto again = std::count_if(experiment.arms.begin(), experiment.arms.end(),
                                      [&](const Arm& arm) { return arm.cell.id() == cell.id(); });
     experiment.arms.push_back({again == 0 ? value : fmt::format("{}#{}", value, again + 1), cell});
@@ -191,7 +191,7 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
   for (const TomlSection& entry : section.sections("experiment")) {
     const Matrix matrix = read_matrix(entry, overrides);
     check_size(entry, matrix);
-    if (!ids.insert(matrix.id).second) entry.fail("id", "stands there twice");
+    if (!ids.insert(matrix.id).second) entry.fail("id", "is used twice");
     expand(matrix, 0, matrix.cell, {}, suite.name, suite.experiments);
   }
   return suite;

@@ -23,7 +23,7 @@ constexpr std::string_view kShardFlag = "--shard";
 void require_shard(const RunInfo& run) {
   if (!run.shard)
     throw InputError(
-        fmt::format("run {} is no shard, so there is nothing to merge it with. Shards are made "
+        fmt::format("run {} is not a shard, so there is nothing to merge it with. Shards are made "
                     "with: headroom run {} --seed {} --shard 1/2",
                     run.run_id, run.suite, run.seed));
 }
@@ -36,9 +36,10 @@ void require_same(const RunInfo& a, const RunInfo& b) {
     refuse(a, b, fmt::format("the seed is {} in one and {} in the other", a.seed, b.seed),
            "Run every shard with the same --seed");
   if (a.shard->count != b.shard->count)
-    refuse(a, b,
-           fmt::format("one is a shard of {}, the other of {}", a.shard->count, b.shard->count),
-           "Run every shard with the same number after the '/'");
+    refuse(
+        a, b,
+        fmt::format("one is a shard of {} parts, the other of {}", a.shard->count, b.shard->count),
+        "Run every shard with the same number after the '/'");
   if (*a.shard == *b.shard)
     refuse(a, b, fmt::format("both are shard {} of {}", a.shard->number, a.shard->count),
            "Name each shard once");
@@ -48,7 +49,7 @@ void require_same(const RunInfo& a, const RunInfo& b) {
   if (a.headroom.executable_sha256 != b.headroom.executable_sha256)
     refuse(
         a, b,
-        fmt::format("the program is another one (commit {} in one, {} in the other)",
+        fmt::format("the programs differ (commit {} in one, {} in the other)",
                     a.headroom.commit.value_or("unknown"), b.headroom.commit.value_or("unknown")),
         "Run every shard with the same build");
   std::vector<std::string> changes;

@@ -5,68 +5,19 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "harness/base/registry.h"
 #include "harness/device/traits.h"
 #include "harness/plan/scenario.h"
-#include "harness/stats/median.h"
+#include "harness/results/step_figures.h"
 
 namespace headroom {
 namespace {
 
 using Read = std::function<std::optional<double>(const Sample&)>;
 
-std::size_t warmup_of(const Sample& sample) {
-  return static_cast<std::size_t>(std::max(0, sample.cell.warmup_steps));
-}
-
-template <typename Number>
-double sum(std::span<const Number> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0, [](double total, Number value) {
-    return total + static_cast<double>(value);
-  });
-}
-
-// Returns the values after warm-up; empty if the sample did not get that far.
-template <typename Number>
-std::span<const Number> steady(const Sample& sample, const std::vector<Number>& per_step) {
-  const std::size_t skipped = std::min(warmup_of(sample), per_step.size());
-  return std::span(per_step).subspan(skipped);
-}
-
-// Whether step times mean anything: devices that compute nothing have none.
-bool has_time(const Sample& sample) { return traits_of(sample.cell.device).timed; }
-
-std::span<const std::uint64_t> steady_times(const Sample& sample) {
-  if (!has_time(sample)) return {};
-  return steady(sample, sample.step_time_ns);
-}
-
-std::optional<double> median_if_any(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  return median_of(std::move(values));
-}
-
-std::vector<double> step_times(const Sample& sample) {
-  const auto times = steady_times(sample);
-  return {times.begin(), times.end()};
-}
-
-// Step times without making the batch or waiting for it.
-std::vector<double> work_times(const Sample& sample) {
-  const auto times = steady_times(sample);
-  const auto stalls = steady(sample, sample.stall_time_ns);
-  if (stalls.size() != times.size()) return {};
-  std::vector<double> work;
-  for (std::size_t i = 0; i < times.size(); ++i)
-    work.push_back(static_cast<double>(times[i] - stalls[i]));
-  return work;
-}
-
-// A metric of the step in the middle: a few steps that another process disturbed do not move it.
-// Steps of two samples that took turns are compared one by one.
+// A metric of the step in the middle. Steps of two samples that took turns are compared one by one.
 Metric middle_step(const char* name, const char* text,
                    std::vector<double> (*times_of)(const Sample&), const char* mean) {
   return {
@@ -77,57 +28,8 @@ Metric middle_step(const char* name, const char* text,
       .mean = mean,
       .in_turns = [=](const Sample& baseline, const Sample& treatment) -> std::optional<double> {
         if (baseline.turns.numbers.empty() || treatment.turns.numbers.empty()) return std::nullopt;
-        const auto first = times_of(baseline), second = times_of(treatment);
-        std::vector<double> ratios;
-        for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-          if (first[i] > 0 && second[i] > 0) ratios.push_back(std::log(second[i] / first[i]));
-        return median_if_any(std::move(ratios));
+        return median_log_ratio(times_of(baseline), times_of(treatment));
       }};
-}
-
-std::optional<double> mean_step_time(const Sample& sample) {
-  const auto times = steady_times(sample);
-  if (times.empty()) return std::nullopt;
-  return sum(times) / static_cast<double>(times.size());
-}
-
-// Returns the smallest step time that at least `share` of the steps do not exceed.
-std::optional<double> step_time_quantile(const Sample& sample, double share) {
-  const auto times = steady_times(sample);
-  if (times.empty()) return std::nullopt;
-  std::vector<std::uint64_t> sorted(times.begin(), times.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return static_cast<double>(sorted[std::max<std::size_t>(rank, 1) - 1]);
-}
-
-std::optional<double> first_steps_time(const Sample& sample, std::size_t steps) {
-  if (!has_time(sample) || steps == 0 || sample.step_time_ns.size() < steps) return std::nullopt;
-  return sum(std::span(std::as_const(sample.step_time_ns)).first(steps));
-}
-
-std::optional<double> mean_per_steady_step(const Sample& sample,
-                                           const std::vector<std::uint64_t>& per_step) {
-  const auto values = steady(sample, per_step);
-  if (values.empty()) return std::nullopt;
-  return sum(values) / static_cast<double>(values.size());
-}
-
-// Returns the slope, in bytes per step, of the least-squares line. It is exact if the bytes lie on
-// a line, because everything before the division is integer arithmetic.
-std::optional<double> slope(std::span<const Bytes> bytes) {
-  if (bytes.size() < 2) return std::nullopt;
-  using Whole = __int128;
-  const auto n = static_cast<Whole>(bytes.size());
-  Whole x = 0, y = 0, xx = 0, xy = 0;
-  for (Whole i = 0; i < n; ++i) {
-    const Whole value = bytes[static_cast<std::size_t>(i)];
-    x += i;
-    y += value;
-    xx += i * i;
-    xy += i * value;
-  }
-  return static_cast<double>(n * xy - x * y) / static_cast<double>(n * xx - x * x);
 }
 
 struct MomentName {
@@ -185,6 +87,13 @@ Read timed(std::function<double(const Sample&)> figure) {
   };
 }
 
+Read steady_mean(std::vector<std::uint64_t> Sample::*per_step) {
+  return [per_step](const Sample& sample) -> std::optional<double> {
+    if (!has_time(sample)) return std::nullopt;
+    return mean_per_steady_step(sample, sample.*per_step);
+  };
+}
+
 // Adds figures that only some training runs record, under their names.
 void add_figures_of_training(std::vector<Metric>& table) {
   const auto add = [&](const char* name, const char* text) {
@@ -219,10 +128,9 @@ void add_scenarios(std::vector<Metric>& table) {
                        figure.depends_on});
 }
 
-std::vector<Metric> make_metrics() {
+// Adds byte counts at each moment.
+void add_memory(std::vector<Metric>& table) {
   using enum Metric::Class;
-  using enum Metric::Better;
-  std::vector<Metric> table;
   const auto from_ledger = [](Moments Ledger::*field) {
     return [field](const Sample& sample) -> std::optional<Moments> {
       if (!sample.ledger_available) return std::nullopt;
@@ -240,33 +148,37 @@ std::vector<Metric> make_metrics() {
   add_moments(table, "device", noisy, [](const Sample& sample) { return sample.driver.used; });
   add_moments(table, "device_process", noisy,
               [](const Sample& sample) { return sample.driver.process; });
+}
 
+void add_times(std::vector<Metric>& table) {
+  const auto add = [&](const char* name, const char* text, Read read) {
+    table.push_back(
+        {name, "ns", text, Metric::Class::noisy, Metric::Better::less, std::move(read)});
+  };
   table.push_back(middle_step("steady_step_time_ns", "median step time after warm-up", step_times,
                               "steady_step_time_mean_ns"));
-  table.push_back({"steady_step_time_mean_ns", "ns", "mean step time after warm-up", noisy, less,
-                   mean_step_time});
-  table.push_back({"steady_step_time_p95_ns", "ns", "95th percentile of step times after warm-up",
-                   noisy, less, [](const Sample& s) { return step_time_quantile(s, 0.95); }});
-  table.push_back({"steady_step_time_max_ns", "ns", "longest step after warm-up", noisy, less,
-                   [](const Sample& s) { return step_time_quantile(s, 1); }});
-  table.push_back({"steady_stall_time_ns", "ns",
-                   "time per step after warm-up spent waiting for data", noisy, less,
-                   [](const Sample& s) -> std::optional<double> {
-                     if (!has_time(s)) return std::nullopt;
-                     return mean_per_steady_step(s, s.stall_time_ns);
-                   }});
+  add("steady_step_time_mean_ns", "mean step time after warm-up", mean_step_time);
+  add("steady_step_time_p95_ns", "95th percentile of step times after warm-up",
+      [](const Sample& s) { return step_time_quantile(s, 0.95); });
+  add("steady_step_time_max_ns", "longest step after warm-up",
+      [](const Sample& s) { return step_time_quantile(s, 1); });
+  add("steady_stall_time_ns", "time per step after warm-up spent waiting for data",
+      steady_mean(&Sample::stall_time_ns));
   table.push_back(middle_step("steady_work_time_ns",
                               "median step time after warm-up, without making or awaiting data",
                               work_times, ""));
-  table.push_back({"first_steps_time_ns", "ns", "time of the warm-up steps together", noisy, less,
-                   [](const Sample& s) { return first_steps_time(s, warmup_of(s)); }});
-  table.push_back({"first_step_time_ns", "ns", "time of the first step", noisy, less,
-                   [](const Sample& s) { return first_steps_time(s, 1); }});
-  table.push_back({"setup_ns", "ns", "time from process start to the first step", noisy, less,
-                   timed([](const Sample& s) { return static_cast<double>(s.setup_ns); })});
-  table.push_back({"device_setup_ns", "ns", "time to commit device memory before the first step",
-                   noisy, less,
-                   timed([](const Sample& s) { return static_cast<double>(s.device_setup_ns); })});
+  add("first_steps_time_ns", "time of the warm-up steps together", warmup_time);
+  add("first_step_time_ns", "time of the first step",
+      [](const Sample& s) { return first_steps_time(s, 1); });
+  add("setup_ns", "time from process start to the first step",
+      timed([](const Sample& s) { return static_cast<double>(s.setup_ns); }));
+  add("device_setup_ns", "time to commit device memory before the first step",
+      timed([](const Sample& s) { return static_cast<double>(s.device_setup_ns); }));
+}
+
+void add_work_and_counts(std::vector<Metric>& table) {
+  using enum Metric::Class;
+  using enum Metric::Better;
   table.push_back({"throughput_samples_per_s", "1/s",
                    "samples per second after warm-up, slow steps included", noisy, more,
                    [](const Sample& s) -> std::optional<double> {
@@ -275,11 +187,7 @@ std::vector<Metric> make_metrics() {
                      return static_cast<double>(s.samples_per_step) * 1e9 / *step;
                    }});
   table.push_back({"steady_minor_faults_per_step", "1", "minor page faults per step after warm-up",
-                   noisy, less, [](const Sample& s) -> std::optional<double> {
-                     if (!has_time(s)) return std::nullopt;
-                     return mean_per_steady_step(s, s.minor_faults);
-                   }});
-
+                   noisy, less, steady_mean(&Sample::minor_faults)});
   table.push_back({"pipeline_bytes", "B", "most host bytes the input pipeline held after a step",
                    noisy, less, [](const Sample& s) -> std::optional<double> {
                      const auto& held = s.pipeline.host_bytes_after_step;
@@ -294,13 +202,14 @@ std::vector<Metric> make_metrics() {
                    }});
   table.push_back({"device_allocations_total", "1", "device allocations in all steps", exact, less,
                    ledger([](const Ledger& l) {
-                     return sum(std::span<const std::uint64_t>(l.device_allocations));
+                     return std::accumulate(l.device_allocations.begin(),
+                                            l.device_allocations.end(), 0.0);
                    })});
   table.push_back({"steady_allocated_growth_bytes_per_step", "B",
                    "growth of allocated bytes from step to step after warm-up", exact, less,
                    [](const Sample& s) -> std::optional<double> {
                      if (!s.ledger_available) return std::nullopt;
-                     return slope(steady(s, s.ledger.allocated_after_step));
+                     return growth_per_steady_step(s, s.ledger.allocated_after_step);
                    }});
   table.push_back({"recomputed_ops_per_step", "1",
                    "forward ops repeated for the backward pass, per step", exact, less,
@@ -312,7 +221,11 @@ std::vector<Metric> make_metrics() {
                      if (s.flops_per_step == 0) return std::nullopt;
                      return s.flops_per_step;
                    }});
-  add_figures_of_training(table);
+}
+
+void add_fragmentation(std::vector<Metric>& table) {
+  using enum Metric::Class;
+  using enum Metric::Better;
   table.push_back({"internal_fragmentation", "1", "internal fragmentation at the allocated peak",
                    exact, less, ledger([](const Ledger& l) { return l.internal_fragmentation; }),
                    DependsOn::allocator});
@@ -326,7 +239,11 @@ std::vector<Metric> make_metrics() {
                      return s.ledger.utilisation;
                    },
                    DependsOn::allocator});
+}
 
+void add_learning(std::vector<Metric>& table) {
+  using enum Metric::Class;
+  using enum Metric::Better;
   table.push_back({"held_out_accuracy", "1", "accuracy on held-out data", noisy, more,
                    [](const Sample& s) { return s.held_out_accuracy; }});
   table.push_back({"final_loss", "1", "loss of the last step", noisy, less,
@@ -334,7 +251,13 @@ std::vector<Metric> make_metrics() {
                      if (s.loss.empty() || !std::isfinite(s.loss.back())) return std::nullopt;
                      return s.loss.back();
                    }});
-  add_scenarios(table);
+}
+
+std::vector<Metric> make_metrics() {
+  std::vector<Metric> table;
+  for (const auto& add : {add_memory, add_times, add_work_and_counts, add_figures_of_training,
+                          add_fragmentation, add_learning, add_scenarios})
+    add(table);
   return table;
 }
 

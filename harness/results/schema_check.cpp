@@ -36,7 +36,7 @@ std::string_view name_of(RecordKind kind) {
 rapidjson::SchemaDocument schema_of(RecordKind kind) {
   rapidjson::Document all;
   all.Parse(kSchemaText);
-  if (all.HasParseError()) throw Error("reports/schema.json was no JSON when this was built");
+  if (all.HasParseError()) throw Error("the built-in reports/schema.json is not JSON");
   rapidjson::Value root(all["definitions"][std::string(name_of(kind)).c_str()], all.GetAllocator());
   root.AddMember("definitions", all["definitions"], all.GetAllocator());
   return rapidjson::SchemaDocument(root);
@@ -49,7 +49,7 @@ const rapidjson::SchemaDocument& cached_schema_of(RecordKind kind) {
                                 : schemas.emplace(kind, schema_of(kind)).first->second;
 }
 
-// The validator calls itself for each level, and a record of Headroom's has fewer than ten.
+// The validator recurses once per level, and Headroom's own records have fewer than ten levels.
 void check_depth(std::string_view json, std::string_view where) {
   constexpr int kDeepest = 100;
   int depth = 0;

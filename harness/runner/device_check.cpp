@@ -24,7 +24,7 @@ namespace headroom {
 namespace {
 
 constexpr std::uint64_t kSeed = 20'23;
-constexpr Bytes kOdd = 1'000'003;  // no multiple of anything
+constexpr Bytes kOdd = 1'000'003;  // not a multiple of any alignment
 
 [[noreturn]] void fail(const std::string& what,
                        std::source_location at = std::source_location::current()) {
@@ -72,7 +72,7 @@ void keep_bytes(Device& device) {
   device.memory().free(first);
 }
 
-// Copies from staging memory of the host, which the device reads by itself.
+// Copies from staging memory of the host, which the device reads without the processor.
 void stage_bytes(Device& device) {
   const std::vector<std::byte> bytes = random_bytes(kOdd);
   const auto host = device.make_host_memory();
@@ -218,7 +218,7 @@ std::vector<DeviceCheck> device_checks(const Spec& spec) {
       {"starts", on_device([](Device&) {})},
       {fmt::format("keeps {} bytes", kOdd), on_device(keep_bytes)},
       {"copies what is staged on the host", on_device(stage_bytes)},
-      {"moves mapped pages with what is in them", on_device(move_pages)},
+      {"moves mapped pages with their contents", on_device(move_pages)},
       {"multiplies as double precision does",
        on_device([&kind](Device& device) { multiply(device, kind.default_rules); })}};
   const char* const adam = "adam(beta1=0.5,learning_rate=0.0002)";

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <deque>
 #include <set>
 #include <string>
@@ -11,20 +10,17 @@
 
 #include "harness/base/duration.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/sha256.h"
 #include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
-#include "harness/machine/probe.h"
 #include "harness/plan/scenario.h"
 #include "harness/plan/schedule.h"
+#include "harness/runner/block_sampler.h"
+#include "harness/runner/run_time.h"
 #include "harness/runner/sample_process.h"
 #include "harness/runner/turns.h"
-#include "harness/trace/trace_io.h"
 
 namespace headroom {
 namespace {
-
-using Seconds = std::chrono::duration<double>;
 
 // A device that computes without a driver holds its values in the memory of this machine.
 bool uses_memory_of_machine(const Spec& device) {
@@ -33,21 +29,6 @@ bool uses_memory_of_machine(const Spec& device) {
 }
 
 bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
-
-// The estimated time of one sample before any is measured.
-double guessed_seconds(const Experiment& experiment) {
-  if (std::none_of(experiment.arms.begin(), experiment.arms.end(), runs_here)) return 0;
-  if (experiment.estimated_seconds > 0) return experiment.estimated_seconds;
-  return is_exact(experiment) ? 1 : 5;
-}
-
-std::string trace_name(const Experiment& experiment, const Arm& arm) {
-  const std::string name = experiment.id + "--" + arm.name;
-  std::string slug = name.substr(0, 100);
-  for (char& c : slug)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '=' && c != '.') c = '-';
-  return fmt::format("traces/{}-{}{}", slug, sha256(name).substr(0, 8), kTraceExtension);
-}
 
 class Run {
  public:
@@ -58,7 +39,8 @@ class Run {
         progress_(progress),
         options_(options),
         table_(info.experiments),
-        seconds_(info.experiments.size()) {
+        times_(info.experiments),
+        sampler_(info.cost, directory.path()) {
     for (const Sample& sample : recorded) table_.remember(sample);
     const std::size_t cut = samples_of_cut_block(recorded);
     if (may_grow()) samples_.assign(recorded.begin(), recorded.end() - static_cast<long>(cut));
@@ -127,7 +109,7 @@ class Run {
   }
 
   void enqueue(SampleBlock block) {
-    // Arms are compared because they ran together: an incomplete noisy block is repeated.
+    // Samples are compared because they ran together: an incomplete noisy block is repeated.
     if (!is_exact(info_.experiments[block.experiment]))
       table_.forget(block.experiment, block.number);
     progress_.add_to_total(samples_left(block));
@@ -141,8 +123,6 @@ class Run {
     }));
   }
 
-  // The first touch of memory that the machine has not used yet is many times slower than later
-  // ones: a separate process bears this cost, so that no sample does.
   void touch_host_memory() {
     std::set<std::string> devices;
     for (const SampleBlock& block : queue_)
@@ -152,16 +132,14 @@ class Run {
     for (const std::string& device : devices) {
       if (interrupt_requested()) return;
       progress_.note(fmt::format("Touching the memory of {} once before it is measured", device));
-      const auto begin = Clock::now();
-      touch_in_child(Spec::parse(device));
-      info_.cost.first_touch_s += seconds_since(begin);
+      sampler_.touch(Spec::parse(device));
     }
   }
 
   // Returns false when an interrupt ended it.
   bool run_block(const SampleBlock& block) {
     const Experiment& experiment = info_.experiments[block.experiment];
-    std::vector<std::size_t> together;  // places in the block of arms that take turns
+    std::vector<std::size_t> together;  // places in the block that take turns
     std::vector<const Cell*> cells;
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
       const Arm& arm = experiment.arms[block.arms[i]];
@@ -183,11 +161,12 @@ class Run {
     return true;
   }
 
-  // Takes and records the samples of some arms of a block, which take turns if there are several.
-  // Returns false when an interrupt ended it.
+  // Takes and records the samples at these places of a block, which take turns if there are
+  // several. Returns false when an interrupt ended it.
   bool take_samples(const Experiment& experiment, const SampleBlock& block,
                     const std::vector<std::size_t>& places, const std::string& why_alone) {
-    auto taken = run_arms(experiment, block, places);
+    if (interrupt_requested()) return false;
+    auto taken = sampler_.take(experiment, block, places);
     if (!taken) return false;
     for (std::size_t n = 0; n < places.size(); ++n) {
       auto& [sample, worked] = (*taken)[n];
@@ -201,55 +180,10 @@ class Run {
       table_.remember(sample);
       if (may_grow()) samples_.push_back(sample);
       if (table_.best_probe_gflops() > 0) info_.best_probe_gflops = table_.best_probe_gflops();
-      if (sample.status != SampleStatus::unsupported)
-        seconds_[block.experiment].push_back(Seconds(worked).count());
+      if (sample.status != SampleStatus::unsupported) times_.add(block.experiment, worked);
       report(sample);
     }
     return true;
-  }
-
-  double probe() {
-    const auto begin = Clock::now();
-    const double gflops = probe_gflops(cores_);
-    info_.cost.probe_s += seconds_since(begin);
-    return gflops;
-  }
-
-  std::optional<std::vector<TakenSample>> run_arms(const Experiment& experiment,
-                                                   const SampleBlock& block,
-                                                   const std::vector<std::size_t>& places) {
-    if (interrupt_requested()) return std::nullopt;
-    std::vector<SampleTask> tasks;
-    bool noisy = false;
-    for (const std::size_t place : places) {
-      const Arm& arm = experiment.arms[block.arms[place]];
-      if (std::optional<Sample> sample = unsupported_sample(arm.cell))
-        return std::vector<TakenSample>{{.sample = std::move(*sample)}};
-      noisy = noisy || !is_exact_cell(arm.cell);
-      // One trace per arm is enough: the others have the same bytes where bytes are exact.
-      const std::string trace =
-          block.number == 0 ? (directory_.path() / trace_name(experiment, arm)).string() : "";
-      tasks.push_back({.request = {.cell = arm.cell,
-                                   .seed = block.seed,
-                                   .trace_path = trace,
-                                   .takes_turns = places.size() > 1},
-                       .program = arm.program});
-    }
-    const double before = noisy ? probe() : 0;
-    auto taken = run_in_children(tasks, std::chrono::seconds{experiment.timeout_s});
-    if (!taken) return std::nullopt;
-    const double after = noisy ? probe() : 0;
-    for (std::size_t n = 0; n < taken->size(); ++n) {
-      auto& [sample, worked] = (*taken)[n];
-      add_sample(info_.cost, sample, Seconds(worked).count());
-      sample.probe_before_gflops = before;
-      sample.probe_after_gflops = after;
-      if (const std::filesystem::path trace = tasks[n].request.trace_path; !trace.empty())
-        sample.trace_file = std::filesystem::exists(trace)
-                                ? trace.lexically_relative(directory_.path()).string()
-                                : "";
-    }
-    return taken;
   }
 
   void report(const Sample& sample) {
@@ -261,22 +195,13 @@ class Run {
                                  to_string(sample.status), sample.reason));
     double left = 0;
     for (const SampleBlock& block : queue_)
-      left += seconds_a_sample(block.experiment) * samples_left(block);
+      left += times_.next(block.experiment) * samples_left(block);
     progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
                      fmt::format("{}{} [{}]",
                                  outcome_.out_of_memory > 0
                                      ? fmt::format("{} out of memory, ", outcome_.out_of_memory)
                                      : "",
                                  sample.experiment, sample.arm));
-  }
-
-  // The median of measured times, because the first sample may generate its data set.
-  double seconds_a_sample(std::size_t experiment) const {
-    std::vector<double> measured = seconds_[experiment];
-    if (measured.empty()) return guessed_seconds(info_.experiments[experiment]);
-    const auto middle = measured.begin() + static_cast<std::ptrdiff_t>(measured.size() / 2);
-    std::nth_element(measured.begin(), middle, measured.end());
-    return *middle;
   }
 
   // Adds blocks in place of slow ones; returns false when none are due.
@@ -296,8 +221,8 @@ class Run {
     }
     if (!queue_.empty())
       progress_.note(fmt::format(
-          "The machine fell below {:.0f} % of its best speed, or something else had its cores; "
-          "blocks that are run again: {}",
+          "The machine fell below {:.0f} % of its best speed, or other programs had its cores; "
+          "blocks that are repeated: {}",
           100 * kSlowMachine, queue_.size()));
     return !queue_.empty();
   }
@@ -316,9 +241,10 @@ class Run {
          second_stages(info_.experiments, options_.comparisons, samples_)) {
       const Experiment& experiment = info_.experiments[i];
       if (stage_blocks(i) > 0) continue;
-      progress_.note(fmt::format(
-          "{}: the pilot of {} pairs varies so much that {} are wanted; the cap is {}: {} more",
-          experiment.id, experiment.blocks, wanted, experiment.max_blocks, blocks));
+      progress_.note(
+          fmt::format("{}: the pilot of {} pairs varies so much that {} are needed; with the limit "
+                      "of {}, {} are added",
+                      experiment.id, experiment.blocks, wanted, experiment.max_blocks, blocks));
       info_.additions.push_back({.experiment = experiment.id,
                                  .reason = AddedFor::dispersion,
                                  .added = timestamp_now(),
@@ -338,12 +264,12 @@ class Run {
   RunDirectory& directory_;
   Progress& progress_;
   const RunnerOptions& options_;
-  const int cores_ = usable_cores();
   const Clock::time_point begin_ = Clock::now();
   std::deque<SampleBlock> queue_;
   BlockTable table_;
-  std::vector<Sample> samples_;               // for sizing a second stage
-  std::vector<std::vector<double>> seconds_;  // per experiment, of every sample
+  std::vector<Sample> samples_;  // for sizing a second stage
+  SampleTimes times_;
+  BlockSampler sampler_;
   RunOutcome outcome_;
 };
 
@@ -353,27 +279,6 @@ RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
                            RunDirectory& directory, Progress& progress,
                            const RunnerOptions& options) {
   return Run(info, recorded, directory, progress, options)();
-}
-
-RunTime estimate(const std::vector<Experiment>& experiments) {
-  double planned = 0, longest = 0;
-  for (const Experiment& experiment : experiments) {
-    const double block = guessed_seconds(experiment) * static_cast<double>(experiment.arms.size());
-    const int blocks = std::max(experiment.blocks, experiment.max_blocks);
-    planned += block * experiment.blocks;
-    longest += block * (is_exact(experiment) ? blocks : with_all_repeats(blocks));
-  }
-  const auto rounded = [](double s) {
-    return std::chrono::round<std::chrono::seconds>(Seconds(s));
-  };
-  return {.planned = rounded(planned), .longest = rounded(longest)};
-}
-
-std::string to_string(const RunTime& time) {
-  const std::string planned = format_duration(time.planned);
-  if (time.longest == time.planned) return planned;
-  return fmt::format("{}, or up to {} where timed blocks must be repeated", planned,
-                     format_duration(time.longest));
 }
 
 }  // namespace headroom

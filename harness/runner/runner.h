@@ -1,5 +1,5 @@
-// Executes a run: blocks in their order, one new process per sample. The arms of a timed block take
-// turns where they can (turns.h); every other sample is on disk before the next one begins.
+// Executes a run: blocks in their order, one new process per sample. The configurations of a timed
+// block take turns if they can (turns.h); every other sample is on disk before the next one begins.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@
 namespace headroom {
 
 struct RunnerOptions {
-  std::optional<std::chrono::milliseconds>
-      budget;                                  // no block but the first is started after this time
-  std::optional<int> max_pairs;                // of an experiment, repeated blocks included
-  std::vector<PlannedComparison> comparisons;  // a second stage is sized for these
+  // No block but the first begins after this time.
+  std::optional<std::chrono::milliseconds> budget;
+  std::optional<int> max_pairs;                // per experiment, repeated blocks included
+  std::vector<PlannedComparison> comparisons;  // decide the size of a second stage
 };
 
 struct RunOutcome {
@@ -35,14 +35,5 @@ struct RunOutcome {
 RunOutcome run_experiments(RunInfo& info, const std::vector<Sample>& recorded,
                            RunDirectory& directory, Progress& progress,
                            const RunnerOptions& options);
-
-struct RunTime {
-  std::chrono::seconds planned, longest;  // with every second stage and every repeated block
-};
-
-// Estimated from the seconds per sample given in suites and claims, or a guess.
-RunTime estimate(const std::vector<Experiment>& experiments);
-// "4 min 05 s, or up to 6 min 10 s where timed blocks must be repeated".
-std::string to_string(const RunTime& time);
 
 }  // namespace headroom

@@ -48,7 +48,7 @@ std::string last_words(const std::string& errors) {
     if (c == '\n' || c == '\r') c = ' ';
   constexpr std::string_view kOwnName = "headroom: ";
   if (words.starts_with(kOwnName)) words.erase(0, kOwnName.size());
-  return words.empty() ? "it said nothing" : words;
+  return words.empty() ? "it printed nothing" : words;
 }
 
 // The sample that a process left when it ended.
@@ -57,14 +57,14 @@ Sample sample_of(const SampleRequest& request, const std::string& program,
   switch (child.ending) {
     case Ending::timed_out:
       return failed(request, SampleStatus::timeout,
-                    fmt::format("did not end within {} s and was killed; raise timeout_s in the "
+                    fmt::format("did not end within {} s and was killed; increase timeout_s in the "
                                 "suite or claim, or make the configuration smaller",
                                 timeout.count()));
     case Ending::signalled:
       return failed(request, SampleStatus::crash,
                     fmt::format("ended by {}{}; {}", signal_name(child.code),
-                                child.code == SIGKILL ? " (the system does this when memory runs "
-                                                        "out: dmesg tells)"
+                                child.code == SIGKILL ? " (the kernel does this when memory runs "
+                                                        "out; dmesg shows it)"
                                                       : "",
                                 last_words(child.errors)));
     case Ending::interrupted:

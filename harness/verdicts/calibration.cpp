@@ -19,12 +19,12 @@ std::string sentence_of(const IdenticalArms& arms, const Metric& metric) {
     return effect_text(theta, arms.finding.scale, metric.unit);
   };
   return fmt::format(
-      "{}, twice the same configuration: {} of the second against the first {} (interval {} "
+      "{}, the same configuration twice: {} of the second against the first {} (interval {} "
       "… {}, {} pairs): {}.",
       arms.experiment->id, metric.text, effect(comparison.theta), effect(comparison.ci95.low),
       effect(comparison.ci95.high), comparison.pairs,
-      arms.alarm ? "looks different, as chance has it in 1 of 20 cases"
-                 : "no difference, as it must be");
+      arms.alarm ? "they look different, as happens by chance in 1 of 20 comparisons"
+                 : "no difference, as expected");
 }
 
 }  // namespace
@@ -74,12 +74,11 @@ CalibrationState state_of(const Calibration& counted) {
     state.status = "not yet calibrated";
     state.why = fmt::format(
         "{} of {} comparisons of identical configurations on this machine looked different; the "
-        "rate "
-        "of false alarms is known after {}.",
+        "rate of false alarms is known after {}.",
         alarms, comparisons, kComparisonsToCalibrate);
   } else if (binomial_upper_tail(comparisons, kNominalRate, alarms) < kUnbelievable) {
     state.status = "out of calibration";
-    state.trust = Trust::out_of_calibration;
+    state.reliability = Reliability::out_of_calibration;
     state.why = fmt::format(
         "{} of {} comparisons of identical configurations looked different, more than chance "
         "allows at 5 %; "

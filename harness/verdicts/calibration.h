@@ -1,4 +1,4 @@
-// Calibration of the instrument: identical arms must not look different too often.
+// Calibration of the instrument: identical configurations must not look different too often.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace headroom {
 
 inline constexpr int kComparisonsToCalibrate = 40;
 
-// Two arms with the same cell, compared by step time.
+// Two configurations with the same cell, compared by step time.
 struct IdenticalArms {
   const Experiment* experiment = nullptr;
   std::string first;
@@ -24,7 +24,7 @@ struct IdenticalArms {
   std::string why;     // one sentence
 };
 
-// Compares identical arms that have enough pairs for an interval. Keeps pointers into
+// Compares identical configurations that have enough pairs for an interval. Keeps pointers into
 // `experiments`.
 std::vector<IdenticalArms> compare_identical_arms(const std::vector<Experiment>& experiments,
                                                   const SampleTable& table);
@@ -34,7 +34,7 @@ struct CalibrationState {
   Calibration counted;
   std::string status;  // "not yet calibrated", "calibrated", "out of calibration"
   std::string why;
-  Trust trust = Trust::full;
+  Reliability reliability = Reliability::full;
   std::optional<double> false_alarm_rate;
 };
 

@@ -17,10 +17,10 @@ bool has_interval(const Comparison& comparison) {
   return std::isfinite(comparison.ci95.low) && std::isfinite(comparison.ci95.high);
 }
 
-Sight sight_of(const Finding& finding) {
-  if (!finding.compared || !has_interval(finding.comparison)) return Sight::untested;
+Detection detection_of(const Finding& finding) {
+  if (!finding.compared || !has_interval(finding.comparison)) return Detection::untested;
   // Every injection makes its figure larger.
-  return finding.comparison.ci95.low > 0 ? Sight::seen : Sight::missed;
+  return finding.comparison.ci95.low > 0 ? Detection::detected : Detection::missed;
 }
 
 std::string certainty_text(const Finding& finding, const std::string& unit) {
@@ -33,9 +33,9 @@ std::string certainty_text(const Finding& finding, const std::string& unit) {
 
 std::string sentence_of(const Control& control) {
   const Finding& finding = control.finding;
-  const std::string injected = fmt::format("Added on purpose: {}. ", control.injected);
+  const std::string injected = fmt::format("Injected: {}. ", control.injected);
   if (!finding.compared) return fmt::format("{}Not tested: {}.", injected, finding.why_not);
-  if (control.sight == Sight::untested)
+  if (control.detection == Detection::untested)
     return fmt::format("{}Not tested: {} pairs are too few for an interval.", injected,
                        finding.comparison.pairs);
   const std::string& unit = control.metric->unit;
@@ -43,10 +43,11 @@ std::string sentence_of(const Control& control) {
       "{}: {} with it, {} without, {} ({})", control.metric->text,
       value_text(*finding.treatment_value, unit), value_text(*finding.baseline_value, unit),
       effect_text(finding.comparison.theta, finding.scale, unit), certainty_text(finding, unit));
-  if (control.sight == Sight::seen) return fmt::format("{}Seen in {}.", injected, found);
+  if (control.detection == Detection::detected)
+    return fmt::format("{}Detected in {}.", injected, found);
   if (finding.comparison.exact) return fmt::format("{}Missed in {}.", injected, found);
-  return fmt::format("{}Missed in {}; only an effect of {} would have shown reliably.", injected,
-                     found, effect_text(finding.comparison.mde, finding.scale, unit));
+  return fmt::format("{}Missed in {}; only an effect of {} would have been detected reliably.",
+                     injected, found, effect_text(finding.comparison.mde, finding.scale, unit));
 }
 
 Control judge(const Experiment& experiment, const Arm& arm, const SampleTable& table) {
@@ -59,28 +60,28 @@ Control judge(const Experiment& experiment, const Arm& arm, const SampleTable& t
       .injected = kind.text(arm.cell.inject),
       .finding = find(table, experiment, experiment.arms.front().name, arm.name,
                       find_metric(kind.metric), ratio ? Scale::log_ratio : Scale::difference),
-      .sight = Sight::untested,
+      .detection = Detection::untested,
       .why = ""};
-  control.sight = sight_of(control.finding);
+  control.detection = detection_of(control.finding);
   control.why = sentence_of(control);
   return control;
 }
 
-std::size_t count(const std::vector<Control>& controls, Sight sight) {
+std::size_t count(const std::vector<Control>& controls, Detection detection) {
   return static_cast<std::size_t>(
       std::count_if(controls.begin(), controls.end(),
-                    [&](const Control& control) { return control.sight == sight; }));
+                    [&](const Control& control) { return control.detection == detection; }));
 }
 
 }  // namespace
 
-std::string_view to_string(Sight sight) {
-  switch (sight) {
-    case Sight::seen:
+std::string_view to_string(Detection detection) {
+  switch (detection) {
+    case Detection::detected:
       return "seen";
-    case Sight::missed:
+    case Detection::missed:
       return "missed";
-    case Sight::untested:
+    case Detection::untested:
       break;
   }
   return "not tested";
@@ -90,10 +91,8 @@ std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
                                     const SampleTable& table) {
   std::vector<Control> controls;
   for (const Experiment& experiment : experiments) {
-    const bool has_clean_arm = experiment.kind == ExperimentKind::control &&
-                               // A filter may drop the clean arm.
-                               !is_injected(experiment.arms.front());
-    if (!has_clean_arm) continue;
+    if (experiment.kind != ExperimentKind::control) continue;
+    if (is_injected(experiment.arms.front())) continue;  // a filter dropped the one without effect
     for (const Arm& arm : experiment.arms)
       if (is_injected(arm)) controls.push_back(judge(experiment, arm, table));
   }
@@ -101,32 +100,33 @@ std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
 }
 
 Sensitivity sensitivity_of(const std::vector<Control>& controls) {
-  const std::size_t missed = count(controls, Sight::missed);
-  const std::size_t tested = missed + count(controls, Sight::seen);
+  const std::size_t missed = count(controls, Detection::missed);
+  const std::size_t tested = missed + count(controls, Detection::detected);
   if (missed > 0) {
     const auto first = std::find_if(controls.begin(), controls.end(), [](const Control& control) {
-      return control.sight == Sight::missed;
+      return control.detection == Detection::missed;
     });
-    return {.status = "insensitive",
-            .why = fmt::format("{} of {} effects added on purpose {} not seen{} {}; no verdict "
-                               "rests on times.",
-                               missed, tested, missed == 1 ? "was" : "were",
-                               missed == 1 ? ":" : ", such as", first->injected),
-            .trust = Trust::insensitive};
+    return {
+        .status = "insensitive",
+        .why = fmt::format(
+            "{} of {} injected effects {} not detected{} {}; no verdict rests on times.", missed,
+            tested, missed == 1 ? "was" : "were", missed == 1 ? ":" : ", such as", first->injected),
+        .reliability = Reliability::insensitive};
   }
   const bool timed = std::any_of(controls.begin(), controls.end(), [](const Control& control) {
-    return control.sight == Sight::seen && !control.finding.comparison.exact;
+    return control.detection == Detection::detected && !control.finding.comparison.exact;
   });
   if (tested == 0 || !timed)
     return {.status = "not tested",
-            .why = tested == 0 ? "No effect was added on purpose to see whether it shows; headroom "
-                                 "selftest does that."
-                               : "What was added on purpose shows in exact figures; times were not "
-                                 "put to the test here, headroom selftest does that.",
-            .trust = Trust::full};
+            .why = tested == 0
+                       ? "No effect was injected to test the instrument; headroom selftest does "
+                         "that."
+                       : "Injected effects were detected in exact figures. Detection in times was "
+                         "not tested here; headroom selftest tests it.",
+            .reliability = Reliability::full};
   return {.status = "sensitive",
-          .why = fmt::format("All {} effects added on purpose were seen.", tested),
-          .trust = Trust::full};
+          .why = fmt::format("All {} injected effects were detected.", tested),
+          .reliability = Reliability::full};
 }
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Judges positive controls: did the instrument detect the injected effect? If not, it must not say
-// "no difference" of anything else.
+// Judges positive controls: did the instrument detect the injected effect? If it did not, a verdict
+// of "no difference" elsewhere would mean nothing.
 #pragma once
 
 #include <string>
@@ -12,31 +12,32 @@
 
 namespace headroom {
 
-enum class Sight {
-  seen,      // the 95 % interval of the effect lies above 0; exact figures differ
+enum class Detection {
+  detected,  // the 95 % interval of the effect lies above 0; exact figures differ
   missed,    // the interval does not exclude 0
   untested,  // no result, or too few pairs for an interval
 };
-std::string_view to_string(Sight sight);  // "seen", "missed", "not tested"
+std::string_view to_string(Detection detection);  // "seen", "missed", "not tested"
 
 struct Control {
   const Experiment* experiment = nullptr;
-  const Arm* arm = nullptr;  // the arm with the effect; compared with the experiment's first
+  const Arm* arm = nullptr;  // has the effect; compared with the experiment's first configuration
   const Metric* metric = nullptr;
   std::string injected;  // description of the injected effect
   Finding finding;
-  Sight sight = Sight::untested;
+  Detection detection = Detection::untested;
   std::string why;  // one sentence: what was injected and what was detected
 };
 
-// Judges every injected arm of every control experiment. Keeps pointers into `experiments`.
+// Judges every configuration with an injected effect of every control experiment. Keeps pointers
+// into `experiments`.
 std::vector<Control> judge_controls(const std::vector<Experiment>& experiments,
                                     const SampleTable& table);
 
 struct Sensitivity {
   std::string status;  // "sensitive", "insensitive", "not tested"
   std::string why;
-  Trust trust = Trust::full;
+  Reliability reliability = Reliability::full;
 };
 Sensitivity sensitivity_of(const std::vector<Control>& controls);
 

@@ -110,7 +110,7 @@ PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTab
   }
   PartJudgement judgement{&part, {}};
   for (auto& [device, verdict] : by_device) {
-    // Suites may leave out programs of frameworks, which take their time.
+    // Suites may leave out programs of frameworks, because they take long.
     if (verdict.basis == Basis::virtual_card && was_not_run(verdict)) continue;
     verdict.subject = subject_of(verdict);
     judgement.verdicts.push_back(std::move(verdict));
@@ -128,7 +128,7 @@ void correct_for_many(std::vector<ClaimJudgement>& judgements) {
       for (PartVerdict& verdict : part.verdicts)
         for (Evidence& evidence : verdict.evidence) {
           const Finding& finding = evidence.finding;
-          // A single arm's value has no null hypothesis to test.
+          // The value of a single configuration has no null hypothesis to test.
           if (!finding.compared || finding.comparison.exact || part.part->baseline.empty())
             continue;
           comparisons[{evidence.experiment.id, evidence.metric->name, part.part->baseline,
@@ -149,16 +149,16 @@ void correct_for_many(std::vector<ClaimJudgement>& judgements) {
   }
 }
 
-void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
+void judge(const ClaimPart& part, Evidence& evidence, Reliability reliability) {
   Finding& finding = evidence.finding;
   evidence.why = evidence_sentence(part, *evidence.metric, finding, to_string(evidence.basis));
   if (finding.tail && !finding.tail->why.empty())
     evidence.why += fmt::format(" {}", finding.tail->why);
   if (!finding.compared) {
     evidence.verdict = finding.without;
-  } else if (!finding.comparison.exact && trust != Trust::full) {
+  } else if (!finding.comparison.exact && reliability != Reliability::full) {
     evidence.verdict = ClaimVerdict::inconclusive;
-    finding.reason_code = reason_code(trust);
+    finding.reason_code = reason_code(reliability);
   } else if (needs_no_baseline(part.judge)) {
     evidence.verdict =
         judge_bound(finding.comparison, {part.claimed.at_least, part.claimed.at_most});
@@ -171,10 +171,10 @@ void judge(const ClaimPart& part, Evidence& evidence, Trust trust) {
   }
 }
 
-void judge(const ClaimPart& part, PartVerdict& verdict, Trust trust) {
+void judge(const ClaimPart& part, PartVerdict& verdict, Reliability reliability) {
   std::vector<ClaimVerdict> words;
   for (Evidence& evidence : verdict.evidence) {
-    judge(part, evidence, trust);
+    judge(part, evidence, reliability);
     words.push_back(evidence.verdict);
   }
   verdict.verdict = combine_points(words);
@@ -187,12 +187,12 @@ void judge(const ClaimPart& part, PartVerdict& verdict, Trust trust) {
     break;  // the evidence has all
   }
   const bool distrusted =
-      trust != Trust::full &&
+      reliability != Reliability::full &&
       std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [&](const Evidence& evidence) {
-        return evidence.finding.reason_code == reason_code(trust);
+        return evidence.finding.reason_code == reason_code(reliability);
       });
   if (!distrusted) return;
-  verdict.why += fmt::format(" {}", why_not(trust));
+  verdict.why += fmt::format(" {}", why_not(reliability));
   if (verdict.verdict == ClaimVerdict::inconclusive)
     verdict.would_change = "A machine on which headroom selftest passes.";
 }
@@ -319,7 +319,7 @@ std::string_view to_string(Basis basis) {
 }
 
 std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
-                                         Trust trust) {
+                                         Reliability reliability) {
   std::vector<ClaimJudgement> judgements;
   for (const Claim& claim : claims) {
     ClaimJudgement& judgement = judgements.emplace_back();
@@ -330,7 +330,7 @@ std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const
   correct_for_many(judgements);
   for (ClaimJudgement& judgement : judgements) {
     for (PartJudgement& part : judgement.parts)
-      for (PartVerdict& verdict : part.verdicts) judge(*part.part, verdict, trust);
+      for (PartVerdict& verdict : part.verdicts) judge(*part.part, verdict, reliability);
     combine_by_device(judgement);
     combine_all(judgement);
   }

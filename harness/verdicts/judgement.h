@@ -68,7 +68,7 @@ struct ClaimJudgement {
 
 // Keeps pointers into `claims`.
 std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
-                                         Trust trust);
+                                         Reliability reliability);
 
 // Sentences about a part verdict, derived from its evidence and verdict.
 std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict);

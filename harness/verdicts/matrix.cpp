@@ -17,18 +17,18 @@ constexpr double kFalseDiscoveryRate = 0.05;
 constexpr std::array kCompared = {"steady_step_time_ns", "reserved_bytes.overall_peak"};
 
 std::string status_word(const ArmState& state) {
-  switch (state.absence) {
-    case Absence::none:
+  switch (state.result) {
+    case ResultState::present:
       return "ok";
-    case Absence::unavailable:
+    case ResultState::unavailable:
       return "unsupported";
-    case Absence::out_of_memory:
+    case ResultState::out_of_memory:
       return "oom";
-    case Absence::not_engaged:
+    case ResultState::not_engaged:
       return "invalid";
-    case Absence::not_run:
+    case ResultState::not_run:
       return "not_run";
-    case Absence::failed:
+    case ResultState::failed:
       break;
   }
   return "failed";
@@ -74,11 +74,11 @@ MatrixEntry make_entry(const Experiment& experiment, const Arm& arm, const Sampl
   if (!samples.empty()) entry.example = samples.begin()->second;
   entry.status = status_word(state);
   entry.reason = state.why;
-  if (state.absence == Absence::none && state.ok < state.samples)
+  if (state.result == ResultState::present && state.ok < state.samples)
     entry.reason =
         fmt::format("{} of {} samples have no result", state.samples - state.ok, state.samples);
   entry.samples = state.samples;
-  if (state.absence == Absence::none) fill_values(entry, table);
+  if (state.result == ResultState::present) fill_values(entry, table);
   const Arm& baseline = experiment.arms.front();
   if (&arm == &baseline) return entry;
   entry.baseline_arm = baseline.name;
@@ -94,7 +94,7 @@ MatrixEntry make_entry(const Experiment& experiment, const Arm& arm, const Sampl
 }
 
 // Judges comparisons with judge_change(). Larger is worse for every metric compared here.
-void judge(std::vector<MatrixComparison*>& comparisons, Trust trust) {
+void judge(std::vector<MatrixComparison*>& comparisons, Reliability reliability) {
   std::vector<double> p;
   std::vector<MatrixComparison*> noisy;
   for (MatrixComparison* comparison : comparisons) {
@@ -110,9 +110,9 @@ void judge(std::vector<MatrixComparison*>& comparisons, Trust trust) {
     comparison.p_adjusted = adjusted[i];
     const Interval& interval = comparison.finding.comparison.ci95;
     const bool claims_a_difference = interval.low > 0 || interval.high < 0;
-    if (trust != Trust::full) {
+    if (reliability != Reliability::full) {
       comparison.verdict = ChangeVerdict::inconclusive;
-      comparison.finding.reason_code = reason_code(trust);
+      comparison.finding.reason_code = reason_code(reliability);
     } else if (claims_a_difference && adjusted[i] > kFalseDiscoveryRate) {
       comparison.verdict = ChangeVerdict::inconclusive;
       comparison.finding.reason_code = "one_of_many";
@@ -123,7 +123,7 @@ void judge(std::vector<MatrixComparison*>& comparisons, Trust trust) {
 }  // namespace
 
 std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
-                                     const SampleTable& table, Trust trust) {
+                                     const SampleTable& table, Reliability reliability) {
   std::vector<MatrixEntry> matrix;
   for (const Experiment& experiment : experiments) {
     if (experiment.kind == ExperimentKind::control) continue;
@@ -133,7 +133,7 @@ std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
   std::vector<MatrixComparison*> comparisons;
   for (MatrixEntry& entry : matrix)
     for (auto& [name, comparison] : entry.comparisons) comparisons.push_back(&comparison);
-  judge(comparisons, trust);
+  judge(comparisons, reliability);
   return matrix;
 }
 

@@ -1,5 +1,5 @@
-// The matrix: the values of every arm of every experiment, and how each compares with the
-// experiment's first arm.
+// The matrix: the values of every configuration of every experiment, and how each compares with the
+// experiment's first.
 #pragma once
 
 #include <map>
@@ -23,12 +23,12 @@ struct MatrixComparison {
 struct MatrixEntry {
   const Experiment* experiment = nullptr;
   const Arm* arm = nullptr;
-  const Sample* example = nullptr;  // any sample of the arm; null if there is none
+  const Sample* example = nullptr;  // any sample; null if there is none
   std::string status;               // "ok", or the reason for having no result
   std::string reason;
   std::size_t samples = 0;
   std::map<std::string, double> values;  // medians by metric name
-  // 95 % signed-rank intervals of the logarithm of one arm's values, by metric name.
+  // 95 % signed-rank intervals of the logarithm of the values, by metric name.
   std::map<std::string, std::optional<Interval>> intervals;
   std::string baseline_arm;  // "" for the baseline itself
   std::map<std::string, MatrixComparison> comparisons;
@@ -37,6 +37,6 @@ struct MatrixEntry {
 // Leaves out controls, which are about the instrument, and cells that do not train. Keeps pointers
 // into `experiments` and into the samples of `table`.
 std::vector<MatrixEntry> make_matrix(const std::vector<Experiment>& experiments,
-                                     const SampleTable& table, Trust trust);
+                                     const SampleTable& table, Reliability reliability);
 
 }  // namespace headroom

@@ -204,7 +204,7 @@ std::string would_change_sentence(const ClaimPart& part, const PartVerdict& verd
   switch (verdict.verdict) {
     case ClaimVerdict::reproduced:
       return exact ? "Another workload size, card or set of rules: here the figures are exact."
-                   : fmt::format("A figure surely outside what is claimed: {}.",
+                   : fmt::format("A figure clearly outside the claimed range: {}.",
                                  accepted(part, verdict));
     case ClaimVerdict::weaker:
     case ClaimVerdict::stronger:

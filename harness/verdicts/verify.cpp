@@ -82,7 +82,7 @@ Json evidence_json(const ClaimPart& part, const Evidence& evidence,
   json["treatment_value"] = value_or_null(finding.treatment_value);
   json["comparison"] = comparison_json(finding, delta, evidence.p_adjusted,
                                        to_string(evidence.verdict), calibration);
-  // A single arm's value has no null hypothesis to test.
+  // The value of a single configuration has no null hypothesis to test.
   if (part.baseline.empty()) json["comparison"]["p"] = Json();
   json["why"] = evidence.why;
   return json;
@@ -197,7 +197,7 @@ Json identical_json(const IdenticalArms& arms, const CalibrationState& calibrati
 
 Json control_json(const Control& control, const CalibrationState& calibration) {
   const Finding& finding = control.finding;
-  const std::string_view outcome = to_string(control.sight);
+  const std::string_view outcome = to_string(control.detection);
   return {{"experiment", control.experiment->id},
           {"arm", control.arm->name},
           {"device", control.arm->cell.device.to_string()},
@@ -230,7 +230,7 @@ Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
   for (const auto& [place, names] : crowded_arms)
     json.push_back({{"experiment", place.first},
                     {"block", place.second},
-                    {"why", fmt::format("something else had the cores for over {:.0f} % of the "
+                    {"why", fmt::format("other programs had the cores for over {:.0f} % of the "
                                         "steps of {}; pairs with it do not count for times",
                                         100 * kCrowdedAbove, fmt::join(names, " and "))}});
   return json;
@@ -270,9 +270,11 @@ std::string verdicts_json(const VerifyInput& input) {
   const CalibrationState calibration = state_of(counted);
   const auto controls = judge_controls(input.experiments, table);
   const Sensitivity sensitivity = sensitivity_of(controls);
-  const Trust trust = calibration.trust == Trust::full ? sensitivity.trust : calibration.trust;
-  const auto claims = judge_claims(input.claims, table, trust);
-  const auto matrix = make_matrix(input.experiments, table, trust);
+  const Reliability reliability = calibration.reliability == Reliability::full
+                                      ? sensitivity.reliability
+                                      : calibration.reliability;
+  const auto claims = judge_claims(input.claims, table, reliability);
+  const auto matrix = make_matrix(input.experiments, table, reliability);
 
   Json json;
   json["schema_version"] = kSchemaVersion;

@@ -42,7 +42,7 @@ std::string per_minute(double bytes) {
   return format_bytes(static_cast<Bytes>(std::llround(bytes))) + " per min";
 }
 
-// The growth that the time watched could have shown, and how long would show more.
+// The least growth that would have been visible, and the time in which less becomes visible.
 std::string limits_in_words(const LeakFinding& finding, const LeakOptions& options) {
   const std::string watched = minutes_or_seconds(finding.length);
   if (!std::isfinite(finding.detectable_slope))
@@ -57,7 +57,7 @@ std::string limits_in_words(const LeakFinding& finding, const LeakOptions& optio
   return text;
 }
 
-// No time watched can exclude these.
+// Growth that no finite time of watching can exclude.
 constexpr const char* kNotExcluded =
     "slower growth, or growth in steps that are further apart, would not show";
 
@@ -140,17 +140,17 @@ std::string peak_lines(const WatchSummary& summary, const WatchRecord& record,
                                             summary.gpu_is_of_the_tree
                                                 ? "of the tree"
                                                 : "of all devices, other programs included: the "
-                                                  "driver does not tell these processes apart"));
+                                                  "driver does not report these processes alone"));
 }
 
 std::string budget_line(const WatchRecord& record, const WatchPlan& plan) {
   if (!plan.budget) return "";
   if (!record.breach)
-    return labelled("budget", fmt::format("kept: {} allowed", format_bytes(*plan.budget)));
+    return labelled("budget", fmt::format("kept; {} allowed", format_bytes(*plan.budget)));
   const BudgetBreach& breach = *record.breach;
   return labelled(
       "budget",
-      fmt::format("PASSED at {:.1f} s: {} held, {} allowed; {} {}, {}", breach.time_s,
+      fmt::format("EXCEEDED at {:.1f} s: {} held, {} allowed; {} {}, {}", breach.time_s,
                   format_bytes(breach.held), format_bytes(*plan.budget),
                   breach.by_high_water_mark ? "between two polls, by process" : "largest was",
                   name_of(breach.process), format_bytes(breach.process.resident)));
@@ -232,8 +232,7 @@ std::string to_words(const WatchSummary& summary, const WatchRecord& record, con
       "end", fmt::format("{}, {:.1f} s, {} process{}", end_in_words(record.end), record.duration_s,
                          summary.processes_seen, summary.processes_seen == 1 ? "" : "es"));
   if (!summary.highest)
-    return "NOTHING SEEN: it ended before it was looked at once; a shorter --interval may see "
-           "it\n" +
+    return "NOTHING SEEN: the command ended before the first poll; try a shorter --interval\n" +
            end;
   const WatchedGrowth& first = leading(summary);
   std::string text = growth_in_words(first, options) + "\n";

@@ -1,5 +1,5 @@
-"""Whatever a user can get wrong ends in exit status 2 (4: nothing selected), names the place and
-the mend, and leaves no half-made run behind."""
+"""Every mistake of a user ends with exit status 2 (4: nothing selected) and a message that names the
+place and the fix, and leaves no unfinished run behind."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from conftest import Headroom, samples
         (["run", "smoke", "--filter", "bfc"], "key=glob"),
         (["run", "smoke", "--filter", "workloda=resnet"], "did you mean 'workload'?"),
         (["run", "smoke", "--max-pairs", "0"], "--max-pairs"),
-        (["run", "smoke", "--max-pairs", "-3"], "--max-pairs: '-3' is no whole number from 1 on"),
-        (["run", "smoke", "--seed", "three"], "--seed: 'three' is no whole number from 0 on"),
-        (["run", "smoke", "--seed", "-1"], "--seed: '-1' is no whole number from 0 on"),
+        (["run", "smoke", "--max-pairs", "-3"], "--max-pairs: '-3' is not a whole number of at least 1"),
+        (["run", "smoke", "--seed", "three"], "--seed: 'three' is not a whole number of at least 0"),
+        (["run", "smoke", "--seed", "-1"], "--seed: '-1' is not a whole number of at least 0"),
         (["run", "smoke", "-a", "precision=f32"], "did you mean 'fp32'?"),
         (["run", "nowhere.toml"], "nowhere.toml: there is no such suite file"),
         (["history", "accept", "S02"], "see headroom history accept --help"),

@@ -1,5 +1,5 @@
-"""A run that is stopped, by whatever means, loses at most the sample in flight and is gone on
-with: the exact figures are those of a run that was never stopped."""
+"""A run that is stopped in any way loses at most the sample in flight. Resumed, it has the exact
+figures of a run that was never stopped."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def test_verify_leaves_a_torn_line_out_and_says_so(headroom: Headroom, counting:
     file.write_bytes(file.read_bytes()[:-40])
     outcome = headroom("verify", str(headroom.only_run()))
     assert outcome.code == 0, outcome.errors
-    assert "torn" in outcome.errors
+    assert "incomplete" in outcome.errors
 
 
 def test_a_full_disk_is_an_error_that_loses_nothing(headroom: Headroom, counting: str, whole: dict) -> None:
-    # A bound on the size of a file stands for a disk that fills up in the middle of a record.
+    # A limit on the file size imitates a disk that fills up in the middle of a record.
     limit = 50_000
     outcome = headroom(
         "run", counting, "--samples-only", *SEED,
@@ -120,7 +120,7 @@ def test_a_changed_suite_is_not_gone_on_with(headroom: Headroom, counting: str) 
     suite.write_text(suite.read_text().replace("batch=8", "batch=9"))
     outcome = headroom("run", "--resume", str(headroom.only_run()))
     assert outcome.code == 2
-    assert "suite or claims ask for something else" in outcome.errors
+    assert "the suite or its claims changed" in outcome.errors
     assert "batch=8" in outcome.errors
 
 
@@ -134,7 +134,7 @@ def test_another_machine_program_or_environment_is_not_gone_on_with(headroom: He
     outcome = headroom("run", "--resume", str(run), OMP_NUM_THREADS="7")
     assert outcome.code == 2
     assert "the processor was 'abacus'" in outcome.errors
-    assert "the program was built anew" in outcome.errors
+    assert "the program was rebuilt" in outcome.errors
     assert "the variable OMP_NUM_THREADS was '1' and is '7'" in outcome.errors
 
 
@@ -200,7 +200,7 @@ def test_a_pair_that_a_kill_cut_in_two_is_recorded_once(headroom: Headroom) -> N
             break
     process.communicate(timeout=60)
     run = headroom.only_run()
-    assert len(samples(run)) % 2 == 1  # the kill came between the two arms of a pair
+    assert len(samples(run)) % 2 == 1  # the kill came between the two samples of a pair
     outcome = headroom("run", "--resume", str(run), "--samples-only")
     assert outcome.code == 0, outcome.errors
     places = [(sample["experiment"], sample["arm"], sample["block"]) for sample in samples(run)]

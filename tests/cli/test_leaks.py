@@ -1,4 +1,4 @@
-"""headroom leaks: what an allocation history keeps from step to step, by the line that took it."""
+"""headroom leaks: what an allocation history keeps from step to step, by the line that allocated it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ measured_steps = 12
 
 @pytest.fixture
 def traces(headroom: Headroom) -> dict[str, str]:
-    """Of a run that leaks and one that does not, by what was added."""
+    """The traces of a run with an injected leak and of one without, by the name of the injection."""
     suite = headroom.write("leaking.toml", SUITE)
     assert headroom("run", suite, "--samples-only", "--max-pairs", "1").code == 0
     run = headroom.only_run()
@@ -54,7 +54,7 @@ def test_what_was_added_is_found_to_the_byte_and_nothing_else(headroom: Headroom
 def test_the_first_line_is_the_answer(headroom: Headroom, traces: dict[str, str]) -> None:
     assert headroom("leaks", traces["leak(bytes=1MiB)"]).output.startswith("LEAKS: ")
     first = headroom("leaks", traces["leak(bytes=1MiB)"]).output.splitlines()[0]
-    assert "+1.00 MiB per step" in first and "live bytes in all grow by +1.00 MiB" in first
+    assert "+1.00 MiB per step" in first and "all live bytes together grow by +1.00 MiB" in first
     assert headroom("leaks", traces["none"]).output.startswith("NO LEAK in 13 steps: ")
 
 
@@ -114,7 +114,7 @@ def test_a_leak_of_one_place_counts_while_another_shrinks(headroom: Headroom) ->
     outcome = headroom("leaks", "snapshot.pickle")
     assert outcome.code == 0
     first = outcome.output.splitlines()[0]
-    assert first.startswith("LEAKS: leak.py:1") and "live bytes in all" in first
+    assert first.startswith("LEAKS: leak.py:1") and "all live bytes together" in first
 
 
 @pytest.mark.parametrize(

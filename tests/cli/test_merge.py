@@ -1,4 +1,4 @@
-"""Shards share a run without overlap, and merged they are that run."""
+"""Shards divide a run without overlap, and merging them gives that run."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_missing_shard_is_told_and_can_be_made_up_for(headroom: Headroom, coun
     outcome = headroom("merge", str(shard(headroom, counting, "1/2")), "--samples-only")
     assert outcome.code == 0, outcome.errors
     run = merged(headroom)
-    assert "Not among them: shard 2 of 2." in outcome.output
+    assert "Missing: shard 2 of 2." in outcome.output
     assert f"headroom run --resume runs/{run.name}" in outcome.output
     assert run_info(run)["status"] == "interrupted"
     outcome = headroom("run", "--resume", str(run), "--samples-only")
@@ -95,13 +95,13 @@ def changed(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
     [
         (lambda info: info.update(suite="other"), "the suite is 'counting' in one and 'other' in the other"),
         (lambda info: info.update(seed=12), "the seed is 11 in one and 12 in the other. Run every shard with the same --seed"),
-        (lambda info: info["headroom"].update(executable_sha256="0"), "the program is another one"),
+        (lambda info: info["headroom"].update(executable_sha256="0"), "the programs differ"),
         (lambda info: info["machine"].update(cpu="abacus"), "and 'abacus' in the other. Run every shard on machines of one kind"),
         (lambda info: info["libraries"].update(zstd="0"), "the library zstd is"),
         (lambda info: info["experiments"][0].update(blocks=7), "their experiments differ (counting/small/"),
-        (lambda info: info["shard"].update(count=3), "one is a shard of 2, the other of 3"),
+        (lambda info: info["shard"].update(count=3), "one is a shard of 2 parts, the other of 3"),
         (lambda info: info["shard"].update(number=1), "both are shard 1 of 2"),
-        (lambda info: info.update(shard=None), "is no shard"),
+        (lambda info: info.update(shard=None), "is not a shard"),
     ],
 )
 def test_what_does_not_belong_together_is_refused_with_the_reason(

@@ -1,4 +1,4 @@
-"""Output that cannot be written is told of, and names from files are shown, not obeyed."""
+"""Output that cannot be written is reported, and names from files are shown, not obeyed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_run_or_suite_whose_name_is_no_name_of_a_file_is_refused(headroom: Hea
     info = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps(info | {"run_id": name}))
     outcome = headroom("merge", str(run))
-    assert outcome.code == 2 and "is no name of a run" in outcome.errors
+    assert outcome.code == 2 and "is not a valid name of a run" in outcome.errors
 
 
 def test_a_process_cannot_write_to_the_terminal_by_its_name(headroom: Headroom) -> None:

@@ -1,4 +1,4 @@
-"""Under load that comes from elsewhere, times are left out or stay open; bytes stand as ever."""
+"""Under load from other programs, times are left out or stay undecided; bytes do not change."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAME, LARGER = "malloc#2", "bfc(growth=off)"
 
 
 class Load:
-    """Twice as many busy processes as there are cores, as long as it is on."""
+    """Twice as many busy processes as there are cores, while it is on."""
 
     def __init__(self) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -97,7 +97,7 @@ def test_a_machine_that_is_never_free_says_nothing_about_times(headroom: Headroo
     assert times["reason_code"] == "no_pairs"
     assert times["excluded_pairs"] == len({sample["block"] for sample in taken})
     why = json.loads((run / "verdicts.json").read_text())["exclusions"][0]["why"]
-    assert "something else had the cores" in why
+    assert "other programs had the cores" in why
     require_larger(comparisons)
 
 

@@ -51,7 +51,7 @@ def test_the_smoke_suite_sees_what_is_put_in_on_purpose(smoke: tuple[Outcome, Pa
 
 @pytest.fixture
 def blind(headroom: Headroom, smoke: tuple[Outcome, Path]) -> Path:
-    """The smoke run, as if the leak that was added on purpose had not shown."""
+    """The smoke run, as if the injected leak had not been detected."""
     run = headroom.place / "blind"
     run.mkdir()
     (run / "run.json").write_text((smoke[1] / "run.json").read_text())
@@ -66,7 +66,7 @@ def blind(headroom: Headroom, smoke: tuple[Outcome, Path]) -> Path:
 def test_an_effect_that_was_added_and_not_detected_is_told_and_is_no_failure(headroom: Headroom, blind: Path) -> None:
     outcome = headroom("verify", "blind")
     assert outcome.code == 0
-    assert "1 of 2 effects added on purpose was not seen: a block of 64.00 KiB" in outcome.errors
+    assert "1 of 2 injected effects was not detected: a block of 64.00 KiB" in outcome.errors
     assert "headroom selftest" in outcome.errors
     assert (blind / "verdicts.json").exists()
 
@@ -142,7 +142,7 @@ def test_exact_samples_of_two_processes_agree_bit_for_bit(headroom: Headroom, co
     for sample in samples(headroom.only_run()):
         memory = sample["memory"]
         ladders.setdefault((sample["experiment"], sample["arm"]), []).append(
-            [memory[rung] for rung in ("requested_bytes", "allocated_bytes", "reserved_bytes")]
+            [memory[kind] for kind in ("requested_bytes", "allocated_bytes", "reserved_bytes")]
         )
     assert len(ladders) == 12
     for first, second in ladders.values():
@@ -228,7 +228,7 @@ def test_max_pairs_and_filter_bound_what_is_run(headroom: Headroom, counting: st
 
 
 def test_a_spent_budget_ends_the_run_in_good_order_and_tells_how_to_do_the_rest(headroom: Headroom) -> None:
-    # Each block takes two seconds, since each of its two arms runs into its timeout.
+    # Each block takes two seconds, because both of its samples reach the timeout.
     suite = headroom.write("long.toml", LONG_SUITE.replace("blocks = 1", "blocks = 2"))
     outcome = headroom("run", suite, "--samples-only", "--budget", "1s")
     assert outcome.code == 0, outcome.errors
@@ -256,7 +256,7 @@ def test_comparisons_of_identical_arms_accumulate_on_the_machine(
 
 
 def record_identical_arms(pattern: Path, run: Path) -> None:
-    """A run of eight blocks in which two arms are one cell, made of samples another run took."""
+    """A run of eight blocks of two identical configurations, made of samples that another run took."""
     info = run_info(pattern)
     (experiment,) = [one for one in info["experiments"] if one["id"] == "smoke/trains"]
     arm = experiment["arms"][0]

@@ -1,4 +1,4 @@
-"""headroom selftest: what is known is measured, and the exit code says whether it was seen."""
+"""headroom selftest: it measures known effects, and the exit code says whether it detected them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def home(place: Path, *experiments: str) -> str:
 def test_the_instrument_tells_in_plain_words_what_it_saw(headroom: Headroom, tmp_path: Path) -> None:
     outcome = headroom("selftest", HEADROOM_HOME=home(tmp_path, BYTES, TIME))
     assert "pass  leak" in outcome.output
-    assert "Added on purpose: a block of 64.00 KiB that each step keeps. Seen in" in outcome.output
-    assert "Added on purpose: a wait of 300.0 % of the step's own time." in outcome.output
+    assert "Injected: a block of 64.00 KiB that each step keeps. Detected in" in outcome.output
+    assert "Injected: a wait of 300.0 % of the step's own time." in outcome.output
     assert "Simulated over 2000 rounds of 10 pairs" in outcome.output
-    # A machine that is disturbed beside every pair has nothing to see a slowdown in.
+    # On a machine that is disturbed during every pair, no slowdown can be detected.
     seen = "pass  slowdown(share=3)" in outcome.output
     assert outcome.code == (0 if seen else 12), outcome.output
     assert outcome.last_line.startswith("Passed:" if seen else "Failed: slowdown(share=3)")

@@ -1,4 +1,4 @@
-"""The second stage of a sample size: by plan, once, and from the noise of the pilot alone."""
+"""A second stage is added as planned, once, and only because of the pilot's noise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pilot(headroom: Headroom) -> Path:
 
 
 def put_times(run: Path, spread: float, effect: float) -> None:
-    """The pilot alone, with these step times, on a machine that nothing disturbed."""
+    """Keeps only the pilot, with these step times, as if nothing had disturbed the machine."""
     recorded = [sample for sample in samples(run) if sample["block"] < 10]
     with (run / "samples.jsonl").open("w") as file:
         for sample in recorded:
@@ -46,8 +46,8 @@ def put_times(run: Path, spread: float, effect: float) -> None:
 
 
 def stages(run: Path) -> list[tuple[int, int]]:
-    """(first block, blocks) of what was added for the noise of the pilot. For blocks that this
-    machine disturbed others may have been added."""
+    """(first block, blocks) of each addition for the pilot's noise. Other blocks may have been added
+    in place of disturbed ones."""
     additions = [each for each in run_info(run)["additions"] if each["reason"] == "dispersion"]
     return [(each["first_block"], each["blocks"]) for each in additions]
 
@@ -57,7 +57,7 @@ def test_a_noisy_pilot_gets_more_pairs_once_up_to_the_cap(headroom: Headroom, pi
     outcome = headroom("run", "--resume", str(pilot), "--samples-only")
     assert outcome.code == 0, outcome.errors
     assert "the pilot of 10 pairs" in outcome.errors
-    assert "the cap is 11: 1 more" in outcome.errors
+    assert "with the limit of 11, 1 are added" in outcome.errors
     assert {sample["block"] for sample in samples(pilot)} >= set(range(11))
     assert stages(pilot) == [(10, 1)]
     assert headroom("run", "--resume", str(pilot), "--samples-only").code == 0

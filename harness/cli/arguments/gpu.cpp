@@ -9,33 +9,33 @@ namespace {
 
 constexpr const char* kNotes = R"(Examples
   headroom gpu rtx4090 -- python train.py --batch 16      does it fit, and who holds the memory?
-  headroom gpu --which -- python train.py                 the smallest card that serves it
+  headroom gpu --which -- python train.py                 the smallest card on which it fits
   headroom gpu t4 --largest-batch --batch -- python train.py
   headroom gpu a100-80gb --gpus 2 -- torchrun --nproc-per-node 2 train.py
   headroom gpu h100 --world 64 -- python train.py         rank 0 of 64
   headroom gpu h100 --until-step 3 --json -- python train.py
-  headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 when it grew
+  headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 above 20 GiB
 
 Runs the command with libraries that stand in for CUDA's. Kernels do nothing, and device memory is
-address space without pages; the framework's own code does all the rest, its allocator included. So
-the bytes are the framework's own. There are no times, and results are zeros: code that depends on
-them (sampling, early stopping, routing) may take another way or stop. PyTorch 2.6 and newer, from
-its ordinary wheels; the NVIDIA wheels may be missing, all but nvidia-cudnn, which knows the
-workspaces of convolutions.
+address space without pages; the framework's own code does everything else, and its own allocator
+decides the bytes. There are no times, and results are zeros: code that depends on them (sampling,
+early stopping, routing) may behave differently or stop. It needs PyTorch 2.6 or newer, from its
+ordinary wheels. Of NVIDIA's wheels only nvidia-cudnn matters: it knows the workspaces of
+convolutions.
 
-Not counted: the CUDA context and loaded kernels (some hundred MiB of a real card; --context leaves
+Not counted: the CUDA context and loaded kernels (a few hundred MiB on a real card; --context leaves
 room for them), buffers of NCCL, and what the list "not known" names.
 
-Exit status: 0 it fits, 3 it does not, 13 it reserved more than --budget, 10 its memory grew --against
-an earlier run; that of the command where it failed for another reason.)";
+Exit status: 0 if it fits, 3 if it does not, 13 if it reserved more than --budget, 10 if it needs more
+memory than the run of --against; that of the command if it failed for another reason.)";
 
 constexpr const char* kCaptureNotes = R"(Examples
-  headroom capture -- python train.py                     who holds the memory of the GPU that is here?
+  headroom capture -- python train.py                     what holds the memory of this machine's GPU?
   headroom capture --out real -- python train.py
-  headroom gpu h100 --against real -- python train.py     how near does the virtual GPU come?
+  headroom gpu h100 --against real -- python train.py     how accurate is the virtual GPU?
 
-Runs the command as it is and records what PyTorch, TensorFlow or JAX says of its own memory. PyTorch's
-history of allocations is switched on, which costs some time per step.
+Runs the command and records what PyTorch, TensorFlow or JAX reports about its memory. It switches on
+PyTorch's history of allocations, which makes each step slower.
 
 Exit status: that of the command; 2 if it never used a CUDA device.)";
 
@@ -62,12 +62,12 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
   };
   auto given = std::make_shared<Arguments>();
   given->options.command = std::move(command);
-  CLI::App* parser =
-      app.add_subcommand("capture", "Who holds the memory of your script on the GPU that is here");
+  CLI::App* parser = app.add_subcommand(
+      "capture", "Run your own script on this machine's GPU: what holds memory?");
   parser->footer(kCaptureNotes);
   parser
       ->add_option("--until-step", given->until_step,
-                   "Stop after so many optimizer steps; all: run to the end")
+                   "Stop after this many optimizer steps; all: run to the end")
       ->capture_default_str();
   parser->add_option("--out", given->options.out,
                      "A new directory for what is recorded (default: below runs)");
@@ -112,38 +112,40 @@ Command gpu_command(const GpuArguments& given) {
 Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
   auto given = std::make_shared<GpuArguments>();
   given->options.command = std::move(command);
-  CLI::App* parser =
-      app.add_subcommand("gpu", "Your own training script on a GPU that is not there");
+  CLI::App* parser = app.add_subcommand(
+      "gpu", "Run your own training script on a GPU that is not there: does it fit?");
   parser->footer(kNotes);
   parser->add_option("card", given->options.card, "The card, as in rtx4090 or a100-80gb");
-  parser->add_flag("--which", given->options.which, "Find the smallest card that serves");
+  parser->add_flag("--which", given->options.which, "Find the smallest card on which it fits");
   parser->add_option("--largest-batch", given->options.batch,
                      "Find the largest batch by running the command again; names the option that "
                      "sets it, as in --batch, an argument NAME=…, or an environment variable");
   parser->add_flag("--settings", given->options.settings,
-                   "Run it again with other settings of PyTorch's allocator");
-  parser->add_option("--gpus", given->options.devices, "How many of them")
+                   "Also run it with other settings of PyTorch's allocator");
+  parser->add_option("--gpus", given->options.devices, "Number of cards")
       ->check(whole_from(1))
       ->capture_default_str();
   parser
       ->add_option("--world", given->options.world,
-                   "One process pretends to be rank 0 of so many, without torchrun")
+                   "Let one process act as rank 0 of this many, without torchrun")
       ->check(whole_from(1));
-  parser->add_option("--memory", given->memory, "Bytes of the card, in place of its own");
+  parser->add_option("--memory", given->memory,
+                     "Memory of the card, such as 20GiB, in place of its own");
   parser->add_option("--context", given->context,
-                     "Bytes that the CUDA context takes of the card (default: none)");
+                     "Memory that the CUDA context takes, such as 500MiB (default: none)");
   parser
       ->add_option("--until-step", given->until_step,
-                   "Stop after so many optimizer steps; all: run to the end")
+                   "Stop after this many optimizer steps; all: run to the end")
       ->capture_default_str();
-  parser->add_option("--budget", given->budget, "What may be reserved at the peak, as in 20GiB");
+  parser->add_option("--budget", given->budget,
+                     "Limit on the reserved memory at the peak, such as 20GiB");
   parser->add_option("--against", given->options.against,
-                     "gpu.json of an earlier run, or its directory: name what grew since");
+                     "gpu.json of an earlier run, or its directory: show what grew since");
   parser->add_option("--cudnn", given->options.cudnn,
-                     "libcudnn.so.9, 9.8 or newer, which chooses workspaces; none: they are not "
-                     "known (default: the one beside the program's Python)");
+                     "libcudnn.so.9, 9.8 or newer, which chooses workspaces; none: they count as "
+                     "0 bytes (default: the one of the program's Python)");
   parser->add_flag("--beside-real-gpu", given->options.beside_real_gpu,
-                   "Start although this machine has a GPU of its own");
+                   "Run although this machine has a real GPU");
   parser->add_option("--out", given->options.out,
                      "A new directory for what is recorded (default: below runs)");
   parser->add_flag("--html", given->options.html, "Write a page, report.html, beside the records");

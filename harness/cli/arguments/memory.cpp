@@ -21,25 +21,25 @@ constexpr const char* kPlanNotes = R"(Examples
     -a optimizer=sgd -a optimizer=adam
   headroom plan 'gpt(size=175b,batch=1)' --device 4TiB -a allocator=caching --json
 
-The answer is that of PyTorch's caching allocator, or of the first that -a allocator=… names. If it is
+The answer is for PyTorch's caching allocator, or for the first one that -a allocator=… names. If it is
 no, changes that would make the batch fit follow.
-Bytes are simulated exactly: the allocators' own code runs on a capacity that exists only on paper.
-Nothing is computed and nothing is timed. Exit status 0 if the batch fits under at least one of the
+Bytes are simulated exactly: the allocators' own code runs on a simulated capacity. Nothing is computed
+or timed. Exit status 0 if the batch fits under at least one of the
 allocators, 3 if it fits under none.)";
 
 constexpr const char* kSearchNotes = R"(Examples
   headroom search 'resnet(batch=16)' --device 'host(capacity=256MiB)' -a allocator=caching
   headroom search 'bert(size=base,batch=32,sequence=512)' --device v100-16gb --points 64 --json
 
-On a device that computes, every trial is trained in a process of its own. A trial takes about a
-second for small models; each allocator takes twice --points of them and a few more. On other
-devices bytes are simulated, as by headroom plan.)";
+On a device that computes, every trial trains in a process of its own, which takes about a second for
+small models. Each allocator needs twice --points trials and a few more. On other devices bytes are
+simulated, as by headroom plan.)";
 
 constexpr const char* kLeaksNotes = R"(Examples
-  headroom leaks snapshot.pickle        of PyTorch, with its recorded stacks: names the lines
+  headroom leaks snapshot.pickle        a PyTorch snapshot with recorded stacks: names the lines
   headroom leaks runs/RUN/traces/CELL.hrtrace --warmup 5 --fail-on leak
 
-Reads what headroom replay reads. Bytes are counted, not estimated: those that live blocks requested.)";
+Reads what headroom replay reads. Bytes are counted, not estimated: they are what live blocks requested.)";
 
 constexpr const char* kWatchNotes = R"(Examples
   headroom watch -- python train.py --epochs 3
@@ -49,11 +49,11 @@ constexpr const char* kWatchNotes = R"(Examples
 
 Follows the command and every process that it starts, including those whose parent has died. Polling
 misses peaks that are shorter than the interval; the kernel's high-water mark of each process does
-not. Growth up to the limit counts as no leak. A warm-up, a cache that fills and a single step up are
-told apart from a leak. What the watched time cannot decide is called undecided.
+not. Growth up to the limit is not a leak, nor is a warm-up, a cache that fills or a single step up.
+What the watched time cannot decide is called undecided.
 
 Exit status: that of the command (128 + the signal that ended it), 13 if the processes exceeded
---budget, 14 if the command ended well but leaks and --fail-on leak was given.)";
+--budget, 14 if the command succeeded but leaks, with --fail-on leak.)";
 
 // The arguments of headroom plan and search; works like RunArguments.
 class PlanArguments {
@@ -123,7 +123,7 @@ class WatchArguments {
     command_.add_option("--interval", interval_, "Polling interval")->capture_default_str();
     CLI::Option* budget = command_.add_option(
         "--budget", budget_,
-        "Most memory that all processes together may hold at their peak, such as 4GiB");
+        "Limit on the memory of all processes together at their peak, such as 4GiB");
     command_
         .add_flag("--stop", watch_.plan.stop_over_budget,
                   "End the processes when they exceed the budget: SIGTERM, 5 s later SIGKILL")
@@ -144,8 +144,8 @@ class WatchArguments {
     WatchOptions watch = watch_;
     if (watch.command.empty() == !watch.pid)
       throw InputError(
-          "watch: name a command, as in headroom watch -- python train.py, or a process "
-          "that runs, as in headroom watch --pid 4711");
+          "watch: name a command, as in headroom watch -- python train.py, or a running process, "
+          "as in headroom watch --pid 4711");
     watch.plan.interval = parse_interval(interval_, "--interval");
     if (!budget_.empty()) watch.plan.budget = parse_bytes(budget_, "--budget");
     watch.leak.harmless_slope = parse_bytes_per_minute(limit_, "--limit-leak");
@@ -215,7 +215,7 @@ MiniMalloc CSV and STAlloc text. Nothing is computed; bytes are simulated exactl
   command
       ->add_option(
           "--plan-time", *plan_time,
-          "How long to search for a plan that knows the whole history ahead (200ms, 2s, 5m); "
+          "How long to search for a plan made with the whole history known (200ms, 2s, 5m); "
           "up to ten times as long while no plan fits into the capacity")
       ->capture_default_str();
   command->add_flag("--all", replay->all,

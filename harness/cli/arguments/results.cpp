@@ -19,7 +19,7 @@ constexpr const char* kVerifyNotes = R"(Examples
 
 A verdict is data, not success or failure. Exit status 0 whatever the verdict, 11 if it is not the one
 that --expect names. With --strict 12 if times cannot be trusted: identical configurations differed too
-often, or an effect that was added on purpose was not detected.)";
+often, or an injected effect was not detected.)";
 
 constexpr const char* kCompareNotes = R"(Examples
   headroom compare before.pickle after.pickle          did my change make memory worse? On which lines?
@@ -42,7 +42,7 @@ constexpr const char* kMergeNotes = R"(Examples
   headroom run quick --seed 7 --shard 1/2       on one machine; --shard 2/2 on another of its kind
   headroom merge runs/*-quick-1of2 runs/*-quick-2of2
 
-Shards of another suite, seed, program or kind of machine are refused. The last line on standard
+Shards that differ in suite, seed, program or kind of machine are refused. The last line on standard
 output is the path of the report; headroom run --resume on the merged run does what is missing.)";
 
 std::vector<std::string> claim_verdicts() {
@@ -118,12 +118,12 @@ class HistoryArguments {
         "The run of the night (default: the last)");
     check.add_option("--issue", history_.issue, "Write the body of an issue, in Markdown");
     check.add_flag("--json", history_.json, "Print JSON: check of reports/schema.json");
-    action(HistoryAction::accept, "accept", "Accept what the last night shows as intended", "name",
+    action(HistoryAction::accept, "accept", "Accept a change of the last night as intended", "name",
            "  headroom history accept S02 --reason 'the new growth rule'\n"
            "  headroom history accept 'nightly/bert*' --reason 'weights are tied now'")
         .add_option("--reason", history_.reason, "Why")
         ->required();
-    action(HistoryAction::merge, "merge", "Take over what another store holds", "other",
+    action(HistoryAction::merge, "merge", "Add the nights of another store", "other",
            "  headroom history merge /mnt/other/history");
   }
 
@@ -176,8 +176,8 @@ Subcommand add_verify(CLI::App& app) {
 
 Subcommand add_report(CLI::App& app) {
   auto report = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      app.add_subcommand("report", "Write the report of a recorded run, or of what changed in two");
+  CLI::App* command = app.add_subcommand(
+      "report", "Write the report of a recorded run, or of the changes between two");
   command->footer(R"(Examples
   headroom report runs/RUN                       runs/RUN/report.html
   headroom report runs/RUN --md summary.md --junit results.xml      for a CI job
@@ -198,7 +198,7 @@ cannot be tested here are skipped. For a single trace in PyTorch's viewer there 
     command->add_option("--" + format, report->files[format], what);
   command
       ->add_option("--address", report->address,
-                   "Where the folder of --share will be on the web: preview images need it")
+                   "Web address of the folder of --share, which preview images need")
       ->needs(command->get_option("--share"));
   return {.parser = command, .command = [report]() -> Command { return *report; }};
 }
@@ -206,7 +206,7 @@ cannot be tested here are skipped. For a single trace in PyTorch's viewer there 
 Subcommand add_compare(CLI::App& app) {
   auto compare = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Say what changed between two memory snapshots, traces or runs");
+      "compare", "Show what changed between two memory snapshots, traces or runs");
   command->footer(kCompareNotes);
   command->add_option("before", compare->first, "The earlier snapshot, trace or run directory")
       ->required();

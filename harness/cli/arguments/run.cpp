@@ -23,9 +23,9 @@ constexpr const char* kSelftestNotes = R"(Examples
   headroom selftest                 is this machine quiet enough to compare times?
   headroom selftest --json
 
-Takes about a minute. Identical configurations must not look different, and a slowdown, a leak and a
-fragmentation that are added on purpose must be detected. The results of identical configurations
-add to the calibration of this machine. Exit status 12 if an effect was not detected or identical
+Takes about a minute. Identical configurations must not look different, and an injected slowdown, leak
+and fragmentation must be detected. The results of identical configurations add to the calibration of
+this machine. Exit status 12 if an effect was not detected or identical
 configurations differ too often.)";
 
 constexpr const char* kExportStateNotes = R"(Examples
@@ -57,10 +57,10 @@ class RunArguments {
         .add_option("--seed", run_.seed, "Seed of every random order (default: drawn and recorded)")
         ->check(whole_from(0));
     command_
-        .add_option(
-            "--max-pairs", run_.max_pairs,
-            "Most pairs (blocks) per experiment. A smaller number than the suite's cuts it; a "
-            "larger one allows as many as the noise of a pilot of ten calls for")
+        .add_option("--max-pairs", run_.max_pairs,
+                    "Most pairs (blocks) per experiment. A number below the suite's reduces them; "
+                    "above it, "
+                    "an experiment takes as many as the noise of its first ten pairs requires")
         ->check(whole_from(1));
     command_
         .add_option("--shard", shard_,

@@ -40,7 +40,7 @@ fs::path cudnn_of(const GpuOptions& options) {
   return fs::absolute(options.cudnn);
 }
 
-// One start of the program.
+// One execution of the program.
 struct Trial {
   const Card* card;
   fs::path directory;
@@ -128,7 +128,7 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   return best;
 }
 
-// A program that took no step, because its data set is smaller than the batch, proves nothing.
+// A program that took no step, because its data set is smaller than the batch, shows nothing.
 bool serves(const GpuAnswer& answer, bool takes_steps) {
   return verdict_of(answer) == GpuVerdict::fits && (steps_taken(answer) > 0 || !takes_steps);
 }
@@ -210,8 +210,8 @@ void write_gpu_page(const fs::path& directory) {
 ExitCode gpu_command(const GpuOptions& options) {
   if (virtual_gpu::has_real_gpu() && !options.beside_real_gpu)
     throw InputError(
-        "gpu: this machine has a GPU of its own; --beside-real-gpu starts the program on a virtual "
-        "one all the same");
+        "gpu: this machine has a real GPU; --beside-real-gpu runs the program on a virtual one "
+        "nevertheless");
   const Card* card = options.which ? nullptr : &find_card(options.card);
   std::optional<PeakMemory> earlier;
   if (!options.against.empty())

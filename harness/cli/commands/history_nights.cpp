@@ -49,12 +49,13 @@ void print(const NightCheck& check) {
   for (const std::string& cell : check.missing) out::print("missing: {}.\n", cell);
   for (const std::string& cell : check.added) out::print("new: {}.\n", cell);
   for (const EnvironmentMark& mark : check.marks) {
-    out::print("environment: changed with {}; times start afresh.\n", mark.night_id);
+    out::print("environment: changed with {}; earlier times no longer count.\n", mark.night_id);
     for (const auto& [what, first, second] : mark.differences)
       out::print("  {} was '{}' and is '{}'.\n", what, first, second);
   }
   if (!check.night.distrust.empty())
-    out::print(stderr, "headroom: {} {} shifted levels are held back; see: headroom selftest\n",
+    out::print(stderr,
+               "headroom: {} {} shifts of levels are not reported; see: headroom selftest\n",
                check.night.distrust, check.shifts_held_back);
   out::print("{}\n", check.headline());
 }
@@ -130,7 +131,7 @@ ExitCode accept(HistoryStore store, const HistoryOptions& options) {
 
 ExitCode merge(HistoryStore store, const HistoryOptions& options) {
   const HistoryStore::Merged merged = store.merge(HistoryStore(options.operand));
-  out::print("{} nights and {} acceptances taken over.\n", merged.nights, merged.acceptances);
+  out::print("{} nights and {} acceptances added.\n", merged.nights, merged.acceptances);
   return ExitCode::ok;
 }
 

@@ -37,8 +37,8 @@ Steps steps_of(Trace trace, const std::optional<int>& warmup) {
     first = std::min(first, event.step);
     last = std::max(last, event.step);
   }
-  // A history with more steps than events has no training steps, whatever a foreign file calls
-  // them.
+  // A history with more steps than events has no training steps, whatever another program's file
+  // says.
   if (last > 1 && first >= 0 && static_cast<std::size_t>(last) <= trace.events.size())
     return {.trace = std::move(trace),
             .own = true,
@@ -71,23 +71,24 @@ std::string signed_bytes(double bytes) {
 bool leaks_here(const RetainedSite& site) { return site.growth.verdict == LeakVerdict::leak; }
 
 std::string name_of_site(const RetainedSite& site) {
-  return fmt::format("{} ({})", site.op.empty() ? "a place not told" : printable(site.op),
+  return fmt::format("{} ({})", site.op.empty() ? "unknown place" : printable(site.op),
                      to_string(site.role));
 }
 
-// Says how the sum of live bytes behaves. Single places may behave differently, so the words do not
-// speak about them.
+// Says how the sum of live bytes behaves. It says nothing of single places, which may behave
+// differently.
 std::string in_all(const LeakFinding& all, const char* unit) {
   switch (all.verdict) {
     case LeakVerdict::leak:
-      return fmt::format("live bytes in all grow by {} per {}", signed_bytes(all.slope), unit);
+      return fmt::format("all live bytes together grow by {} per {}", signed_bytes(all.slope),
+                         unit);
     case LeakVerdict::no_leak:
     case LeakVerdict::levels_off:
-      return "live bytes in all do not grow, because other places shrink";
+      return "all live bytes together do not grow, because other places shrink";
     case LeakVerdict::undecided:
       break;
   }
-  return "whether live bytes in all grow is undecided";
+  return "whether all live bytes together grow is undecided";
 }
 
 // The first line: the answer, from the total and from every place.
@@ -121,7 +122,7 @@ std::string answer(const Steps& steps, const LeakFinding& all,
                       format_bytes(
                           static_cast<Bytes>(std::llround(std::max(1.0, all.detectable_slope)))),
                       unit)
-                : "live bytes in all do not grow, but some places below may";
+                : "all live bytes together do not grow, but some places below may";
     if (all.more_needed)
       text += fmt::format("; record about {:.0f} {}s more", std::ceil(*all.more_needed), unit);
     return text + ".";
@@ -138,8 +139,7 @@ void print_answer(const std::string& file, const Steps& steps, const LeakFinding
   out::print("{}: {} events in {} {}s, the first {} left out as warm-up.\n", file,
              steps.trace.events.size(), steps.count, unit, steps.warmup);
   if (!steps.own)
-    out::print("It does not tell steps apart: a window is one part in {} of its events.\n",
-               kWindows);
+    out::print("It records no steps: a window is one part in {} of its events.\n", kWindows);
   if (sites.empty()) {
     out::print("No block outlives the {} after the one that took it.\n", unit);
     return;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 void copy_traces(const fs::path& from, const fs::path& to) {
   if (!fs::is_directory(from)) return;
-  // Each trace belongs to an arm's first block, which is in exactly one shard.
+  // Each trace belongs to a configuration's first block, which is in exactly one shard.
   for (const auto& trace : fs::directory_iterator(from))
     fs::copy_file(trace.path(), to / trace.path().filename(), fs::copy_options::skip_existing);
 }
@@ -25,11 +25,12 @@ void tell_what_is_missing(const RunInfo& merged, const fs::path& run) {
   if (merged.status == RunStatus::finished) return;
   const auto missing = missing_shards(merged);
   if (!missing.empty())
-    out::print("Not among them: shard {} of {}.\n", fmt::join(missing, ", "),
+    out::print("Missing: shard {} of {}.\n", fmt::join(missing, ", "),
                merged.shards.front().shard.count);
   for (const MergedShard& shard : merged.shards)
     if (shard.status != RunStatus::finished) out::print("Not finished: {}.\n", shard.run_id);
-  out::print("On one of the machines this does the rest: headroom run --resume {}\n", run.string());
+  out::print("Take the missing samples on one of the machines: headroom run --resume {}\n",
+             run.string());
 }
 
 }  // namespace

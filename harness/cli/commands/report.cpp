@@ -29,7 +29,7 @@ std::string make_reports(const fs::path& run, const std::vector<std::string>& ar
                     run.string()));
   if (!kind.empty() && !arguments.empty())
     throw InputError(
-        fmt::format("{}: of what headroom {} wrote there is one page alone; write it with: "
+        fmt::format("{}: what headroom {} wrote has one page and no other formats; write it with: "
                     "headroom report {}",
                     run.string(), kind, run.string()));
   const std::string again =

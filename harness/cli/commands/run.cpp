@@ -20,6 +20,7 @@
 #include "harness/evidence/block_table.h"
 #include "harness/runner/provenance.h"
 #include "harness/runner/rerun.h"
+#include "harness/runner/run_time.h"
 #include "harness/runner/runner.h"
 
 namespace headroom {
@@ -59,11 +60,11 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
   Progress progress(options.progress);
   progress.note(fmt::format(
       "Suite {}: {} samples{}, about {}{}. Results go to {}; Ctrl-C ends the run with a report of "
-      "what there is.",
+      "the samples taken so far.",
       info.suite, info.planned_samples,
       recorded.empty() ? "" : fmt::format(", of which {} are there", recorded.size()),
       to_string(estimate(info.experiments)),
-      options.budget ? " (the budget may end it earlier)" : "", directory.path().string()));
+      options.budget ? " (the budget may end it sooner)" : "", directory.path().string()));
   RunOutcome outcome;
   try {
     outcome =
@@ -97,8 +98,9 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
 void tell(const RunOutcome& outcome, const RunDirectory& directory) {
   if (outcome.slow_blocks > 0)
     out::print(
-        "Blocks during which the machine fell below {:.0f} % of its best speed, or something else "
-        "had its cores, and which are not compared: {}; run again in their place: {}.\n",
+        "Blocks that are not compared, because the machine fell below {:.0f} % of its best speed "
+        "or "
+        "other programs had its cores: {}; blocks that replace them: {}.\n",
         100 * kSlowMachine, outcome.slow_blocks, outcome.repeat_blocks);
   if (outcome.stage_blocks > 0)
     out::print("Blocks added because the noise of the pilots asked for more pairs: {}.\n",
@@ -216,7 +218,7 @@ ExitCode run_command(const RunOptions& options) {
       print_dry_run(plan);
     return ExitCode::ok;
   }
-  // The shard number keeps names distinct when machines start their shards in the same second.
+  // The shard number keeps names distinct if machines start their shards in the same second.
   const std::string part =
       options.shard ? fmt::format("-{}of{}", options.shard->number, options.shard->count) : "";
   RunDirectory directory = RunDirectory::create(options.out, plan.suite + part);

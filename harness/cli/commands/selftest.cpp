@@ -103,7 +103,7 @@ std::string conclusion_of(const std::vector<Item>& items) {
   if (failed.empty()) return "Passed: comparisons of times on this machine may be trusted.";
   return fmt::format(
       "Failed: {}. Until that passes, trust no comparison of times on this machine; bytes are "
-      "exact. Close what else runs here and try again.",
+      "exact. Close other programs and try again.",
       fmt::join(failed, ", "));
 }
 

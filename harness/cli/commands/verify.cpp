@@ -41,7 +41,7 @@ bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
           options.claims.empty() ||
           std::find(options.claims.begin(), options.claims.end(), claim) != options.claims.end();
       if (!asked) continue;
-      out::print(stderr, "headroom: {} is {}, expected was {}\n", claim, word, options.expect);
+      out::print(stderr, "headroom: {} is {}, expected {}\n", claim, word, options.expect);
       all = false;
     }
   }
@@ -67,7 +67,7 @@ void tell(const Judged& judged) {
 
 void tell_distrust(const Judged& judged) {
   if (!judged.distrust.empty())
-    out::print(stderr, "headroom: {} Close what else runs here, then see: headroom selftest\n",
+    out::print(stderr, "headroom: {} Close other programs, then see: headroom selftest\n",
                judged.distrust);
 }
 
@@ -76,10 +76,11 @@ void tell_distrust(const Judged& judged) {
 Judged write_verdicts(const std::filesystem::path& run) {
   RecordedRun recorded = read_run(run);
   if (recorded.torn_last_line)
-    out::print(stderr,
-               "{}: the last line of samples.jsonl is torn (the run was killed while it wrote); "
-               "that sample is left out. Complete the run with: headroom run --resume {}\n",
-               run.string(), run.string());
+    out::print(
+        stderr,
+        "{}: the last line of samples.jsonl is incomplete (the run was killed while it wrote); "
+        "that sample is left out. Complete the run with: headroom run --resume {}\n",
+        run.string(), run.string());
   const CalibrationStore calibrations(calibration_file(), recorded.info.machine.hostname_hash);
   const VerifyInput input{.claims = recorded.info.claims.empty()
                                         ? std::vector<Claim>{}

@@ -9,7 +9,7 @@
 #include "harness/cli/text/print_json.h"
 #include "harness/results/json/experiment_json.h"
 #include "harness/results/schema_check.h"
-#include "harness/runner/runner.h"
+#include "harness/runner/run_time.h"
 #include "harness/runner/sample_process.h"
 
 namespace headroom {

@@ -131,7 +131,8 @@ RunInfo run_info_from_json(const std::string& text) try {
   auto info = value_of<RunInfo>(Json::parse(text));
   // Both become parts of paths when runs are merged and stored.
   for (const std::string& name : {info.run_id, info.suite})
-    if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of a run", name));
+    if (!is_file_name(name))
+      throw InputError(fmt::format("'{}' is not a valid name of a run or suite", name));
   return info;
 } catch (const Json::exception& error) {
   throw InputError(fmt::format("not a run record: {}", error.what()));

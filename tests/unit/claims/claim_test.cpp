@@ -143,7 +143,7 @@ TEST_F(ClaimFile, may_name_a_scenario_that_needs_no_workload_and_no_allocator) {
   text.replace(text.find("workload = \"resnet(depth=50,batch=1)\"\n"), 38, "");
   text.replace(text.find("sweep = "), text.find("warmup_steps") - text.find("sweep = "), "");
   EXPECT_THAT([&] { read_claim(write("a.toml", text)); },
-              ThrowsMessage<InputError>(HasSubstr("trains, and names no workload")));
+              ThrowsMessage<InputError>(HasSubstr("trains but names no workload")));
   for (const char* arm : {"allocator = \"bfc(growth=off)\"", "allocator = \"bfc(growth=on)\""})
     text.replace(text.find(arm), std::string(arm).size(),
                  "scenario = \"script(case=large,file=free_memory)\"");

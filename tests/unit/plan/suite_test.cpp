@@ -100,10 +100,10 @@ TEST_F(SuiteFile, refuses_a_control_without_a_clean_arm_or_without_an_effect) {
   const std::string control =
       "[[experiment]]\nid='c'\nkind='control'\nworkload='resnet'\ndevice='host'\n"
       "allocator='malloc'\n";
-  EXPECT_THAT(complaint(kHead + control), HasSubstr("first no effect"));
-  EXPECT_THAT(complaint(kHead + control + "inject=['leak']\n"), HasSubstr("first no effect"));
+  EXPECT_THAT(complaint(kHead + control), HasSubstr("\"none\" first"));
+  EXPECT_THAT(complaint(kHead + control + "inject=['leak']\n"), HasSubstr("\"none\" first"));
   EXPECT_THAT(complaint(kHead + control + "inject=['none']\n"),
-              HasSubstr("none again or those that are added"));
+              HasSubstr("then \"none\" again or effects"));
   EXPECT_THAT(complaint(kHead + std::string("[[experiment]]\nid='c'\nkind='cotrol'\n")),
               HasSubstr("did you mean 'control'?"));
 }

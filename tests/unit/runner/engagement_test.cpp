@@ -56,7 +56,7 @@ TEST(Engagement, that_fails_leaves_the_cell_in_the_matrix_as_invalid_and_without
   const std::vector<Experiment> experiments = {
       {.id = "suite/x", .origin = "suite", .point = "", .arms = {{sample.arm, sample.cell}}}};
   const std::vector<Sample> samples = {sample};
-  const auto matrix = make_matrix(experiments, SampleTable(samples), Trust::full);
+  const auto matrix = make_matrix(experiments, SampleTable(samples), Reliability::full);
   ASSERT_EQ(matrix.size(), 1u);
   EXPECT_EQ(matrix[0].status, "invalid");
   EXPECT_THAT(matrix[0].reason, HasSubstr("step 1 took memory"));

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "harness/runner/runner.h"
+#include "harness/runner/run_time.h"
 
 namespace headroom::run_time_test {
 namespace {

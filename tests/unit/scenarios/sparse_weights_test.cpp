@@ -219,7 +219,7 @@ TEST(SparseWeights, that_nobody_pruned_are_larger_in_csr_and_no_two_of_four) {
   EXPECT_GT(csr.figures.at("artifact_bytes"), csr.figures.at("sparse_dense_bytes") * 1.9);
   const Sample groups = exported("export_weights(form=two_of_four)", "none");
   EXPECT_EQ(groups.status, SampleStatus::invalid);
-  EXPECT_THAT(groups.reason, HasSubstr("no weight can be stored so"));
+  EXPECT_THAT(groups.reason, HasSubstr("no weight can be stored in this form"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::verdicts_of;
 
-// Arm `base` is clean and arm `new` has the injected effect.
+// `base` has no effect, and `new` has the injected one.
 Experiment control(const std::string& inject, const std::string& device = "host") {
   Experiment experiment = synthetic::experiment(device, "suite/control");
   experiment.kind = ExperimentKind::control;
@@ -59,44 +59,45 @@ VerifyInput beside_a_control(double effect, double spread = 0.004) {
 TEST(Control, is_seen_when_the_interval_lies_above_zero) {
   const Experiment experiment = control("slowdown(share=0.061)");
   const Control seen = judge(experiment, synthetic::timed_blocks(experiment, 10, 0.06, 0.02));
-  EXPECT_EQ(seen.sight, Sight::seen);
-  EXPECT_THAT(seen.why, AllOf(HasSubstr("6.1 % of the step's own time"), HasSubstr("Seen"),
+  EXPECT_EQ(seen.detection, Detection::detected);
+  EXPECT_THAT(seen.why, AllOf(HasSubstr("6.1 % of the step's own time"), HasSubstr("Detected"),
                               HasSubstr("10 pairs")));
 }
 
 TEST(Control, is_missed_when_the_noise_hides_it_and_says_what_would_have_shown) {
   const Experiment experiment = control("slowdown");
   const Control missed = judge(experiment, synthetic::timed_blocks(experiment, 10, 0.06, 0.3));
-  EXPECT_EQ(missed.sight, Sight::missed);
-  EXPECT_THAT(missed.why, AllOf(HasSubstr("Missed"), HasSubstr("would have shown reliably")));
+  EXPECT_EQ(missed.detection, Detection::missed);
+  EXPECT_THAT(missed.why,
+              AllOf(HasSubstr("Missed"), HasSubstr("would have been detected reliably")));
 }
 
 TEST(Control, is_missed_when_the_effect_goes_the_other_way) {
   const Experiment experiment = control("slowdown");
-  EXPECT_EQ(judge(experiment, synthetic::timed_blocks(experiment, 10, -0.2, 0.01)).sight,
-            Sight::missed);
+  EXPECT_EQ(judge(experiment, synthetic::timed_blocks(experiment, 10, -0.2, 0.01)).detection,
+            Detection::missed);
 }
 
 TEST(Control, is_not_tested_with_fewer_pairs_than_an_interval_takes) {
   const Experiment experiment = control("slowdown");
   const Control untested = judge(experiment, synthetic::timed_blocks(experiment, 5, 0.5, 0.01));
-  EXPECT_EQ(untested.sight, Sight::untested);
+  EXPECT_EQ(untested.detection, Detection::untested);
   EXPECT_THAT(untested.why, HasSubstr("5 pairs are too few"));
 }
 
 TEST(Control, is_not_tested_where_the_device_computes_nothing) {
   const Experiment experiment = control("slowdown", "meta");
-  EXPECT_EQ(judge(experiment, synthetic::timed_blocks(experiment, 10, 0.5, 0.01)).sight,
-            Sight::untested);
+  EXPECT_EQ(judge(experiment, synthetic::timed_blocks(experiment, 10, 0.5, 0.01)).detection,
+            Detection::untested);
 }
 
 TEST(Control, finds_a_leak_exactly_or_not_at_all) {
   const Experiment experiment = control("leak");
   const Control seen = judge(experiment, leaking(experiment, 4096));
-  EXPECT_EQ(seen.sight, Sight::seen);
+  EXPECT_EQ(seen.detection, Detection::detected);
   EXPECT_TRUE(seen.finding.comparison.exact);
   EXPECT_THAT(seen.why, HasSubstr("+4.00 KiB (exact)"));
-  EXPECT_EQ(judge(experiment, leaking(experiment, 0)).sight, Sight::missed);
+  EXPECT_EQ(judge(experiment, leaking(experiment, 0)).detection, Detection::missed);
 }
 
 TEST(Control, without_its_clean_arm_says_nothing) {

@@ -17,10 +17,10 @@ constexpr const char* kTime = "steady_step_time_ns";
 constexpr const char* kReserved = "reserved_bytes.initial";
 
 ClaimJudgement judge(const Claim& claim, const std::vector<Sample>& samples,
-                     Trust trust = Trust::full) {
+                     Reliability reliability = Reliability::full) {
   static std::vector<Claim> claims;  // judgements point into it
   claims = {claim};
-  return judge_claims(claims, SampleTable(samples), trust).front();
+  return judge_claims(claims, SampleTable(samples), reliability).front();
 }
 
 const PartVerdict& only_part(const ClaimJudgement& judgement) {
@@ -85,7 +85,7 @@ TEST(Judgement, takes_simulated_bytes_under_the_engines_own_rules_for_its_own) {
   EXPECT_EQ(only_part(judgement).basis, Basis::simulated);
 }
 
-// A claim whose two arms are a framework's own training on a virtual card.
+// A claim that compares two ways in which a framework trains on a virtual card.
 struct OnVirtualCard {
   Claim claim;
   std::vector<Sample> samples;
@@ -168,20 +168,21 @@ TEST(Judgement, of_a_strategy_that_did_not_engage_is_invalid) {
 
 TEST(Judgement, lets_no_noisy_figure_decide_when_the_instrument_is_out_of_calibration) {
   const Claim noisy = claim_on("cuda", synthetic::direction(kTime, 1));
-  const auto distrusted = judge(noisy, timed("cuda", 0.2, 0.004), Trust::out_of_calibration);
+  const auto distrusted = judge(noisy, timed("cuda", 0.2, 0.004), Reliability::out_of_calibration);
   EXPECT_EQ(distrusted.verdict, ClaimVerdict::inconclusive);
   EXPECT_THAT(distrusted.why, HasSubstr("identical configurations"));
   const Claim exact = claim_on("meta", synthetic::number(kReserved, -0.62, 0.1));
   const auto samples = synthetic::reserved_blocks(synthetic::experiment("meta"), 1000, 380);
-  EXPECT_EQ(judge(exact, samples, Trust::out_of_calibration).verdict, ClaimVerdict::reproduced);
+  EXPECT_EQ(judge(exact, samples, Reliability::out_of_calibration).verdict,
+            ClaimVerdict::reproduced);
 }
 
 TEST(Judgement, of_an_insensitive_instrument_says_so_and_what_would_help) {
   const auto judgement = judge(claim_on("cuda", synthetic::direction(kTime, 1)),
-                               timed("cuda", 0.2, 0.004), Trust::insensitive);
+                               timed("cuda", 0.2, 0.004), Reliability::insensitive);
   EXPECT_EQ(judgement.verdict, ClaimVerdict::inconclusive);
   EXPECT_EQ(only_part(judgement).evidence[0].finding.reason_code, "insensitive");
-  EXPECT_THAT(judgement.why, HasSubstr("missed an effect added on purpose"));
+  EXPECT_THAT(judgement.why, HasSubstr("missed an injected effect"));
   EXPECT_THAT(only_part(judgement).would_change, HasSubstr("headroom selftest"));
 }
 
@@ -308,7 +309,7 @@ TEST(Judgement, widens_intervals_when_several_claims_are_judged_together) {
       synthetic::append(samples, synthetic::timed_blocks(experiment, 12, 0.01, 0.1));
       claims.push_back(std::move(claim));
     }
-    const auto judgements = judge_claims(claims, SampleTable(samples), Trust::full);
+    const auto judgements = judge_claims(claims, SampleTable(samples), Reliability::full);
     const Interval interval = only_part(judgements.front()).evidence[0].finding.comparison.ci95;
     return interval.high - interval.low;
   };

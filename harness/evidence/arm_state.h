@@ -1,0 +1,33 @@
+// Whether a configuration has results, and what they agree on.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/evidence/sample_table.h"
+#include "harness/plan/experiment.h"
+#include "harness/results/metric.h"
+#include "harness/results/sample.h"
+
+namespace headroom {
+
+// Whether a configuration has results, or why it has none. A comparison reports the later of two.
+enum class ResultState { present, unavailable, out_of_memory, not_run, failed, not_engaged };
+std::string_view to_string(ResultState state);  // "ok", "unavailable", …, "not_engaged"
+
+struct ArmState {
+  ResultState result = ResultState::present;
+  std::string why;          // without full stop; "" if there are results
+  std::size_t samples = 0;  // with any status
+  std::size_t ok = 0;
+};
+ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm);
+
+// Returns the value on which all samples that have one agree; nothing if they differ.
+std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric);
+// Full identity of the lowering rules of the samples; "" if none has a result.
+std::string lowering_rules_of(const SampleTable::ByBlock& samples);
+
+}  // namespace headroom
