@@ -28,6 +28,23 @@ allocate(16 << 20)
     assert answer.first_line.startswith("FITS: 96.00 MiB of v100-16gb's 15.78 GiB")
 
 
+def test_processes_that_share_a_card_have_what_others_left(gpu):
+    answer = gpu("l4", "--memory", "64MiB", program=RUNTIME + """
+import os, subprocess, sys
+os.environ["HEADROOM_GPU_CARD"] += ";shared=1"
+if len(sys.argv) == 1:
+    assert allocate(48 << 20)[0] == 0
+    subprocess.run([sys.executable, __file__, "second"], check=True)
+else:
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    assert (free.value, total.value) == (16 << 20, 64 << 20)
+    assert allocate(18 << 20)[0] == 2, "cudaErrorMemoryAllocation"
+    assert allocate(16 << 20)[0] == 0
+""")
+    assert answer.status == 0, answer.errors
+
+
 def test_memory_is_there_up_to_the_last_granule_and_not_beyond(gpu):
     answer = gpu("l4", "--memory", "64MiB", program=RUNTIME + """
 assert allocate(64 << 20)[0] == 0

@@ -1,14 +1,17 @@
 #include "harness/virtual_gpu/stand_ins/account.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -72,6 +75,28 @@ Record& record() {
   Record* made = map_record();
   current.store(made, std::memory_order_release);
   return *made;
+}
+
+std::vector<Holder> holders_of(int device) {
+  std::vector<Holder> result;
+  const char* place = std::getenv("HEADROOM_GPU_RECORDS");
+  DIR* directory = place == nullptr ? nullptr : opendir(place);
+  if (directory == nullptr) return result;
+  while (const dirent* entry = readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (!name.ends_with(".record")) continue;
+    const int file = open((std::string(place) + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    const auto record = std::make_unique<Record>();
+    const bool whole = ::read(file, record.get(), sizeof *record) == sizeof *record;
+    close(file);
+    const int pid = static_cast<int>(record->pid);
+    const unsigned long long bytes = record->devices[device].used_bytes;
+    if (whole && record->magic == kRecordMagic && bytes > 0 && kill(pid, 0) == 0)
+      result.push_back({pid, bytes});
+  }
+  closedir(directory);
+  return result;
 }
 
 void note_size_not_known(const char* function) { note(record().sizes_not_known, function); }

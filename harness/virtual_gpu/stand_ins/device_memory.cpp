@@ -1,7 +1,9 @@
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -69,11 +71,21 @@ void* take_addresses(std::size_t bytes) {
   return reinterpret_cast<void*>(aligned);
 }
 
+// Returns what this process may hold of a device: all that others leave. Processes that take memory
+// at the same moment do not see each other's.
+std::size_t capacity_of(int device) {
+  std::size_t left = card().memory_bytes;
+  if (!card().shared) return left;
+  for (const Holder& holder : holders_of(device))
+    if (holder.pid != getpid()) left -= std::min<std::size_t>(left, holder.bytes);
+  return left;
+}
+
 // Charges `bytes` to the device, or notes a refusal. The mutex must be held.
 bool charge(std::size_t bytes, int device) {
   DeviceRecord& account = record().devices[device];
   const std::size_t used = account.used_bytes;
-  const std::size_t capacity = card().memory_bytes;
+  const std::size_t capacity = capacity_of(device);
   if (used > capacity || bytes > capacity - used) {
     ++account.refusals;
     account.refused_bytes = bytes;
@@ -180,8 +192,8 @@ HEADROOM_EXPORT std::uint64_t headroom_gpu_used_bytes(int device) {
 }
 
 std::size_t free_bytes(int device) {
-  const std::size_t used = used_bytes(device);
-  return used > card().memory_bytes ? 0 : card().memory_bytes - used;
+  const std::size_t used = used_bytes(device), capacity = capacity_of(device);
+  return used > capacity ? 0 : capacity - used;
 }
 
 void* reserve_addresses(std::size_t bytes) {

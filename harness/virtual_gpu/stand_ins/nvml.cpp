@@ -1,15 +1,8 @@
 // Stands in for NVML (libnvidia-ml): it describes the card, and answers "not supported" for
 // sensors, as cards without them do.
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,35 +19,6 @@ constexpr int kNvmlInvalid = 2, kNvmlNotSupported = 3, kNvmlNotFound = 6, kNvmlT
 
 int index_of(void* device) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(device)) - 1;
-}
-
-// A process of this run that holds memory of a device.
-struct Holder {
-  int pid;
-  unsigned long long bytes;
-};
-
-// Returns the holders by the records of the run's processes. Ended processes hold nothing.
-std::vector<Holder> holders_of(int device) {
-  std::vector<Holder> result;
-  const char* place = std::getenv("HEADROOM_GPU_RECORDS");
-  DIR* directory = place == nullptr ? nullptr : opendir(place);
-  if (directory == nullptr) return result;
-  while (const dirent* entry = readdir(directory)) {
-    const std::string name = entry->d_name;
-    if (!name.ends_with(".record")) continue;
-    const int file = open((std::string(place) + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) continue;
-    const auto record = std::make_unique<Record>();
-    const bool whole = ::read(file, record.get(), sizeof *record) == sizeof *record;
-    close(file);
-    const int pid = static_cast<int>(record->pid);
-    const unsigned long long bytes = record->devices[device].used_bytes;
-    if (whole && record->magic == kRecordMagic && bytes > 0 && kill(pid, 0) == 0)
-      result.push_back({pid, bytes});
-  }
-  closedir(directory);
-  return result;
 }
 
 unsigned long long used_of(int device) {
