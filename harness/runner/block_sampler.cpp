@@ -44,7 +44,7 @@ std::optional<std::vector<TakenSample>> BlockSampler::take(const Experiment& exp
     tasks.push_back({.request = {.cell = arm.cell,
                                  .seed = block.seed,
                                  .trace_path = trace,
-                                 .takes_turns = places.size() > 1},
+                                 .takes_turns = places.size() > 1 && !is_exact_cell(arm.cell)},
                      .program = arm.program});
   }
   const double before = noisy ? probe() : 0;

@@ -18,8 +18,8 @@ class BlockSampler {
   // `cost` must outlive this. Traces go to a folder of the run directory.
   BlockSampler(RunCost& cost, std::filesystem::path run_directory);
 
-  // Takes one sample of each configuration at these places of the block; several take turns.
-  // Returns nothing after an interrupt.
+  // Takes one sample of each configuration at these places of the block. Several that are timed
+  // take turns. Returns nothing after an interrupt.
   std::optional<std::vector<TakenSample>> take(const Experiment& experiment,
                                                const SampleBlock& block,
                                                const std::vector<std::size_t>& places);

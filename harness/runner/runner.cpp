@@ -28,6 +28,8 @@ bool uses_memory_of_machine(const Spec& device) {
   return traits.computes && !traits.has_driver;
 }
 
+bool on_virtual_card(const Cell& cell) { return traits_of(cell.device).virtual_card; }
+
 bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
 
 class Run {
@@ -155,10 +157,26 @@ class Run {
       const Arm& arm = experiment.arms[block.arms[i]];
       if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
       const bool in_turns = std::find(together.begin(), together.end(), i) != together.end();
-      const std::vector<std::size_t> alone = {i};
-      if (!take_samples(experiment, block, in_turns ? together : alone, why_alone)) return false;
+      const auto places = in_turns ? together : side_by_side(experiment, block, i);
+      if (!take_samples(experiment, block, places, why_alone)) return false;
     }
     return true;
+  }
+
+  // The place `first` and, where no times are taken, as many after it as there are cores:
+  // frameworks on virtual cards.
+  std::vector<std::size_t> side_by_side(const Experiment& experiment, const SampleBlock& block,
+                                        std::size_t first) const {
+    std::vector<std::size_t> places = {first};
+    const auto untimed = [&](std::size_t place) {
+      const Arm& arm = experiment.arms[block.arms[place]];
+      return on_virtual_card(arm.cell) && runs_here(arm) &&
+             !table_.is_recorded(block.experiment, block.number, arm.name);
+    };
+    const auto most = static_cast<std::size_t>(untimed(first) ? usable_cores() : 1);
+    for (std::size_t i = first + 1; i < block.arms.size() && places.size() < most; ++i)
+      if (untimed(i)) places.push_back(i);
+    return places;
   }
 
   // Takes and records the samples at these places of a block, which take turns if there are

@@ -118,18 +118,24 @@ std::optional<std::vector<TakenSample>> run_in_children(const std::vector<Sample
   std::vector<Turns> turns(tasks.size());
   std::set<std::size_t> living;
   auto fastest = std::chrono::nanoseconds::max();
-  // The first turn of each: set-up and warm-up.
+  // Of those that take turns, the first turn of each: set-up and warm-up.
   for (const auto& [request, program] : tasks) {
     children.push_back(std::make_unique<RunningSubprocess>(
         Subprocess{.argv = {program.empty() ? this_executable().string() : program, "sample",
                             to_json(request), "--result-fd", std::to_string(kResultDescriptor)},
                    .timeout = timeout,
                    .takes_turns = request.takes_turns}));
+    if (!request.takes_turns) continue;
     if (const auto step_ns = children.back()->wait()) {
       living.insert(children.size() - 1);
       fastest = std::min(fastest, std::chrono::nanoseconds{*step_ns});
     }
     if (interrupted(*children.back())) return std::nullopt;
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].request.takes_turns) continue;
+    children[i]->wait();
+    if (interrupted(*children[i])) return std::nullopt;
   }
   int turn = 0;
   for (std::size_t round = 0; !living.empty(); ++round) {

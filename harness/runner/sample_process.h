@@ -20,10 +20,10 @@ struct TakenSample {
   std::chrono::nanoseconds worked{};  // while it was this process's turn
 };
 
-// Starts every task's program as `headroom sample`. Processes that take turns (turns.h) live at the
-// same time; one that takes none runs from start to end before the next begins. A crash or a
-// timeout is returned as a sample with that status and the reason, and the other processes go on;
-// an interrupt returns nothing. Throws InputError when a process rejects the request.
+// Starts every task's program as `headroom sample`. The processes live at the same time; of those
+// that take turns (turns.h), one works while the others sleep. A crash or a timeout is returned as
+// a sample with that status and the reason, and the other processes go on; an interrupt returns
+// nothing. Throws InputError when a process rejects the request.
 std::optional<std::vector<TakenSample>> run_in_children(const std::vector<SampleTask>& tasks,
                                                         std::chrono::seconds timeout);
 std::optional<Sample> run_in_child(const SampleRequest& request, std::chrono::seconds timeout);
