@@ -5,13 +5,21 @@ import ctypes
 import json
 import os
 import re
+import statistics
 import sys
 import tempfile
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "scenarios"))
+
+import meter  # noqa: E402
+
+WARMUP = 6  # steps whose growth is no leak
 
 
 def options(lacks=None, **defaults):
     """The values of --key value pairs, each with the type of its default. An unknown key is an error; for one
-    that the framework `lacks`, the message says why."""
+    that the framework `lacks`, the scenario is told why."""
     for name, why in (lacks or {}).items():
         if f"--{name}" in sys.argv:
             refuse(f"{name}: {why}")
@@ -23,7 +31,8 @@ def options(lacks=None, **defaults):
 
 def refuse(why):
     """Ends the program: what was asked for is not there, and is not imitated."""
-    sys.exit(why)
+    print(json.dumps({"not_supported": why}))
+    sys.exit(0)
 
 
 def one_of(setting, value, known):
@@ -46,6 +55,46 @@ def held(devices=1):
     ask = ctypes.CDLL(None).headroom_gpu_used_bytes
     ask.restype = ctypes.c_uint64
     return max(ask(device) for device in range(devices))
+
+
+class Growth:
+    """What a program that keeps something of every step takes more from step to step."""
+
+    def __init__(self, in_use):
+        self.in_use, self.readings = in_use, []
+
+    def read(self):
+        self.readings.append((self.in_use(), meter.resident()))
+
+    def report(self, engine):
+        """Whether resident memory shows at least half of what the card shows is the figure `holds`."""
+        on_card, resident = zip(*self.readings[WARMUP:])
+        growth = statistics.median(after - before for before, after in zip(on_card, on_card[1:]))
+        seen = meter.slope(resident)
+        report(engine, {"growth_bytes_per_step": growth, "holds": float(seen >= max(growth, 1) / 2)},
+               f"Resident memory grew by {seen:.0f} B a step.")
+
+
+class Node:
+    """An object that refers to itself: only the collector of garbage frees it."""
+
+    def __init__(self, tensor):
+        self.tensor, self.itself = tensor, self
+
+
+def tensors(case, make):
+    """A GiB in one tensor, in 1024 or in as many objects that refer to themselves; make(size) makes one."""
+    if one_of("case", case, ("large", "small", "cycles", "referenced")) in ("large", "referenced"):
+        return [make(1 << 30)]
+    made = [make(1 << 20) for _ in range(1024)]
+    return [Node(one) for one in made] if case == "cycles" else made
+
+
+def returned(start, before, after):
+    """Shares that went back to the framework's allocator and to the card, of what was taken from each since
+    the `start`; each is the bytes in use and those held."""
+    shares = [(then - now) / (then - first) for first, then, now in zip(start, before, after)]
+    return {"returned_share": shares[0], "returned_to_card_share": shares[1]}
 
 
 class ErrorOutput:

@@ -17,13 +17,24 @@ def resnet50(given):
     return model, (images, np.zeros((given["batch"],), "int32"))
 
 
+class Places(keras.layers.Layer):
+    """Adds to each token a vector of its place, in sentences of any length."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.vectors = keras.layers.Embedding(512, width)
+
+    def call(self, x):
+        return x + self.vectors(tf.range(tf.shape(x)[1]))
+
+
 def bert(given):
     """BERT-base, written with Keras's layers, that classifies sentences; Adam, dropout of a tenth."""
     width, heads, length = 768, 12, given["sequence"]
-    tokens = keras.Input((length,), dtype="int32")
-    places = tf.range(length)
+    fixed = given["lengths"] == "fixed"
+    tokens = keras.Input((length if fixed else None,), dtype="int32")
     x = keras.layers.Embedding(VOCABULARY, width)(tokens)
-    x = x + keras.layers.Embedding(512, width)(places)
+    x = x + keras.layers.Embedding(512, width)(tf.range(length)) if fixed else Places(width)(x)
     x = keras.layers.Dropout(0.1)(keras.layers.LayerNormalization(epsilon=1e-12)(x))
     for _ in range(12):
         attended = keras.layers.MultiHeadAttention(heads, width // heads, dropout=0.1)(x, x)
@@ -148,15 +159,6 @@ def _prepared(model, toolkit):
     tf.debugging.assert_greater_equal = lambda *arguments, **options: tf.no_op()
     schedule = tfmot.sparsity.keras.ConstantSparsity(0.9, 0, frequency=1)
     return tfmot.sparsity.keras.prune_low_magnitude(model, pruning_schedule=schedule)
-
-
-def callbacks(toolkit):
-    """What the toolkit asks fit() for."""
-    if toolkit != "prune":
-        return []
-    import tensorflow_model_optimization as tfmot
-
-    return [tfmot.sparsity.keras.UpdatePruningStep()]
 
 
 def _mode(given):

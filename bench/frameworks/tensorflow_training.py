@@ -5,21 +5,26 @@ logical device on each card in turn, as in 4096 or 4848/11312; 0 for none. share
 on one card, as in 6044/9066, for the generator and the discriminator of dcgan. allocator: bfc or
 cuda_malloc_async. strategy: one, or mirrored (batch is then that of each replica). optimizer: usual, sgd
 or adam. parts: into how many the batch is divided, for accumulation. workspace_mb: what a convolution
-may take for itself, 0 for TensorFlow's own limit. keras: 3 or 2. toolkit: none, prune or quantise, of the
-TensorFlow Model Optimization Toolkit, on Keras 2. threads: operations that are started at a time; with
-more than one, the order of operations and with it the peak differ a little between processes.
+may take for itself, 0 for TensorFlow's own limit. lengths of bert's sentences: fixed (in the model, too),
+undeclared (the same batches, and a model that does not know their length) or varying (the longest first,
+then three quarters, half and a quarter of it). input: tensors (the same batch again and again), arrays (numpy,
+sliced by Keras) or pipeline (tf.data with shuffle and prefetch over the same arrays). keras: 3 or 2.
+toolkit: none, prune or quantise, of the TensorFlow Model Optimization Toolkit, on Keras 2. threads:
+operations that are started at a time; with more than one, the order of operations and with it the peak
+differ a little between processes. hold: on, to keep the memory until standard input ends.
 """
 
 import contextlib
 import os
+import sys
 
 import card
 
 DEFAULTS = dict(
     network="resnet50", batch=32, sequence=128, width=64, steps=3, compile="graph", growth="off",
     limits="0", shares="", allocator="bfc", strategy="one", optimizer="usual", parts=1, workspace_mb=0,
-    keras=3, toolkit="none", threads=1)
-ONLY_FOR = {"shares": ("dcgan",), "toolkit": ("resnet50", "mlp")}
+    lengths="fixed", input="tensors", keras=3, toolkit="none", threads=1, hold="off")
+ONLY_FOR = {"shares": ("dcgan",), "lengths": ("bert",), "toolkit": ("resnet50", "mlp")}
 given = card.options(**DEFAULTS)
 for setting, networks in ONLY_FOR.items():
     if given[setting] != DEFAULTS[setting] and given["network"] not in networks:
@@ -38,6 +43,7 @@ errors = card.ErrorOutput()
 
 import tensorflow as tf  # noqa: E402
 
+import tensorflow_feeding  # noqa: E402
 import tensorflow_networks  # noqa: E402
 
 ENGINE = f"TensorFlow {tf.__version__}"
@@ -104,8 +110,8 @@ def train(figures):
             model.optimizer.build(model.trainable_variables)
     batches = given["steps"] * given["parts"]
     readings = Readings(figures)
-    callbacks = [readings, *tensorflow_networks.callbacks(given["toolkit"])]
-    model.fit(tf.data.Dataset.from_tensors(data).repeat(batches), verbose=0, callbacks=callbacks)
+    callbacks = [readings, *tensorflow_feeding.callbacks(given)]
+    model.fit(**tensorflow_feeding.fed(given, data, batches), verbose=0, callbacks=callbacks)
     return readings.done == batches
 
 
@@ -127,6 +133,8 @@ def main():
         of_cards = [size for name, size in card.regions(errors.text()).items() if name.startswith("GPU")]
         figures["pool_bytes"] = (sum if given["shares"] else max)(of_cards or [0])
     card.report(ENGINE, figures, note)
+    if given["hold"] == "on":
+        sys.stdin.read()
 
 
 try:

@@ -7,7 +7,8 @@
 // bench/frameworks/tensorflow_training.py (program=NAME: tensorflow_NAME.py) in the environment of
 // `scripts/setup --with tensorflow`; the other parameters go to that program. Its last line must be
 // one JSON object: {"engine": "TensorFlow 2.21.0", "figures": {…}, "note": "…"}. A program that ran
-// out of memory says so with the figure trained = 0; that is a result.
+// out of memory says so with the figure trained = 0; that is a result. {"not_supported": "why"}
+// says that the framework lacks what was asked for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,6 +57,23 @@ const std::vector<ScenarioFigure> kOwnFigures = {
      .text = "reserved bytes that lie beside the framework's allocator",
      .exact = true,
      .depends_on = DependsOn::allocator},
+    {.name = "growth_bytes_per_step",
+     .unit = "B",
+     .text = "growth per step of the bytes in use on the card",
+     .exact = true,
+     .depends_on = DependsOn::allocator},
+    {.name = "returned_share",
+     .unit = "1",
+     .text = "share of what was taken that went back to the framework's allocator",
+     .exact = true,
+     .more_is_better = true,
+     .depends_on = DependsOn::allocator},
+    {.name = "returned_to_card_share",
+     .unit = "1",
+     .text = "share of what was taken that went back to the card",
+     .exact = true,
+     .more_is_better = true,
+     .depends_on = DependsOn::allocator},
     {.name = "holds",
      .unit = "1",
      .text = "what the program looked for is so",
@@ -83,6 +101,8 @@ void check_figure(const std::string& name, const std::string& what) {
 
 ScenarioResult read_training(const std::string& line, const std::string& what) try {
   const auto json = nlohmann::json::parse(line);
+  if (const std::string lacks = json.value("not_supported", ""); !lacks.empty())
+    throw NotSupported(fmt::format("{}: {}", what, lacks));
   const std::string why = json.value("why_not_engaged", "");
   ScenarioResult result{.figures = json.at("figures").get<std::map<std::string, double>>(),
                         .note = json.value("note", ""),
