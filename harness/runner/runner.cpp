@@ -12,6 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
+#include "harness/machine/probe.h"
 #include "harness/plan/scenario.h"
 #include "harness/plan/schedule.h"
 #include "harness/runner/block_sampler.h"
