@@ -97,12 +97,12 @@ class VirtualGpu:
         }
 
     def training_run(self, row, workspaces):
-        """Runs one program for one row: the peak of the bytes that PyTorch's allocator reserved."""
+        """Runs one program for one row: the peak that PyTorch's allocator counted."""
         answer, said = self.run(row.card, row.program, workspaces)
         fits = answer.get("verdict") == "fits"
         devices = answer["frameworks"][0]["devices"] if fits else []
-        reserved = devices[0]["peak_reserved_bytes"] if devices else None
-        return self.result(row, workspaces, answer, said, reserved)
+        peak = devices[0][row.counter] if devices else None
+        return self.result(row, workspaces, answer, said, peak)
 
     def operators(self, group):
         """Runs one program for many rows: the peaks that the program itself asks PyTorch for."""

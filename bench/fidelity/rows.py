@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ MIB = 2**20
 
 LANGUAGE, LANGUAGE_A100 = "language models", "language models of unknown sequence length, A100"
 CONVOLUTIONAL, OPERATORS = "convolutional networks", "single operators"
+DOCUMENTED = "runs of documentation and benchmarks"
 
 # Bytes that the sampler saw beyond the bare CUDA context and PyTorch's reserved bytes: the code of the
 # kernels, which CUDA loads when they are first called. Found in these runs; a constant per kind.
@@ -18,6 +20,7 @@ KERNEL_CODE = {
     LANGUAGE_A100: 18 * MIB,
     CONVOLUTIONAL: 26 * MIB,
     OPERATORS: 0,  # those runs say what PyTorch counts itself
+    DOCUMENTED: 0,  # those say it too, or CUDA 11 loaded all kernels with the context, which is left out
 }
 
 # Memory as the measured machines had it; the context is about what CUDA 12 takes there.
@@ -47,7 +50,7 @@ TORCHVISION = {
 }
 TEN_CLASSES = ("MnasNet",)  # the others: 1000
 
-ESTIMATORS = ("xmem", "dnnmem", "schedtune", "llmem")
+PUBLISHED_ESTIMATES = ("xmem", "dnnmem", "schedtune", "llmem")
 
 
 @dataclass
@@ -60,6 +63,9 @@ class Row:
     workspaces: tuple[str, ...] = ("",)  # whose convolution workspaces count
     group: str | None = None  # rows that one process can run
     estimates: dict[str, float] = field(default_factory=dict)  # estimator: bytes
+    optimizer: str = ""
+    counter: str = "peak_reserved_bytes"  # of PyTorch's, which the measured bytes are
+    has_model: bool = True  # a program for which estimators can be asked
 
     @property
     def constant_bytes(self):
@@ -91,9 +97,10 @@ def training_row(line):
         workspaces=("cuDNN", "none") if kind == CONVOLUTIONAL else ("",),
         estimates={
             name: float(line[f"estimate_{name}"])
-            for name in ESTIMATORS
+            for name in PUBLISHED_ESTIMATES
             if line[f"estimate_{name}"]
         },
+        optimizer=line["optimizer"],
     )
 
 
@@ -112,13 +119,33 @@ def operator_row(line):
         card=CARDS[line["gpu"]],
         program={"kernel": line["kernel"], "pass": line["pass"], **config},
         group=f"{line['kernel']} {line['pass']} {gpu}",
+        has_model=False,
+    )
+
+
+def documented_row(line):
+    program = shlex.split(line["program"])
+    return Row(
+        name=f"{line['model']} {line['optimizer']} batch {line['batch']} {line['details']} {line['gpu']}",
+        kind=DOCUMENTED,
+        measured_bytes=int(line["measured_bytes"]),
+        card=shlex.split(line["card"]),
+        program=program,
+        optimizer=line["optimizer"],
+        counter=f"peak_{line['counter']}_bytes",
+        has_model=program[0] == "bert_large.py",
     )
 
 
 def read():
-    return [training_row(line) for line in lines_of("xmem_runs.csv")] + [
-        operator_row(line) for line in lines_of("liger_baselines.csv")
-    ]
+    found = [training_row(line) for line in lines_of("xmem_runs.csv")]
+    found += [documented_row(line) for line in lines_of("published.csv") if line["program"]]
+    found += [operator_row(line) for line in lines_of("liger_baselines.csv")]
+    by_name = {row.name: row for row in found}
+    for line in lines_of("estimates.csv"):
+        if line["bytes"] and line["row"] in by_name:
+            by_name[line["row"]].estimates[line["estimator"]] = float(line["bytes"])
+    return found
 
 
 def names():

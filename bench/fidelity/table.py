@@ -77,7 +77,15 @@ WAYS = {
     ("pytorch", "cuDNN"): "virtual GPU, PyTorch 2.15, workspaces by cuDNN's heuristics",
     ("pytorch", "none"): "virtual GPU, PyTorch 2.15, no workspaces",
 }
-PUBLISHED = {"xmem": "xMem", "dnnmem": "DNNMem", "schedtune": "SchedTune", "llmem": "LLMem"}
+ESTIMATORS = {
+    "xmem": "xMem",
+    "dnnmem": "DNNMem",
+    "schedtune": "SchedTune",
+    "llmem": "LLMem",
+    "memtracker": "MemTracker",
+    "accelerate": "accelerate estimate-memory",
+    "deepspeed": "DeepSpeed's ZeRO estimator",
+}
 
 
 class Table:
@@ -118,7 +126,7 @@ class Table:
             for way in self.ways(of_kind):
                 errors = [self.error(row, way) for row in of_kind]
                 yield summary_line(kind, WAYS[way], [e for e in errors if e is not None])
-            for name, title in PUBLISHED.items():
+            for name, title in ESTIMATORS.items():
                 errors = [
                     row.estimates[name] / row.measured_bytes - 1
                     for row in of_kind
@@ -149,10 +157,10 @@ class Table:
 
     def each(self, kind, of_kind):
         ways = self.ways(of_kind)
-        estimators = [name for name in PUBLISHED if any(name in row.estimates for row in of_kind)]
+        estimators = [name for name in ESTIMATORS if any(name in row.estimates for row in of_kind)]
         yield line(
             "row", "measured, MiB", *[f"{WAYS[way]}, MiB | error" for way in ways],
-            *[PUBLISHED[name] for name in estimators],
+            *[ESTIMATORS[name] for name in estimators],
         )
         yield line("---", *["---:"] * (1 + 2 * len(ways) + len(estimators)))
         for row in of_kind:

@@ -7,7 +7,7 @@ import torch
 import without_values
 
 
-def main():
+def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", help="a function of torchvision.models")
     parser.add_argument("optimizer", help="a class of torch.optim")
@@ -18,12 +18,18 @@ def main():
     parser.add_argument(
         "--zero-grad", choices=("step_start", "before_backward", "after_update"), required=True
     )
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
 
+
+def make_model(options):
     without_values.install()
     import torchvision
 
-    model = getattr(torchvision.models, options.model)(num_classes=options.classes).cuda().train()
+    return getattr(torchvision.models, options.model)(num_classes=options.classes)
+
+
+def train(options):
+    model = make_model(options).cuda().train()
     optimizer = getattr(torch.optim, options.optimizer)(model.parameters(), lr=1e-3)
     loss_of = torch.nn.CrossEntropyLoss()
     images = torch.randn(options.batch, 3, options.image, options.image)
@@ -45,4 +51,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    train(parse())

@@ -43,7 +43,7 @@ MODELS = {
 }
 
 
-def main():
+def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("optimizer", help="a class of torch.optim")
@@ -53,12 +53,19 @@ def main():
     parser.add_argument(
         "--zero-grad", choices=("step_start", "before_backward", "after_update"), required=True
     )
-    options = parser.parse_args()
+    parser.add_argument("--no-mask", action="store_true", help="leave out the mask, which masks nothing")
+    return parser.parse_args(arguments)
 
+
+def make_model(options):
     without_values.install()
     import transformers
 
-    model = MODELS[options.model](transformers).train()
+    return MODELS[options.model](transformers)
+
+
+def train(options):
+    model = make_model(options).train()
     optimizer = getattr(torch.optim, options.optimizer)(model.parameters(), lr=1e-3)
     model.to("cuda")
     for _ in range(options.steps):
@@ -66,6 +73,8 @@ def main():
             optimizer.zero_grad()
         tokens = torch.randint(5, model.config.vocab_size - 5, (options.batch, options.sequence))
         batch = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": tokens}
+        if options.no_mask:
+            del batch["attention_mask"]
         batch = {name: tensor.to("cuda") for name, tensor in batch.items()}
         outputs = model(**batch)
         if options.zero_grad == "before_backward":
@@ -77,4 +86,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    train(parse())

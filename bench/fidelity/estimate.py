@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Asks other tools what the rows of measure.py take, and writes what they say into estimates.csv.
+
+Asks what estimates.csv does not have yet. Needs a build and the environments pytorch-2.6 and libraries of
+`scripts/setup --with`. `measure.py --table` then shows the figures beside those of the virtual GPU."""
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import measure
+import rows
+
+HERE = Path(__file__).resolve().parent
+COLUMNS = ("row", "estimator", "bytes", "version", "note")
+
+
+@dataclass
+class Tool:
+    name: str
+    environment: str  # where it is installed
+    package: str  # whose version is told
+    script: tuple[str, ...]  # in estimators/, and its first arguments
+    only_adam: bool = False
+
+    @property
+    def python(self):
+        return measure.python_of(self.environment)
+
+    def applies_to(self, row):
+        return row.has_model and (row.optimizer in ("Adam", "AdamW") or not self.only_adam)
+
+    def ask(self, headroom, asked):
+        """For each row the bytes that it says ("" = none), and why it says none."""
+        script, *arguments = self.script
+        command = [self.python, HERE / "estimators" / script, *arguments]
+        command += [json.dumps(row.program) for row in asked]
+        with tempfile.TemporaryDirectory() as directory:
+            # Fake tensors of a GPU need one: the virtual one. Their values are not followed.
+            start = [headroom, "gpu", "h100", "--until-step", "all", "--out", f"{directory}/run", "--"]
+            process = subprocess.run(
+                [*start, *command], capture_output=True, text=True,
+                env={**os.environ, "HEADROOM_GPU_VALUES": "off", "HEADROOM_GPU_MODULES": "off"},
+            )
+        said = re.findall(r"^(bytes|none) (.*)$", process.stdout, re.MULTILINE)
+        answers = [(text, "") if kind == "bytes" else ("", text) for kind, text in said]
+        return answers + [("", measure.last_line(process.stderr))] * (len(asked) - len(answers))
+
+
+TOOLS = (
+    Tool("memtracker", "pytorch-2.6", "torch", ("mem_tracker.py",)),
+    Tool("accelerate", "libraries", "accelerate", ("model_states.py", "accelerate"), only_adam=True),
+    Tool("deepspeed", "libraries", "deepspeed", ("model_states.py", "deepspeed"), only_adam=True),
+)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*", help="only the rows whose names contain all of them")
+    parser.add_argument("--headroom", default=measure.ROOT / "build" / "headroom", type=Path)
+    parser.add_argument("--estimates", default=HERE / "estimates.csv", type=Path)
+    options = parser.parse_args()
+    for tool in TOOLS:
+        if not tool.python.exists():
+            sys.exit(f"it is missing: scripts/setup --with {tool.environment}")
+        version = f"{tool.package} {measure.version_in(tool.python, tool.package)}"
+        done = measure.read_results(options.estimates)
+        known = {(e["row"], e["estimator"]) for e in done if e["bytes"]}
+        asked = [
+            row
+            for row in rows.read()
+            if tool.applies_to(row)
+            and (row.name, tool.name) not in known
+            and all(word in row.name for word in options.words)
+        ]
+        answers = tool.ask(options.headroom, asked) if asked else []
+        for row, (said, note) in zip(asked, answers):
+            done.append(dict(zip(COLUMNS, (row.name, tool.name, said, version, note))))
+            print(f"{row.name}  {tool.name}  {said or note}", flush=True)
+        write(options.estimates, done)
+
+
+def write(path, estimates):
+    latest = {(e["row"], e["estimator"]): e for e in estimates}
+    order = {name: place for place, name in enumerate(rows.names())}
+    unfinished = path.with_suffix(".unfinished")
+    with open(unfinished, "w", newline="") as out:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(latest.values(), key=lambda e: (order.get(e["row"], len(order)), e["estimator"])))
+    os.replace(unfinished, path)
+
+
+if __name__ == "__main__":
+    main()
