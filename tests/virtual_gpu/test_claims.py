@@ -220,7 +220,7 @@ def test_a_tensor_that_is_still_held_does_not_go_back(run, framework, request):
     for case, share in (("large", 1), ("referenced", 0)):
         sample = run(f"case={case},framework={framework},program=release")
         assert sample["status"] == "ok", sample["reason"]
-        assert sample["figures"]["returned_share"] == share, case
+        assert sample["figures"]["returned_share"] == pytest.approx(share, abs=1e-3), case
 
 
 def test_pytorchs_counters_and_the_cards_ledger_tell_of_the_same_bytes(run, pytorch):
