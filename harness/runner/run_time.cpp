@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
+#include "harness/machine/probe.h"
 #include "harness/runner/progress.h"
 #include "harness/runner/sample_process.h"
 #include "harness/stats/median.h"
@@ -21,13 +23,23 @@ double estimated_seconds(const Experiment& experiment) {
   return is_exact(experiment) ? 1 : 5;
 }
 
+// How often samples must be waited for: those that run at once count once.
+int rounds(const Experiment& experiment, int samples) {
+  const int at_once = samples_at_once(experiment.arms.front().cell);
+  return (samples + at_once - 1) / at_once;
+}
+
 }  // namespace
+
+int samples_at_once(const Cell& cell) {
+  return traits_of(cell.device).virtual_card ? usable_cores() : 1;
+}
 
 RunTime estimate(const std::vector<Experiment>& experiments) {
   double planned = 0, longest = 0;
   for (const Experiment& experiment : experiments) {
-    const double block =
-        estimated_seconds(experiment) * static_cast<double>(experiment.arms.size());
+    const double block = estimated_seconds(experiment) *
+                         rounds(experiment, static_cast<int>(experiment.arms.size()));
     const int blocks = std::max(experiment.blocks, experiment.max_blocks);
     planned += block * experiment.blocks;
     longest += block * (is_exact(experiment) ? blocks : with_all_repeats(blocks));
@@ -52,10 +64,11 @@ void SampleTimes::add(std::size_t experiment, std::chrono::nanoseconds worked) {
   seconds_[experiment].push_back(Seconds(worked).count());
 }
 
-double SampleTimes::next(std::size_t experiment) const {
+double SampleTimes::next(std::size_t experiment, int samples) const {
   // The median, because the first sample may generate its data set.
-  return seconds_[experiment].empty() ? estimated_seconds(experiments_[experiment])
-                                      : median_of(seconds_[experiment]);
+  const double one = seconds_[experiment].empty() ? estimated_seconds(experiments_[experiment])
+                                                  : median_of(seconds_[experiment]);
+  return one * rounds(experiments_[experiment], samples);
 }
 
 }  // namespace headroom

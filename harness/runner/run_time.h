@@ -19,13 +19,18 @@ RunTime estimate(const std::vector<Experiment>& experiments);
 // "4 min 05 s, or up to 6 min 10 s where timed blocks must be repeated".
 std::string to_string(const RunTime& time);
 
+// How many samples of a block run at once if their configurations are like this one: as many as
+// there are cores for frameworks on virtual cards, of which no times are taken.
+int samples_at_once(const Cell& cell);
+
 class SampleTimes {
  public:
   // `experiments` must outlive this.
   explicit SampleTimes(const std::vector<Experiment>& experiments);
   void add(std::size_t experiment, std::chrono::nanoseconds worked);
-  // Seconds that the experiment's next sample takes: an estimate until one was measured.
-  double next(std::size_t experiment) const;
+  // Seconds that so many further samples of the experiment take: an estimate until one was
+  // measured.
+  double next(std::size_t experiment, int samples) const;
 
  private:
   const std::vector<Experiment>& experiments_;

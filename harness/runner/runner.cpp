@@ -12,7 +12,6 @@
 #include "harness/base/interrupt.h"
 #include "harness/device/traits.h"
 #include "harness/evidence/block_table.h"
-#include "harness/machine/probe.h"
 #include "harness/plan/scenario.h"
 #include "harness/plan/schedule.h"
 #include "harness/runner/block_sampler.h"
@@ -28,8 +27,6 @@ bool uses_memory_of_machine(const Spec& device) {
   const DeviceTraits traits = traits_of(device);
   return traits.computes && !traits.has_driver;
 }
-
-bool on_virtual_card(const Cell& cell) { return traits_of(cell.device).virtual_card; }
 
 bool runs_here(const Arm& arm) { return !unsupported_sample(arm.cell); }
 
@@ -164,19 +161,17 @@ class Run {
     return true;
   }
 
-  // The place `first` and, where no times are taken, as many after it as there are cores:
-  // frameworks on virtual cards.
+  // The place `first` and those after it whose samples run at the same time.
   std::vector<std::size_t> side_by_side(const Experiment& experiment, const SampleBlock& block,
                                         std::size_t first) const {
     std::vector<std::size_t> places = {first};
-    const auto untimed = [&](std::size_t place) {
+    const auto at_once = [&](std::size_t place) {
       const Arm& arm = experiment.arms[block.arms[place]];
-      return on_virtual_card(arm.cell) && runs_here(arm) &&
-             !table_.is_recorded(block.experiment, block.number, arm.name);
+      const bool left = !table_.is_recorded(block.experiment, block.number, arm.name);
+      return static_cast<std::size_t>(left && runs_here(arm) ? samples_at_once(arm.cell) : 1);
     };
-    const auto most = static_cast<std::size_t>(untimed(first) ? usable_cores() : 1);
-    for (std::size_t i = first + 1; i < block.arms.size() && places.size() < most; ++i)
-      if (untimed(i)) places.push_back(i);
+    for (std::size_t i = first + 1; i < block.arms.size() && places.size() < at_once(first); ++i)
+      if (at_once(i) > 1) places.push_back(i);
     return places;
   }
 
@@ -214,7 +209,7 @@ class Run {
                                  to_string(sample.status), sample.reason));
     double left = 0;
     for (const SampleBlock& block : queue_)
-      left += times_.next(block.experiment) * samples_left(block);
+      left += times_.next(block.experiment, samples_left(block));
     progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
                      fmt::format("{}{} [{}]",
                                  outcome_.out_of_memory > 0

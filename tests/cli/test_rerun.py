@@ -163,7 +163,7 @@ def test_verify_fails_where_a_verdict_is_not_the_expected_one(headroom: Headroom
         other = "WEAKER" if claim["verdict"] != "WEAKER" else "STRONGER"
         outcome = headroom("verify", claim["id"], run, "--json", "--expect", other)
         assert outcome.code == 11
-        assert outcome.errors.splitlines()[-1] == f"headroom: {claim['id']} is {claim['verdict']}, expected was {other}"
+        assert outcome.errors.splitlines()[-1] == f"headroom: {claim['id']} is {claim['verdict']}, expected {other}"
         assert [told["id"] for told in json.loads(outcome.output)["claims"]] == [claim["id"]]
     assert headroom("verify", run, "--expect", "refuted").code == 2
 
