@@ -1,6 +1,7 @@
 """Networks as users of PyTorch write them. Each function returns a model, its loss as a function of a batch,
 one batch, and the usual optimizer. Values do not matter on a virtual card, so the data are zeros."""
 
+import card
 import torch
 from torch import nn
 from torch.nn import functional
@@ -8,14 +9,19 @@ from torch.nn import functional
 DEVICE = "cuda"
 
 
-def resnet50(given):
-    """torchvision's own ResNet-50 with stochastic gradient descent."""
+def resnet(given):
+    """torchvision's own residual network with stochastic gradient descent."""
     import torchvision
 
-    model = torchvision.models.resnet50().to(DEVICE)
-    batch = (torch.zeros(given["batch"], 3, 224, 224), torch.zeros(given["batch"], dtype=torch.long))
+    model = getattr(torchvision.models, f"resnet{given['depth']}")(num_classes=given["classes"]).to(DEVICE)
+    images = torch.zeros(given["batch"], 3, given["image"], given["image"])
+    batch = (images, torch.zeros(given["batch"], dtype=torch.long))
     sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     return model, lambda images, labels: functional.cross_entropy(model(images), labels), batch, sgd
+
+
+def resnet50(given):
+    return resnet({**given, "depth": 50, "image": 224, "classes": 1000})
 
 
 def bert(given):
@@ -27,6 +33,43 @@ def bert(given):
     batch = (torch.zeros(size, dtype=torch.long), torch.zeros(given["batch"], dtype=torch.long))
     adam = torch.optim.AdamW(model.parameters(), lr=2e-5)
     return model, lambda tokens, labels: model(input_ids=tokens, labels=labels).loss, batch, adam
+
+
+def language_model(model, given):
+    """A model of Hugging Face that predicts tokens, with AdamW."""
+    size = given["batch"], given["sequence"]
+    batch = (torch.zeros(size, dtype=torch.long), torch.zeros(size, dtype=torch.long))
+    adam = torch.optim.AdamW(model.parameters(), lr=2e-5)
+    return model, lambda tokens, labels: model(input_ids=tokens, labels=labels).loss, batch, adam
+
+
+# Layers, width and heads by size, as Headroom's workloads of these names have them.
+BERT_SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "base": (12, 768, 12), "large": (24, 1024, 16)}
+GPT_SIZES = {"tiny": (2, 128, 2), "small": (12, 768, 12), "medium": (24, 1024, 16), "large": (24, 1536, 16),
+             "xl": (24, 2048, 16), "2.7b": (32, 2560, 32), "6.7b": (32, 4096, 32), "13b": (40, 5120, 40)}
+
+
+def masked_bert(given):
+    """Hugging Face's BERT, which predicts masked words."""
+    import transformers
+
+    layers, width, heads = BERT_SIZES[card.one_of("size", given["size"], BERT_SIZES)]
+    config = transformers.BertConfig(
+        vocab_size=given["vocabulary"] or 30522, hidden_size=width, num_hidden_layers=layers,
+        num_attention_heads=heads, intermediate_size=4 * width,
+        max_position_embeddings=max(512, given["sequence"]))
+    return language_model(transformers.BertForMaskedLM(config).to(DEVICE), given)
+
+
+def gpt2(given):
+    """Hugging Face's GPT-2, in the sizes of GPT-3."""
+    import transformers
+
+    layers, width, heads = GPT_SIZES[card.one_of("size", given["size"], GPT_SIZES)]
+    config = transformers.GPT2Config(
+        vocab_size=given["vocabulary"] or 50257, n_embd=width, n_layer=layers, n_head=heads,
+        n_positions=max(2048, given["sequence"]))
+    return language_model(transformers.GPT2LMHeadModel(config).to(DEVICE), given)
 
 
 class Gan(nn.Module):
@@ -76,4 +119,5 @@ def mlp(given):
     return model, lambda x, y: functional.mse_loss(model(x), y), batch, torch.optim.Adam(model.parameters())
 
 
-NETWORKS = {"resnet50": resnet50, "bert": bert, "dcgan": dcgan, "mlp": mlp}
+NETWORKS = {"resnet50": resnet50, "resnet": resnet, "bert": bert, "masked_bert": masked_bert, "gpt2": gpt2,
+            "dcgan": dcgan, "mlp": mlp}

@@ -1,10 +1,12 @@
 """Trains a network with PyTorch as its users do, and says what its allocator held and when.
 
-network: resnet50, bert, dcgan or mlp. lengths of bert's sentences: fixed, or varying (the longest first, then
-three quarters, half and a quarter of it). parts: into how many the batch is divided, for accumulation.
-precision: fp32, or bf16 (autocast). allocator: caching, expandable or cuda_malloc_async. max_split_mb,
-roundup (divisions of a power of two) and collect_at (the share of the card from which cached memory is given
-back) are settings of PYTORCH_CUDA_ALLOC_CONF; 0 leaves them out.
+network: resnet50, bert, dcgan or mlp; or those that headroom plan --pytorch counts beside its own: resnet
+(depth, image, classes), masked_bert and gpt2 (size, vocabulary; 0 for the usual one). optimizer: usual, sgd
+or adam. lengths of bert's sentences: fixed, or varying (the longest first, then three quarters, half and a
+quarter of it). parts: into how many the batch is divided, for accumulation. precision: fp32, or bf16
+(autocast). allocator: caching, expandable or cuda_malloc_async. max_split_mb, roundup (divisions of a power
+of two) and collect_at (the share of the card from which cached memory is given back) are settings of
+PYTORCH_CUDA_ALLOC_CONF; 0 leaves them out.
 """
 
 import os
@@ -19,7 +21,8 @@ given = card.options(
         "strategy": "PyTorch trains on several cards with one process for each",
         "workspace_mb": "PyTorch has no limit on the workspaces of convolutions",
     },
-    network="resnet50", batch=32, sequence=128, width=64, steps=3, lengths="fixed", parts=1,
+    network="resnet50", batch=32, sequence=128, width=64, depth=50, image=224, classes=1000, size="base",
+    vocabulary=0, optimizer="usual", steps=3, lengths="fixed", parts=1,
     precision="fp32", allocator="caching", max_split_mb=0, roundup=0, collect_at=0.0)
 ALLOCATORS = {"caching": {}, "expandable": {"expandable_segments": True},
               "cuda_malloc_async": {"backend": "cudaMallocAsync"}}
@@ -34,6 +37,12 @@ os.environ["PYTORCH_CUDA_ALLOC_CONF"] = ",".join(f"{key}:{value}" for key, value
 import torch  # noqa: E402
 
 import pytorch_networks  # noqa: E402
+
+
+OPTIMIZERS = {
+    "sgd": lambda model: torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
+    "adam": lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3),
+}
 
 
 def read(figures, moment):
@@ -52,7 +61,9 @@ def train(figures):
     torch.zeros(1, device="cuda")
     figures["first_operation_bytes"] = card.held()
     make = pytorch_networks.NETWORKS[card.one_of("network", given["network"], pytorch_networks.NETWORKS)]
-    _, loss_of, batch, optimizer = make({**given, "batch": given["batch"] // given["parts"]})
+    model, loss_of, batch, optimizer = make({**given, "batch": given["batch"] // given["parts"]})
+    if card.one_of("optimizer", given["optimizer"], ("usual", *OPTIMIZERS)) != "usual":
+        optimizer = OPTIMIZERS[given["optimizer"]](model)
     read(figures, "initial")
     for step in range(given["steps"]):
         for _ in range(given["parts"]):

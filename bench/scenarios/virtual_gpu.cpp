@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/scenarios/python_program.h"
@@ -34,6 +35,14 @@ constexpr const char* kHeldAtMost = "reserved_bytes.overall_peak";
 
 const std::vector<std::pair<std::string, std::string>> kFrameworks = {
     {"tensorflow", "TensorFlow"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
+
+ScenarioFigure bytes_at_peak(const std::string& name, const std::string& role) {
+  return {.name = name,
+          .unit = "B",
+          .text = role + " at the peak of allocated bytes",
+          .exact = true,
+          .depends_on = DependsOn::allocator};
+}
 
 const std::vector<ScenarioFigure> kOwnFigures = {
     {.name = "trained",
@@ -79,7 +88,20 @@ const std::vector<ScenarioFigure> kOwnFigures = {
      .text = "what the program looked for is so",
      .exact = true,
      .depends_on = DependsOn::allocator},
+    bytes_at_peak("weight_bytes", "weights"),
+    bytes_at_peak("gradient_bytes", "gradients"),
+    bytes_at_peak("state_bytes", "optimizer state"),
+    bytes_at_peak("activation_bytes", "activations"),
+    bytes_at_peak("temporary_bytes", "temporaries"),
+    bytes_at_peak("other_bytes", "the batch and everything else"),
 };
+
+// What PyTorch's hook calls roles, and the figures of their bytes.
+const std::map<std::string, std::string> kRoleFigures = {{"weights", "weight_bytes"},
+                                                         {"gradients", "gradient_bytes"},
+                                                         {"optimizer state", "state_bytes"},
+                                                         {"activations", "activation_bytes"},
+                                                         {"temporaries", "temporary_bytes"}};
 
 std::string framework_of(const Spec& scenario) { return scenario.text("framework", ""); }
 
@@ -133,6 +155,18 @@ virtual_gpu::Launch launch_on(const Card& card, const Spec& scenario,
           .cudnn = virtual_gpu::find_cudnn(environment_python(framework_of(scenario)).string())};
 }
 
+// Only PyTorch tells the role of every block.
+void add_roles(std::map<std::string, double>& figures, const virtual_gpu::Outcome& outcome) {
+  for (const virtual_gpu::Framework& framework : outcome.frameworks) {
+    if (!framework.name.starts_with("PyTorch") || framework.devices.empty()) continue;
+    for (const virtual_gpu::Share& share : framework.devices.front().roles) {
+      const auto figure = kRoleFigures.find(share.name);
+      figures[figure == kRoleFigures.end() ? "other_bytes" : figure->second] +=
+          static_cast<double>(share.bytes);
+    }
+  }
+}
+
 void add_ledger(ScenarioResult& result, const virtual_gpu::Outcome& outcome) {
   if (!outcome.not_supported.empty())
     throw NotSupported(fmt::format("the virtual GPU lacks {}", outcome.not_supported.front()));
@@ -143,6 +177,7 @@ void add_ledger(ScenarioResult& result, const virtual_gpu::Outcome& outcome) {
       trained != result.figures.end() && trained->second == 0)
     return;
   result.figures[kHeldAtMost] = static_cast<double>(peak);
+  add_roles(result.figures, outcome);
   if (const auto pool = result.figures.find("pool_bytes"); pool != result.figures.end())
     result.figures["beside_pool_bytes"] = static_cast<double>(peak) - pool->second;
   if (const auto live = result.figures.find("allocated_bytes.overall_peak");

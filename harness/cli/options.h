@@ -81,7 +81,8 @@ struct PlanOptions {
   AxisOverrides axes;
   int steps = 3;
   bool json = false;
-  bool all = false;  // plan: print the figures of every allocator
+  bool all = false;      // plan: print the figures of every allocator
+  bool pytorch = false;  // plan: also train it in PyTorch on the virtual GPU
 };
 
 struct SearchOptions {

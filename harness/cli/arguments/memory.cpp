@@ -85,8 +85,12 @@ class PlanArguments {
         ->check(CLI::Range(fewest_steps, kMostSteps));
     command_.add_flag("--json", plan_.json,
                       fmt::format("Print JSON: {} of reports/schema.json", name));
-    if (name == "plan")
+    if (name == "plan") {
       command_.add_flag("--all", plan_.all, "Print the figures of every allocator");
+      command_.add_flag("--pytorch", plan_.pytorch,
+                        "Also train the same network in PyTorch on the virtual GPU, and compare; "
+                        "for bert, gpt and resnet, after scripts/setup --with pytorch");
+    }
   }
 
   CLI::App* parser() const { return &command_; }

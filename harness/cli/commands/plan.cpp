@@ -1,8 +1,11 @@
 // headroom plan: whether a training run fits, up to which batch, and how much each allocator gains.
 #include <algorithm>
+#include <optional>
 
+#include "harness/base/error.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/planned_cells.h"
+#include "harness/cli/pytorch_needs.h"
 #include "harness/cli/text/plan_text.h"
 
 namespace headroom {
@@ -36,10 +39,15 @@ ExitCode plan_command(const PlanOptions& options) {
       read_planned_cells(options.workload, options.device, options.axes, options.steps);
   std::vector<Fit> fits;
   for (const Cell& cell : planned.cells) fits.push_back(find_fit(cell, planned.allocators));
+  std::optional<PytorchNeeds> pytorch;
+  if (options.pytorch) {
+    if (fits.size() > 1) throw InputError("--pytorch: ask about one choice of axes at a time");
+    pytorch = needs_of_pytorch(fits.front().cell, options.steps);
+  }
   if (options.json)
-    print_fits_json(fits, changes_for(fits, planned));
+    print_fits_json(fits, changes_for(fits, planned), pytorch);
   else
-    print_fits(fits, changes_for(fits, planned),
+    print_fits(fits, changes_for(fits, planned), pytorch,
                options.all || options.axes.find("allocator") != options.axes.end());
   return std::any_of(fits.begin(), fits.end(), serves_somewhere) ? ExitCode::ok
                                                                  : ExitCode::does_not_fit;

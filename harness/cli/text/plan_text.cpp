@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/planned_cells.h"
@@ -179,6 +180,54 @@ void print_table(const Fit& fit) {
   for (const AllocatorFit& row : fit.allocators) print_row(fit, row, width);
 }
 
+// Headroom's roles as PyTorch's hook tells them apart: gradients of activations, scratch memory and
+// other short-lived values are temporaries there.
+std::map<std::string, Bytes> roles_beside_pytorch(const Fit& fit) {
+  std::map<std::string, Bytes> roles;
+  for (std::size_t i = 0; i < fit.live_at_peak.size(); ++i) {
+    const auto role = static_cast<Role>(i);
+    const bool told = role == Role::weight || role == Role::gradient ||
+                      role == Role::optimizer_state || role == Role::activation;
+    const bool brief = role == Role::activation_gradient || role == Role::workspace;
+    roles[told    ? std::string(to_string(role))
+          : brief ? "temporary"
+                  : "other"] += fit.live_at_peak[i];
+  }
+  return roles;
+}
+
+void print_pytorch(const Fit& fit, const PytorchNeeds& pytorch) {
+  out::print("\nThe same network by {} on a virtual {}, {} steps (virtual: its own bytes): ",
+             pytorch.engine, name_of(fit.cell.device), fit.steps);
+  if (!pytorch.trained) {
+    out::print("it does not fit. {}\n", pytorch.note);
+    return;
+  }
+  out::print("it reserves at most {}.\n  {:<16} {:>11} {:>11}\n",
+             format_bytes(pytorch.reserved.value_or(0)), "at the peak", "Headroom", "PyTorch");
+  std::map<std::string, Bytes> own = roles_beside_pytorch(fit);
+  for (const char* role :
+       {"weight", "gradient", "optimizer_state", "activation", "temporary", "other"}) {
+    const auto theirs = pytorch.roles.find(role);
+    out::print("  {:<16} {:>11} {:>11}\n", role, format_bytes(own[role]),
+               format_bytes(theirs == pytorch.roles.end() ? 0 : theirs->second));
+  }
+  out::print("  {:<16} {:>11} {:>11}\n", "all", format_bytes(fit.peak_live_bytes),
+             format_bytes(pytorch.allocated.value_or(0)));
+}
+
+Json to_json(const PytorchNeeds& pytorch) {
+  const auto or_null = [](const std::optional<Bytes>& bytes) {
+    return bytes ? Json(*bytes) : Json();
+  };
+  return {{"engine", pytorch.engine},
+          {"trained", pytorch.trained},
+          {"note", pytorch.note},
+          {"allocated_bytes_peak", or_null(pytorch.allocated)},
+          {"reserved_bytes_peak", or_null(pytorch.reserved)},
+          {"allocated_bytes_at_peak", pytorch.roles}};
+}
+
 Json to_json(const AllocatorFit& row, bool free_batch) {
   Json json = {{"allocator", row.allocator.to_string()}};
   if (!row.refused.empty()) {
@@ -249,7 +298,8 @@ Json to_json(const Change& change) {
 
 }  // namespace
 
-void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes, bool tables) {
+void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes,
+                const std::optional<PytorchNeeds>& pytorch, bool tables) {
   const Fit& first = fits.front();
   if (fits.size() == 1) {
     out::print("{}\n", answer_of(first, usual_row(first)));
@@ -261,10 +311,10 @@ void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes
   }
   out::print(
       "Simulated: {} training steps of Headroom's own network were counted, none was computed. "
-      "Exact "
-      "for\nthat network; a CUDA context and libraries come on top. For your own script: headroom "
-      "gpu.\n",
+      "Exact for\nthat network; a CUDA context and libraries come on top. PyTorch's own bytes: "
+      "--pytorch. For your own\nscript: headroom gpu.\n",
       first.steps);
+  if (pytorch) print_pytorch(first, *pytorch);
   if (!tables) {
     out::print("Every allocator with its figures: the same command with --all\n");
     return;
@@ -283,7 +333,8 @@ void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes
         "the\nlive bytes let them; not all were tried.\n");
 }
 
-void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes) {
+void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes,
+                     const std::optional<PytorchNeeds>& pytorch) {
   const Fit& first = fits.front();
   Json json = {{"schema_version", kSchemaVersion},
                {"kind", "plan"},
@@ -298,6 +349,7 @@ void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& ch
                {"advice", Json::array()}};
   for (const Fit& fit : fits) json["plans"].push_back(to_json(fit));
   for (const Change& change : changes) json["advice"].push_back(to_json(change));
+  if (pytorch) json["pytorch"] = to_json(*pytorch);
   print_json(json);
 }
 

@@ -1,8 +1,10 @@
 // The answer of headroom plan, for people and for programs.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "harness/cli/pytorch_needs.h"
 #include "harness/whatif/advice.h"
 
 namespace headroom {
@@ -11,8 +13,11 @@ namespace headroom {
 inline constexpr const char* kUsualAllocator = "caching";
 
 // `fits` differ in axes other than the allocator; at least one. Prints the answer, then `changes`,
-// which make the only fit fit; `tables` adds the figures of every allocator.
-void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes, bool tables);
-void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes);
+// which make the only fit fit; `pytorch` is about that fit, too. `tables` adds the figures of every
+// allocator.
+void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes,
+                const std::optional<PytorchNeeds>& pytorch, bool tables);
+void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes,
+                     const std::optional<PytorchNeeds>& pytorch);
 
 }  // namespace headroom
