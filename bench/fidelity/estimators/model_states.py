@@ -7,8 +7,6 @@ import json
 import sys
 from pathlib import Path
 
-import torch
-
 sys.path.append(str(Path(__file__).resolve().parents[1] / "programs"))
 
 
@@ -38,8 +36,7 @@ def main():
     for row in programs:
         script, *arguments = json.loads(row)
         program = importlib.import_module(Path(script).stem)
-        with torch.device("meta"):
-            model = program.make_model(program.parse(arguments))
+        model = program.make_model(program.parse(arguments))
         print("bytes", {"accelerate": accelerate, "deepspeed": deepspeed}[tool](model), flush=True)
 
 

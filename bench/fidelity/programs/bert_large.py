@@ -1,6 +1,6 @@
 """Fine-tunes BERT-large as Hugging Face's Trainer did in January 2022: 512 random tokens a sequence, two
-classes, gradients set to zero and not to None, attention without SDPA, optimizers that take one parameter
-after the other. Weights are made from the configuration, not downloaded."""
+classes, gradients set to zero and not to None, attention without SDPA, a softmax that keeps its input,
+optimizers that take one parameter after the other. Weights are made from the configuration, not downloaded."""
 
 import argparse
 
@@ -9,6 +9,31 @@ import torch
 import without_values
 
 SEQUENCE = 512
+
+
+class KeepingSoftmax(torch.autograd.Function):
+    """Softmax as PyTorch differentiated it until 2022: the backward pass was given the input, too, of which it
+    needs the type only."""
+
+    @staticmethod
+    def forward(context, x, dim):
+        result = torch.softmax(x, dim)
+        context.dim = dim
+        context.save_for_backward(x, result)
+        return result
+
+    @staticmethod
+    def backward(context, gradient):
+        x, result = context.saved_tensors
+        return torch._softmax_backward_data(gradient, result, context.dim, x.dtype), None
+
+
+def softmax(x, dim=None, **_):
+    """Stands in for torch.nn.functional.softmax. Autocast computes it in float32."""
+    if torch.is_autocast_enabled("cuda"):
+        x = x.float()
+    with torch.autocast("cuda", enabled=False):
+        return KeepingSoftmax.apply(x, dim)
 
 
 def parse(arguments=None):
@@ -49,6 +74,7 @@ def make_optimizer(name, parameters):
 
 
 def train(options):
+    torch.nn.functional.softmax = softmax
     torch.ones((1, 1)).to("cuda")
     model = make_model(options).to("cuda").train()
     if options.checkpoint:
