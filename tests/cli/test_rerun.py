@@ -130,7 +130,7 @@ def test_rerun_wants_a_run_and_a_reason(headroom: Headroom, undecided: Path) -> 
 
 
 def test_verify_tells_why_on_which_data_and_what_would_change_it(headroom: Headroom) -> None:
-    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\n')
+    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\nleave_out = ["virtual"]\n')
     assert headroom("run", suite, "--samples-only", "--filter", "experiment=*v100-16gb*").code == 0
     run = str(headroom.only_run())
     claim = json.loads((headroom.only_run() / "run.json").read_text())["claims"][0]
@@ -155,7 +155,7 @@ def test_verify_tells_why_on_which_data_and_what_would_change_it(headroom: Headr
 
 
 def test_verify_fails_where_a_verdict_is_not_the_expected_one(headroom: Headroom) -> None:
-    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\n')
+    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\nleave_out = ["virtual"]\n')
     assert headroom("run", suite, "--samples-only", "--filter", "experiment=*v100-16gb*").code == 0
     run = str(headroom.only_run())
     facts = json.loads(headroom("verify", run, "--json").output)["claims"]

@@ -197,7 +197,7 @@ def test_a_dry_run_prints_cells_and_an_estimate_and_writes_nothing(headroom: Hea
 
 
 def test_a_claim_that_is_filtered_away_is_not_judged(headroom: Headroom) -> None:
-    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\n')
+    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\nleave_out = ["virtual"]\n')
     everything = headroom("run", suite, "--dry-run")
     assert "S02/" in everything.output
     assert "S03/" in everything.output

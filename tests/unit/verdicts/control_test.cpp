@@ -120,7 +120,7 @@ TEST(Sensitivity, takes_the_word_from_times_when_an_effect_was_missed) {
   EXPECT_EQ(verdicts["claims"][0]["verdict"], "INCONCLUSIVE");
   EXPECT_EQ(verdicts["matrix"][1]["comparisons"]["steady_step_time_ns"]["reason_code"],
             "insensitive");
-  EXPECT_THAT(distrust_of(verdicts.dump()), HasSubstr("not seen"));
+  EXPECT_THAT(distrust_of(verdicts.dump()), HasSubstr("not detected"));
 }
 
 TEST(Sensitivity, leaves_exact_verdicts_alone) {
