@@ -29,6 +29,10 @@ const std::map<std::string, Counterpart> kNetworks = {
 const std::vector<std::string> kOwnWays = {"workload",  "device",    "rules",
                                            "allocator", "execution", "pipeline"};
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 void set_network(Spec& scenario, const Spec& workload) {
   const auto found = kNetworks.find(workload.name());
   if (found == kNetworks.end())
@@ -46,10 +50,7 @@ void set_network(Spec& scenario, const Spec& workload) {
         throw InputError("--pytorch: torchvision's residual networks have stem=imagenet");
       continue;
     }
-    const auto named = [&](const std::vector<std::string>& keys) {
-      return std::find(keys.begin(), keys.end(), key) != keys.end();
-    };
-    if (!named(required) && !named(optional))
+    if (!contains(required, key) && !contains(optional, key))
       throw InputError(fmt::format("--pytorch: {} of {} has no counterpart", key, workload.name()));
     scenario.set(key, value);
   }
@@ -57,7 +58,7 @@ void set_network(Spec& scenario, const Spec& workload) {
 
 void set_axes(Spec& scenario, const Cell& cell) {
   for (const std::string& axis : axis_names()) {
-    if (std::find(kOwnWays.begin(), kOwnWays.end(), axis) != kOwnWays.end()) continue;
+    if (contains(kOwnWays, axis)) continue;
     const std::string value = axis_value(cell, axis);
     if (axis == "optimizer" && (value == "sgd" || value == "adam"))
       scenario.set("optimizer", value);
