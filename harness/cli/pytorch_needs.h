@@ -1,5 +1,5 @@
-// What the same training takes in PyTorch itself, on the virtual GPU: the second answer of headroom
-// plan. The bytes are those of PyTorch's own code and allocator; no time is taken.
+// headroom plan --pytorch trains a planned network in PyTorch on the virtual GPU. The bytes are
+// those of PyTorch's own code and allocator; nothing is timed.
 #pragma once
 
 #include <map>

@@ -118,7 +118,7 @@ std::optional<std::vector<TakenSample>> run_in_children(const std::vector<Sample
   std::vector<Turns> turns(tasks.size());
   std::set<std::size_t> living;
   auto fastest = std::chrono::nanoseconds::max();
-  // Of those that take turns, the first turn of each: set-up and warm-up.
+  // Processes that take turns set up and warm up one after the other, each in its first turn.
   for (const auto& [request, program] : tasks) {
     children.push_back(std::make_unique<RunningSubprocess>(
         Subprocess{.argv = {program.empty() ? this_executable().string() : program, "sample",
