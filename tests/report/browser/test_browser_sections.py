@@ -30,7 +30,8 @@ def test_a_chart_is_taken_away_as_a_file_that_needs_no_page(page: Any, tmp_path:
     figure = browser.find_element(By.CSS_SELECTOR, "article.claim .part[open] figure")
     shown = figure.find_element(By.CSS_SELECTOR, "svg.chart text")
     figure.find_element(By.CSS_SELECTOR, "button.svg").send_keys(Keys.ENTER)
-    WebDriverWait(browser, 20).until(lambda _: list(tmp_path.glob("*.svg")))
+    # Chromium reserves the name with an empty file before it moves the finished one there.
+    WebDriverWait(browser, 20).until(lambda _: any(file.stat().st_size for file in tmp_path.glob("*.svg")))
     (file,) = tmp_path.glob("*.svg")
     text = file.read_text()
     root = ElementTree.fromstring(text)
