@@ -56,9 +56,21 @@ bool is_own(const Claim& claim, const ClaimPart& part, const Evidence& evidence)
           is_of_own_code(claim, evidence));
 }
 
+using Plan = std::set<std::pair<std::string, std::string>>;  // experiment and arm
+
+Plan plan_of(const std::vector<Experiment>& experiments) {
+  Plan plan;
+  for (const Experiment& experiment : experiments)
+    for (const Arm& arm : experiment.arms) plan.emplace(experiment.id, arm.name);
+  return plan;
+}
+
 Evidence collect(const Claim& claim, const ClaimPart& part, const ClaimExperiment& source,
-                 const Experiment& experiment, const Metric& metric, const SampleTable& table) {
+                 const Experiment& experiment, const Metric& metric, const Plan& plan,
+                 const SampleTable& table) {
   Evidence evidence;
+  evidence.planned = plan.contains({experiment.id, part.treatment}) &&
+                     (part.baseline.empty() || plan.contains({experiment.id, part.baseline}));
   evidence.source = &source;
   evidence.experiment = experiment;
   evidence.metric = &metric;
@@ -92,14 +104,35 @@ std::string subject_of(const PartVerdict& verdict) {
                      fmt::join(cards, ", "));
 }
 
-PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTable& table) {
+bool was_planned(const PartVerdict& verdict) {
+  return std::any_of(verdict.evidence.begin(), verdict.evidence.end(),
+                     [](const Evidence& evidence) { return evidence.planned; });
+}
+
+// Drops what a filter left out of the run where the run has something else to say: points beside
+// planned points, and devices beside planned ones that are as much the claim's own subject.
+void drop_what_was_left_out(std::vector<PartVerdict>& verdicts) {
+  std::set<bool> planned;  // on the own subject, on others
+  for (const PartVerdict& verdict : verdicts)
+    if (was_planned(verdict)) planned.insert(verdict.own);
+  std::erase_if(verdicts, [&](const PartVerdict& verdict) {
+    return planned.contains(verdict.own) && !was_planned(verdict);
+  });
+  for (PartVerdict& verdict : verdicts)
+    if (was_planned(verdict))
+      std::erase_if(verdict.evidence, [](const Evidence& evidence) { return !evidence.planned; });
+}
+
+PartJudgement collect(const Claim& claim, const ClaimPart& part, const Plan& plan,
+                      const SampleTable& table) {
   std::map<std::tuple<std::string, bool, std::string>, PartVerdict> by_device;
   for (const ClaimExperiment& source : claim.experiments) {
     const auto& wanted = part.experiments;
     if (std::find(wanted.begin(), wanted.end(), source.name) == wanted.end()) continue;
     for (const std::string& name : part.metrics) {
       for (const Experiment& experiment : experiments_of(claim, source)) {
-        Evidence evidence = collect(claim, part, source, experiment, find_metric(name), table);
+        Evidence evidence =
+            collect(claim, part, source, experiment, find_metric(name), plan, table);
         PartVerdict& verdict = by_device[{source.device.name(), !evidence.own, evidence.engine}];
         verdict.device_class = source.device.name();
         verdict.own = evidence.own;
@@ -112,9 +145,10 @@ PartJudgement collect(const Claim& claim, const ClaimPart& part, const SampleTab
   for (auto& [device, verdict] : by_device) {
     // Suites may leave out programs of frameworks, because they take long.
     if (verdict.basis == Basis::virtual_card && was_not_run(verdict)) continue;
-    verdict.subject = subject_of(verdict);
     judgement.verdicts.push_back(std::move(verdict));
   }
+  drop_what_was_left_out(judgement.verdicts);
+  for (PartVerdict& verdict : judgement.verdicts) verdict.subject = subject_of(verdict);
   return judgement;
 }
 
@@ -287,6 +321,22 @@ const PartVerdict* own_verdict(const PartJudgement& part) {
   return best;
 }
 
+// Removes and returns the parts that a filter left out of the run, as far as a part of the same
+// kind was planned. The last part of its kind stays undecided: without it, the verdict on a
+// direction would pass for that on a number.
+std::vector<PartOnDevice> take_what_was_left_out(std::vector<PartOnDevice>& parts) {
+  std::set<PartKind> planned;
+  for (const PartOnDevice& part : parts)
+    if (was_planned(*part.verdict)) planned.insert(part.part->kind);
+  const auto stays = [&](const PartOnDevice& part) {
+    return was_planned(*part.verdict) || !planned.contains(part.part->kind);
+  };
+  const auto left_out = std::stable_partition(parts.begin(), parts.end(), stays);
+  std::vector<PartOnDevice> taken(left_out, parts.end());
+  parts.erase(left_out, parts.end());
+  return taken;
+}
+
 void combine_all(ClaimJudgement& judgement) {
   std::vector<PartOnDevice> own;
   for (const PartJudgement& part : judgement.parts)
@@ -299,9 +349,14 @@ void combine_all(ClaimJudgement& judgement) {
         fmt::format("The claim is about {}; no experiment here is.", judgement.claim->subject.text);
     return;
   }
+  const std::vector<PartOnDevice> left_out = take_what_was_left_out(own);
   const DeviceVerdict whole = combine(own);
   judgement.verdict = whole.verdict;
   judgement.why = whole.why;
+  std::vector<std::string> names;
+  for (const PartOnDevice& part : left_out) names.push_back(fmt::format("“{}”", part.part->name));
+  if (!names.empty())
+    judgement.why += fmt::format(" Left out of this run: {}.", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -318,14 +373,16 @@ std::string_view to_string(Basis basis) {
   return "measured";
 }
 
-std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
-                                         Reliability reliability) {
+std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims,
+                                         const std::vector<Experiment>& planned,
+                                         const SampleTable& table, Reliability reliability) {
+  const Plan plan = plan_of(planned);
   std::vector<ClaimJudgement> judgements;
   for (const Claim& claim : claims) {
     ClaimJudgement& judgement = judgements.emplace_back();
     judgement.claim = &claim;
     for (const ClaimPart& part : claim.parts)
-      judgement.parts.push_back(collect(claim, part, table));
+      judgement.parts.push_back(collect(claim, part, plan, table));
   }
   correct_for_many(judgements);
   for (ClaimJudgement& judgement : judgements) {

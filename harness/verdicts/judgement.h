@@ -26,6 +26,7 @@ struct Evidence {
   std::string engine;  // engine whose behaviour it shows; "" for Headroom
   bool own = false;    // about the claim's own subject, not an analogue
   Basis basis = Basis::measured;
+  bool planned = true;  // false if a filter or the suite left it out of the run
   Finding finding;
   std::optional<double> p_adjusted;  // Holm, over all noisy comparisons of claims
   ClaimVerdict verdict = ClaimVerdict::inconclusive;
@@ -66,9 +67,11 @@ struct ClaimJudgement {
   std::string why;
 };
 
-// Keeps pointers into `claims`.
-std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims, const SampleTable& table,
-                                         Reliability reliability);
+// Keeps pointers into `claims`. What is not among the `planned` experiments of the run decides
+// nothing where something else of the same kind was planned.
+std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims,
+                                         const std::vector<Experiment>& planned,
+                                         const SampleTable& table, Reliability reliability);
 
 // Sentences about a part verdict, derived from its evidence and verdict.
 std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict);

@@ -273,7 +273,7 @@ std::string verdicts_json(const VerifyInput& input) {
   const Reliability reliability = calibration.reliability == Reliability::full
                                       ? sensitivity.reliability
                                       : calibration.reliability;
-  const auto claims = judge_claims(input.claims, table, reliability);
+  const auto claims = judge_claims(input.claims, input.experiments, table, reliability);
   const auto matrix = make_matrix(input.experiments, table, reliability);
 
   Json json;

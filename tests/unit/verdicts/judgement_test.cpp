@@ -16,11 +16,17 @@ using ::testing::StartsWith;
 constexpr const char* kTime = "steady_step_time_ns";
 constexpr const char* kReserved = "reserved_bytes.initial";
 
-ClaimJudgement judge(const Claim& claim, const std::vector<Sample>& samples,
-                     Reliability reliability = Reliability::full) {
+ClaimJudgement judge_as_planned(const Claim& claim, const std::vector<Experiment>& planned,
+                                const std::vector<Sample>& samples,
+                                Reliability reliability = Reliability::full) {
   static std::vector<Claim> claims;  // judgements point into it
   claims = {claim};
-  return judge_claims(claims, SampleTable(samples), reliability).front();
+  return judge_claims(claims, planned, SampleTable(samples), reliability).front();
+}
+
+ClaimJudgement judge(const Claim& claim, const std::vector<Sample>& samples,
+                     Reliability reliability = Reliability::full) {
+  return judge_as_planned(claim, experiments_of(claim), samples, reliability);
 }
 
 const PartVerdict& only_part(const ClaimJudgement& judgement) {
@@ -298,18 +304,60 @@ TEST(Sweep, keeps_a_point_that_ran_out_of_memory_and_says_why) {
   EXPECT_THAT(judgement.why, HasSubstr("asked for 5 bytes"));
 }
 
+TEST(Sweep, is_judged_by_the_points_that_the_run_was_to_take) {
+  const auto [claim, samples] = sweep_of({{"1", 380}, {"2", 900}});
+  std::vector<Experiment> planned = experiments_of(claim);
+  planned.pop_back();
+  const auto judgement = judge_as_planned(claim, planned, {samples.begin(), samples.begin() + 4});
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::reproduced);
+  EXPECT_EQ(only_part(judgement).evidence.size(), 1u);
+}
+
+TEST(Sweep, stays_open_if_the_run_ended_before_a_point_that_it_was_to_take) {
+  const auto [claim, samples] = sweep_of({{"1", 380}, {"2", 900}});
+  const auto judgement = judge(claim, {samples.begin(), samples.begin() + 4});
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::inconclusive);
+}
+
+// A claim with two parts, of which only that on experiment `x` was planned and has samples.
+ClaimJudgement judge_with_one_part_left_out(ClaimPart planned, ClaimPart left_out) {
+  Claim claim = claim_on("meta", std::move(planned));
+  claim.experiments.push_back(claim.experiments[0]);
+  claim.experiments[1].name = "y";
+  left_out.name = "the other";
+  left_out.experiments = {"y"};
+  claim.parts.push_back(std::move(left_out));
+  const Experiment experiment = synthetic::experiment("meta");
+  return judge_as_planned(claim, {experiment}, synthetic::reserved_blocks(experiment, 1000, 380));
+}
+
+TEST(Judgement, rests_on_the_parts_that_a_filter_left_in_and_names_the_others) {
+  const auto judgement = judge_with_one_part_left_out(synthetic::number(kReserved, -0.62, 0.1),
+                                                      synthetic::number(kReserved, -0.1, 0.1));
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::reproduced);
+  EXPECT_THAT(judgement.why, EndsWith("Left out of this run: “the other”."));
+}
+
+TEST(Judgement, does_not_reproduce_a_number_that_a_filter_left_out) {
+  const auto judgement = judge_with_one_part_left_out(synthetic::direction(kReserved, -1),
+                                                      synthetic::number(kReserved, -0.62, 0.1));
+  EXPECT_EQ(judgement.verdict, ClaimVerdict::direction_only);
+}
+
 TEST(Judgement, widens_intervals_when_several_claims_are_judged_together) {
   const auto width_with = [](int claims_together) {
     std::vector<Claim> claims;
+    std::vector<Experiment> planned;
     std::vector<Sample> samples;
     for (int i = 0; i < claims_together; ++i) {
       Claim claim = claim_on("cuda", synthetic::direction(kTime, 1));
       claim.id = "C" + std::to_string(i);
       const Experiment experiment = synthetic::experiment("cuda", claim.id + "/x");
       synthetic::append(samples, synthetic::timed_blocks(experiment, 12, 0.01, 0.1));
+      planned.push_back(experiment);
       claims.push_back(std::move(claim));
     }
-    const auto judgements = judge_claims(claims, SampleTable(samples), Reliability::full);
+    const auto judgements = judge_claims(claims, planned, SampleTable(samples), Reliability::full);
     const Interval interval = only_part(judgements.front()).evidence[0].finding.comparison.ci95;
     return interval.high - interval.low;
   };
