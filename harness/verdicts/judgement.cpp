@@ -354,7 +354,8 @@ void combine_all(ClaimJudgement& judgement) {
   judgement.verdict = whole.verdict;
   judgement.why = whole.why;
   std::vector<std::string> names;
-  for (const PartOnDevice& part : left_out) names.push_back(fmt::format("“{}”", part.part->name));
+  for (const PartOnDevice& part : left_out)
+    if (is_of_effect(part)) names.push_back(fmt::format("“{}”", part.part->name));
   if (!names.empty())
     judgement.why += fmt::format(" Left out of this run: {}.", fmt::join(names, ", "));
 }

@@ -1,9 +1,11 @@
 #include "harness/virtual_gpu/launch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include "harness/base/error.h"
@@ -89,6 +91,13 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// "0,1,2" for three devices.
+std::string all_of(int devices) {
+  std::vector<int> numbers(static_cast<std::size_t>(devices));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
 // Returns the directories that Python imports from: `site`, and those that its .pth files name.
 std::vector<fs::path> import_places(const fs::path& site) {
   std::vector<fs::path> result = {site};
@@ -122,6 +131,7 @@ std::vector<std::string> environment_for_capture(const fs::path& records, int un
       "HEADROOM_GPU_RECORDS=" + records.string(),
       fmt::format("HEADROOM_GPU_UNTIL_STEP={}", until_step),
       "HEADROOM_GPU_CAPTURE=on",
+      "KINETO_LOG_LEVEL=9",  // PyTorch's profiler, which records a CPU's memory, says nothing
   };
 }
 
@@ -168,6 +178,9 @@ std::vector<std::string> environment_for(const Launch& launch) {
       result.push_back(variable);
   }
   if (!launch.cudnn.empty()) result.push_back("HEADROOM_GPU_CUDNN=" + launch.cudnn.string());
+  // A list in the user's shell is about the machine's own GPUs. The program may set one of its own.
+  if (std::getenv("CUDA_VISIBLE_DEVICES") != nullptr)
+    result.push_back("CUDA_VISIBLE_DEVICES=" + all_of(launch.devices));
   return result;
 }
 

@@ -92,6 +92,7 @@ Framework read_framework(const fs::path& file) {
                                       .line = event.at("line")});
     for (const json& device : data.at("devices"))
       result.devices.push_back({.device = device.at("device"),
+                                .kind = device.value("kind", "cuda"),
                                 .peak_allocated = device.at("peak_allocated"),
                                 .peak_reserved = device.value("peak_reserved", Bytes{0}),
                                 .phase = device.at("phase"),

@@ -43,6 +43,7 @@ struct OutOfMemoryEvent {
 // One device according to the framework's own counters.
 struct FrameworkUse {
   int device = 0;
+  std::string kind = "cuda";  // or "cpu": the machine's own memory
   Bytes peak_allocated = 0;
   Bytes peak_reserved = 0;           // 0 if the framework does not report it
   std::string phase;                 // phase in which allocated bytes peaked

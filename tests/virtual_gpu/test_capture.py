@@ -1,5 +1,5 @@
 """`headroom capture`, which is for a real GPU. Here a virtual GPU takes its place, without capture
-knowing."""
+knowing, or is hidden from it, so that it records the CPU's memory."""
 
 import json
 import os
@@ -19,16 +19,28 @@ for _ in range(3):
 """
 
 
+ON_CPU = """
+import torch
+model = torch.nn.Linear(1024, 1024, bias=False)
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(3):
+    batch = torch.zeros(256, 1024)
+    model(batch).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
 @pytest.fixture
 def capture(tmp_path):
-    """capture(python, program) returns the figures and the command's output."""
+    """capture(python, program, *environment) returns the figures and the command's output."""
 
-    def run(python, program):
+    def run(python, program, *environment):
         script, records = tmp_path / "train.py", tmp_path / "captured"
         script.write_text(program)
         done = subprocess.run(
             [HEADROOM, "gpu", "rtx4090", "--out", str(tmp_path / "outside"), "--",
-             HEADROOM, "capture", "--out", str(records), "--", str(python), str(script)],
+             "env", *environment, HEADROOM, "capture", "--out", str(records), "--", str(python), str(script)],
             capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
         return json.loads((records / "gpu.json").read_text()), done.stdout + done.stderr
 
@@ -66,12 +78,45 @@ def test_a_run_can_be_held_against_what_was_captured(capture, gpu, pytorch, tmp_
     assert "GREW" in answer.output
 
 
+def test_without_a_gpu_the_memory_of_the_cpu_is_told_by_role_and_line(capture, pytorch, tmp_path):
+    captured, said = capture(pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
+    (device,) = captured["frameworks"][0]["devices"]
+    assert (device["kind"], captured["captured_on"]) == ("cpu", "the CPU of this machine")
+    bytes_of = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert (bytes_of["weights"], bytes_of["gradients"]) == (4 * MIB, 4 * MIB)
+    assert bytes_of["optimizer state"] == 8 * MIB + 4  # and the number of steps
+    lines = {line["name"]: line["bytes"] for line in device["lines"]}
+    assert lines[f"{tmp_path / 'train.py'}:3"] == 4 * MIB
+    assert sum(bytes_of.values()) == sum(lines.values()) == captured["peak_bytes"]
+    assert "CPU: " in said
+
+
+def test_the_virtual_gpu_holds_the_weights_and_states_that_the_cpu_held(capture, gpu, pytorch):
+    captured, _ = capture(pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
+    virtual = gpu("rtx4090", program=TRAIN, python=pytorch).figures
+
+    def lasting(figures):
+        roles = figures["frameworks"][0]["devices"][0]["roles"]
+        return {r["name"]: r["bytes"] // MIB for r in roles if r["name"] in ("weights", "gradients", "optimizer state")}
+
+    assert lasting(captured) == lasting(virtual)
+
+
+def test_what_a_cpu_allocated_can_be_replayed(capture, pytorch, tmp_path):
+    captured, _ = capture(pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
+    snapshot = tmp_path / "captured" / captured["frameworks"][0]["snapshot"]
+    done = subprocess.run(
+        [HEADROOM, "replay", "--capacity", "1GiB", "--allocator", "caching", str(snapshot)],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_command_without_a_gpu_is_told_so(tmp_path):
     done = subprocess.run(
         [HEADROOM, "capture", "--out", str(tmp_path / "records"), "--", "true"],
         capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.returncode == 2
-    assert "NO GPU USED" in done.stdout
+    assert "NOTHING CAPTURED" in done.stdout
 
 
 def test_the_status_is_that_of_the_command(tmp_path):

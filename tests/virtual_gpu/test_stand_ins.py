@@ -28,6 +28,30 @@ allocate(16 << 20)
     assert answer.first_line.startswith("FITS: 96.00 MiB of v100-16gb's 15.78 GiB")
 
 
+COUNT = RUNTIME + """
+count = ctypes.c_int()
+cuda.cudaGetDeviceCount(ctypes.byref(count))
+print("devices:", count.value)
+"""
+
+
+def test_the_program_sees_the_devices_that_its_own_list_names(gpu):
+    for listed, devices in [("", 0), ("-1", 0), ("0", 1), ("0,1", 2), ("7", 1), ("GPU-8f2c", 1)]:
+        setting = f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '{listed}'\n"
+        assert f"devices: {devices}\n" in gpu("l4", "--gpus", "2", program=setting + COUNT).output
+
+
+def test_a_list_in_the_users_shell_is_about_other_gpus(gpu):
+    answer = gpu("l4", "--gpus", "2", program=COUNT, environment={"CUDA_VISIBLE_DEVICES": ""})
+    assert "devices: 2\n" in answer.output
+
+
+def test_memory_is_charged_to_the_card_that_the_list_names(gpu):
+    setting = "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
+    answer = gpu("l4", "--gpus", "2", program=setting + RUNTIME + "allocate(64 << 20)")
+    assert [(d["device"], d["peak_bytes"]) for d in answer.figures["devices"]] == [(1, 64 * MIB)]
+
+
 def test_processes_that_share_a_card_have_what_others_left(gpu):
     answer = gpu("l4", "--memory", "64MiB", program=RUNTIME + """
 import os, subprocess, sys

@@ -31,13 +31,15 @@ memory than the run of --against; that of the command if it failed for another r
 
 constexpr const char* kCaptureNotes = R"(Examples
   headroom capture -- python train.py                     what holds the memory of this machine's GPU?
+  headroom capture -- python train_on_cpu.py              and without a GPU, of its CPU's memory (PyTorch)?
   headroom capture --out real -- python train.py
   headroom gpu h100 --against real -- python train.py     how accurate is the virtual GPU?
 
 Runs the command and records what PyTorch, TensorFlow or JAX reports about its memory. It switches on
-PyTorch's history of allocations, which makes each step slower.
+PyTorch's history of allocations or, on a machine without a GPU, PyTorch's profiler. Both make each step
+slower.
 
-Exit status: that of the command; 2 if it never used a CUDA device.)";
+Exit status: that of the command; 2 if nothing was captured.)";
 
 // The value of --until-step; 0 = to the end.
 int steps_from(const std::string& text) {
@@ -63,7 +65,7 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
   auto given = std::make_shared<Arguments>();
   given->options.command = std::move(command);
   CLI::App* parser = app.add_subcommand(
-      "capture", "Run your own script on this machine's GPU: what holds memory?");
+      "capture", "Run your own script on this machine's GPU or CPU: what holds memory?");
   parser->footer(kCaptureNotes);
   parser
       ->add_option("--until-step", given->until_step,

@@ -26,7 +26,8 @@ def is_users(filename):
 
 def phase_of(frames):
     """Returns the phase of the training step in which an allocation was made, judged by its Python frames.
-    The engine of the backward pass runs in threads without Python frames."""
+    The backward pass of a GPU runs in threads without Python frames, that of a CPU below the call of its
+    engine."""
     if not frames:
         return "backward"
     for frame in frames:
@@ -34,6 +35,8 @@ def phase_of(frames):
         if "torch/optim/" in name or name.endswith("/optimizer.py"):
             return "optimizer"
         if "torch/utils/checkpoint" in name or "torch/autograd/function" in name:
+            return "backward"
+        if frame["name"] == "_engine_run_backward":
             return "backward"
     if any(frame["name"] == "_call_impl" for frame in frames):
         return "forward"

@@ -7,6 +7,7 @@ import pickle
 import time
 import traceback
 
+import headroom_cpu
 import headroom_known
 import headroom_memory
 import headroom_modules
@@ -25,6 +26,8 @@ class Notes(headroom_notes.Record):
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
+        self.device_type = "cuda"  # of the memory that is recorded
+        self.cpu = None  # history of the machine's own memory, where that is recorded
         self.active = False
         self.written = False
 
@@ -41,9 +44,9 @@ def mark(tensors, role, owners=()):
     """Records that the memory of `tensors` now serves `role`. `owners` are their parameters."""
     at = now_us()
     for tensor, owner in itertools.zip_longest(tensors, owners):
-        if tensor is None or not getattr(tensor, "is_cuda", False):
-            continue
         tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's shard
+        if tensor is None or tensor.device.type != notes.device_type:
+            continue
         storage = tensor.untyped_storage()
         module = modules.owner_of(owner) if BY_MODULE and owner is not None else ""
         notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role, module))
@@ -108,12 +111,12 @@ def on_out_of_memory(device, requested, *_):
     notes.out_of_memory.append({"device": device, "requested": requested, "line": line})
 
 
-def describe_device(device, trace, roles):
+def describe_device(device, trace):
     """Returns the figures of one device. The counters are PyTorch's own."""
     import torch
 
-    stats = torch.cuda.memory_stats(device)
-    summary = headroom_memory.summarise(trace, roles, modules.at, notes.step_times)
+    stats = torch.cuda.memory_stats(device) if notes.cpu is None else {}
+    summary = headroom_memory.summarise(trace, notes.marks, modules.at, notes.step_times)
     # The history holds requested bytes, the counters allocated ones: rounded up, or the whole of a block
     # that is not worth splitting.
     allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
@@ -122,6 +125,7 @@ def describe_device(device, trace, roles):
         summary["roles"].append(rounding)
     return {
         "device": device,
+        "kind": notes.device_type,
         "peak_allocated": allocated,
         "peak_reserved": max(
             stats.get("reserved_bytes.all.peak", 0), summary["peak_reserved"]
@@ -132,7 +136,7 @@ def describe_device(device, trace, roles):
         "modules": summary["modules"],
         "phase_peaks": summary["phase_peaks"],
         "curve": summary["curve"],
-        **(describe_card(device) if headroom_notes.CAPTURE else {}),
+        **(describe_card(device) if headroom_notes.CAPTURE and notes.cpu is None else {}),
     }
 
 
@@ -153,12 +157,15 @@ def write():
     notes.written = True
     if not notes.marks:
         mark_what_lives()
-    snapshot = torch.cuda.memory._snapshot()
+    if notes.cpu is None:
+        snapshot = torch.cuda.memory._snapshot()
+    else:
+        snapshot = {"segments": [], "device_traces": [notes.cpu.stop()]}
     name = f"snapshot-{os.getpid()}.pickle"
     with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)
     devices = [
-        describe_device(device, trace, notes.marks)
+        describe_device(device, trace)
         for device, trace in enumerate(snapshot["device_traces"])
         if trace
     ]
@@ -175,11 +182,20 @@ def start_recording():
     torch._C._cuda_attach_out_of_memory_observer(on_out_of_memory)
 
 
+def record_the_cpu(torch):
+    """Called before the first allocation, where there is no GPU."""
+    notes.active = True
+    notes.device_type = "cpu"
+    notes.cpu = headroom_cpu.History(torch)
+
+
 def note_error(kind, value, trace):
     import torch
 
     notes.error = f"{kind.__name__}: {value}"
-    notes.ended_out_of_memory = issubclass(kind, torch.OutOfMemoryError)
+    notes.ended_out_of_memory = (
+        issubclass(kind, torch.OutOfMemoryError) or "DefaultCPUAllocator: " in notes.error
+    )
 
 
 def trust_other_ranks():
@@ -239,5 +255,8 @@ def install(torch):
         modules = headroom_modules.watch()
     if headroom_values.FOLLOW:
         headroom_values.follow(torch)
-    torch.cuda._lazy_call(start_recording)
+    if headroom_notes.CAPTURE and not torch.cuda.is_available():
+        record_the_cpu(torch)
+    else:
+        torch.cuda._lazy_call(start_recording)
     headroom_notes.watch_process(note_error, forget, write)

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace headroom::virtual_gpu {
 namespace {
@@ -60,6 +62,31 @@ Card read_card() {
   return card;
 }
 
+std::vector<int> read_visible_cards() {
+  const int cards = card().devices;
+  std::vector<int> visible;
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (list == nullptr) {
+    for (int number = 0; number < cards; ++number) visible.push_back(number);
+    return visible;
+  }
+  std::istringstream entries(list);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    const int position = static_cast<int>(visible.size());
+    if (entry.starts_with('-') || position >= cards) break;
+    char* end = nullptr;
+    const long number = std::strtol(entry.c_str(), &end, 10);
+    const bool is_card = end != entry.c_str() && *end == '\0' && number < cards;
+    visible.push_back(is_card ? static_cast<int>(number) : position);
+  }
+  return visible;
+}
+
+const std::vector<int>& visible_cards() {
+  static const std::vector<int> result = read_visible_cards();
+  return result;
+}
+
 }  // namespace
 
 const Card& card() {
@@ -67,7 +94,13 @@ const Card& card() {
   return result;
 }
 
-bool is_device(int device) { return device >= 0 && device < card().devices; }
+int visible_devices() { return static_cast<int>(visible_cards().size()); }
+
+bool is_device(int device) { return device >= 0 && device < visible_devices(); }
+
+int card_number(int device) {
+  return is_device(device) ? visible_cards()[static_cast<std::size_t>(device)] : device;
+}
 
 // Attribute numbers follow the documentation of CUdevice_attribute.
 int device_attribute(int attribute) {

@@ -28,7 +28,14 @@ struct Card {
 // is not set or malformed, because the libraries are useless without a launcher.
 const Card& card();
 
-bool is_device(int device);
+// The devices that CUDA_VISIBLE_DEVICES leaves to this process when it first asks: none if the list
+// is empty or begins with -1. An entry that names no virtual card stands for the card at its
+// position in the list, so that a program pinned to a GPU of another machine finds one.
+int visible_devices();
+bool is_device(int device);  // one of the visible ones
+
+// Returns the number, among all cards of the run, of a visible device.
+int card_number(int device);
 
 // Returns the value of a device attribute (CUdevice_attribute and cudaDeviceAttr share numbers); 0
 // for attributes that the card does not have.

@@ -76,14 +76,14 @@ void* take_addresses(std::size_t bytes) {
 std::size_t capacity_of(int device) {
   std::size_t left = card().memory_bytes;
   if (!card().shared) return left;
-  for (const Holder& holder : holders_of(device))
+  for (const Holder& holder : holders_of(card_number(device)))
     if (holder.pid != getpid()) left -= std::min<std::size_t>(left, holder.bytes);
   return left;
 }
 
 // Charges `bytes` to the device, or notes a refusal. The mutex must be held.
 bool charge(std::size_t bytes, int device) {
-  DeviceRecord& account = record().devices[device];
+  DeviceRecord& account = record().devices[card_number(device)];
   const std::size_t used = account.used_bytes;
   const std::size_t capacity = capacity_of(device);
   if (used > capacity || bytes > capacity - used) {
@@ -97,7 +97,9 @@ bool charge(std::size_t bytes, int device) {
   return true;
 }
 
-void discharge(std::size_t bytes, int device) { record().devices[device].used_bytes -= bytes; }
+void discharge(std::size_t bytes, int device) {
+  record().devices[card_number(device)].used_bytes -= bytes;
+}
 
 // Takes whole granules for allocate(). Returns 0 when the card or the address space is full.
 std::uintptr_t take_granules(std::size_t bytes, int device) {
@@ -151,7 +153,7 @@ void* allocate(std::size_t bytes, int device) {
   const std::lock_guard lock(mutex);
   const std::uintptr_t begin = shared ? take_shared(size, device) : take_granules(size, device);
   if (begin == 0) return nullptr;
-  ++record().devices[device].allocations;
+  ++record().devices[card_number(device)].allocations;
   blocks[begin] = {begin, size, device};
   return reinterpret_cast<void*>(begin);
 }
@@ -184,7 +186,7 @@ std::optional<Range> find(const void* address) {
   return std::nullopt;
 }
 
-std::size_t used_bytes(int device) { return record().devices[device].used_bytes; }
+std::size_t used_bytes(int device) { return record().devices[card_number(device)].used_bytes; }
 
 // Lets a program read the used bytes of its card at any moment.
 HEADROOM_EXPORT std::uint64_t headroom_gpu_used_bytes(int device) {
@@ -216,7 +218,7 @@ std::uint64_t create_physical(std::size_t bytes, int device) {
   const std::lock_guard lock(mutex);
   const std::size_t size = rounded_up(bytes);
   if (!charge(size, device)) return 0;
-  ++record().devices[device].allocations;
+  ++record().devices[card_number(device)].allocations;
   physical[++last_handle] = {size, device, 1};
   return last_handle;
 }

@@ -14,7 +14,9 @@ using virtual_gpu::FrameworkUse;
 std::string to_words(const CaptureAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   if (outcome.frameworks.empty())
-    return "NO GPU USED: no framework told of memory of a CUDA device\n";
+    return "NOTHING CAPTURED: no framework told of memory of a CUDA device, nor PyTorch of memory "
+           "of a "
+           "machine without one\n";
   std::string text =
       outcome.out_of_memory()
           ? fmt::format("OUT OF MEMORY after {}\n  {}\n", steps_of(outcome),
@@ -23,6 +25,10 @@ std::string to_words(const CaptureAnswer& answer) {
   for (const Framework& framework : outcome.frameworks) {
     for (const FrameworkUse& use : framework.devices) {
       text += device_text(use);
+      if (use.kind == "cpu")
+        text +=
+            "  as PyTorch's profiler reports it: tensors only, without what the C library keeps "
+            "beside them\n";
       if (use.card_memory > 0)
         text += fmt::format(
             "  {} of {}; {} beside the allocator at the end: context, kernels, libraries, and "

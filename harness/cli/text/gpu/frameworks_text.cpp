@@ -96,8 +96,9 @@ std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {
 }
 
 std::string device_text(const FrameworkUse& use) {
+  const std::string device = use.kind == "cpu" ? "CPU" : fmt::format("GPU {}", use.device);
   if (use.roles.empty()) {
-    std::string text = fmt::format("\nGPU {}, as the framework counts:\n", use.device);
+    std::string text = fmt::format("\n{}, as the framework counts:\n", device);
     std::vector<Share> peaks;
     for (const auto& [phase, peak] : use.phase_peaks)
       peaks.push_back({"in tensors at the peak, " + phase, peak});
@@ -106,7 +107,7 @@ std::string device_text(const FrameworkUse& use) {
       text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), printable(peak.name));
     return text;
   }
-  std::string text = fmt::format("\nGPU {}: {} allocated at the peak ({})", use.device,
+  std::string text = fmt::format("\n{}: {} allocated at the peak ({})", device,
                                  format_bytes(use.peak_allocated), when(use.phase));
   if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
   text += "\n";

@@ -41,6 +41,13 @@ int steps_taken(const GpuAnswer& answer) {
   return most;
 }
 
+bool is_of_cpu(const CaptureAnswer& answer) {
+  for (const Framework& framework : answer.outcome.frameworks)
+    for (const FrameworkUse& use : framework.devices)
+      if (use.kind == "cpu") return true;
+  return false;
+}
+
 Bytes peak_of(const CaptureAnswer& answer) {
   Bytes most = 0;
   for (const Framework& framework : answer.outcome.frameworks)

@@ -53,14 +53,16 @@ std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served)
 std::string to_words(const GpuAnswer& answer);
 nlohmann::ordered_json to_json(const GpuAnswer& answer);
 
-// The result of one program on the real GPU.
+// The result of one program on the machine's own GPU, or on its CPU if it has no GPU.
 struct CaptureAnswer {
   int exit_status = 0;
   virtual_gpu::Outcome outcome;  // without a ledger
   std::string directory;
 };
 
-Bytes peak_of(const CaptureAnswer& answer);  // reserved, of the GPU that reserved most
+bool is_of_cpu(const CaptureAnswer& answer);
+// Of the device that held most: reserved bytes, or allocated ones where nothing is reserved.
+Bytes peak_of(const CaptureAnswer& answer);
 std::string to_words(const CaptureAnswer& answer);
 nlohmann::ordered_json to_json(const CaptureAnswer& answer);
 

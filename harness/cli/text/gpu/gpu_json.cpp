@@ -35,6 +35,7 @@ ordered_json to_json(const std::vector<virtual_gpu::ModuleShare>& modules) {
 
 ordered_json to_json(const FrameworkUse& use) {
   ordered_json json = {{"device", use.device},
+                       {"kind", use.kind},
                        {"peak_allocated_bytes", use.peak_allocated},
                        {"peak_reserved_bytes", use.peak_reserved},
                        {"peak_phase", use.phase},
@@ -114,11 +115,12 @@ nlohmann::ordered_json to_json(const CaptureAnswer& answer) {
   ordered_json frameworks = ordered_json::array();
   for (const Framework& framework : answer.outcome.frameworks)
     frameworks.push_back(to_json(framework));
-  return {{"captured_on", "the GPU of this machine"},
-          {"peak_bytes", peak_of(answer)},
-          {"exit_status", answer.exit_status},
-          {"frameworks", frameworks},
-          {"directory", answer.directory}};
+  return {
+      {"captured_on", is_of_cpu(answer) ? "the CPU of this machine" : "the GPU of this machine"},
+      {"peak_bytes", peak_of(answer)},
+      {"exit_status", answer.exit_status},
+      {"frameworks", frameworks},
+      {"directory", answer.directory}};
 }
 
 }  // namespace headroom

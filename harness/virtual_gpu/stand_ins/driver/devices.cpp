@@ -39,7 +39,7 @@ HEADROOM_EXPORT int cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 HEADROOM_EXPORT int cuDeviceGetCount(int* count) {
-  *count = card().devices;
+  *count = visible_devices();
   return kSuccess;
 }
 HEADROOM_EXPORT int cuDeviceGet(int* device, int ordinal) {

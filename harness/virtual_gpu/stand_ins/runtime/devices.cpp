@@ -38,7 +38,7 @@ void* function_named(const char* name) {
 }  // namespace headroom::virtual_gpu
 
 HEADROOM_EXPORT int cudaGetDeviceCount(int* count) {
-  *count = card().devices;
+  *count = visible_devices();
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaGetDevice(int* device) {

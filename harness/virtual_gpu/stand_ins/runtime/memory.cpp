@@ -42,7 +42,7 @@ HEADROOM_EXPORT int cudaDeviceGetMemPool(void** pool, int device) {
   return cudaDeviceGetDefaultMemPool(pool, device);
 }
 HEADROOM_EXPORT int cudaMemPoolGetAttribute(void*, int attribute, void* value) {
-  const DeviceRecord& device = record().devices[current_device()];
+  const DeviceRecord& device = record().devices[card_number(current_device())];
   const bool current = attribute == 5 || attribute == 7, high = attribute == 6 || attribute == 8;
   std::uint64_t bytes = 0;
   if (current) bytes = device.used_bytes;
