@@ -161,6 +161,8 @@ def write():
         snapshot = torch.cuda.memory._snapshot()
     else:
         snapshot = {"segments": [], "device_traces": [notes.cpu.stop()]}
+        if not snapshot["device_traces"][0]:
+            return  # such as a process that only compiles
     name = f"snapshot-{os.getpid()}.pickle"
     with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)
