@@ -223,11 +223,11 @@ class ResNet : public Workload {
                                    spec.to_string(), options_.image));
   }
 
-  Program training_forward() const override { return training_forward(options_); }
+  Program training_forward() const override { return forward(options_, Mode::train); }
 
   std::vector<std::vector<Program>> training_shapes() const override {
     std::vector<std::vector<Program>> shapes = {{training_forward()}};
-    if (odd_batch() > 0) shapes.push_back({training_forward(options_.of_batch(odd_batch()))});
+    if (odd_batch() > 0) shapes.push_back({forward(options_.of_batch(odd_batch()), Mode::train)});
     return shapes;
   }
 
@@ -240,15 +240,7 @@ class ResNet : public Workload {
 
   int evaluation_interval() const override { return static_cast<int>(evaluate_every_); }
 
-  std::optional<Program> evaluation() const override {
-    Program program;
-    program.name = "evaluate";
-    Network network(program, options_, Mode::evaluate);
-    const auto [images, labels] = inputs(network.builder(), options_);
-    const ValueId logits = network.logits(images);
-    program.results = {network.builder().emit_one("count_correct", "correct", {logits, labels})};
-    return program;
-  }
+  std::optional<Program> evaluation() const override { return forward(options_, Mode::evaluate); }
 
   std::int64_t batch_size() const override { return options_.batch; }
   std::vector<std::filesystem::path> data_files() const override {
@@ -267,14 +259,20 @@ class ResNet : public Workload {
   }
 
  private:
-  static Program training_forward(const Options& options) {
+  static Program forward(const Options& options, Mode mode) {
     Program program;
-    program.name = "train";
-    Network network(program, options, Mode::train);
-    const auto [images, labels] = inputs(network.builder(), options);
+    program.name = mode == Mode::train ? "train" : "evaluate";
+    Network network(program, options, mode);
+    ProgramBuilder& builder = network.builder();
+    const ValueId images =
+        builder.input("images", {options.batch, 3, options.image, options.image}, DType::f32);
+    const ValueId labels = builder.input("labels", {options.batch}, DType::s32);
     const ValueId logits = network.logits(images);
-    program.loss = network.builder().emit("softmax_cross_entropy", "loss", {logits, labels})[0];
-    program.results = {program.loss};
+    if (mode == Mode::train)
+      program.loss = builder.emit("softmax_cross_entropy", "loss", {logits, labels})[0];
+    program.results = {mode == Mode::train
+                           ? program.loss
+                           : builder.emit_one("count_correct", "correct", {logits, labels})};
     return program;
   }
 
@@ -294,13 +292,6 @@ class ResNet : public Workload {
 
   std::filesystem::path data_directory() const {
     return data_.empty() ? generated_image_directory() : std::filesystem::path(data_);
-  }
-
-  static std::pair<ValueId, ValueId> inputs(ProgramBuilder& builder, const Options& options) {
-    const ValueId images =
-        builder.input("images", {options.batch, 3, options.image, options.image}, DType::f32);
-    const ValueId labels = builder.input("labels", {options.batch}, DType::s32);
-    return {images, labels};
   }
 
   Options options_;

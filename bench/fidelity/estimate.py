@@ -5,7 +5,6 @@ Asks what estimates.csv does not have yet. Needs a build and the environments py
 `scripts/setup --with`. `measure.py --table` then shows the figures beside those of the virtual GPU."""
 
 import argparse
-import csv
 import json
 import os
 import re
@@ -84,18 +83,8 @@ def main():
         for row, (said, note) in zip(asked, answers):
             done.append(dict(zip(COLUMNS, (row.name, tool.name, said, version, note))))
             print(f"{row.name}  {tool.name}  {said or note}", flush=True)
-        write(options.estimates, done)
-
-
-def write(path, estimates):
-    latest = {(e["row"], e["estimator"]): e for e in estimates}
-    order = {name: place for place, name in enumerate(rows.names())}
-    unfinished = path.with_suffix(".unfinished")
-    with open(unfinished, "w", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(latest.values(), key=lambda e: (order.get(e["row"], len(order)), e["estimator"])))
-    os.replace(unfinished, path)
+        latest = {(e["row"], e["estimator"]): e for e in done}
+        measure.write_results(options.estimates, latest.values(), COLUMNS, ("row", "estimator"))
 
 
 if __name__ == "__main__":

@@ -128,12 +128,12 @@ def read_results(path):
         return list(csv.DictReader(lines))
 
 
-def write_results(path, results):
+def write_results(path, results, columns=COLUMNS, key=KEY):
     order = {name: place for place, name in enumerate(rows.names())}
-    results.sort(key=lambda r: (order.get(r["row"], len(order)), *key_of(r)))
+    results = sorted(results, key=lambda r: (order.get(r["row"], len(order)), *(r[name] for name in key)))
     unfinished = path.with_suffix(".unfinished")
     with open(unfinished, "w", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(out, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(results)
     os.replace(unfinished, path)

@@ -57,6 +57,26 @@ def held(devices=1):
     return max(ask(device) for device in range(devices))
 
 
+def read(figures, moment, allocated, devices=1):
+    """Adds what the framework's allocator says it has in use at a moment, and what the card gave."""
+    figures[f"allocated_bytes.{moment}"] = allocated
+    figures[f"reserved_bytes.{moment}"] = held(devices)
+
+
+def trained(train, peaks, why_out_of_memory):
+    """The figures of train(figures) and of peaks() after it, and a note. why_out_of_memory(error) returns ""
+    for an error that was no lack of memory; that error ends the program."""
+    figures = {}
+    try:
+        train(figures)
+        return {"trained": 1.0, **figures, **peaks()}, ""
+    except Exception as error:
+        why = why_out_of_memory(error)
+        if not why:
+            raise
+        return {**figures, "trained": 0.0}, f"It ran out of memory: {why}."
+
+
 class Growth:
     """What a program that keeps something of every step takes more from step to step."""
 

@@ -34,11 +34,6 @@ def counters():
     return jax.local_devices()[0].memory_stats() or {}
 
 
-def read(figures, moment):
-    figures[f"allocated_bytes.{moment}"] = counters()["bytes_in_use"]
-    figures[f"reserved_bytes.{moment}"] = card.held()
-
-
 def step_of(loss):
     """One step of Adam, compiled; old weights and moments are given up for new ones."""
 
@@ -59,29 +54,23 @@ def train(figures):
     weights, loss, batch = make(given)
     weights, batch = jax.device_put(weights), jax.device_put(batch)
     moments = tuple(jax.device_put(jax.tree.map(jnp.zeros_like, weights)) for _ in range(2))
-    read(figures, "initial")
+    card.read(figures, "initial", counters()["bytes_in_use"])
     step = step_of(loss)
     for done in range(given["steps"]):
         weights, moments = jax.block_until_ready(step(weights, moments, batch))
         if done == 0:
-            read(figures, "after_step_1")
+            card.read(figures, "after_step_1", counters()["bytes_in_use"])
 
 
-def main():
-    figures, note = {}, ""
-    try:
-        train(figures)
-        figures["trained"] = 1.0
-        figures["reserved_bytes.steady_peak"] = card.held()
-        figures["allocated_bytes.overall_peak"] = counters()["peak_bytes_in_use"]
-        if "peak_pool_bytes" in counters():
-            figures["pool_bytes"] = counters()["peak_pool_bytes"]
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        figures["trained"] = 0.0
-        note = f"It ran out of memory: {str(error).splitlines()[0]}."
-    card.report(f"JAX {jax.__version__}", figures, note)
+def peaks():
+    pool = {"pool_bytes": counters()["peak_pool_bytes"]} if "peak_pool_bytes" in counters() else {}
+    return {"reserved_bytes.steady_peak": card.held(),
+            "allocated_bytes.overall_peak": counters()["peak_bytes_in_use"], **pool}
 
 
-main()
+def why_out_of_memory(error):
+    refused = isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+    return str(error).splitlines()[0] if refused else ""
+
+
+card.report(f"JAX {jax.__version__}", *card.trained(train, peaks, why_out_of_memory))

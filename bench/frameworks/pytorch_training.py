@@ -45,11 +45,6 @@ OPTIMIZERS = {
 }
 
 
-def read(figures, moment):
-    figures[f"allocated_bytes.{moment}"] = torch.cuda.memory_allocated()
-    figures[f"reserved_bytes.{moment}"] = card.held()
-
-
 def batch_of_step(batch, step):
     if given["lengths"] == "fixed":
         return batch
@@ -64,7 +59,7 @@ def train(figures):
     model, loss_of, batch, optimizer = make({**given, "batch": given["batch"] // given["parts"]})
     if card.one_of("optimizer", given["optimizer"], ("usual", *OPTIMIZERS)) != "usual":
         optimizer = OPTIMIZERS[given["optimizer"]](model)
-    read(figures, "initial")
+    card.read(figures, "initial", torch.cuda.memory_allocated())
     for step in range(given["steps"]):
         for _ in range(given["parts"]):
             on_card = [part.to("cuda") for part in batch_of_step(batch, step)]
@@ -74,21 +69,17 @@ def train(figures):
         optimizer.step()
         optimizer.zero_grad()
         if step == 0:
-            read(figures, "after_step_1")
+            card.read(figures, "after_step_1", torch.cuda.memory_allocated())
 
 
-def main():
-    figures, note = {}, ""
-    try:
-        train(figures)
-        figures["trained"] = 1.0
-        figures["reserved_bytes.steady_peak"] = card.held()
-        figures["allocated_bytes.overall_peak"] = torch.cuda.max_memory_allocated()
-        figures["pool_bytes"] = torch.cuda.max_memory_reserved()
-    except torch.cuda.OutOfMemoryError as error:
-        figures["trained"] = 0.0
-        note = f"It ran out of memory: {str(error).split('. ')[1]}."
-    card.report(f"PyTorch {torch.__version__}", figures, note)
+def peaks():
+    return {"reserved_bytes.steady_peak": card.held(),
+            "allocated_bytes.overall_peak": torch.cuda.max_memory_allocated(),
+            "pool_bytes": torch.cuda.max_memory_reserved()}
 
 
-main()
+def why_out_of_memory(error):
+    return str(error).split(". ")[1] if isinstance(error, torch.cuda.OutOfMemoryError) else ""
+
+
+card.report(f"PyTorch {torch.__version__}", *card.trained(train, peaks, why_out_of_memory))

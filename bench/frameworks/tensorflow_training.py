@@ -78,17 +78,13 @@ class Readings(tf.keras.callbacks.Callback):
         super().__init__()
         self.figures, self.done = figures, 0
 
-    def read(self, moment):
-        self.figures[f"allocated_bytes.{moment}"] = counters()["current"]
-        self.figures[f"reserved_bytes.{moment}"] = card.held(len(CARDS))
-
     def on_train_begin(self, logs=None):
-        self.read("initial")
+        card.read(self.figures, "initial", counters()["current"], len(CARDS))
 
     def on_train_batch_end(self, batch, logs=None):
         self.done += 1
         if self.done == 1:
-            self.read("after_step_1")
+            card.read(self.figures, "after_step_1", counters()["current"], len(CARDS))
 
 
 def scope_of_strategy():
@@ -112,23 +108,25 @@ def train(figures):
     readings = Readings(figures)
     callbacks = [readings, *tensorflow_feeding.callbacks(given)]
     model.fit(**tensorflow_feeding.fed(given, data, batches), verbose=0, callbacks=callbacks)
-    return readings.done == batches
+    figures["trained"] = float(readings.done == batches)
+
+
+def peaks():
+    return {"reserved_bytes.steady_peak": card.held(len(CARDS)),
+            "allocated_bytes.overall_peak": counters()["peak"]}
+
+
+def why_out_of_memory(error):
+    if not isinstance(error, tf.errors.OpError):
+        return ""
+    exhausted = isinstance(error, tf.errors.ResourceExhaustedError)
+    # A convolution whose workspace is refused ends in an error of another name.
+    return card.refusal(errors.text()) or (str(error).splitlines()[0] if exhausted else "")
 
 
 def main():
-    figures, note = {}, ""
     configure()
-    try:
-        figures["trained"] = float(train(figures))
-        figures["reserved_bytes.steady_peak"] = card.held(len(CARDS))
-        figures["allocated_bytes.overall_peak"] = counters()["peak"]
-    except tf.errors.OpError as error:
-        # A convolution whose workspace is refused ends in an error of another name.
-        refused = card.refusal(errors.text())
-        if not (refused or isinstance(error, tf.errors.ResourceExhaustedError)):
-            raise
-        figures["trained"] = 0.0
-        note = f"It ran out of memory: {refused or str(error).splitlines()[0]}."
+    figures, note = card.trained(train, peaks, why_out_of_memory)
     if given["allocator"] == "bfc":
         of_cards = [size for name, size in card.regions(errors.text()).items() if name.startswith("GPU")]
         figures["pool_bytes"] = (sum if given["shares"] else max)(of_cards or [0])

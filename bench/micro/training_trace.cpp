@@ -42,7 +42,7 @@ void events(benchmark::State& state) {
 }
 BENCHMARK(events)->Name("training_trace/events");
 
-// The same, plus the conversion into requests for replay.
+// Measures recording together with the conversion into requests for replay.
 void requests(benchmark::State& state) {
   const Cell cell = paper_scale();
   const TrainingPlan plan = plan_training(*make_workload(cell.workload), cell, cell.rules);

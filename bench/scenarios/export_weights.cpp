@@ -16,7 +16,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "bench/scenarios/int8_weights.h"
 #include "bench/scenarios/sparse_weights.h"
@@ -55,16 +54,9 @@ void append(std::vector<std::byte>& artifact, const std::vector<Number>& numbers
   artifact.insert(artifact.end(), bytes.begin(), bytes.end());
 }
 
-std::vector<float> read_weights(const Trainer& trainer, const Value& value) {
-  const auto plain = trainer.read_persistent(value);
-  std::vector<float> weights(plain.size() / sizeof(float));
-  std::memcpy(weights.data(), plain.data(), plain.size());
-  return weights;
-}
-
 // Appends the value in 8 bits and writes the rounded value back to the trainer.
 void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>& artifact) {
-  std::vector<float> weights = read_weights(trainer, value);
+  std::vector<float> weights = trainer.read_floats(value);
   const Int8Rows rounded = quantise(weights, static_cast<std::size_t>(value.shape[0]));
   append(artifact, rounded.numbers);
   append(artifact, rounded.scales);
@@ -76,7 +68,7 @@ void round_to_int8(Trainer& trainer, const Value& value, std::vector<std::byte>&
 // Returns false when the value cannot be stored in this form.
 bool compress(Trainer& trainer, const Value& value, SparseForm form, Artifact& artifact) {
   if (!fits(form, value.shape)) return false;
-  const std::vector<float> weights = read_weights(trainer, value);
+  const std::vector<float> weights = trainer.read_floats(value);
   const auto packed = pack(form, weights, value.shape);
   if (!packed) return false;
   append(artifact.bytes, *packed);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
 #include "harness/base/home.h"
@@ -57,6 +58,27 @@ std::string run_python(const std::string& name, std::vector<std::string> argumen
   if (said.ending != Ending::exited || said.code != 0)
     throw Error(fmt::format("{}: the program failed: {}", what, last_line(said.errors)));
   return last_line(said.output);
+}
+
+ScenarioResult run_program(const std::string& python, std::vector<std::string> arguments,
+                           const Spec& scenario, const std::set<std::string>& own,
+                           std::vector<std::string> environment) {
+  const std::string what = scenario.to_string();
+  for (const auto& [key, value] : scenario.parameters())
+    if (!own.contains(key)) arguments.insert(arguments.end(), {"--" + key, value});
+  const std::string line = run_python(python, arguments, what, std::move(environment));
+  try {
+    const auto json = nlohmann::json::parse(line);
+    if (const std::string lacks = json.value("not_supported", ""); !lacks.empty())
+      throw NotSupported(fmt::format("{}: {}", what, lacks));
+    const std::string why = json.value("why_not_engaged", "");
+    return {.figures = json.at("figures").get<std::map<std::string, double>>(),
+            .note = json.value("note", ""),
+            .why_not_engaged = unless(why.empty(), why),
+            .engine = json.value("engine", "")};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(fmt::format("{}: its last line is no result: {}", what, error.what()));
+  }
 }
 
 }  // namespace headroom

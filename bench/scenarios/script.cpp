@@ -2,15 +2,13 @@
 // about Python programs or a framework is tested on that software itself.
 //
 // `script(file=free_memory,case=small,collect=on)` runs bench/scenarios/free_memory.py with --case
-// small --collect on; its last line must be one JSON object: {"figures": {…}, "note": "…",
-// "why_not_engaged": "…"}, with figures from the list below. python=tensorflow runs it in the
-// environment of `scripts/setup --with tensorflow`; where that environment is missing, the sample
-// says so. The program runs in a child process of the sample's, so its figures include nothing
-// else.
+// small --collect on; its last line (python_program.h) has figures from the list below.
+// python=tensorflow runs it in the environment of `scripts/setup --with tensorflow`; where that
+// environment is missing, the sample says so. The program runs in a child process of the sample's,
+// so its figures include nothing else.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "bench/scenarios/python_program.h"
 #include "harness/base/error.h"
@@ -49,22 +47,6 @@ const std::vector<ScenarioFigure> kFigures = {
      .exact = true},
 };
 
-ScenarioResult read_result(const std::string& line, const std::string& what) try {
-  const auto json = nlohmann::json::parse(line);
-  ScenarioResult result;
-  json.at("figures").get_to(result.figures);
-  result.note = json.value("note", "");
-  const std::string why = json.value("why_not_engaged", "");
-  result.why_not_engaged = unless(why.empty(), why);
-  for (const auto& [name, value] : result.figures)
-    if (std::none_of(kFigures.begin(), kFigures.end(),
-                     [&, &key = name](const ScenarioFigure& figure) { return figure.name == key; }))
-      throw Error(fmt::format("{}: prints the figure '{}', which no metric reads", what, name));
-  return result;
-} catch (const nlohmann::json::exception& error) {
-  throw Error(fmt::format("{}: its last line is not a result: {}", what, error.what()));
-}
-
 std::filesystem::path file_of(const Spec& scenario) {
   const std::string name = scenario.text("file", "");
   const auto file = headroom_home() / "bench" / "scenarios" / (name + ".py");
@@ -79,16 +61,16 @@ std::filesystem::path file_of(const Spec& scenario) {
 
 ScenarioResult run_script(const Cell& cell, std::uint64_t seed) {
   const Spec& scenario = cell.scenario;
-  std::vector<std::string> arguments = {file_of(scenario).string(), "--seed",
-                                        std::to_string(seed % 1'000'000'007)};
-  for (const auto& [key, value] : scenario.parameters()) {
-    if (key == "file" || key == "python") continue;
-    arguments.push_back("--" + key);
-    arguments.push_back(value);
-  }
-  const std::string line =
-      run_python(scenario.text("python", "system"), arguments, scenario.to_string());
-  return read_result(line, scenario.to_string());
+  const ScenarioResult result =
+      run_program(scenario.text("python", "system"),
+                  {file_of(scenario).string(), "--seed", std::to_string(seed % 1'000'000'007)},
+                  scenario, {"file", "python"});
+  for (const auto& [name, value] : result.figures)
+    if (std::none_of(kFigures.begin(), kFigures.end(),
+                     [&, &key = name](const ScenarioFigure& figure) { return figure.name == key; }))
+      throw Error(fmt::format("{}: prints the figure '{}', which no metric reads",
+                              scenario.to_string(), name));
+  return result;
 }
 
 const bool script_is_registered = Registry<ScenarioKind>::instance().add(

@@ -5,16 +5,14 @@
 //
 // virtual_gpu(framework=tensorflow,network=resnet50,batch=32) runs
 // bench/frameworks/tensorflow_training.py (program=NAME: tensorflow_NAME.py) in the environment of
-// `scripts/setup --with tensorflow`; the other parameters go to that program. Its last line must be
-// one JSON object: {"engine": "TensorFlow 2.21.0", "figures": {…}, "note": "…"}. A program that ran
-// out of memory says so with the figure trained = 0; that is a result. {"not_supported": "why"}
-// says that the framework lacks what was asked for.
+// `scripts/setup --with tensorflow`; the other parameters go to that program, which must name its
+// engine (python_program.h). A program that ran out of memory says so with the figure trained = 0;
+// that is a result.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "bench/scenarios/python_program.h"
 #include "harness/base/error.h"
@@ -36,58 +34,34 @@ constexpr const char* kHeldAtMost = "reserved_bytes.overall_peak";
 const std::vector<std::pair<std::string, std::string>> kFrameworks = {
     {"tensorflow", "TensorFlow"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
 
-ScenarioFigure bytes_at_peak(const std::string& name, const std::string& role) {
+// Every figure is a count of the framework's memory, so two processes agree on it.
+ScenarioFigure figure(const std::string& name, const std::string& unit, const std::string& text,
+                      bool more_is_better = false) {
   return {.name = name,
-          .unit = "B",
-          .text = role + " at the peak of allocated bytes",
+          .unit = unit,
+          .text = text,
           .exact = true,
+          .more_is_better = more_is_better,
           .depends_on = DependsOn::allocator};
 }
 
+ScenarioFigure bytes_at_peak(const std::string& name, const std::string& role) {
+  return figure(name, "B", role + " at the peak of allocated bytes");
+}
+
+constexpr bool kMoreIsBetter = true;
+
 const std::vector<ScenarioFigure> kOwnFigures = {
-    {.name = "trained",
-     .unit = "1",
-     .text = "all steps were trained",
-     .exact = true,
-     .more_is_better = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "first_operation_bytes",
-     .unit = "B",
-     .text = "reserved bytes after the first operation on the GPU",
-     .exact = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "pool_bytes",
-     .unit = "B",
-     .text = "bytes of the regions that the framework's allocator says it took",
-     .exact = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "beside_pool_bytes",
-     .unit = "B",
-     .text = "reserved bytes that lie beside the framework's allocator",
-     .exact = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "growth_bytes_per_step",
-     .unit = "B",
-     .text = "growth per step of the bytes in use on the card",
-     .exact = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "returned_share",
-     .unit = "1",
-     .text = "share of what was taken that went back to the framework's allocator",
-     .exact = true,
-     .more_is_better = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "returned_to_card_share",
-     .unit = "1",
-     .text = "share of what was taken that went back to the card",
-     .exact = true,
-     .more_is_better = true,
-     .depends_on = DependsOn::allocator},
-    {.name = "holds",
-     .unit = "1",
-     .text = "what the program looked for is so",
-     .exact = true,
-     .depends_on = DependsOn::allocator},
+    figure("trained", "1", "all steps were trained", kMoreIsBetter),
+    figure("first_operation_bytes", "B", "reserved bytes after the first operation on the GPU"),
+    figure("pool_bytes", "B", "bytes of the regions that the framework's allocator says it took"),
+    figure("beside_pool_bytes", "B", "reserved bytes that lie beside the framework's allocator"),
+    figure("growth_bytes_per_step", "B", "growth per step of the bytes in use on the card"),
+    figure("returned_share", "1",
+           "share of what was taken that went back to the framework's allocator", kMoreIsBetter),
+    figure("returned_to_card_share", "1", "share of what was taken that went back to the card",
+           kMoreIsBetter),
+    figure("holds", "1", "what the program looked for is so"),
     bytes_at_peak("weight_bytes", "weights"),
     bytes_at_peak("gradient_bytes", "gradients"),
     bytes_at_peak("state_bytes", "optimizer state"),
@@ -119,21 +93,6 @@ void check_figure(const std::string& name, const std::string& what) {
                                [&](const ScenarioFigure& figure) { return figure.name == name; });
   if (!own && find_metric(name).depends_on != DependsOn::allocator)
     throw Error(fmt::format("{}: reports '{}', which is no figure of memory", what, name));
-}
-
-ScenarioResult read_training(const std::string& line, const std::string& what) try {
-  const auto json = nlohmann::json::parse(line);
-  if (const std::string lacks = json.value("not_supported", ""); !lacks.empty())
-    throw NotSupported(fmt::format("{}: {}", what, lacks));
-  const std::string why = json.value("why_not_engaged", "");
-  ScenarioResult result{.figures = json.at("figures").get<std::map<std::string, double>>(),
-                        .note = json.value("note", ""),
-                        .why_not_engaged = unless(why.empty(), why),
-                        .engine = json.at("engine").get<std::string>()};
-  for (const auto& [name, value] : result.figures) check_figure(name, what);
-  return result;
-} catch (const nlohmann::json::exception& error) {
-  throw Error(fmt::format("{}: its last line is no result: {}", what, error.what()));
 }
 
 // The ledger of the stand-ins and the framework's own counters tell of the same bytes. Where they
@@ -193,18 +152,14 @@ ScenarioResult train_on_virtual_card(const Cell& cell, std::uint64_t) {
         fmt::format("{}: needs a card that is not there, such as "
                     "device=virtual(card=v100-16gb)",
                     what));
-  std::vector<std::string> arguments = {program_of(scenario).string()};
-  for (const auto& [key, value] : scenario.parameters()) {
-    if (key == "framework" || key == "cards" || key == "program") continue;
-    arguments.push_back("--" + key);
-    arguments.push_back(value);
-  }
   const ScratchDirectory records;
   const auto launch = launch_on(find_card(cell.device.text("card", "")), scenario, records.path());
   std::vector<std::string> environment = virtual_gpu::environment_for(launch);
   environment.insert(environment.begin(), "PYTHONPATH=" + virtual_gpu::hook_directory().string());
-  ScenarioResult result =
-      read_training(run_python(framework_of(scenario), arguments, what, environment), what);
+  ScenarioResult result = run_program(framework_of(scenario), {program_of(scenario).string()},
+                                      scenario, {"framework", "cards", "program"}, environment);
+  if (result.engine.empty()) throw Error(what + ": its last line names no engine");
+  for (const auto& [name, value] : result.figures) check_figure(name, what);
   add_ledger(result, virtual_gpu::read_outcome(records.path()));
   return result;
 }

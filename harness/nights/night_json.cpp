@@ -38,10 +38,7 @@ void fields(Visitor& visit, Record& verdict) {
 
 template <typename Visitor, RecordOf<Night> Record>
 void fields(Visitor& visit, Record& night) {
-  if constexpr (!Visitor::kReads) {
-    visit.derived("schema_version", kSchemaVersion);
-    visit.derived("kind", "night");
-  }
+  visit.kind("night");
   visit.required("night_id", night.night_id);
   visit.required("run_id", night.run_id);
   visit.required("suite", night.suite);
@@ -70,10 +67,7 @@ void fields(Visitor& visit, Record& cell) {
 
 template <typename Visitor, RecordOf<Acceptance> Record>
 void fields(Visitor& visit, Record& acceptance) {
-  if constexpr (!Visitor::kReads) {
-    visit.derived("schema_version", kSchemaVersion);
-    visit.derived("kind", "acceptance");
-  }
+  visit.kind("acceptance");
   visit.required("accepted", acceptance.accepted);
   visit.required("night_id", acceptance.night_id);
   visit.required("suite", acceptance.suite);

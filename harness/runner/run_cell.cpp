@@ -281,12 +281,8 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
   sample.seed = seed;
   sample.started = timestamp_now();
   const DeviceKind& kind = Registry<DeviceKind>::instance().find(cell.device.name());
-  sample.reason = kind.unavailable();
-  if (!sample.reason.empty()) {
-    sample.status = SampleStatus::unsupported;
-    return sample;
-  }
   try {
+    if (const std::string why = kind.unavailable(); !why.empty()) throw NotSupported(why);
     if (trains(cell))
       train(cell, kind, trace_path, start, turns, sample);
     else

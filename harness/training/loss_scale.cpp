@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace headroom {
 namespace {
 
 double number_of(const Trainer& trainer, const Value& value) {
-  const auto bytes = trainer.read_persistent(value);
-  float number = 0;
-  std::memcpy(&number, bytes.data(), sizeof number);
-  return number;
+  return trainer.read_floats(value).front();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/random/normal_distribution.hpp>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <span>
@@ -289,6 +290,13 @@ std::vector<std::byte> Trainer::read_persistent(const Value& value) const {
   std::vector<std::byte> plain(plain_bytes(value));
   device_.read(value, persistent_.at(value.name).data, plain);
   return plain;
+}
+
+std::vector<float> Trainer::read_floats(const Value& value) const {
+  const auto plain = read_persistent(value);
+  std::vector<float> floats(plain.size() / sizeof(float));
+  std::memcpy(floats.data(), plain.data(), plain.size());
+  return floats;
 }
 
 }  // namespace headroom

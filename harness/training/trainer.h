@@ -46,6 +46,8 @@ class Trainer {
   // Returns a plain row-major copy of a persistent value. Right after a step, last_batch() is the
   // (last micro-)batch it used, in the same layout.
   std::vector<std::byte> read_persistent(const Value& value) const;
+  // The same for a value of 32-bit floats.
+  std::vector<float> read_floats(const Value& value) const;
   // Must be called between steps.
   void write_persistent(const Value& value, std::span<const std::byte> plain);
   std::span<const std::vector<std::byte>> last_batch() const { return batches_.back(); }

@@ -1,22 +1,11 @@
 #include "harness/training/zero_weights.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace headroom {
-namespace {
-
-std::vector<float> numbers_of(const Trainer& trainer, const Value& value) {
-  const auto bytes = trainer.read_persistent(value);
-  std::vector<float> numbers(bytes.size() / sizeof(float));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
-}
-
-}  // namespace
 
 double zero_weight_share(const Trainer& trainer, const TrainingPlan& plan) {
   std::map<std::string, const Value*> values;
@@ -25,9 +14,9 @@ double zero_weight_share(const Trainer& trainer, const TrainingPlan& plan) {
   std::size_t all = 0;
   for (const auto& [name, value] : values) {
     if (value->role != Role::weight || value->shape.size() < 2) continue;
-    std::vector<float> used = numbers_of(trainer, *value);
+    std::vector<float> used = trainer.read_floats(*value);
     if (const auto mask = values.find(name + ".mask"); mask != values.end()) {
-      const std::vector<float> kept = numbers_of(trainer, *mask->second);
+      const std::vector<float> kept = trainer.read_floats(*mask->second);
       for (std::size_t i = 0; i < used.size(); ++i) used[i] *= kept[i];
     }
     zeros += static_cast<std::size_t>(std::count(used.begin(), used.end(), 0.0F));

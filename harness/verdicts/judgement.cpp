@@ -277,14 +277,11 @@ DeviceVerdict combine(const std::vector<PartOnDevice>& parts) {
   result.device_class = main.device_class;
   result.own = main.own;
   result.basis = main.basis;
-  const bool only_together = deciding == nullptr && !words_of_parts(parts, main.verdict).empty();
-  if (only_together) {
+  const std::string others = words_of_parts(parts, main.verdict);
+  if (deciding == nullptr && !others.empty())
     result.why = words_of_parts(parts, std::nullopt);
-  } else {
-    result.why = main.why;
-    if (const std::string others = words_of_parts(parts, main.verdict); !others.empty())
-      result.why += " " + others;
-  }
+  else
+    result.why = main.why + (others.empty() ? "" : " " + others);
   for (const auto& [part, verdict] : parts)
     if (part->kind == PartKind::cause && verdict->verdict != main.verdict)
       result.why += fmt::format(" The stated cause is {}.", to_string(verdict->verdict));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "harness/evidence/wording.h"
 #include "harness/results/json/cell_json.h"
@@ -18,6 +19,14 @@
 
 namespace headroom {
 namespace {
+
+// make(item, more...) of every item.
+template <typename Items, typename Make, typename... More>
+Json array_of(const Items& items, Make make, const More&... more) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(make(item, more...));
+  return list;
+}
 
 Json interval_json(const Interval& interval) {
   return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
@@ -61,7 +70,7 @@ Json comparison_json(const Finding& finding, double delta, std::optional<double>
   return json;
 }
 
-Json evidence_json(const ClaimPart& part, const Evidence& evidence,
+Json evidence_json(const Evidence& evidence, const ClaimPart& part,
                    const CalibrationState& calibration) {
   const Finding& finding = evidence.finding;
   const double delta = needs_no_baseline(part.judge)
@@ -102,6 +111,20 @@ Json claimed_json(const ClaimPart& part) {
   return json;
 }
 
+Json verdict_json(const PartVerdict& verdict, const ClaimPart& part,
+                  const CalibrationState& calibration) {
+  return {{"device_class", verdict.device_class},
+          {"subject", verdict.subject},
+          {"relation", relation(verdict.own)},
+          {"simulated", verdict.basis == Basis::simulated},
+          {"basis", to_string(verdict.basis)},
+          {"verdict", to_string(verdict.verdict)},
+          {"why", verdict.why},
+          {"would_change", verdict.would_change},
+          {"holds_for", text_or_null(verdict.holds_for)},
+          {"evidence", array_of(verdict.evidence, evidence_json, part, calibration)}};
+}
+
 Json part_json(const PartJudgement& judgement, const CalibrationState& calibration) {
   const ClaimPart& part = *judgement.part;
   Json json;
@@ -111,23 +134,7 @@ Json part_json(const PartJudgement& judgement, const CalibrationState& calibrati
   json["found"] = text_or_null(part.found);
   json["judge"] = to_string(part.judge);
   json["claimed"] = claimed_json(part);
-  json["verdicts"] = Json::array();
-  for (const PartVerdict& verdict : judgement.verdicts) {
-    Json item;
-    item["device_class"] = verdict.device_class;
-    item["subject"] = verdict.subject;
-    item["relation"] = relation(verdict.own);
-    item["simulated"] = verdict.basis == Basis::simulated;
-    item["basis"] = to_string(verdict.basis);
-    item["verdict"] = to_string(verdict.verdict);
-    item["why"] = verdict.why;
-    item["would_change"] = verdict.would_change;
-    item["holds_for"] = text_or_null(verdict.holds_for);
-    item["evidence"] = Json::array();
-    for (const Evidence& evidence : verdict.evidence)
-      item["evidence"].push_back(evidence_json(part, evidence, calibration));
-    json["verdicts"].push_back(std::move(item));
-  }
+  json["verdicts"] = array_of(judgement.verdicts, verdict_json, part, calibration);
   return json;
 }
 
@@ -144,9 +151,7 @@ Json claim_json(const ClaimJudgement& judgement, const CalibrationState& calibra
   json["subject"] = {{"engine", claim.subject.engine},
                      {"device_class", claim.subject.device_class},
                      {"text", claim.subject.text}};
-  json["parts"] = Json::array();
-  for (const PartJudgement& part : judgement.parts)
-    json["parts"].push_back(part_json(part, calibration));
+  json["parts"] = array_of(judgement.parts, part_json, calibration);
   json["verdict"] = to_string(judgement.verdict);
   json["verdict_by_device"] = Json::array();
   for (const DeviceVerdict& device : judgement.by_device)
@@ -213,26 +218,24 @@ Json control_json(const Control& control, const CalibrationState& calibration) {
 
 // Blocks left out of noisy comparisons because a sample ran while the machine was slow.
 Json exclusions_json(const VerifyInput& input, const SampleTable& table) {
-  std::map<std::pair<std::string, int>, std::set<std::string>> arms;
-  std::map<std::pair<std::string, int>, std::set<std::string>> crowded_arms;
-  for (const Sample& sample : input.samples) {
-    if (sample.status != SampleStatus::ok || !table.disturbed(sample)) continue;
-    auto& names = crowded(sample) ? crowded_arms : arms;
-    names[{sample.experiment, sample.block}].insert(sample.arm);
-  }
+  // The arms of each block, by whether other programs had the cores.
+  std::map<std::tuple<bool, std::string, int>, std::set<std::string>> arms;
+  for (const Sample& sample : input.samples)
+    if (sample.status == SampleStatus::ok && table.disturbed(sample))
+      arms[{crowded(sample), sample.experiment, sample.block}].insert(sample.arm);
   Json json = Json::array();
-  for (const auto& [place, names] : arms)
-    json.push_back({{"experiment", place.first},
-                    {"block", place.second},
-                    {"why", fmt::format("the machine probe beside {} was below {:.0f} % of this "
-                                        "run's best; pairs with it do not count for times",
-                                        fmt::join(names, " and "), 100 * kDisturbedBelow)}});
-  for (const auto& [place, names] : crowded_arms)
-    json.push_back({{"experiment", place.first},
-                    {"block", place.second},
-                    {"why", fmt::format("other programs had the cores for over {:.0f} % of the "
-                                        "steps of {}; pairs with it do not count for times",
-                                        100 * kCrowdedAbove, fmt::join(names, " and "))}});
+  for (const auto& [place, names] : arms) {
+    const auto& [by_others, experiment, block] = place;
+    const std::string all = fmt::format("{}", fmt::join(names, " and "));
+    const std::string why =
+        by_others ? fmt::format("other programs had the cores for over {:.0f} % of the steps of {}",
+                                100 * kCrowdedAbove, all)
+                  : fmt::format("the machine probe beside {} was below {:.0f} % of this run's best",
+                                all, 100 * kDisturbedBelow);
+    json.push_back({{"experiment", experiment},
+                    {"block", block},
+                    {"why", why + "; pairs with it do not count for times"}});
+  }
   return json;
 }
 
@@ -286,23 +289,15 @@ std::string verdicts_json(const VerifyInput& input) {
   std::map<std::string, int> counts;
   for (const ClaimJudgement& claim : claims) ++counts[std::string(to_string(claim.verdict))];
   json["counts"] = Json(counts);
-  if (counts.empty()) json["counts"] = Json::object();
-  json["claims"] = Json::array();
-  for (const ClaimJudgement& claim : claims)
-    json["claims"].push_back(claim_json(claim, calibration));
-  json["matrix"] = Json::array();
-  for (const MatrixEntry& entry : matrix) json["matrix"].push_back(matrix_json(entry, calibration));
+  json["claims"] = array_of(claims, claim_json, calibration);
+  json["matrix"] = array_of(matrix, matrix_json, calibration);
   json["calibration"] = {{"status", calibration.status},
                          {"aa_comparisons", counted.aa_comparisons},
                          {"false_alarms", counted.false_alarms},
                          {"why", calibration.why},
-                         {"comparisons", Json::array()}};
-  for (const IdenticalArms& arms : identical)
-    json["calibration"]["comparisons"].push_back(identical_json(arms, calibration));
+                         {"comparisons", array_of(identical, identical_json, calibration)}};
   json["sensitivity"] = {{"status", sensitivity.status}, {"why", sensitivity.why}};
-  json["controls"] = Json::array();
-  for (const Control& control : controls)
-    json["controls"].push_back(control_json(control, calibration));
+  json["controls"] = array_of(controls, control_json, calibration);
   json["exclusions"] = exclusions_json(input, table);
   json["failures"] = failures_json(input);
   return json.dump(1) + "\n";

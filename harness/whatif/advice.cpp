@@ -40,8 +40,7 @@ std::vector<Change> changes_that_fit(const Cell& cell, const Spec& allocator) {
       for (const auto& [axis, value] : axes) set_axis(changed, axis, value);
       Fit fit = find_fit(changed, {allocator});
       const AllocatorFit& row = fit.allocators.front();
-      if (row.refused.empty() && !row.outcome.failure && !fit.not_engaged)
-        found.push_back({.axes = axes, .fit = std::move(fit)});
+      if (row.serves() && !fit.not_engaged) found.push_back({.axes = axes, .fit = std::move(fit)});
     } catch (const InputError&) {  // this workload cannot be changed in this way
     }
   }

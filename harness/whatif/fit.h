@@ -21,6 +21,7 @@ struct AllocatorFit {
   std::string refused;    // why the allocator cannot be built on this device, or ""
   ReplayOutcome outcome;  // of the requested batch
   LargestBatch largest;
+  bool serves() const { return refused.empty() && !outcome.failure; }  // the requested batch
 };
 
 struct Fit {

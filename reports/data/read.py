@@ -97,7 +97,16 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
     if not file.is_file():
         notes.append("No sample was recorded: there is no samples.jsonl.")
         return []
-    samples: dict[tuple[str, str, int], dict[str, Any]] = {}
+    records, torn = read_lines(file, "sample")
+    if torn:
+        notes.append(f"The last record of {file.name} (line {torn}) is incomplete and is left out.")
+    # A resumed run may repeat an unfinished sample; the later record counts.
+    return list({(one["experiment"], one["arm"], one["block"]): one for one in records}.values())
+
+
+def read_lines(file: Path, kind: str) -> tuple[list[dict[str, Any]], int | None]:
+    """The records of a file that has one in each line, and the number of the last line if it is torn."""
+    records = []
     lines = read_text(file).split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -108,12 +117,9 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
             # Records are flushed one by one: only the last can be torn, and it lacks its newline.
             if number < len(lines):
                 raise
-            notes.append(f"The last record of {file.name} (line {number}) is incomplete and is left out.")
-            break
-        sample = check_record(record, "sample", f"{file}, line {number}")
-        # A resumed run may repeat an unfinished sample; the later record counts.
-        samples[sample["experiment"], sample["arm"], sample["block"]] = sample
-    return list(samples.values())
+            return records, number
+        records.append(check_record(record, kind, f"{file}, line {number}"))
+    return records, None
 
 
 def read_text(file: Path) -> str:

@@ -296,20 +296,16 @@ class Expandable final : public StreamedAllocator<Expandable> {
   }
 
   void add_to_pool(Handle handle) {
-    const Chunk& idle = chunk(handle);
-    if (is_mapped(handle)) {
+    if (is_mapped(handle))
       pool_of(handle).mapped.insert(handle);
-    } else {
-      pool_of(handle).unmapped.emplace(idle.address, handle);
-    }
+    else
+      pool_of(handle).unmapped.emplace(chunk(handle).address, handle);
   }
   void remove_from_pool(Handle handle) {
-    const Chunk& idle = chunk(handle);
-    if (is_mapped(handle)) {
+    if (is_mapped(handle))
       pool_of(handle).mapped.erase(handle);
-    } else {
-      pool_of(handle).unmapped.erase({idle.address, handle});
-    }
+    else
+      pool_of(handle).unmapped.erase({chunk(handle).address, handle});
   }
 
   // For the destructor: also unmaps pages that are still in use.

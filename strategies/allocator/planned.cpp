@@ -290,11 +290,7 @@ class Planned final : public Allocator {
       if (!region_ || planned_allocated_ > 0) throw_out_of_memory(bytes);
     }
     release_region();
-    try {
-      return fallback_->allocate(bytes, hint);
-    } catch (const OutOfMemory&) {
-      throw_out_of_memory(bytes);
-    }
+    return ask_fallback(bytes, hint);
   }
 
   Bytes largest_hole() const {

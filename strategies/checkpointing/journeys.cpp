@@ -90,7 +90,7 @@ Program take(Program program, const std::vector<Journey>& journeys) {
     leaving[one.after].push_back(one.value);
     returning[one.before].push_back(one.value);
   }
-  std::vector<ValueId> now(program.values.size());  // by value: its current copy
+  std::vector<ValueId> now(program.values.size());  // the current copy of each value
   for (ValueId id = 0; id < now.size(); ++id) now[id] = id;
   for (std::size_t index = 0; index < ops.size(); ++index) {
     for (const ValueId id : returning[index])
@@ -115,7 +115,7 @@ std::size_t prefetch_of(const Spec& spec) {
 
 Program keep_where_asked(Program program, const Spec& spec) {
   if (!keeps_on_host(spec)) return program;
-  // By value: the last op that recomputes from it.
+  // The last op that recomputes something from each value.
   std::vector<std::size_t> last_start(program.values.size(), 0);
   for (std::size_t index = 0; index < program.ops.size(); ++index)
     if (is_recomputed(program.ops[index]))

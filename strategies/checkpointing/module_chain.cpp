@@ -67,7 +67,7 @@ class Facts {
 
   Segment recomputed(const Unit& all) const;
 
-  // As above, with Keep::on_host.
+  // The segments of Keep::on_host.
   Segment kept_beside_host(const Unit& unit) const;
   Segment recomputed_from_host(const Unit& all) const;
 
@@ -92,7 +92,7 @@ class Facts {
     }
   }
 
-  // 0 if the backward pass does not read the value.
+  // The bytes of the value; 0 if the backward pass does not read it.
   Bytes saved(ValueId id) const {
     return backward_reads_[id].empty() ? 0 : plain_bytes(program_.value(id));
   }
@@ -117,7 +117,7 @@ class Facts {
   std::vector<std::size_t> maker_, first_reader_, last_reader_;  // forward ops, by value
   std::vector<std::size_t> first_elsewhere_;              // first reader in another unit, by value
   std::vector<std::vector<std::size_t>> backward_reads_;  // backward ops, by value
-  // By value, whether every region keeps it: a result, or made by an op that cannot be repeated.
+  // Whether every region keeps a value: it is a result, or its op cannot be repeated.
   std::vector<bool> leaves_;
   std::vector<Work> work_;  // by forward op
 };
@@ -145,7 +145,7 @@ Segment Facts::recomputed(const Unit& all) const {
   Segment segment{.again = true};
   const std::vector<std::size_t> ops = recomputed_ops(all);
   const std::size_t start = trigger(all);
-  std::set<ValueId> around;  // kept values, perhaps not to the end
+  std::set<ValueId> around;  // kept values, some of which may be freed on the way
   std::set<ValueId> read;    // values kept for this segment only
   for (std::size_t index = all.first; index < all.end; ++index)
     for (const ValueId id : program_.ops[index].outputs) {

@@ -12,9 +12,8 @@ namespace headroom {
 namespace {
 
 bool serves_somewhere(const Fit& fit) {
-  return std::any_of(fit.allocators.begin(), fit.allocators.end(), [](const AllocatorFit& row) {
-    return row.refused.empty() && !row.outcome.failure;
-  });
+  return std::any_of(fit.allocators.begin(), fit.allocators.end(),
+                     [](const AllocatorFit& row) { return row.serves(); });
 }
 
 // Only when there is one question and its answer is no.

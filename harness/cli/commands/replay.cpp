@@ -91,6 +91,25 @@ std::vector<Tried> try_all(const RequestList& list, const std::vector<Candidate>
   return tried;
 }
 
+// The recorded device, unless the options say otherwise.
+ReplayDevice device_of(const ReplayOptions& options, const TraceHeader& recorded, Bytes peak) {
+  ReplayDevice device;
+  device.capacity = options.capacity.empty() ? recorded.capacity_bytes
+                                             : parse_bytes(options.capacity, "--capacity");
+  if (device.capacity == 0)
+    throw InputError(
+        fmt::format("{}: does not say how much memory there was; name it, as in "
+                    "--capacity 80GiB (peak of live bytes: {})",
+                    options.file.string(), format_bytes(peak)));
+  if (!options.granule.empty())
+    device.granule = parse_bytes(options.granule, "--granule");
+  else if (recorded.granule_bytes > 0)
+    device.granule = recorded.granule_bytes;
+  else if (device.capacity < device.granule)
+    device.granule = 1;  // memory as small as a scratchpad has no pages
+  return device;
+}
+
 Json fits(Foresight::Fit fit) {
   if (fit == Foresight::Fit::unknown) return nullptr;
   return fit == Foresight::Fit::yes;
@@ -111,28 +130,14 @@ ExitCode replay_command(const ReplayOptions& options) {
   }
   if (list.requests.empty())
     throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
-  ReplayDevice device;
-  device.capacity = options.capacity.empty() ? trace.header.capacity_bytes
-                                             : parse_bytes(options.capacity, "--capacity");
-  if (device.capacity == 0)
-    throw InputError(
-        fmt::format("{}: does not say how much memory there was; name it, as in "
-                    "--capacity 80GiB (peak of live bytes: {})",
-                    options.file.string(), format_bytes(list.peak_live_bytes)));
-  if (!options.granule.empty())
-    device.granule = parse_bytes(options.granule, "--granule");
-  else if (trace.header.granule_bytes > 0)
-    device.granule = trace.header.granule_bytes;
-  else if (device.capacity < device.granule)
-    device.granule = 1;  // memory as small as a scratchpad has no pages
+  const ReplayDevice device = device_of(options, trace.header, list.peak_live_bytes);
   const PlanningProblem problem = planning_problem(history, list, options.file);
   if (options.allocators.empty() && !options.all && !options.json) {
     print_replay_answer(try_all(list, wanted, device), device, list.peak_live_bytes);
     out::print(
         "Simulated: the {} allocations and frees of {}.\n"
         "Every strategy with its figures and the least memory that serves it: the same command "
-        "with "
-        "--all\n",
+        "with --all\n",
         list.requests.size(), options.file.string());
     return ExitCode::ok;
   }

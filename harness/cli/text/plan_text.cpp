@@ -4,12 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/text/print.h"
 #include "harness/cli/text/print_json.h"
+#include "harness/cli/text/pytorch_text.h"
 #include "harness/plan/axes.h"
 #include "harness/results/json/cell_json.h"
 #include "harness/results/schema_check.h"
@@ -17,8 +16,6 @@
 
 namespace headroom {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 bool has_free_batch(const Fit& fit) { return fit.last_batch_by_live_bytes.has_value(); }
 
@@ -92,7 +89,7 @@ std::string answer_of(const Fit& fit, const AllocatorFit& row) {
 std::vector<const AllocatorFit*> others_that_fit(const Fit& fit) {
   std::vector<const AllocatorFit*> rows;
   for (const AllocatorFit& row : fit.allocators)
-    if (row.refused.empty() && !row.outcome.failure) rows.push_back(&row);
+    if (row.serves()) rows.push_back(&row);
   std::sort(rows.begin(), rows.end(), [](const AllocatorFit* a, const AllocatorFit* b) {
     return a->outcome.ledger.reserved.overall_peak < b->outcome.ledger.reserved.overall_peak;
   });
@@ -180,54 +177,6 @@ void print_table(const Fit& fit) {
   for (const AllocatorFit& row : fit.allocators) print_row(fit, row, width);
 }
 
-// Headroom's roles as PyTorch's hook tells them apart: gradients of activations, scratch memory and
-// other short-lived values are temporaries there.
-std::map<std::string, Bytes> roles_beside_pytorch(const Fit& fit) {
-  std::map<std::string, Bytes> roles;
-  for (std::size_t i = 0; i < fit.live_at_peak.size(); ++i) {
-    const auto role = static_cast<Role>(i);
-    const bool told = role == Role::weight || role == Role::gradient ||
-                      role == Role::optimizer_state || role == Role::activation;
-    const bool brief = role == Role::activation_gradient || role == Role::workspace;
-    roles[told    ? std::string(to_string(role))
-          : brief ? "temporary"
-                  : "other"] += fit.live_at_peak[i];
-  }
-  return roles;
-}
-
-void print_pytorch(const Fit& fit, const PytorchNeeds& pytorch) {
-  out::print("\nThe same network by {} on a virtual {}, {} steps (virtual: its own bytes): ",
-             pytorch.engine, name_of(fit.cell.device), fit.steps);
-  if (!pytorch.trained) {
-    out::print("it does not fit. {}\n", pytorch.note);
-    return;
-  }
-  out::print("it reserves at most {}.\n  {:<16} {:>11} {:>11}\n",
-             format_bytes(pytorch.reserved.value_or(0)), "at the peak", "Headroom", "PyTorch");
-  std::map<std::string, Bytes> own = roles_beside_pytorch(fit);
-  for (const char* role :
-       {"weight", "gradient", "optimizer_state", "activation", "temporary", "other"}) {
-    const auto theirs = pytorch.roles.find(role);
-    out::print("  {:<16} {:>11} {:>11}\n", role, format_bytes(own[role]),
-               format_bytes(theirs == pytorch.roles.end() ? 0 : theirs->second));
-  }
-  out::print("  {:<16} {:>11} {:>11}\n", "all", format_bytes(fit.peak_live_bytes),
-             format_bytes(pytorch.allocated.value_or(0)));
-}
-
-Json to_json(const PytorchNeeds& pytorch) {
-  const auto or_null = [](const std::optional<Bytes>& bytes) {
-    return bytes ? Json(*bytes) : Json();
-  };
-  return {{"engine", pytorch.engine},
-          {"trained", pytorch.trained},
-          {"note", pytorch.note},
-          {"allocated_bytes_peak", or_null(pytorch.allocated)},
-          {"reserved_bytes_peak", or_null(pytorch.reserved)},
-          {"allocated_bytes_at_peak", pytorch.roles}};
-}
-
 Json to_json(const AllocatorFit& row, bool free_batch) {
   Json json = {{"allocator", row.allocator.to_string()}};
   if (!row.refused.empty()) {
@@ -276,8 +225,7 @@ Json to_json(const Fit& fit) {
                {"offloaded_bytes_per_step", fit.counts.offloaded},
                {"host_bytes_peak", fit.counts.host_peak},
                {"not_engaged", value_or_null(fit.not_engaged)},
-               {"last_batch_by_live_bytes",
-                has_free_batch(fit) ? Json(*fit.last_batch_by_live_bytes) : Json()},
+               {"last_batch_by_live_bytes", value_or_null(fit.last_batch_by_live_bytes)},
                {"allocators", Json::array()}};
   for (const AllocatorFit& row : fit.allocators)
     json["allocators"].push_back(to_json(row, has_free_batch(fit)));

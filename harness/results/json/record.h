@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "harness/results/json/cell_json.h"
+#include "harness/results/schema_check.h"
 
 namespace headroom {
 
@@ -68,6 +69,11 @@ class FieldWriter {
   void derived(const char* name, Value&& value) {
     json_[name] = std::forward<Value>(value);
   }
+  // The first fields of a record that stands by itself.
+  void kind(const char* kind) {
+    derived("schema_version", kSchemaVersion);
+    derived("kind", kind);
+  }
   Json take() { return std::move(json_); }
 
  private:
@@ -97,6 +103,9 @@ class FieldReader {
   void later_or_null(const char* name, Value& value) {
     if (json_.contains(name)) or_null(name, value);
   }
+  template <typename Value>
+  void derived(const char*, const Value&) {}
+  void kind(const char*) {}
   const Json& json() const { return json_; }
 
  private:

@@ -95,10 +95,7 @@ void fields(Visitor& visit, Record& file) {
 
 template <typename Visitor, RecordOf<RunInfo> Record>
 void fields(Visitor& visit, Record& info) {
-  if constexpr (!Visitor::kReads) {
-    visit.derived("schema_version", kSchemaVersion);
-    visit.derived("kind", "run");
-  }
+  visit.kind("run");
   visit.required("run_id", info.run_id);
   visit.required("suite", info.suite);
   visit.required("claims", info.claims);

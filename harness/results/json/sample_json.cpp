@@ -78,10 +78,7 @@ void fields(Visitor& visit, Record& turns) {
 
 template <typename Visitor, RecordOf<Sample> Record>
 void fields(Visitor& visit, Record& sample) {
-  if constexpr (!Visitor::kReads) {
-    visit.derived("schema_version", kSchemaVersion);
-    visit.derived("kind", "sample");
-  }
+  visit.kind("sample");
   visit.required("experiment", sample.experiment);
   visit.required("arm", sample.arm);
   visit.required("block", sample.block);
@@ -99,10 +96,8 @@ void fields(Visitor& visit, Record& sample) {
   visit.required("seed", sample.seed);
   visit.required("started", sample.started);
   visit.required("lowering_rules", sample.rules);
-  if constexpr (!Visitor::kReads) {
-    visit.derived("warmup_steps", sample.cell.warmup_steps);
-    visit.derived("measured_steps", sample.cell.measured_steps);
-  }
+  visit.derived("warmup_steps", sample.cell.warmup_steps);
+  visit.derived("measured_steps", sample.cell.measured_steps);
   visit.required("step_time_ns", sample.step_time_ns);
   visit.required("stall_time_ns", sample.stall_time_ns);
   visit.required("minor_faults", sample.minor_faults);

@@ -42,28 +42,30 @@ void cut_out(std::uintptr_t begin, std::uintptr_t end) {
   }
 }
 
-void read(std::uintptr_t begin, unsigned char* out, std::size_t bytes) {
-  std::memset(out, 0, bytes);
-  const std::uintptr_t end = begin + bytes;
+// Calls seen(address, contents, bytes) for each known part of [begin, end).
+template <typename Seen>
+void for_each_known(std::uintptr_t begin, std::uintptr_t end, const Seen& seen) {
   auto at = pieces.upper_bound(begin);
   if (at != pieces.begin()) --at;
   for (; at != pieces.end() && at->first < end; ++at) {
     const std::uintptr_t low = std::max(begin, at->first);
     const std::uintptr_t high = std::min(end, at->first + at->second.size());
-    if (low < high) std::memcpy(out + (low - begin), &at->second[low - at->first], high - low);
+    if (low < high) seen(low, &at->second[low - at->first], high - low);
   }
+}
+
+void read(std::uintptr_t begin, unsigned char* out, std::size_t bytes) {
+  std::memset(out, 0, bytes);
+  for_each_known(begin, begin + bytes,
+                 [&](std::uintptr_t address, const unsigned char* contents, std::size_t size) {
+                   std::memcpy(out + (address - begin), contents, size);
+                 });
 }
 
 // Returns how many bytes of [begin, end) are known.
 std::size_t known_bytes(std::uintptr_t begin, std::uintptr_t end) {
   std::size_t known = 0;
-  auto at = pieces.upper_bound(begin);
-  if (at != pieces.begin()) --at;
-  for (; at != pieces.end() && at->first < end; ++at) {
-    const std::uintptr_t low = std::max(begin, at->first);
-    const std::uintptr_t high = std::min(end, at->first + at->second.size());
-    if (low < high) known += high - low;
-  }
+  for_each_known(begin, end, [&](auto, auto, std::size_t size) { known += size; });
   return known;
 }
 

@@ -76,5 +76,8 @@ inline float* floats(std::byte* data) { return reinterpret_cast<float*>(data); }
 inline const std::int32_t* whole_numbers(const std::byte* data) {
   return reinterpret_cast<const std::int32_t*>(data);
 }
+inline std::size_t float_count(const Program& program, ValueId id) {
+  return program.value(id).bytes / sizeof(float);
+}
 
 }  // namespace headroom::host

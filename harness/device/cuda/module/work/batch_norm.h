@@ -15,15 +15,15 @@ struct Images {
   explicit Images(const Shape& x) : images(x[0]), channels(x[1]), plane(x[2] * x[3]) {}
   Index elements() const { return images * channels * plane; }
   HEADROOM_DEVICE Index channel(Index i) const { return i / plane % channels; }
-  // Where the i-th element lies, counted channel by channel.
+  // Maps the i-th element, counted channel by channel, to its place in the tensor.
   HEADROOM_DEVICE Index by_channel(Index i) const {
     const Index of_all = i / plane;
     return (of_all % images * channels + of_all / images) * plane + i % plane;
   }
   HEADROOM_DEVICE double count() const { return static_cast<double>(images * plane); }
 
-  // How many groups of equally many images the sums of a channel are divided into, so that there
-  // are sums enough to keep a GPU busy.
+  // The number of groups of equally many images into which the sums of a channel are divided:
+  // enough to keep a GPU busy.
   Index groups() const {
     constexpr Index kEnough = 1024;
     Index groups = std::min<Index>(images, (kEnough + channels - 1) / channels);
@@ -53,7 +53,7 @@ HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
   return static_cast<float>(1 / std::sqrt(variance + epsilon));
 }
 
-// Of every channel, so that the root and the division are not repeated for each element.
+// Computed once for every channel, so that no element repeats the root and the division.
 template <typename Queue>
 const float* inverse_deviations(Queue& queue, Index channels, const float* variance,
                                 double epsilon) {

@@ -8,7 +8,7 @@
 
 namespace headroom::cuda {
 
-// A function of the elements alone, wherever they are.
+// Applies f, which depends on an element's value but not on its position.
 template <typename F>
 struct Anywhere {
   F f;

@@ -9,7 +9,7 @@
 
 namespace headroom::cuda {
 
-// n neighbours, which one instruction loads or stores where they take 16 bytes or less.
+// n neighbours, loaded or stored by one instruction if they take at most 16 bytes.
 template <typename T, int n>
 struct alignas(std::min<std::size_t>(16, n * sizeof(T))) Neighbours {
   T of[n];
@@ -30,7 +30,7 @@ struct alignas(std::min<std::size_t>(16, n * sizeof(T))) Neighbours {
   }
 };
 
-// As many as take 16 bytes in the smaller type, and at most 8.
+// The number of neighbours per thread: as many as take 16 bytes in the smaller type, but at most 8.
 template <typename From, typename To>
 inline constexpr int kNeighbours = std::min<int>(8, 16 / std::min(sizeof(From), sizeof(To)));
 

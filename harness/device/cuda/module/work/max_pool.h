@@ -72,7 +72,7 @@ struct CollectMaxima {
   T* dx;
   PoolWindow window;
 
-  // Places inside an image are plain ints: with 64 bits for each, the registers would not suffice.
+  // Positions in an image are plain ints: 64-bit ones would need too many registers.
   HEADROOM_DEVICE void operator()(Index i) const {
     const auto wide = static_cast<int>(window.out_width),
                high = static_cast<int>(window.out_height);

@@ -7,7 +7,7 @@
 
 namespace headroom::cuda {
 
-// Not inside the sum, whose kernel would have too few registers for a logarithm in double.
+// Computed before the sum, whose kernel has too few registers for a logarithm in double.
 struct SigmoidLoss {
   const float* logits;
   double target;

@@ -25,7 +25,7 @@ struct CombineExponentials {
   }
 };
 
-// Which keys a query must not see.
+// The mask that hides padding keys from queries.
 struct Padding {
   const std::int32_t* mask;
   Divisor width, sample;  // sample: score elements per sample

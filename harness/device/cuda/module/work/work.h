@@ -10,8 +10,8 @@
 //   sort(keys, sorted, count)        ascending
 //   sort_pairs(keys, sorted_keys, values, sorted_values, count)   equal keys keep their order
 //   scratch<T>(count)                room in the op's workspace, for this op only
-// A conditional op must change its operands in these loops only, which the queue leaves out on the
-// device, or in scratch.
+// The queue skips the loops of a conditional op on the device, but not its reductions and sorts.
+// Those must therefore write to scratch, never to operands.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ using host::store;
 template <typename Queue>
 using Work = std::function<void(Queue&, const OpBuffers&)>;
 
-// Makers of work, by kind of op.
+// Functions that make the work of an op, by its kind.
 template <typename Queue>
 using Works = std::map<std::string_view, Work<Queue> (*)(const Op&, const Program&)>;
 

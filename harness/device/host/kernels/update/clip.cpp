@@ -23,10 +23,6 @@ HEADROOM_VECTORISED void scale(float* x, float factor, std::size_t begin, std::s
   for (std::size_t i = begin; i < end; ++i) x[i] *= factor;
 }
 
-std::size_t float_count(const Program& program, ValueId id) {
-  return program.value(id).bytes / sizeof(float);
-}
-
 }  // namespace
 
 Kernel make_clip_factor(const Op& op, const Program& program) {

@@ -42,10 +42,6 @@ struct Schedule {
   }
 };
 
-std::size_t float_count(const Program& program, ValueId id) {
-  return program.value(id).bytes / sizeof(float);
-}
-
 }  // namespace
 
 Kernel make_magnitude_mask(const Op& op, const Program& program) {

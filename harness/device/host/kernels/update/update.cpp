@@ -20,10 +20,6 @@ HEADROOM_VECTORISED void divide(float* x, float divisor, std::size_t begin, std:
   for (std::size_t i = begin; i < end; ++i) x[i] /= divisor;
 }
 
-std::size_t float_count(const Program& program, ValueId id) {
-  return program.value(id).bytes / sizeof(float);
-}
-
 }  // namespace
 
 Kernel make_sgd_momentum(const Op& op, const Program& program) {

@@ -68,7 +68,7 @@ class TwoOfFourMask {
     queue.for_each(count_, [=, *this] HEADROOM_DEVICE(Index i) {
       if (*steps != begin_) return;
       const Index place = i / apart_ % columns_ % 4;
-      int ahead = 0;  // of this one in its group, by magnitude and then by place
+      int ahead = 0;  // elements before this one in its group, by magnitude and then by position
       for (Index k = 0; k < 4; ++k) {
         const float other = std::fabs(weight[i + (k - place) * apart_]);
         const float own = std::fabs(weight[i]);

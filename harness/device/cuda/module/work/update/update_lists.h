@@ -173,8 +173,8 @@ class ForeachMoments {
   MomentsOfList rule_;
 };
 
-// Rules with bias correction. All members are public, because nvcc does not accept lambdas in
-// private ones.
+// Rules with bias correction. Their members are public, because nvcc accepts device lambdas in
+// public functions only.
 struct CorrectedLists {
   CorrectedLists(const Op& op, const Program& program)
       : lists_(op, program), rule_(op), beta1_(op.number("beta1")), beta2_(op.number("beta2")) {}
