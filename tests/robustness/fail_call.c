@@ -87,9 +87,15 @@ FILE* fopen64(const char* path, const char* mode) {
   return fails_without_waiting() ? NULL : NEXT(fopen64)(path, mode);
 }
 int fsync(int file) { return fails() ? -1 : NEXT(fsync)(file); }
-int rename(const char* from, const char* to) { return fails_without_waiting() ? -1 : NEXT(rename)(from, to); }
-int mkdir(const char* path, mode_t mode) { return fails_without_waiting() ? -1 : NEXT(mkdir)(path, mode); }
-int pipe2(int ends[2], int flags) { return fails_without_waiting() ? -1 : NEXT(pipe2)(ends, flags); }
+int rename(const char* from, const char* to) {
+  return fails_without_waiting() ? -1 : NEXT(rename)(from, to);
+}
+int mkdir(const char* path, mode_t mode) {
+  return fails_without_waiting() ? -1 : NEXT(mkdir)(path, mode);
+}
+int pipe2(int ends[2], int flags) {
+  return fails_without_waiting() ? -1 : NEXT(pipe2)(ends, flags);
+}
 int poll(struct pollfd* files, nfds_t count, int timeout) {
   return fails() ? -1 : NEXT(poll)(files, count, timeout);
 }

@@ -16,8 +16,7 @@ static time_t jump(void) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec* time) {
-  const int code =
-      ((__typeof__(&clock_gettime))dlsym(RTLD_NEXT, "clock_gettime"))(clock, time);
+  const int code = ((__typeof__(&clock_gettime))dlsym(RTLD_NEXT, "clock_gettime"))(clock, time);
   if (code == 0 && clock == CLOCK_REALTIME) time->tv_sec += jump();
   return code;
 }
