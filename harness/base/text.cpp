@@ -89,4 +89,16 @@ bool is_file_name(std::string_view text) {
 
 std::string printable_lines(std::string_view text) { return escaped(text, "\n\t"); }
 
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const auto character_from = [text](std::size_t at) {
+    while (at < text.size() && static_cast<unsigned char>(text[at]) >> 6U == 2) ++at;
+    return at;
+  };
+  const std::size_t begin = character_from(most / 2);
+  const std::size_t end = character_from(text.size() - most / 2);
+  return fmt::format("{} [{} bytes left out] {}", text.substr(0, begin), end - begin,
+                     text.substr(end));
+}
+
 }  // namespace headroom

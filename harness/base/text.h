@@ -1,6 +1,7 @@
 // Helpers for untrusted text: splitting it, and making it safe to print on a terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ std::string printable(std::string_view name);
 
 // The same for text of several lines: line ends and tabs are kept.
 std::string printable_lines(std::string_view text);
+
+// UTF-8 `text` without its middle if it has more than `most` bytes: its begin and its end, about
+// half of `most` each, and between them how many bytes were left out.
+std::string shortened(std::string_view text, std::size_t most);
 
 // Whether text from a file is safe to use as a file name here: a single path component, printable,
 // at most 200 bytes.

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -12,12 +13,15 @@
 #include <system_error>
 #include <vector>
 
+#include "harness/base/text.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/text/print.h"
 #include "harness/machine/contention.h"
 
 namespace headroom {
 namespace {
+
+constexpr std::size_t kLongestMessage = 2'000;  // bytes
 
 ExitCode execute(const Command& command) {
   struct Visitor {
@@ -88,7 +92,9 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     return static_cast<int>(headroom::executed(arguments));
   } catch (const headroom::Error& error) {
-    out::print(stderr, "headroom: {}\n", error.what());
+    // An argument or a name from a file may be as long as memory allows.
+    const std::string message = headroom::printable_lines(error.what());
+    out::print(stderr, "headroom: {}\n", headroom::shortened(message, headroom::kLongestMessage));
     return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
     out::print(stderr,

@@ -10,8 +10,9 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -32,9 +33,11 @@ extern char** environ;
 namespace headroom {
 namespace {
 
-// The value after "key : value" or "key=value" in a file of such lines.
+// The value after "key : value" or "key=value" in a file of such lines. A file that is there but
+// cannot be read is an error: with another value, the run could not be resumed.
 std::optional<std::string> entry_of(const char* file, std::string_view key, char separator) {
-  std::ifstream stream(file);
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  std::istringstream stream(read_file(file));
   for (std::string line; std::getline(stream, line);) {
     const std::size_t at = line.find(separator);
     if (!line.starts_with(key) || at == std::string::npos) continue;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "harness/base/error.h"
 #include "harness/trace/file/reader.h"
@@ -24,8 +25,8 @@ void write(const Trace& trace, const std::string& path, const std::string& name)
   if (!file) throw InputError(fmt::format("{}: cannot be written: {}", name, std::strerror(errno)));
   try {
     write_trace(trace, file);
-  } catch (const DeviceError& error) {
-    throw DeviceError(fmt::format("{}: {}", name, error.what()));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", name, error.what()));
   }
 }
 
@@ -35,8 +36,9 @@ void write_trace(const Trace& trace, const std::string& path) {
   const std::string unfinished = path + ".unfinished";
   try {
     write(trace, unfinished, path);
-  } catch (const DeviceError&) {
-    std::filesystem::remove(unfinished);
+  } catch (const InputError&) {
+    std::error_code ignored;
+    std::filesystem::remove(unfinished, ignored);
     throw;
   }
   std::filesystem::rename(unfinished, path);

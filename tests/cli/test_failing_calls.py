@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import SOURCE, Headroom
@@ -28,3 +30,24 @@ def test_a_signal_while_a_file_is_read_is_no_error(headroom: Headroom, counting:
     for call in range(1, calls + 1):
         interrupted = headroom(*words, LD_PRELOAD=failing, FAIL_AT=str(call), FAIL_WITH=str(errno.EINTR))
         assert interrupted == whole, f"call {call} of {calls}"
+
+
+def test_a_run_begins_only_if_the_machine_it_names_can_be_read(headroom: Headroom, counting: str, failing: str) -> None:
+    """With another name of the processor, the run could not be resumed."""
+    words = ["run", counting, "--samples-only", "--budget", "1ms", "--out"]
+    assert headroom(*words, "whole").code == 0
+    named = [machine_of(headroom.place / "whole")]
+    for call in range(1, 1000):
+        failed = headroom(*words, str(call), LD_PRELOAD=failing, FAIL_AT=str(call), FAIL_WITH=str(errno.EIO))
+        if "run.json" in failed.errors:
+            break  # the machine was read
+        if failed.code == 0:
+            named.append(machine_of(headroom.place / str(call)))
+    assert len(named) > 1 and "run.json" in failed.errors
+    assert all(machine == named[0] for machine in named)
+
+
+def machine_of(runs: Path) -> tuple[str, str]:
+    (record,) = runs.glob("*/run.json")
+    machine = json.loads(record.read_text())["machine"]
+    return machine["cpu"], machine["os"]

@@ -3,6 +3,7 @@ files stay unchanged."""
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import resource
@@ -140,6 +141,18 @@ def test_a_killed_export_takes_its_reader_with_it(headroom: Headroom) -> None:
         assert time.monotonic() < given_up
         time.sleep(0.01)
     assert not (headroom.place / "out.csv").exists()
+
+
+def test_a_reader_whose_export_was_killed_before_it_could_ask_writes_nothing(headroom: Headroom) -> None:
+    headroom.write("history.txt", "1 a 512 0\n0 a 512 0\n")
+    output, kept = os.pipe()
+    os.close(output)  # the killed export read here
+    words = [sys.executable, "-m", "harness.trace.formats", "history.txt", "out.csv", "--to", "rmm"]
+    done = subprocess.run(words, cwd=headroom.place, env=os.environ | {"PYTHONPATH": str(SOURCE)}, stdout=kept,
+                          stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
+    os.close(kept)
+    assert [path.name for path in headroom.place.iterdir()] == ["history.txt"]
+    assert done.returncode == 1 and "was killed" in done.stderr
 
 
 @pytest.mark.parametrize("action", ["socket.socket()", "subprocess.run(['true'])", "os.execv('/bin/true', ['true'])"])

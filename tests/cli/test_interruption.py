@@ -205,3 +205,34 @@ def test_a_pair_that_a_kill_cut_in_two_is_recorded_once(headroom: Headroom) -> N
     assert outcome.code == 0, outcome.errors
     places = [(sample["experiment"], sample["arm"], sample["block"]) for sample in samples(run)]
     assert len(set(places)) == len(places)
+
+
+ONE_CELL = """
+name = "one"
+description = "for tests"
+[[experiment]]
+id = "small"
+workload = "resnet(batch=2,depth=18,width=8)"
+device = "meta(capacity=256MiB)"
+rules = "dense"
+allocator = "malloc"
+warmup_steps = 1
+measured_steps = 20
+"""
+
+
+def test_a_sample_that_a_full_disk_cut_off_is_taken_when_there_is_room(headroom: Headroom) -> None:
+    """The limit stands for a disk on which the run's record fits, and no trace."""
+    suite = headroom.write("one.toml", ONE_CELL)
+    assert headroom("run", suite, "--samples-only").code == 0
+    whole = headroom.only_run()
+    (trace,) = (whole / "traces").iterdir()
+    limit = (whole / "run.json").stat().st_size + 1
+    assert limit < trace.stat().st_size
+    full = headroom("run", suite, "--samples-only", "--out", "full",
+                    before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))  # fmt: skip
+    assert full.code == 2
+    assert f"{trace.name}: cannot be written: File too large; make room. Every sample" in full.errors
+    (run,) = (headroom.place / "full").iterdir()
+    assert headroom("run", "--resume", str(run)).code == 0
+    assert [sample["status"] for sample in samples(run)] == ["ok", "ok"]

@@ -6,6 +6,7 @@ import pytest
 from conftest import COUNTING_SUITE, Headroom
 
 LONG = 120_000  # the longest argument that Linux passes is 128 KiB
+LONGEST_MESSAGE = 2_200
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,18 @@ LONG = 120_000  # the longest argument that Linux passes is 128 KiB
 def test_an_argument_of_any_length_is_answered(headroom: Headroom, arguments: list[str]) -> None:
     outcome = headroom(*arguments)
     assert outcome.code in (2, 4), outcome.errors[-300:]
+    assert len(outcome.errors) < LONGEST_MESSAGE, outcome.errors[-300:]
+
+
+def test_a_message_says_how_much_of_a_long_argument_it_leaves_out(headroom: Headroom) -> None:
+    outcome = headroom("1" * LONG)
+    assert outcome.errors.startswith("headroom: unknown command '111")
+    assert "bytes left out] 111" in outcome.errors and "Known: run, " in outcome.errors
+
+
+def test_bytes_that_are_no_characters_are_left_out_too(headroom: Headroom) -> None:
+    outcome = headroom("\udc80" * LONG)
+    assert outcome.code == 2 and len(outcome.errors) < LONGEST_MESSAGE
 
 
 DEPTH = 100_000

@@ -5,7 +5,9 @@ usage: campaign.py HEADROOM [--seconds N] [--seed N] [ATTACK ...]
 
 ATTACKs (default: all): calls (every system call of a run fails once), kills (kill -9 at random points of
 runs, merges, history and importers), crowd (several at once on one folder), odd (locales, terminals, umasks,
-clocks). If the program does not survive an attempt, the row says how to repeat it, and the exit status is 1.
+zones, users), full (a disk that is too small, which needs root; a limit for the length of files), clock (the
+clock of the day jumps), long (arguments of 100,000 characters). If the program does not survive an attempt,
+the row says how to repeat it, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import errno
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -39,7 +42,7 @@ measured_steps = 1
 """
 RUN = ["run", "tiny.toml", "--samples-only", "--seed", "1"]
 TOLD = {2, 12, 70, 130}  # the documented exit codes of a run that did not end well
-ERRORS = ["ENOSPC", "EIO", "EINTR", "EMFILE", "ENOMEM"]
+ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EINTR", "EMFILE", "ENOMEM"]
 
 
 class Failed(Exception):
@@ -88,13 +91,13 @@ def samples(run: Path) -> dict[tuple, int | None]:
     return {(r["experiment"], r["arm"], r["block"]): (r["memory"] or {}).get("reserved_bytes") for r in records}
 
 
-def finish(program: Program, whole: dict[tuple, int]) -> None:
+def finish(program: Program, whole: dict[tuple, int], **options) -> None:
     """Checks that no recorded sample is lost, and that a resumed run ends like an uninterrupted one."""
     run = program.run()
     if run is None:
         return
     recorded = samples(run)
-    resumed = program("run", "--resume", str(run))
+    resumed = program("run", "--resume", str(run), **options)
     expect(resumed.returncode == 0, f"resume ended with {resumed.returncode}: {resumed.stderr[-300:]}")
     end = samples(run)
     expect(recorded.items() <= end.items(), "a recorded sample was lost")
@@ -113,13 +116,18 @@ def measured_whole(program: Program) -> dict[tuple, int]:
     return samples(program.run())
 
 
+def preloaded(program: Program, name: str) -> str:
+    library = program.place.parent / f"{name}.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / f"{name}.c", "-ldl"], check=True)
+    return str(library)
+
+
 def fail_calls(program: Program, until: float, chance: random.Random):
-    library = program.place.parent / "fail_call.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, HERE / "fail_call.c", "-ldl"], check=True)
+    library = preloaded(program, "fail_call")
     whole = measured_whole(program)
     program.fresh()
     count = program.place / "count"
-    preload = {"LD_PRELOAD": str(library), "FAIL_COUNT": str(count)}
+    preload = {"LD_PRELOAD": library, "FAIL_COUNT": str(count)}
     expect(program(*RUN, environment=preload).returncode == 0, "the run fails without a failing call")
     points = [(at, name) for at in range(1, int(count.read_text()) + 1) for name in ERRORS]
     chance.shuffle(points)  # if time runs out, the points tried are a random sample
@@ -141,8 +149,8 @@ def fail_calls(program: Program, until: float, chance: random.Random):
             yield f"FAIL_AT={at} FAIL_WITH={name}: {failure}"
 
 
-def killed(program: Program, chance: random.Random, longest: float, *words: str) -> None:
-    process = program.start(*words)
+def killed(program: Program, chance: random.Random, longest: float, *words: str, **options) -> None:
+    process = program.start(*words, **options)
     time.sleep(chance.uniform(0, longest))
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -268,12 +276,147 @@ def odd(program: Program, until: float, chance: random.Random):
             yield str(failure)
 
 
+def mount(place: Path, size: int, how: str = "") -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"{how}size={size}", "none", place], check=True, capture_output=True)
+
+
+def written_to_runs(program: Program) -> list[list[str]]:
+    """Commands that write into the folder runs, and read only what lies elsewhere."""
+    for part in ("1/2", "2/2"):
+        seconds_of(program, *RUN, "--out", f"shard{part[0]}", "--shard", part)
+    shards = [str(next((program.place / f"shard{number}").iterdir())) for number in (1, 2)]
+    seconds_of(program, "merge", *shards, "--out", "source")
+    source = str(next((program.place / "source").iterdir()))
+    return [RUN, RUN[:2] + ["--seed", "1"], ["merge", *shards, "--out", "runs"],
+            ["export", "history.txt", "--to", "rmm", "-o", "runs/out.csv"],
+            ["history", "add", source, "--store", "runs/store"],
+            ["report", source, "--html", "runs/report.html"]]  # fmt: skip
+
+
+def content(place: Path) -> dict[str, bytes]:
+    """The files outside of runs, without times of day."""
+    files = [file for file in place.rglob("*") if file.is_file()]
+    runs = [file.parent for file in files if file.name in ("run.json", "samples.jsonl")]
+    return {str(file.relative_to(place)): re.sub(rb"\d{4}-\d\d-\d\dT[\d:]{8}Z", b"", file.read_bytes())
+            for file in files if not any(file.is_relative_to(run) for run in runs)}  # fmt: skip
+
+
+def too_little_room(program: Program, until: float, chance: random.Random, disk: bool):
+    """Only some of what a command writes fits: on a small disk, or because of a limit for each file."""
+    whole = measured_whole(program)
+    commands, runs, sound = written_to_runs(program), program.place / "runs", {}
+    for number, words in enumerate(commands):
+        shutil.rmtree(runs)
+        runs.mkdir()
+        seconds_of(program, *words)
+        sound[number] = content(runs), sum(4096 + file.stat().st_size for file in runs.rglob("*"))
+    while time.monotonic() < until:
+        number = chance.randrange(len(commands))
+        words, (files, most) = commands[number], sound[number]
+        size = chance.randrange(1, most)
+        shutil.rmtree(runs)
+        runs.mkdir()
+        if disk:
+            mount(runs, size)
+        limit = {} if disk else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))}
+        try:
+            done = program(*words, **limit)
+            expect(done.returncode in {0, *TOLD}, f"ended with {done.returncode}: {done.stderr[-300:]}")
+            reason = re.search("No space left on device|File too large", done.stderr)
+            expect(done.returncode == 0 or reason, f"ended without the reason: {done.stderr[-300:]}")
+            expect("Traceback" not in done.stderr, done.stderr[-600:])
+            if disk:
+                mount(runs, 64 * 2**20, "remount,")
+            finish(program, whole)
+            again = program(*words)
+            expect(again.returncode == 0, f"ends with {again.returncode} once there is room: {again.stderr[-300:]}")
+            other = {name for name, _ in content(runs).items() ^ files.items()}
+            expect(not other, f"once there is room, it writes otherwise: {other}")
+            expect(all(samples(run.parent) == whole for run in runs.glob("*/run.json")), "other samples")
+            yield ""
+        except Failed as failure:
+            yield f"{words[0]} with {size} bytes: {failure}"
+        finally:
+            if disk:
+                subprocess.run(["umount", runs], check=True)
+
+
+def fill_disk(program: Program, until: float, chance: random.Random):
+    if os.getuid() == 0:  # who may mount a disk
+        yield from too_little_room(program, until, chance, disk=True)
+
+
+def limit_files(program: Program, until: float, chance: random.Random):
+    yield from too_little_room(program, until, chance, disk=False)
+
+
+def numbers(record: object, name: str = ""):
+    """Every number in a record of JSON, with the name of its field."""
+    if isinstance(record, dict):
+        for key, value in record.items():
+            yield from numbers(value, key)
+    elif isinstance(record, list):
+        for value in record:
+            yield from numbers(value, name)
+    elif isinstance(record, (int, float)):
+        yield name, record
+
+
+def jump_clock(program: Program, until: float, chance: random.Random):
+    preload = {"LD_PRELOAD": preloaded(program, "jump_clock")}
+    whole = measured_whole(program)
+    longest = 2 * seconds_of(program, *RUN)
+    while time.monotonic() < until:
+        program.fresh()
+        jumping = {"environment": preload | {"JUMP_SECONDS": str(chance.choice([2, 3600, 10**6, 10**9]))}}
+        try:
+            killed(program, chance, longest, *RUN, **jumping)
+            finish(program, whole, **jumping)
+            shutil.rmtree(program.place / "runs", ignore_errors=True)
+            for _ in range(2):
+                expect((done := program(*RUN, **jumping)).returncode == 0, done.stderr[-300:])
+            for run in (program.place / "runs").iterdir():
+                expect(samples(run) == whole, "other samples")
+                for words in (["verify"], ["report"], ["history", "add"]):
+                    done = program(*words, str(run), **jumping)
+                    expect(done.returncode == 0, f"{words}: {done.returncode} {done.stderr[-300:]}")
+                records = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+                times = [at for at in numbers(records) if at[0].endswith(("_ns", "_ms", "_s", "seconds"))]
+                expect(times and all(0 <= value < 300e9 for _, value in times), f"not a duration: {times}")
+            yield ""
+        except Failed as failure:
+            yield f"{jumping['environment']['JUMP_SECONDS']} s: {failure}"
+
+
+def long_arguments(program: Program, until: float, chance: random.Random):
+    program.fresh()
+    known = program("no-such-command").stderr.partition("Known: ")[2].strip().split(", ")
+    calls = [[command, *last] for command in known for last in (["LONG"], ["--LONG"])]
+    for command in known:
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", program(command, "--help").stdout)) - {"--help"}
+        calls += [[command, *last] for option in sorted(options) for last in ([option, "LONG"], [f"{option}=LONG"])]
+    chance.shuffle(calls)
+    for call in calls:
+        if time.monotonic() > until:
+            break
+        done = program(*(word.replace("LONG", 100_000 * "x") for word in call), stdin=subprocess.DEVNULL)
+        try:
+            expect(done.returncode in {0, 4, *TOLD}, f"ended with {done.returncode}")
+            expect(len(done.stderr) < 5_000, f"{len(done.stderr)} bytes of errors")
+            yield ""
+        except Failed as failure:
+            yield f"{' '.join(call)}: {failure}"
+
+
 ATTACKS = {
     "calls": [("a system call of a run fails", fail_calls)],
     "kills": [("kill -9 of a run, up to three times", kill_runs), ("kill -9 of export", kill_exports),
               ("kill -9 of merge and history add", kill_stores)],
     "crowd": [("three resumes and two runs at once", crowd)],
     "odd": [("locale, terminal, umask, zone, home, user", odd)],
+    "full": [("a disk too small", fill_disk), ("a limit for the length of files", limit_files)],
+    "clock": [("the clock of the day jumps", jump_clock)],
+    "long": [("an argument of 100,000 characters", long_arguments)],
 }  # fmt: skip
 
 

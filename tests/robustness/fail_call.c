@@ -48,8 +48,9 @@ static int fails(void) {
   return 1;
 }
 
-/* A signal interrupts only what waits, and opening a file on a disk does not. */
-static int fails_to_open(void) { return fail_with != EINTR && fails(); }
+/* A signal interrupts only what waits: to open, rename or make something on a disk does not, and
+   neither does a new pipe or process. */
+static int fails_without_waiting(void) { return fail_with != EINTR && fails(); }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -70,31 +71,37 @@ int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const int mode = mode_of(flags, rest);
   va_end(rest);
-  return fails_to_open() ? -1 : NEXT(open)(path, flags, mode);
+  return fails_without_waiting() ? -1 : NEXT(open)(path, flags, mode);
 }
 int open64(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
   const int mode = mode_of(flags, rest);
   va_end(rest);
-  return fails_to_open() ? -1 : NEXT(open64)(path, flags, mode);
+  return fails_without_waiting() ? -1 : NEXT(open64)(path, flags, mode);
 }
 FILE* fopen(const char* path, const char* mode) {
-  return fails_to_open() ? NULL : NEXT(fopen)(path, mode);
+  return fails_without_waiting() ? NULL : NEXT(fopen)(path, mode);
 }
 FILE* fopen64(const char* path, const char* mode) {
-  return fails_to_open() ? NULL : NEXT(fopen64)(path, mode);
+  return fails_without_waiting() ? NULL : NEXT(fopen64)(path, mode);
 }
 int fsync(int file) { return fails() ? -1 : NEXT(fsync)(file); }
-int rename(const char* from, const char* to) { return fails() ? -1 : NEXT(rename)(from, to); }
-int mkdir(const char* path, mode_t mode) { return fails() ? -1 : NEXT(mkdir)(path, mode); }
-int pipe2(int ends[2], int flags) { return fails() ? -1 : NEXT(pipe2)(ends, flags); }
+int rename(const char* from, const char* to) {
+  return fails_without_waiting() ? -1 : NEXT(rename)(from, to);
+}
+int mkdir(const char* path, mode_t mode) {
+  return fails_without_waiting() ? -1 : NEXT(mkdir)(path, mode);
+}
+int pipe2(int ends[2], int flags) {
+  return fails_without_waiting() ? -1 : NEXT(pipe2)(ends, flags);
+}
 int poll(struct pollfd* files, nfds_t count, int timeout) {
   return fails() ? -1 : NEXT(poll)(files, count, timeout);
 }
 int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const arguments[],
                  char* const variables[]) {
-  if (fails()) return errno;
+  if (fails_without_waiting()) return errno;
   return NEXT(posix_spawnp)(child, file, actions, attributes, arguments, variables);
 }

@@ -51,11 +51,12 @@ BlockWriter::~BlockWriter() = default;
 
 void BlockWriter::put(const char* data, std::size_t size) {
   if (!out_.write(data, static_cast<std::streamsize>(size)))
-    throw DeviceError(fmt::format("writing failed: {}", std::strerror(errno)));
+    throw InputError(fmt::format("cannot be written: {}; make room", std::strerror(errno)));
 }
 
 void BlockWriter::flush() {
-  if (!out_.flush()) throw DeviceError(fmt::format("writing failed: {}", std::strerror(errno)));
+  if (!out_.flush())
+    throw InputError(fmt::format("cannot be written: {}; make room", std::strerror(errno)));
 }
 
 void BlockWriter::write(BlockKind kind, std::string_view content) {

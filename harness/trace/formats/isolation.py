@@ -6,8 +6,10 @@ import ctypes
 import errno
 import platform
 import resource
+import select
 import signal
 import struct
+import sys
 from pathlib import Path
 
 # The constants come from the kernel's headers: audit.h, filter.h, prctl.h, seccomp.h, and the tables of unistd.h.
@@ -58,6 +60,11 @@ def _prctl(option: int, *arguments: int):
 def end_with_parent():
     """Ends this process when its parent is killed. Otherwise it would write beside the next attempt."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # A parent that was killed while this process was starting sends no signal, but nobody reads its pipe any more.
+    output = select.poll()
+    output.register(sys.stdout, 0)
+    if output.poll(0):
+        sys.exit("the program that asked for this was killed")
 
 
 def forbid_programs_and_network():

@@ -41,6 +41,12 @@ TEST(Printable, keeps_the_lines_of_a_text) {
   EXPECT_EQ(printable_lines("a\n\tb\x1b"), "a\n\tb\\x1b");
 }
 
+TEST(Shortened, keeps_the_begin_and_the_end_of_a_long_text) {
+  EXPECT_EQ(shortened("abcdefgh", 8), "abcdefgh");
+  EXPECT_EQ(shortened("abcdefghij", 4), "ab [6 bytes left out] ij");
+  EXPECT_EQ(shortened("éééééé", 6), "éé [6 bytes left out] é");
+}
+
 TEST(FileName, is_one_part_of_a_path) {
   for (const char* name : {"20261123T184234Z-quick", "a b", "Größe", "..."})
     EXPECT_TRUE(is_file_name(name)) << name;

@@ -248,7 +248,7 @@ TEST_F(TraceFiles, say_that_the_disk_is_full) {
   // /dev/full refuses every write with ENOSPC; the unfinished file is a link to it.
   std::filesystem::create_symlink("/dev/full", path("a.unfinished"));
   EXPECT_THAT([&] { write_trace(random_trace(1), path("a")); },
-              ThrowsMessage<DeviceError>(AllOf(HasSubstr(path("a")), HasSubstr("No space left"))));
+              ThrowsMessage<InputError>(AllOf(HasSubstr(path("a")), HasSubstr("No space left"))));
   EXPECT_FALSE(std::filesystem::exists(path("a")));
 }
 
