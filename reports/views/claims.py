@@ -89,9 +89,19 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
 def deciding_part(claim: dict[str, Any]) -> dict[str, Any] | None:
     """The part on which the claim's verdict rests first; None if it has no parts."""
     numbers = [part for part in claim["parts"] if part.get("kind") == "number"] or claim["parts"]
-    # An analogue decides only if there is nothing else.
-    own = [part for part in numbers if any(verdict["relation"] != "analogue" for verdict in part["verdicts"])]
-    return next(iter(own or numbers), None)
+    # An analogue decides only if there is nothing else, and so does a part without a figure, as of a run that
+    # left it out.
+    own = [part for part in numbers if _evidence_of_subject(part)]
+    told = [part for part in own if any(has_figure(item) for item in _evidence_of_subject(part))]
+    return next(iter(told or own or numbers), None)
+
+
+def has_figure(evidence: dict[str, Any]) -> bool:
+    return evidence["comparison"]["theta"] is not None
+
+
+def _evidence_of_subject(part: dict[str, Any]) -> list[dict[str, Any]]:
+    return [item for verdict in part["verdicts"] if verdict["relation"] != "analogue" for item in verdict["evidence"]]
 
 
 def _part(anchor: str, part: dict[str, Any], decides: bool, arms: ArmIndex, looks: AllocatorLooks) -> PartView:

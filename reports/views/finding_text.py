@@ -8,7 +8,7 @@ from typing import Any, Iterable, Sequence
 from reports.charts.evidence import Point, Series, series_of
 from reports.charts.evidence_text import effect_text, interval_text
 from reports.data import glossary, units
-from reports.views.claims import claimed_text
+from reports.views.claims import claimed_text, has_figure
 from reports.views.page import Page
 
 FOUND, UNDECIDED = "REPRODUCED", "INCONCLUSIVE"  # words of evidence: as claimed, or not known whether
@@ -16,7 +16,7 @@ FOUND, UNDECIDED = "REPRODUCED", "INCONCLUSIVE"  # words of evidence: as claimed
 
 def with_figures(verdict: dict[str, Any]) -> list[dict[str, Any]]:
     """Its evidence that has a figure."""
-    return [item for item in verdict["evidence"] if item["comparison"]["theta"] is not None]
+    return [item for item in verdict["evidence"] if has_figure(item)]
 
 
 def finding_sentence(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:

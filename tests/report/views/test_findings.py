@@ -137,6 +137,12 @@ def test_without_any_figure_the_reason_is_told() -> None:
     assert finding.sentence == "No card is here." and finding.picture is None
 
 
+def test_a_part_without_figures_is_not_told_in_place_of_one_that_has_them() -> None:
+    left_out = ratio([absent(item) for item in held((1, 1))], "INCONCLUSIVE")
+    (finding,) = findings(claim("REFUTED", left_out, ratio(held((4 * GIB, 3 * GIB)))))
+    assert "25.0\u202f% lower" in finding.sentence and finding.picture is not None
+
+
 def test_of_a_claim_that_holds_in_part_the_parts_are_named() -> None:
     evidence = held((4 * GIB, 3 * GIB))
     holds, fails = ratio(evidence, "REPRODUCED"), {**ratio(evidence), "name": "much less"}
