@@ -1,6 +1,7 @@
 #include "harness/runner/sample_process.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -90,6 +91,11 @@ Sample sample_of(const SampleRequest& request, const std::string& program,
   }
 }
 
+bool has_no_reader(int pipe) {
+  pollfd end{.fd = pipe, .events = 0, .revents = 0};
+  return ::poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
+}
+
 }  // namespace
 
 std::optional<Sample> unsupported_sample(const Cell& cell) {
@@ -176,8 +182,12 @@ void touch_device_memory(const Spec& spec) {
 }
 
 void answer_sample_request(const std::string& request_json, int result_fd) {
-  // The sample is killed when its runner dies.
-  if (result_fd == kResultDescriptor) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (result_fd == kResultDescriptor) {
+    // The sample is killed when its runner dies. A runner that died while this process was starting
+    // sends no signal.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (has_no_reader(result_fd)) throw InputError("the run that asked for this sample has ended");
+  }
   const SampleRequest request = sample_request_from_json(request_json);
   const std::string line =
       to_json(run_cell(request.cell, request.seed, request.trace_path,

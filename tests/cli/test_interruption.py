@@ -7,11 +7,13 @@ import json
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from conftest import Headroom, figures, run_info, samples
+from conftest import PROGRAM, Headroom, figures, run_info, samples
 
 SEED = ["--seed", "11"]
 
@@ -236,3 +238,11 @@ def test_a_sample_that_a_full_disk_cut_off_is_taken_when_there_is_room(headroom:
     (run,) = (headroom.place / "full").iterdir()
     assert headroom("run", "--resume", str(run)).code == 0
     assert [sample["status"] for sample in samples(run)] == ["ok", "ok"]
+
+
+def test_a_sample_whose_run_was_killed_before_it_could_ask_is_not_taken() -> None:
+    start = "import os, sys; read, write = os.pipe(); os.close(read); os.dup2(write, 3); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", start, PROGRAM, "sample", "{}", "--result-fd", "3"],
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "headroom: the run that asked for this sample has ended\n"
