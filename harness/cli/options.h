@@ -177,6 +177,7 @@ struct CaptureOptions {
   int until_step = 5;  // optimizer steps; 0: run the program to its end
   std::vector<std::string> command;
   std::filesystem::path out;  // "" = runs/TIME-capture-PID
+  bool html = false;          // write its page, too
   bool json = false;
 };
 

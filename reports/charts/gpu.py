@@ -35,9 +35,9 @@ _ROLES = {
 _TABLE_ROWS = 60
 
 
-def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
-    """Allocated bytes by role, stacked, under the reserved bytes. The capacity is drawn unless it is
-    far above them."""
+def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> Chart:
+    """Allocated bytes by role, stacked, under the reserved bytes if there are any. The capacity, if it is known, is
+    drawn unless it is far above them."""
     xs = numpy.array(curve["positions"], dtype=float)
     reserved = numpy.array(curve["reserved"], dtype=float)
     roles = [role for role in (*_ROLES, *sorted(set(curve["roles"]) - set(_ROLES))) if any(curve["roles"].get(role, ()))]
@@ -47,11 +47,15 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
     axes = add_axes(figure, 78, 24, 12, 44)
     for role, upper in reversed(list(zip(roles, stack))):
         axes.fill_between(xs, upper, step="post", color=colour(_token(role)), linewidth=0)
-    axes.step(xs, reserved, where="post", color=colour("ink"), linewidth=1.6)
-    top = int(reserved.max())
-    legend = [LegendItem("reserved", "ink")] + [LegendItem(role, _token(role), "block") for role in reversed(roles)]
+    pooled = bool(reserved.any())
+    if pooled:
+        axes.step(xs, reserved, where="post", color=colour("ink"), linewidth=1.6)
+    top = int(max(reserved.max(), stack[-1].max()))
+    legend = [LegendItem("reserved", "ink")] * pooled + [LegendItem(role, _token(role), "block") for role in reversed(roles)]
     note = ""
-    if capacity <= 2 * top:
+    if capacity is None:
+        pass
+    elif capacity <= 2 * top:
         axes.axhline(capacity, color=colour("alert"), linewidth=1.4, dashes=(4, 3))
         legend.append(LegendItem("capacity", "alert", "dash"))
         top = max(top, capacity)
@@ -68,7 +72,7 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
     axes.plot([xs[at]], [peak], marker="o", markersize=6, color=colour("ink"))
     side = "right" if xs[at] > curve["events"] / 2 else "left"
     axes.text(xs[at], peak + top * 0.03, f" peak {units.bytes_(peak)} ", color=colour("ink"), ha=side, gid="halo")
-    series = [("reserved", reserved), *zip(roles, values)]
+    series = [("reserved", reserved)] * pooled + list(zip(roles, values))
     hover = hover_data(
         axes,
         list(xs),
@@ -82,14 +86,15 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int) -> Chart:
     ]
     drawn = f"{len(xs):,} of {curve['events']:,} events are drawn; every peak is kept. " if len(xs) < curve["events"] else ""
     title = "Memory over the run, by role"
-    description = f"Allocated bytes peak at {units.bytes_(peak)}, reserved bytes at {units.bytes_(float(reserved.max()))}."
+    description = f"Allocated bytes peak at {units.bytes_(peak)}"
+    description += f", reserved bytes at {units.bytes_(float(reserved.max()))}." if pooled else "."
     return Chart(
         chart_id,
         title,
         to_svg(figure, chart_id, title, description),
         Table(("event", *(name for name, _ in series)), rows),
         legend,
-        note=f"{note}{drawn}Across: allocation events in order; nothing is computed, so there is no time.",
+        note=f"{note}{drawn}Across: allocation events in order, not time.",
         hover=hover,
     )
 

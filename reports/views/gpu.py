@@ -14,6 +14,8 @@ from reports.data.gpu import GpuData
 _VERDICTS = {
     "fits": Word("FITS", "good", "check", "The program ran with the memory of this card."),
     "does not fit": Word("DOES NOT FIT", "bad", "cross", "The framework ended the program for want of memory."),
+    "captured": Word("CAPTURED", "none", "check", "The program ran on this machine, and its memory was recorded."),
+    "out of memory": Word("OUT OF MEMORY", "bad", "cross", "The framework ended the program for want of memory."),
     "over budget": Word("OVER BUDGET", "bad", "up", "It fits on the card, but reserved more than was allowed."),
 }
 _MOST_DEVICES = 8
@@ -29,7 +31,8 @@ class Device:
 
 @dataclass(frozen=True)
 class Gpu:
-    title: str
+    title: str  # the card, or what the program was captured on
+    virtual: bool
     verdict: Word
     headline: str
     message: str
@@ -47,7 +50,8 @@ def build_gpu(data: GpuData) -> Gpu:
     devices = [_device(number, data, framework, device) for number, (framework, device) in enumerate(uses[:_MOST_DEVICES])]
     more = f"{_MOST_DEVICES} of {len(uses)} GPUs are shown; gpu.json has all." if len(uses) > _MOST_DEVICES else ""
     return Gpu(
-        figures["card"],
+        figures.get("captured_on") or figures["card"],
+        "captured_on" not in figures,
         _VERDICTS.get(figures["verdict"], failed),
         _headline(figures),
         _message(figures),
@@ -60,6 +64,8 @@ def build_gpu(data: GpuData) -> Gpu:
 
 
 def _headline(figures: dict[str, Any]) -> str:
+    if place := figures.get("captured_on"):
+        return f"It held {units.bytes_(figures['peak_bytes'])} at the peak, on {place}."
     peak, memory, card = figures["peak_bytes"], figures["memory_bytes"], figures["card"]
     of = f"{units.bytes_(peak)} of {card}'s {units.bytes_(memory)}"
     words = {
@@ -81,11 +87,14 @@ def _message(figures: dict[str, Any]) -> str:
 
 
 def _facts(figures: dict[str, Any]) -> list[tuple[str, Datum]]:
-    facts = [
-        ("Card", Datum(figures["card"])),
-        ("Memory for the program", bytes_datum(figures["memory_bytes"])),
-        ("Peak of reserved memory", bytes_datum(figures["peak_bytes"])),
-    ]
+    if place := figures.get("captured_on"):
+        facts = [("Captured on", Datum(place)), ("Peak", bytes_datum(figures["peak_bytes"]))]
+    else:
+        facts = [
+            ("Card", Datum(figures["card"])),
+            ("Memory for the program", bytes_datum(figures["memory_bytes"])),
+            ("Peak of reserved memory", bytes_datum(figures["peak_bytes"])),
+        ]
     if figures["frameworks"]:
         first = figures["frameworks"][0]
         facts.append(("Framework", Datum(first["name"])))
@@ -96,9 +105,10 @@ def _facts(figures: dict[str, Any]) -> list[tuple[str, Datum]]:
 
 def _device(number: int, data: GpuData, framework: dict[str, Any], device: dict[str, Any]) -> Device:
     curve = data.curves.get((framework["pid"], device["device"]))
-    chart = device_chart(f"gpu-{number}", curve, data.figures["memory_bytes"]) if curve else None
+    chart = device_chart(f"gpu-{number}", curve, data.figures.get("memory_bytes")) if curve else None
     whole = device["peak_allocated_bytes"]
-    title = f"GPU {device['device']} of process {framework['pid']}"
+    name = "CPU memory" if device.get("kind") == "cpu" else f"GPU {device['device']}"
+    title = f"{name} of process {framework['pid']}"
     phases = sorted(device["phase_peak_bytes"].items(), key=lambda item: -item[1])
     tables = [
         ("By role", _shares("role", [(s["name"], s["bytes"]) for s in device["roles"]], whole), ""),
@@ -148,10 +158,15 @@ def _variants(figures: dict[str, Any]) -> list[tuple[str, Table]]:
 
 
 def _sources(figures: dict[str, Any]) -> Table:
-    context = figures["context_bytes"]
-    rows = [
+    own = [
         ("allocated and reserved memory, the message", "the framework's own", "its allocator ran; exact"),
         ("roles, modules, lines", "the framework's own history", "joined with what its hooks told"),
+    ]
+    if "captured_on" in figures:
+        return _source_table(own)
+    context = figures["context_bytes"]
+    rows = [
+        *own,
         ("workspaces of convolutions", figures["cudnn_workspaces"], "for this card, without it"),
         (
             "CUDA context and loaded kernels",
@@ -168,4 +183,8 @@ def _sources(figures: dict[str, Any]) -> Table:
         (f"what {name} takes", "estimated", f"by a rule of Headroom's, asked {calls:,} times")
         for name, calls in figures.get("sizes_estimated", {}).items()
     ]
+    return _source_table(rows)
+
+
+def _source_table(rows: Sequence[tuple[str, str, str]]) -> Table:
     return Table(("figure", "source", "remark"), [tuple(Datum(cell) for cell in row) for row in rows])

@@ -40,7 +40,7 @@ def capture(tmp_path):
         script.write_text(program)
         done = subprocess.run(
             [HEADROOM, "gpu", "rtx4090", "--out", str(tmp_path / "outside"), "--",
-             "env", *environment, HEADROOM, "capture", "--out", str(records), "--", str(python), str(script)],
+             "env", *environment, HEADROOM, "capture", "--html", "--out", str(records), "--", str(python), str(script)],
             capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
         return json.loads((records / "gpu.json").read_text()), done.stdout + done.stderr
 
@@ -88,6 +88,7 @@ def test_without_a_gpu_the_memory_of_the_cpu_is_told_by_role_and_line(capture, p
     lines = {line["name"]: line["bytes"] for line in device["lines"]}
     assert lines[f"{tmp_path / 'train.py'}:3"] == 4 * MIB
     assert sum(bytes_of.values()) == sum(lines.values()) == captured["peak_bytes"]
+    assert "on the CPU of this machine" in (tmp_path / "captured" / "report.html").read_text()
     assert "CPU: " in said
 
 

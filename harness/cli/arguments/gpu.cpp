@@ -73,6 +73,7 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
       ->capture_default_str();
   parser->add_option("--out", given->options.out,
                      "A new directory for what is recorded (default: below runs)");
+  parser->add_flag("--html", given->options.html, "Write a page, report.html, beside the records");
   parser->add_flag("--json", given->options.json,
                    "For programs; what the command prints goes to standard error");
   return {.parser = parser, .command = [given]() -> Command {

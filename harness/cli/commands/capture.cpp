@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "harness/cli/commands/commands.h"
+#include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
 #include "harness/cli/text/gpu/gpu_answer.h"
 #include "harness/cli/text/print.h"
@@ -24,6 +25,7 @@ ExitCode capture_command(const CaptureOptions& options) {
                              .directory = directory.string()};
   const nlohmann::ordered_json figures = to_json(answer);
   std::ofstream(directory / "gpu.json") << figures.dump(1) << "\n";
+  if (options.html) write_memory_page(directory);
   if (options.json)
     print_json(figures);
   else

@@ -196,15 +196,6 @@ GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path&
   return answer;
 }
 
-// A page that cannot be made does not change the exit status.
-void write_gpu_page(const fs::path& directory) {
-  try {
-    out::print(stderr, "  page: {}\n", write_report(directory).string());
-  } catch (const InputError& error) {
-    out::print(stderr, "  page: none: {}\n", error.what());
-  }
-}
-
 }  // namespace
 
 ExitCode gpu_command(const GpuOptions& options) {
@@ -233,7 +224,7 @@ ExitCode gpu_command(const GpuOptions& options) {
         "\n{}{}", to_words(answer),
         change ? fmt::format("\nSince {}: {}", options.against.string(), to_words(*change, false))
                : "");
-  if (options.html) write_gpu_page(directory);
+  if (options.html) write_memory_page(directory);
   const ExitCode code = exit_code_of(answer);
   return code == ExitCode::ok && change && change->grew() ? ExitCode::regression : code;
 }

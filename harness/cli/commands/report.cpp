@@ -71,6 +71,14 @@ fs::path write_report(const fs::path& run) {
   return output.substr(last);
 }
 
+void write_memory_page(const fs::path& directory) {
+  try {
+    out::print(stderr, "  page: {}\n", write_report(directory).string());
+  } catch (const InputError& error) {
+    out::print(stderr, "  page: none: {}\n", error.what());
+  }
+}
+
 ExitCode report_command(const ReportOptions& options) {
   std::vector<std::string> arguments;
   for (const auto& [format, file] : options.files)

@@ -42,6 +42,21 @@ def test_out_of_memory_is_told_in_the_frameworks_words_with_the_line(tmp_path: P
     assert "CUDA out of memory. Tried At train.py:9." in text
 
 
+def test_what_was_captured_on_a_cpu_is_told_without_a_card_and_without_reserved_memory(tmp_path: Path) -> None:
+    directory = write_gpu(tmp_path / "g", verdict="captured", captured_on="the CPU of this machine", peak_bytes=9 * GIB)
+    figures = json.loads((directory / "gpu.json").read_text())
+    for name in ("card", "memory_bytes", "context_bytes", "cudnn_workspaces", "sizes_not_known", "sizes_estimated"):
+        del figures[name]
+    figures["frameworks"][0]["devices"][0] |= {"kind": "cpu", "peak_reserved_bytes": 0}
+    (directory / "gpu.json").write_text(json.dumps(figures))
+    record = json.loads((directory / "pytorch-7.json").read_text())
+    record["devices"][0]["curve"]["reserved"] = [0] * 4
+    (directory / "pytorch-7.json").write_text(json.dumps(record))
+    text = words(page_of(directory))
+    assert "It held 9 GiB at the peak, on the CPU of this machine." in text and "CPU memory of process 7" in text
+    assert not [word for word in ("Card", "CUDA context", "Virtual", "virtual") if word in text]
+
+
 def test_what_was_tried_is_shown(tmp_path: Path) -> None:
     tried = [{"batch": "4", "verdict": "fits", "peak_bytes": GIB}, {"batch": "8", "verdict": "does not fit", "peak_bytes": GIB}]
     search = {"name": "--batch", "batch": 4, "too_large": 8, "tried": tried}

@@ -115,7 +115,12 @@ nlohmann::ordered_json to_json(const CaptureAnswer& answer) {
   ordered_json frameworks = ordered_json::array();
   for (const Framework& framework : answer.outcome.frameworks)
     frameworks.push_back(to_json(framework));
+  const virtual_gpu::Outcome& outcome = answer.outcome;
+  const char* verdict = outcome.out_of_memory()      ? "out of memory"
+                        : outcome.frameworks.empty() ? "nothing captured"
+                                                     : "captured";
   return {
+      {"verdict", verdict},
       {"captured_on", is_of_cpu(answer) ? "the CPU of this machine" : "the GPU of this machine"},
       {"peak_bytes", peak_of(answer)},
       {"exit_status", answer.exit_status},
