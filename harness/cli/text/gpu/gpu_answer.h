@@ -61,7 +61,8 @@ struct CaptureAnswer {
 };
 
 bool is_of_cpu(const CaptureAnswer& answer);
-// Of the device that held most: reserved bytes, or allocated ones where nothing is reserved.
+// Returns the peak of the device that held most, in reserved bytes, or in allocated bytes if it
+// reserves nothing.
 Bytes peak_of(const CaptureAnswer& answer);
 std::string to_words(const CaptureAnswer& answer);
 nlohmann::ordered_json to_json(const CaptureAnswer& answer);
