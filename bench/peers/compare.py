@@ -35,7 +35,7 @@ class Model:
     learning_rate: float
     gradient_tolerance: float  # relative, per weight
     image: int | None = None  # pixels, where they can be chosen
-    layouts: tuple[str, ...] = ()  # flags of pytorch_steps.py, one variant each
+    has_images: bool = False  # then PyTorch is tried with channels_last as well
 
 
 MODELS = {
@@ -50,7 +50,7 @@ MODELS = {
         learning_rate=0.0001,
         gradient_tolerance=0.03,
         image=224,
-        layouts=("--channels-last",),
+        has_images=True,
     ),
     "resnet18-cifar": Model(
         module="resnet",
@@ -59,7 +59,7 @@ MODELS = {
         learning_rate=0.0001,
         gradient_tolerance=0.03,
         image=32,
-        layouts=("--channels-last",),
+        has_images=True,
     ),
     "dcgan": Model(
         module="dcgan",
@@ -67,7 +67,7 @@ MODELS = {
         batch=64,
         learning_rate=0.0001,
         gradient_tolerance=0.03,
-        layouts=("--channels-last",),
+        has_images=True,
     ),
     "bert-mini": Model(
         module="bert",
@@ -93,6 +93,28 @@ RETAIN_PAGES = {
 }
 
 
+def set_up_python():
+    """The Python of the PyTorch wheel that `scripts/setup --with pytorch` installed, else Debian's."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    wheel = Path(cache) / "headroom" / "environments" / "pytorch" / "bin" / "python"
+    return wheel if wheel.exists() else Path("/usr/bin/python3")
+
+
+def without_gpu(python):
+    """Environment variables with which the PyTorch of `python` computes on the CPU. The wheel that
+    scripts/setup installs is built for CUDA but lacks its libraries: those of the virtual GPU stand in."""
+    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
+        return {}
+    names = "LD_LIBRARY_PATH", "HEADROOM_GPU_CARD"
+    show = f"import json, os; print(json.dumps({{name: os.environ[name] for name in {names}}}))"
+    with tempfile.TemporaryDirectory(prefix="headroom-peer-") as folder:
+        command = [HEADROOM, "gpu", "rtx4090", "--out", f"{folder}/records", "--", sys.executable, "-c", show]
+        shown = subprocess.run(command, capture_output=True, text=True)
+    if not shown.stdout.startswith("{"):
+        sys.exit(f"{python} cannot import torch, not even with the virtual GPU's libraries:\n{shown.stderr}")
+    return {**json.loads(shown.stdout.splitlines()[0]), "CUDA_VISIBLE_DEVICES": ""}
+
+
 def tuned_environment(threads):
     """Settings that help PyTorch on a CPU: bound threads, OpenBLAS with AVX-512, pages that are kept."""
     environment = {"OMP_NUM_THREADS": str(threads), **RETAIN_PAGES}
@@ -105,6 +127,26 @@ def other_malloc():
     """The library that helps PyTorch further if it is loaded before glibc; none if it is missing."""
     found = sorted(Path("/usr/lib").glob("*/libtcmalloc_minimal.so.*"))
     return found[0] if found else None
+
+
+def variants(model, threads):
+    """{name: (environment, flags of pytorch_steps.py)} of the ways in which PyTorch is tried."""
+    tuned = tuned_environment(threads)
+    environments = {"default": {}, "tuned": tuned}
+    if library := other_malloc():
+        environments["tuned, tcmalloc"] = {**tuned, "LD_PRELOAD": str(library)}
+    last = list(environments)[-1]
+    result = {}
+    for name, environment in environments.items():
+        flags = [()]
+        if name != "default" and model.has_images:
+            flags.append(("--channels-last",))
+        if name == last:
+            flags += [(*each, "--compile") for each in flags]
+        for each in flags:
+            words = [name, *(flag[2:].replace("-", "_") for flag in each)]
+            result[", ".join(words)] = environment, each
+    return result
 
 
 def run(command, environment=None):
@@ -147,17 +189,24 @@ def headroom_sample(cell, seed):
     }
 
 
-def pytorch_sample(model, state, steps, threads, environment, *flags):
-    """Seconds and loss of each step of one fresh PyTorch process."""
-    script = [Path(__file__).parent / "pytorch_steps.py", model.module, state]
-    command = ["/usr/bin/python3", *script, "--steps", steps, "--threads", threads, *flags]
-    return json.loads(run(command, environment))
+@dataclass(frozen=True)
+class PyTorch:
+    """The peer: a Python that has PyTorch, and what its processes are told."""
+
+    python: Path
+    environment: dict[str, str]
+    threads: int
+
+    def run(self, script, model, state, *flags, environment=None):
+        """The JSON object that a script of this folder prints in a fresh process."""
+        command = [self.python, Path(__file__).parent / script, model.module, state]
+        options = ["--threads", self.threads, *flags]
+        return json.loads(run([*command, *options], {**self.environment, **(environment or {})}))
 
 
-def check_gradients(model, state, threads):
+def check_gradients(peer, model, state):
     """Exits unless every gradient is close to that in double precision; prints the largest errors to stderr."""
-    script = [Path(__file__).parent / "gradients.py", model.module, state]
-    errors = json.loads(run(["/usr/bin/python3", *script, "--threads", threads]))
+    errors = peer.run("gradients.py", model, state)
     worst = {arm: max(error[arm] for error in errors.values()) for arm in ("headroom", "float32")}
     print(
         f"gradients of {len(errors)} weights against double: Headroom at most "
@@ -173,13 +222,11 @@ def check_gradients(model, state, threads):
         sys.exit(f"Gradients differ (Headroom's error, PyTorch's own): {', '.join(wrong)}: not the same training.")
 
 
-def report_memory(model, cell, seed, state, threads):
+def report_memory(peer, model, cell, seed, state):
     """Prints the peak of live bytes of both over three steps: an exact count, not a time."""
     ours = headroom_json({**cell, "warmup_steps": 1, "measured_steps": 2}, seed)
     ours = ours["memory"]["requested_bytes"]["overall_peak"]
-    script = [Path(__file__).parent / "pytorch_steps.py", model.module, state]
-    command = ["/usr/bin/python3", *script, "--steps", 3, "--threads", threads, "--memory"]
-    theirs = json.loads(run(command))["peak_live_bytes"]
+    theirs = peer.run("pytorch_steps.py", model, state, "--steps", 3, "--memory")["peak_live_bytes"]
     print(
         f"Peak of live bytes: Headroom {ours / 2**20:.1f} MiB, PyTorch {theirs / 2**20:.1f} MiB "
         f"({ours / theirs:.3f} of PyTorch's)."
@@ -236,10 +283,15 @@ def main():
     parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")
     parser.add_argument("--steps", type=int, default=6, help="steps that count (default 6)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--python", type=Path, help="has PyTorch (default: what `scripts/setup --with pytorch` made, else Debian's)"
+    )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**31))
     options = parser.parse_args()
     model = MODELS[options.model]
     batch = options.batch or model.batch
+    python = options.python or set_up_python()
+    peer = PyTorch(python, without_gpu(python), options.threads)
     print(f"seed {options.seed}", file=sys.stderr)
 
     cell = {
@@ -258,24 +310,15 @@ def main():
         export = [HEADROOM, "export-state", cell["workload"], "--optimizer", cell["optimizer"]]
         run([*export, "--seed", options.seed, "--steps", steps, "--out", state])
         manifest = json.loads((Path(state) / "manifest.json").read_text())
-        check_gradients(model, state, options.threads)
-        report_memory(model, cell, options.seed, state, options.threads)
-        tuned = tuned_environment(options.threads)
-
-        def peer(environment, *flags):
-            return lambda: pytorch_sample(model, state, steps, options.threads, environment, *flags)
-
-        variants = {"PyTorch, tuned": tuned}
-        if library := other_malloc():
-            variants["PyTorch, tuned, tcmalloc"] = {**tuned, "LD_PRELOAD": str(library)}
+        check_gradients(peer, model, state)
+        report_memory(peer, model, cell, options.seed, state)
         arms = {
             "headroom": lambda: headroom_sample(cell, options.seed),
-            "PyTorch, default": peer({}),
-            **{name: peer(variant) for name, variant in variants.items()},
             **{
-                f"{name}, {flag[2:]}": peer(variant, flag)
-                for name, variant in variants.items()
-                for flag in model.layouts
+                f"PyTorch, {name}": lambda flags=flags, environment=environment: peer.run(
+                    "pytorch_steps.py", model, state, "--steps", steps, *flags, environment=environment
+                )
+                for name, (environment, flags) in variants(model, options.threads).items()
             },
         }
         if options.blocks == 0:

@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--steps", type=int, help="steps to train (default: those exported)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--channels-last", action="store_true", help="NHWC activations and weights")
+    parser.add_argument("--compile", action="store_true", help="torch.compile of the loss")
     parser.add_argument("--memory", action="store_true", help="peak of live bytes, no times")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments = parser.parse_args()
@@ -107,6 +108,9 @@ def main():
     exported = Exported(arguments.state, arguments.model)
     model = exported.model().to(memory_format=memory_format).to(arguments.device)
     turns = exported.training(model)
+    if arguments.compile:
+        for turn in turns:
+            turn.loss = torch.compile(turn.loss)
     batches = [exported.batch(step) for step in range(len(exported.manifest["steps"]))]
     steps = arguments.steps or len(batches)
     if arguments.memory:

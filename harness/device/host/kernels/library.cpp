@@ -7,6 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/device/host/kernels/emulated.h"
 #include "harness/device/host/kernels/kernel.h"
+#include "harness/device/host/kernels/linear.h"
 #include "harness/program/onednn/library_op.h"
 
 namespace headroom::host {
@@ -115,6 +116,7 @@ Kernel make_library(const Op& op, const Program& program) {
   if (described.workspace_bytes() != planned)
     throw Error(fmt::format("{} ({}): its kernel needs {} bytes of workspace, lowered with {}",
                             op.name, op.kind, described.workspace_bytes(), planned));
+  if (auto kernel = weight_gradient_by_blas(described, op, program)) return *std::move(kernel);
   return [kernel = std::make_shared<LibraryKernel>(described, op, program)](
              const OpBuffers& buffers) { kernel->run(buffers); };
 }

@@ -38,11 +38,3 @@ inline std::size_t row_grain(std::size_t row_floats) {
 #else
 #define HEADROOM_VECTORISED
 #endif
-
-// For loops over square roots, which vectorise only when they need not set errno. Clang would need
-// a compiler flag instead, so there these loops stay scalar.
-#if defined(__GNUC__) && !defined(__clang__)
-#define HEADROOM_NO_ERRNO __attribute__((optimize("no-math-errno")))
-#else
-#define HEADROOM_NO_ERRNO
-#endif

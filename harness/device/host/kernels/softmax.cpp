@@ -30,7 +30,8 @@ HEADROOM_VECTORISED void row(const T* x, const std::int32_t* __restrict mask, T*
   float largest = -std::numeric_limits<float>::max();
 #pragma omp simd reduction(max : largest)
   for (std::size_t k = 0; k < width; ++k) {
-    const float candidate = mask[k] != 0 ? load(x[k]) : -std::numeric_limits<float>::max();
+    const float score = load(x[k]);  // read everywhere: a conditional read is not vectorised
+    const float candidate = mask[k] != 0 ? score : -std::numeric_limits<float>::max();
     largest = candidate > largest ? candidate : largest;
   }
   float sum = 0;

@@ -214,7 +214,7 @@ TEST(HostKernel, of_elementwise_kinds_agrees_with_the_reference_beyond_one_threa
 
 TEST(HostKernel, of_linear_and_its_backward_agrees_with_the_reference) {
   testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
-    const auto n = shapes.between(1, 9), in = shapes.between(1, 100), out = shapes.between(1, 70);
+    const auto n = shapes.between(1, 9), in = shapes.between(1, 100), out = shapes.between(1, 1500);
     const auto x = build.input("x", {n, in}, DType::f32);
     const auto w = build.persistent("w", {out, in}, Role::weight, {});
     const auto b = build.persistent("b", {out}, Role::weight, {});

@@ -88,7 +88,7 @@ HEADROOM_VECTORISED void widen(const std::uint8_t* __restrict codes,
   for (std::size_t i = 0; i < count; ++i) values[i] = numbers[codes[i]] * scale;
 }
 
-HEADROOM_NO_ERRNO HEADROOM_VECTORISED void update(float* __restrict weight,
+HEADROOM_VECTORISED void update(float* __restrict weight,
                                                   const float* __restrict gradient,
                                                   float* __restrict mean, float* __restrict square,
                                                   Rule rule, Corrections corrections,
