@@ -257,13 +257,13 @@ def report(samples, warmup, batch, expected):
         for name, of_arm in samples.items()
     }
     agree = True
-    print(f"{'program':<36} {'s/step':>7} {'samples/s':>9}  {'time of Headroom / its time (range)':<36} loss")
+    print(f"{'program':<52} {'s/step':>7} {'samples/s':>9}  {'time of Headroom / its time (range)':<36} loss")
     for name, seconds in figures.items():
         ratios = [ours / theirs for ours, theirs in zip(figures["headroom"], seconds)]
         off = max(disagreement(s["loss"][: len(expected)], expected) for s in samples[name])
         agree = agree and off <= LOSS_TOLERANCE
         print(
-            f"{name:<36} {median(seconds):7.3f} {batch / median(seconds):9.2f}  "
+            f"{name:<52} {median(seconds):7.3f} {batch / median(seconds):9.2f}  "
             f"{centre(ratios):6.3f} ({min(ratios):.3f} to {max(ratios):.3f}, "
             f"{len(ratios)} blocks)   off by {off:.1e}"
         )
