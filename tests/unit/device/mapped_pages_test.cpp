@@ -6,7 +6,6 @@
 #include <map>
 #include <random>
 #include <set>
-#include <utility>
 
 #include "harness/base/error.h"
 
