@@ -99,7 +99,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("run_directory", type=Path, metavar="RUN_DIR", help="what `headroom run` wrote")
     parser.add_argument("--html", type=Path, metavar="FILE", help="default: RUN_DIR/report.html")
     for format in FORMATS:
-        parser.add_argument(f"--{format.name}", type=Path, metavar="FILE", help=format.what)
+        parser.add_argument(f"--{format.name}", type=Path, metavar="FILE")
     parser.add_argument("--share", type=Path, metavar="FOLDER", help="the report, and a page with a preview image for each finding")
     parser.add_argument("--address", default="", metavar="URL", help="where FOLDER will be on the web: preview images need it")
     parser.add_argument("--before", type=Path, metavar="RUN_DIR", help="the earlier of two runs; needs --changes")

@@ -120,12 +120,12 @@ class Gan final : public Workload {
   ValueId noise(GanLayers& layers, const std::string& name) const {
     return layers.builder().input(name, {size_.batch, size_.latent, 1, 1}, DType::f32);
   }
-  // The loss of one of the discriminator's runs.
-  ValueId judge(GanLayers& layers, const std::string& run, ValueId images, double target) const {
-    layers.begin_run(run + ".");
+  // The discriminator's loss on `images`; `name` is "real" or "fake".
+  ValueId judge(GanLayers& layers, const std::string& name, ValueId images, double target) const {
+    layers.set_prefix(name + ".");
     const ValueId logits = model_.discriminate(layers, size_, images);
-    layers.begin_run("");
-    return loss(layers, run + "_loss", logits, target);
+    layers.set_prefix("");
+    return loss(layers, name + "_loss", logits, target);
   }
   static ValueId loss(GanLayers& layers, const std::string& name, ValueId logits, double target) {
     return layers.emit("sigmoid_cross_entropy", name, {logits}, {{"target", target}});

@@ -14,7 +14,7 @@ Attributes sliding(const Window& window) {
 
 ValueId GanLayers::emit(const std::string& kind, const std::string& name,
                         std::vector<ValueId> inputs, Attributes attributes) {
-  return builder_.emit_one(kind, run_ + name, std::move(inputs), std::move(attributes));
+  return builder_.emit_one(kind, prefix_ + name, std::move(inputs), std::move(attributes));
 }
 
 ValueId GanLayers::convolution(const std::string& name, ValueId x, std::int64_t outputs,
@@ -45,8 +45,8 @@ ValueId GanLayers::batch_norm(const std::string& name, ValueId x) {
   const Attributes epsilon = {{"epsilon", 1e-5}};
   if (phase_ == Phase::evaluate)
     return emit("batch_norm_inference", name, {x, scale, shift, mean, variance}, epsilon);
-  const auto y = builder_.emit("batch_norm", run_ + name, {x, scale, shift}, epsilon);
-  builder_.emit("update_statistics", run_ + name + ".statistics", {mean, variance, y[1], y[2]},
+  const auto y = builder_.emit("batch_norm", prefix_ + name, {x, scale, shift}, epsilon);
+  builder_.emit("update_statistics", prefix_ + name + ".statistics", {mean, variance, y[1], y[2]},
                 {{"momentum", 0.1}, {"count", sizes[0] * sizes[2] * sizes[3]}}, {mean, variance});
   return y[0];
 }

@@ -25,9 +25,9 @@ class GanLayers {
       : builder_(program, phase), phase_(phase) {}
 
   ProgramBuilder& builder() { return builder_; }
-  // The ops that follow belong to this run of a network: their names begin with it, but those of
-  // weights do not.
-  void begin_run(std::string run) { run_ = std::move(run); }
+  // The names of the ops that follow begin with `prefix`; those of weights do not, because a
+  // network may be used several times.
+  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
   // A convolution without bias, with weights from a normal distribution.
   ValueId convolution(const std::string& name, ValueId x, std::int64_t outputs, Window window,
@@ -52,7 +52,7 @@ class GanLayers {
 
   ProgramBuilder builder_;
   Phase phase_;
-  std::string run_;
+  std::string prefix_;
   std::map<std::string, ValueId> persistent_;
 };
 

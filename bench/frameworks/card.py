@@ -119,7 +119,8 @@ def returned(start, before, after):
 
 
 class ErrorOutput:
-    """Keeps what libraries print to standard error in a file, to be read by the program itself."""
+    """Keeps what libraries print to standard error in a file, to be read by the program itself. An error that
+    ends the `with` block shows the end of it."""
 
     def __init__(self):
         self.file = tempfile.TemporaryFile()
@@ -130,10 +131,13 @@ class ErrorOutput:
         self.file.seek(0)
         return self.file.read().decode(errors="replace")
 
-    def show(self):
-        """Restores standard error and returns the end of what was kept."""
-        os.dup2(self.shown, 2)
-        os.write(2, self.text()[-4000:].encode())
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        if error is not None:
+            os.dup2(self.shown, 2)
+            os.write(2, self.text()[-4000:].encode())
 
 
 def regions(log):

@@ -39,8 +39,5 @@ def main():
     card.report(f"TensorFlow {tf.__version__}", {"holds": float(served)}, note)
 
 
-try:
+with errors:
     main()
-except BaseException:
-    errors.show()
-    raise

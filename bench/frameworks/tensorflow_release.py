@@ -36,8 +36,5 @@ def main():
                 f"{len(kept)} tensors were still held.")
 
 
-try:
+with errors:
     main()
-except BaseException:
-    errors.show()
-    raise

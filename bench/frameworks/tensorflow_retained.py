@@ -47,8 +47,5 @@ def main():
     growth.report(f"TensorFlow {tf.__version__}")
 
 
-try:
+with errors:
     main()
-except BaseException:
-    errors.show()
-    raise

@@ -135,8 +135,5 @@ def main():
         sys.stdin.read()
 
 
-try:
+with errors:
     main()
-except BaseException:
-    errors.show()
-    raise

@@ -6,7 +6,6 @@
 // for training configurations includes them.
 #include <fmt/format.h>
 
-#include <map>
 #include <string>
 
 #include "harness/base/registry.h"

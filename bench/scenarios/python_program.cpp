@@ -77,7 +77,7 @@ ScenarioResult run_program(const std::string& python, std::vector<std::string> a
             .why_not_engaged = unless(why.empty(), why),
             .engine = json.value("engine", "")};
   } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: its last line is no result: {}", what, error.what()));
+    throw Error(fmt::format("{}: its last line is not a result: {}", what, error.what()));
   }
 }
 

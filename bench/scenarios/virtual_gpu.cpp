@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "bench/scenarios/python_program.h"
@@ -83,7 +82,7 @@ std::filesystem::path program_of(const Spec& scenario) {
   const std::string name =
       fmt::format("{}_{}", framework_of(scenario), scenario.text("program", "training"));
   // Suites are untrusted input: they may only name programs of this folder, not paths to others.
-  if (!is_file_name(name)) throw InputError(fmt::format("'{}' is no name of a program", name));
+  if (!is_file_name(name)) throw InputError(fmt::format("'{}' is not the name of a program", name));
   return headroom_home() / "bench" / "frameworks" / (name + ".py");
 }
 
@@ -92,7 +91,7 @@ void check_figure(const std::string& name, const std::string& what) {
   const bool own = std::any_of(kOwnFigures.begin(), kOwnFigures.end(),
                                [&](const ScenarioFigure& figure) { return figure.name == name; });
   if (!own && find_metric(name).depends_on != DependsOn::allocator)
-    throw Error(fmt::format("{}: reports '{}', which is no figure of memory", what, name));
+    throw Error(fmt::format("{}: reports '{}', which is not a memory figure", what, name));
 }
 
 // The ledger of the stand-ins and the framework's own counters tell of the same bytes. Where they

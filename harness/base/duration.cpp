@@ -20,8 +20,9 @@ std::chrono::milliseconds parse_duration(std::string_view text, std::string_view
   const auto unit = milliseconds.find(std::string_view(end, last));
   const double duration = unit == milliseconds.end() ? 0 : count * unit->second;
   if (error != std::errc() || !(duration >= 1 && duration <= kMost))  // false for nan, too
-    throw InputError(fmt::format(
-        "{}: '{}' is no duration from 1ms to 10000h; write 200ms, 0.5s, 45m or 2h", where, text));
+    throw InputError(
+        fmt::format("{}: '{}' is not a duration from 1ms to 10000h; write 200ms, 0.5s, 45m or 2h",
+                    where, text));
   return std::chrono::milliseconds{std::llround(duration)};
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <vector>
 
 #include "harness/base/build_info.h"
 #include "harness/base/error.h"

@@ -1,6 +1,5 @@
 #include "harness/cli/doctor_findings.h"
 
-#include <fmt/format.h>
 #include <dnnl.hpp>
 
 #include <fstream>

@@ -33,8 +33,8 @@ ExitCode code_of(const Judged& judged, bool strict);
 // unaffected.
 std::filesystem::path write_report(const std::filesystem::path& run);
 
-// Writes the page of `headroom gpu` or `headroom capture` and says where, or why there is none:
-// that does not change the exit status.
+// Writes the page of `headroom gpu`, `capture` or `watch` and says where, or why there is none. A
+// page that cannot be made is no error.
 void write_memory_page(const std::filesystem::path& directory);
 
 }  // namespace headroom

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <memory>
 
 #include "harness/base/build_info.h"
@@ -58,8 +57,7 @@ Exit status
   12  times cannot be trusted: identical configurations differ too often, or an injected
       effect was not detected; check: a device does not do what the host does
   13  watch and gpu: over --budget
-  14  watch and leaks: a leak, with --fail-on leak; watch otherwise ends as the command that it
-      watched
+  14  watch and leaks: a leak, with --fail-on leak; watch otherwise exits as the command did
   70  internal error
  130  interrupted; the run can be resumed)";
 
@@ -104,7 +102,7 @@ Subcommand add_doctor(CLI::App& app) {
   auto doctor = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand(
       "doctor", "Show what this machine can run, and what is missing for the rest");
-  command->add_flag("--json", doctor->json, "Print JSON: doctor of reports/schema.json");
+  add_json(*command, doctor->json, "doctor");
   command->footer(
       "Examples\n"
       "  headroom doctor        each device, library and permission, and what it is for\n"
@@ -118,14 +116,15 @@ Subcommand add_check(CLI::App& app) {
       app.add_subcommand("check", "Check that a device computes what the host computes");
   command->add_option("device", check->device, "cuda, host or either with parameters")
       ->capture_default_str();
-  command->add_option("--only", check->only, "Number of one check, to run in this very process")
+  command
+      ->add_option("--only", check->only, "Run only the check of this number, and in this process")
       ->check(whole_from(1));
-  command->add_flag("--json", check->json, "Print JSON: device_check of reports/schema.json");
+  add_json(*command, check->json, "device_check");
   command->footer(
       "Examples\n"
       "  headroom check cuda        before the first run on a GPU\n"
       "  headroom check 'host(capacity=1GiB)' --json\n"
-      "  headroom check cuda --only 5    the fifth check, as for a debugger\n\n"
+      "  headroom check cuda --only 5    the fifth check alone, for a debugger\n\n"
       "Compares bytes, pages, a matrix product and two training steps of each network in seconds.\n"
       "Each check has a process of its own, so that a failure does not end the others.\n"
       "Exit status 12 if one differs; 0 where there is no such device.");
@@ -177,16 +176,41 @@ void add_override(AxisOverrides& axes, const std::string& text) {
   axes[axis].push_back(axis_value(cell, axis));
 }
 
-const std::map<std::string, std::string>& report_formats() {
-  static const std::map<std::string, std::string> formats = {
-      {"html", "The page (default, beside the results)"},
-      {"md", "A job summary in Markdown"},
-      {"junit", "JUnit XML"},
-      {"gbench", "Google Benchmark's JSON, for its compare.py"},
-      {"csv", "Every sample as a row"},
-      {"perfetto", "Recorded traces for ui.perfetto.dev or chrome://tracing"},
-      {"share", "A folder to publish: the page, and a page with a preview image for each finding"}};
-  return formats;
+void add_axes(CLI::App& command, AxisOverrides& axes, const std::string& help) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "-a,--axis",
+          [&axes](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) add_override(axes, text);
+          },
+          help)
+      ->take_all()
+      ->expected(1);
+}
+
+void add_progress(CLI::App& command, ProgressStyle& style) {
+  command
+      .add_option_function<std::string>(
+          "--progress", [&style](const std::string& text) { style = parse_progress_style(text); },
+          "auto, bar, plain or none")
+      ->default_str("auto");
+}
+
+CLI::Option* add_json(CLI::App& command, bool& json, const std::string& record) {
+  return command.add_flag("--json", json,
+                          fmt::format("Print JSON: {} of reports/schema.json", record));
+}
+
+void add_fail_on(CLI::App& command, const char* word, bool& fails, const char* help) {
+  command
+      .add_option_function<std::string>(
+          "--fail-on", [&fails](const std::string&) { fails = true; },
+          fmt::format("{}: {}", word, help))
+      ->check(CLI::IsMember({word}));
+}
+
+void add_strict(CLI::App& command, bool& strict) {
+  command.add_flag("--strict", strict, "Exit status 12 if the times of the run cannot be trusted");
 }
 
 Shard parse_shard(const std::string& text) {
@@ -205,8 +229,8 @@ Shard parse_shard(const std::string& text) {
 
 Command parse_command_line(const std::vector<std::string>& argv) {
   CLI::App app(
-      "Headroom measures which memory strategy to train with, and whether what is "
-      "published about it holds.",
+      "Headroom measures which memory strategy you should train with, and whether published claims "
+      "about it hold.",
       "headroom");
   app.footer(kExamples);
   app.set_version_flag("--version", fmt::format("headroom {}", kVersion));

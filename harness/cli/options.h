@@ -55,7 +55,7 @@ struct VerifyOptions {
 struct ReportOptions {
   std::filesystem::path run;
   std::filesystem::path second;                        // "" = the report of one run
-  std::map<std::string, std::filesystem::path> files;  // by format, as report_formats() names it
+  std::map<std::string, std::filesystem::path> files;  // by format, such as md
   std::string address;                                 // of the folder to publish; "" = not known
 };
 
@@ -152,33 +152,28 @@ struct WatchOptions {
   bool page = true;
 };
 
-struct GpuOptions {
+struct CaptureOptions {
+  std::vector<std::string> command;
+  int until_step = 5;         // optimizer steps; 0: run the program to its end
+  std::filesystem::path out;  // "" = runs/TIME-capture-PID or runs/TIME-gpu-PID
+  bool html = false;          // write its page, too
+  bool json = false;
+};
+
+struct GpuOptions : CaptureOptions {
   std::string card;    // an id or alias of a card; "" with `which`
   bool which = false;  // find the smallest card that is large enough
-  std::string
-      batch;  // find the largest batch: option, argument or variable that sets it; "" = do not
+  // Find the largest batch: option, argument or variable that sets it; "" = do not.
+  std::string batch;
   bool settings = false;  // run again with other settings of the framework's allocator
   int devices = 1;
   int world = 0;                // ranks that one process pretends there are; 0: none
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
   Bytes context = 0;            // taken by the CUDA context
-  int until_step = 5;           // optimizer steps; 0: run the program to its end
   std::optional<Bytes> budget;  // limit on reserved memory
   std::string cudnn;            // its library, or none; "" = that of the program's environment
   bool beside_real_gpu = false;
-  std::vector<std::string> command;
-  std::filesystem::path out;      // "" = runs/TIME-gpu-PID
   std::filesystem::path against;  // gpu.json of an earlier run, or its directory; "" = none
-  bool html = false;              // write its page, too
-  bool json = false;
-};
-
-struct CaptureOptions {
-  int until_step = 5;  // optimizer steps; 0: run the program to its end
-  std::vector<std::string> command;
-  std::filesystem::path out;  // "" = runs/TIME-capture-PID
-  bool html = false;          // write its page, too
-  bool json = false;
 };
 
 struct SelftestOptions {
@@ -212,9 +207,6 @@ using Command = std::variant<RunOptions, ListOptions, VerifyOptions, ReplayOptio
 
 // Parses argv without the program's name. Throws InputError that names the nearest flag or command.
 Command parse_command_line(const std::vector<std::string>& argv);
-
-// The formats of headroom report: option name → description.
-const std::map<std::string, std::string>& report_formats();
 
 // The kinds that `headroom list` accepts, in its order.
 std::vector<std::string> listed_kinds();

@@ -1,7 +1,5 @@
 #include "harness/cli/python.h"
 
-#include <fmt/format.h>
-
 #include <cstdlib>
 
 #include "harness/base/build_info.h"

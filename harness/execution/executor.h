@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/device/device.h"
-#include "harness/execution/program_run.h"
+#include "harness/execution/program_executor.h"
 #include "harness/memory/allocator.h"
 #include "harness/program/in_place.h"
 #include "harness/program/program.h"
@@ -25,7 +25,7 @@ class Injection;
 // Blocks of the values that live across steps, by name. The Programs of a Trainer share them.
 using PersistentBlocks = std::map<std::string, Block>;
 
-class Executor final : public ProgramRun {
+class Executor final : public ProgramExecutor {
  public:
   // `lowered` and `persistent` must outlive the Executor, and every persistent value of the Program
   // must have its block. `compute` is null on devices that compute nothing. `first_op` is the

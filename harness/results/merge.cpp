@@ -107,7 +107,7 @@ RunInfo merge_runs(const std::vector<RecordedRun>& shards) {
   merged.cost = {};
   std::vector<Sample> samples;
   for (const RecordedRun& run : shards) {
-    add_run(merged.cost, run.info.cost);
+    add_cost(merged.cost, run.info.cost);
     samples.insert(samples.end(), run.samples.begin(), run.samples.end());
     merged.shards.push_back(record_of(run));
     add_data(merged.data, run.info.data);

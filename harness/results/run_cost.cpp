@@ -24,7 +24,7 @@ void add_sample(RunCost& cost, const Sample& sample, double process_s) {
   cost.process_s += std::max(0.0, process_s - steps - setup);
 }
 
-void add_run(RunCost& cost, const RunCost& other) {
+void add_cost(RunCost& cost, const RunCost& other) {
   cost.wall_s += other.wall_s;
   cost.steps_s += other.steps_s;
   cost.setup_s += other.setup_s;

@@ -31,7 +31,7 @@ struct RunCost {
 // Adds a sample whose process lived for `process_s` seconds.
 void add_sample(RunCost& cost, const Sample& sample, double process_s);
 // Adds the cost of a run that was merged into this one.
-void add_run(RunCost& cost, const RunCost& other);
+void add_cost(RunCost& cost, const RunCost& other);
 // Returns nothing if no sample computed.
 std::optional<RecordingSummary> summarize_recording(const std::vector<Sample>& samples);
 

@@ -1,7 +1,5 @@
 #include "harness/runner/rerun.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>

@@ -33,13 +33,14 @@
 namespace headroom {
 namespace {
 
-// An upper bound of the run's events, including the segments of a strategy without a cache.
+// An upper bound of the events of `steps` steps, including the segments of a strategy without a
+// cache.
 std::size_t expected_events(const TrainingPlan& plan, int steps) {
   std::size_t values = 0;
   for (const TrainingPlan::Step& step : plan.shapes) {
     std::size_t of_step = 0;
-    for (const TrainingPlan::Run& run : step.runs)
-      of_step += step.programs[run.program].values.size();
+    for (const TrainingPlan::Execution& execution : step.executions)
+      of_step += step.programs[execution.program].values.size();
     values = std::max(values, of_step);
   }
   if (plan.evaluation_interval > 0) values += plan.evaluate->values.size();

@@ -20,8 +20,8 @@ Bytes touched_by(const Program& program, const Op& op) {
 
 StepCounts count_step(const TrainingPlan& plan) {
   StepCounts counts;
-  for (const TrainingPlan::Run& run : plan.usual().runs) {
-    const Program& program = plan.usual().programs[run.program];
+  for (const TrainingPlan::Execution& execution : plan.usual().executions) {
+    const Program& program = plan.usual().programs[execution.program];
     counts.flops += total_flops(program);
     counts.recomputed += recomputed_ops(program);
     const Offloaded offloaded = count_offloaded(program);

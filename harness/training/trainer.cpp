@@ -1,69 +1,22 @@
 #include "harness/training/trainer.h"
 
 #include <algorithm>
-#include <boost/random/normal_distribution.hpp>
 #include <chrono>
 #include <cstring>
-#include <functional>
-#include <random>
 #include <span>
-#include <string>
 
 #include "harness/base/duration.h"
 #include "harness/base/error.h"
 #include "harness/control/injection.h"
-#include "harness/execution/captured_run.h"
+#include "harness/execution/captured_executor.h"
 #include "harness/program/offload.h"
-
-// A function of the OpenMP runtime, declared here because clang's tools do not find gcc's omp.h.
-extern "C" int omp_get_max_threads();
+#include "harness/training/initial_contents.h"
 
 namespace headroom {
 namespace {
 
 Bytes plain_bytes(const Value& value) {
   return static_cast<Bytes>(element_count(value.shape)) * size_of(value.dtype);
-}
-
-// The value's name selects its own stream of the seed, so that adding a layer does not change the
-// initial weights of the others.
-std::mt19937_64 stream_of(std::uint64_t seed, const std::string& name) {
-  std::vector<std::uint32_t> words = {static_cast<std::uint32_t>(seed),
-                                      static_cast<std::uint32_t>(seed >> 32)};
-  words.insert(words.end(), name.begin(), name.end());
-  std::seed_seq sequence(words.begin(), words.end());
-  return std::mt19937_64(sequence);
-}
-
-// Each chunk of the numbers has a generator of its own, whose seed comes from the stream: threads
-// share the work, and the numbers do not depend on how many there are.
-void fill_normal(std::span<float> numbers, double deviation, std::mt19937_64 stream) {
-  constexpr std::size_t kChunk = 65536;
-  std::vector<std::uint64_t> seeds((numbers.size() + kChunk - 1) / kChunk);
-  std::generate(seeds.begin(), seeds.end(), std::ref(stream));
-#pragma omp parallel for schedule(static)
-  for (std::size_t chunk = 0; chunk < seeds.size(); ++chunk) {
-    std::mt19937_64 random(seeds[chunk]);
-    boost::random::normal_distribution<float> normal(0, static_cast<float>(deviation));
-    const std::size_t begin = kChunk * chunk;
-    for (float& number : numbers.subspan(begin, std::min(kChunk, numbers.size() - begin)))
-      number = normal(random);
-  }
-}
-
-std::vector<std::byte> initial_contents(const Value& value, std::uint64_t seed) {
-  std::vector<std::byte> contents(plain_bytes(value));
-  const double parameter = value.initializer.parameter;
-  if (parameter == 0) return contents;
-  if (value.dtype != DType::f32)
-    throw Error("only f32 values are initialised with numbers, '" + value.name + "' is not");
-  const std::span<float> numbers(reinterpret_cast<float*>(contents.data()),
-                                 contents.size() / sizeof(float));
-  if (value.initializer.fill == Fill::normal)
-    fill_normal(numbers, parameter, stream_of(seed, value.name));
-  else
-    std::ranges::fill(numbers, static_cast<float>(parameter));
-  return contents;
 }
 
 }  // namespace
@@ -106,7 +59,7 @@ Trainer::Trainer(const TrainingPlan& plan, Device& device, Allocator& allocator,
   }
   std::uint32_t first_op = 0;
   for (Runnable& runnable : runnables_) {
-    runnable.runs = make_run(runnable, first_op);
+    runnable.executor = make_executor(runnable, first_op);
     first_op += static_cast<std::uint32_t>(runnable.program->ops.size());
   }
   for (std::size_t first = 0; const TrainingPlan::Step& step : plan.shapes) {
@@ -124,10 +77,11 @@ Trainer::~Trainer() {
   for (const auto& [name, block] : persistent_) allocator_.deallocate(block);
 }
 
-std::unique_ptr<ProgramRun> Trainer::make_run(const Runnable& runnable, std::uint32_t first_op) {
+std::unique_ptr<ProgramExecutor> Trainer::make_executor(const Runnable& runnable,
+                                                        std::uint32_t first_op) {
   const Program& program = *runnable.program;
   if (const CapturePools::Place* place = pools_->of(program))
-    return std::make_unique<CapturedRun>(program, runnable.compute.get(), *place, persistent_);
+    return std::make_unique<CapturedExecutor>(program, runnable.compute.get(), *place, persistent_);
   Injection* injected = plan_.evaluate && &program == &*plan_.evaluate ? nullptr : injection_;
   return std::make_unique<Executor>(program, runnable.compute.get(), allocator_, recorder_,
                                     persistent_, injected, first_op, host_side_.get());
@@ -162,12 +116,12 @@ float Trainer::run(Runnable& runnable, const HostBatch& batch, std::size_t first
   });
 }
 
-float Trainer::execute(Runnable& runnable, const ProgramRun::Transfer& feed,
+float Trainer::execute(Runnable& runnable, const ProgramExecutor::Transfer& feed,
                        const std::function<void()>& fed) {
   const Program& program = *runnable.program;
   float result = 0;
   offloaded_ += runnable.offloads;
-  runnable.runs->run(
+  runnable.executor->run(
       feed,
       [&](ValueId id, std::byte* data) {
         if (!device_.computes() || id != program.results.front()) return;
@@ -177,45 +131,46 @@ float Trainer::execute(Runnable& runnable, const ProgramRun::Transfer& feed,
   return result;
 }
 
-const TrainingPlan::Run& Trainer::run_at(Place place) const {
-  return plan_.shapes[plan_.shape_of(place.step)].runs[place.run];
+const TrainingPlan::Execution& Trainer::execution_at(Place place) const {
+  return plan_.shapes[plan_.shape_of(place.step)].executions[place.index];
 }
 
 Trainer::Runnable& Trainer::runnable_at(Place place) {
-  return runnables_[first_runnable_[plan_.shape_of(place.step)] + run_at(place).program];
+  return runnables_[first_runnable_[plan_.shape_of(place.step)] + execution_at(place).program];
 }
 
 Trainer::Place Trainer::after(Place place) const {
-  const auto& runs = plan_.shapes[plan_.shape_of(place.step)].runs;
-  if (place.run + 1 < runs.size()) return {place.step, place.run + 1};
+  const std::size_t count = plan_.shapes[plan_.shape_of(place.step)].executions.size();
+  if (place.index + 1 < count) return {place.step, place.index + 1};
   return {place.step + 1, 0};
 }
 
 bool Trainer::is_last_reader(Place place) const {
-  const auto& runs = plan_.shapes[plan_.shape_of(place.step)].runs;
-  return std::none_of(
-      runs.begin() + static_cast<std::ptrdiff_t>(place.run) + 1, runs.end(),
-      [&](const TrainingPlan::Run& run) { return run.micro_batch == run_at(place).micro_batch; });
+  const auto& all = plan_.shapes[plan_.shape_of(place.step)].executions;
+  return std::none_of(all.begin() + static_cast<std::ptrdiff_t>(place.index) + 1, all.end(),
+                      [batch = all[place.index].micro_batch](const TrainingPlan::Execution& later) {
+                        return later.micro_batch == batch;
+                      });
 }
 
 void Trainer::stage(Place place) {
-  const TrainingPlan::Run& run = run_at(place);
-  LentBatch& batch = lent_[run.micro_batch];
+  const TrainingPlan::Execution& execution = execution_at(place);
+  LentBatch& batch = lent_[execution.micro_batch];
   if (data_ && batch == nullptr) {
     const auto start = Clock::now();
     batch = data_->lend_training_batch();
     stall_ns_ += ns_since(start);
   }
   Runnable& runnable = runnable_at(place);
-  std::size_t input = run.first_input;
-  runnable.runs->feed_ahead([&](ValueId id, std::byte* data) {
+  std::size_t input = execution.first_input;
+  runnable.executor->feed_ahead([&](ValueId id, std::byte* data) {
     if (data_) device_.stage(runnable.program->value(id), data, (*batch)[input++]);
   });
 }
 
 float Trainer::run_staged(Place place) {
   device_.finish_staging();
-  if (is_last_reader(place)) lent_[run_at(place).micro_batch] = nullptr;
+  if (is_last_reader(place)) lent_[execution_at(place).micro_batch] = nullptr;
   return execute(runnable_at(place), nullptr, [&] { stage(after(place)); });
 }
 
@@ -230,9 +185,9 @@ StepResult Trainer::step() {
     load_batches(inputs_[shape]);
     stall_ns_ = ns_since(start);
   }
-  for (std::size_t i = 0; i < plan_.shapes[shape].runs.size(); ++i) {
+  for (std::size_t i = 0; i < plan_.shapes[shape].executions.size(); ++i) {
     const Place place{steps_, i};
-    const TrainingPlan::Run& part = run_at(place);
+    const TrainingPlan::Execution& part = execution_at(place);
     const float loss = plan_.staged
                            ? run_staged(place)
                            : run(runnable_at(place), batches_[part.micro_batch], part.first_input);
@@ -276,7 +231,7 @@ Reason Trainer::why_not_engaged() const {
   Reason why;
   for (const Runnable& runnable : runnables_) {
     if (plan_.evaluate && runnable.program == &*plan_.evaluate) continue;
-    why = runnable.runs->why_not_engaged();
+    why = runnable.executor->why_not_engaged();
     if (!why) break;
   }
   return why;

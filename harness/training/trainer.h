@@ -6,14 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "harness/base/error.h"
 #include "harness/execution/capture_pools.h"
 #include "harness/execution/executor.h"
-#include "harness/execution/program_run.h"
+#include "harness/execution/program_executor.h"
 #include "harness/memory/host_store.h"
 #include "harness/training/training_plan.h"
 #include "harness/workload/workload.h"
@@ -60,15 +58,15 @@ class Trainer {
   Reason why_not_engaged() const;
 
  private:
-  // Position of one program run: step number, then index within the step.
+  // Which execution of a Program: step number, then index within the step.
   struct Place {
     int step;  // 1, 2, …
-    std::size_t run;
+    std::size_t index;
   };
   struct Runnable {
     const Program* program;
     std::unique_ptr<CompiledProgram> compute;
-    std::unique_ptr<ProgramRun> runs;
+    std::unique_ptr<ProgramExecutor> executor;
     Bytes offloads = 0;  // per execution
   };
 
@@ -80,19 +78,20 @@ class Trainer {
   // Returns the Program's first result; 0 on meta. Its inputs are those of `batch` from
   // `first_input` on.
   float run(Runnable& runnable, const HostBatch& batch, std::size_t first_input);
-  float execute(Runnable& runnable, const ProgramRun::Transfer& feed,
+  float execute(Runnable& runnable, const ProgramExecutor::Transfer& feed,
                 const std::function<void()>& fed = nullptr);
-  // Like run(), with staged inputs; stages the next run's inputs meanwhile.
+  // Like run(), with staged inputs; stages the inputs of the next execution meanwhile.
   float run_staged(Place place);
-  // Stages the inputs of this run. Requests the batch if this run is the first to read it.
+  // Stages the inputs of this execution. Requests the batch if this execution is the first to read
+  // it.
   void stage(Place place);
-  const TrainingPlan::Run& run_at(Place place) const;
+  const TrainingPlan::Execution& execution_at(Place place) const;
   Runnable& runnable_at(Place place);
   Place after(Place place) const;
-  bool is_last_reader(Place place) const;  // whether no later run reads its micro-batch
+  bool is_last_reader(Place place) const;  // whether no later execution reads its micro-batch
   void evaluate_between_steps();
   void initialise(const Program& program, std::uint64_t seed);
-  std::unique_ptr<ProgramRun> make_run(const Runnable& runnable, std::uint32_t first_op);
+  std::unique_ptr<ProgramExecutor> make_executor(const Runnable& runnable, std::uint32_t first_op);
 
   const TrainingPlan& plan_;
   Device& device_;

@@ -87,7 +87,7 @@ void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t fi
   const auto count = static_cast<std::size_t>(micro_batches_of(cell.accumulation));
   const auto add = [&](Program made, std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i)
-      step.runs.push_back({step.programs.size(), i, first_input});
+      step.executions.push_back({step.programs.size(), i, first_input});
     step.programs.push_back(passes.executed(lower(std::move(made))));
   };
   if (count == 1) {
@@ -106,7 +106,7 @@ void add_micro_batches(TrainingPlan::Step& step, Program program, std::size_t fi
 
 void add_whole(TrainingPlan::Step& step, Program program) {
   step.feeding.push_back(step.programs.size());
-  step.runs.push_back({step.programs.size(), 0, 0});
+  step.executions.push_back({step.programs.size(), 0, 0});
   step.programs.push_back(std::move(program));
 }
 
@@ -122,15 +122,16 @@ void refuse_passes(const Cell& cell) {
 // Returns the most micro-batches of a step in use at a time, each from its first reader to its
 // last.
 std::size_t batches_at_a_time(const TrainingPlan::Step& step) {
-  std::map<std::size_t, std::size_t> last_run;  // by micro-batch
-  for (std::size_t run = 0; run < step.runs.size(); ++run)
-    last_run[step.runs[run].micro_batch] = run;
+  std::map<std::size_t, std::size_t> last_reader;  // by micro-batch
+  for (std::size_t i = 0; i < step.executions.size(); ++i)
+    last_reader[step.executions[i].micro_batch] = i;
   std::set<std::size_t> in_use;
   std::size_t most = 0;
-  for (std::size_t run = 0; run < step.runs.size(); ++run) {
-    in_use.insert(step.runs[run].micro_batch);
+  for (std::size_t i = 0; i < step.executions.size(); ++i) {
+    const std::size_t batch = step.executions[i].micro_batch;
+    in_use.insert(batch);
     most = std::max(most, in_use.size());
-    if (last_run[step.runs[run].micro_batch] == run) in_use.erase(step.runs[run].micro_batch);
+    if (last_reader[batch] == i) in_use.erase(batch);
   }
   return most;
 }

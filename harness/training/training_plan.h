@@ -16,14 +16,14 @@ namespace headroom {
 
 // The Programs of a cell after every pass, lowered. Needs no device.
 struct TrainingPlan {
-  struct Run {
+  struct Execution {
     std::size_t program;      // index into Step::programs
     std::size_t micro_batch;  // index of the micro-batch it reads
     std::size_t first_input;  // its first input among the inputs of a micro-batch
   };
   struct Step {
     std::vector<Program> programs;
-    std::vector<Run> runs;  // in order of execution, at least one
+    std::vector<Execution> executions;  // of programs, in order, at least one
     // Programs whose inputs, concatenated, make up a micro-batch.
     std::vector<std::size_t> feeding;
   };
@@ -33,7 +33,7 @@ struct TrainingPlan {
   std::vector<std::size_t> shape_cycle = {0};  // shapes of steps 1, 2, …, repeated cyclically
   std::optional<Program> evaluate;
   int evaluation_interval = 0;  // also between steps; 0 = only after the last
-  // Whether a run's inputs are copied to the device while the run before it computes.
+  // Whether the inputs of an execution are copied to the device while the one before it computes.
   bool staged = false;
   // Why a pass of the cell had no effect on any Program; "" if all passes engaged.
   Reason not_engaged = {};
@@ -51,7 +51,7 @@ struct TrainingPlan {
   // The inputs of one micro-batch, in the order in which the BatchSource fills them. Shapes differ
   // in sizes only.
   std::vector<const Value*> inputs(std::size_t shape = 0) const;
-  // Plain bytes of each input of micro-batch `micro_batch` of a run, from 0.
+  // Plain bytes of each input of micro-batch `micro_batch`, counted from 0 over all steps.
   std::vector<Bytes> input_bytes(std::uint64_t micro_batch) const;
 };
 

@@ -44,6 +44,8 @@ struct PartVerdict {
   std::string would_change;
   std::string holds_for;  // "" unless CONDITIONAL
   std::vector<Evidence> evidence;
+
+  bool planned() const;  // false if a filter or the suite left all of it out of the run
 };
 
 struct PartJudgement {
@@ -72,6 +74,10 @@ struct ClaimJudgement {
 std::vector<ClaimJudgement> judge_claims(const std::vector<Claim>& claims,
                                          const std::vector<Experiment>& planned,
                                          const SampleTable& table, Reliability reliability);
+
+// Derives the verdicts of the claim, on each device class and on its own subject, from those of its
+// parts.
+void combine_parts_of(ClaimJudgement& judgement);
 
 // Sentences about a part verdict, derived from its evidence and verdict.
 std::string part_sentence(const ClaimPart& part, const PartVerdict& verdict);

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/plan/accumulation.h"

@@ -1,7 +1,5 @@
 #include "harness/whatif/replay.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 

@@ -116,7 +116,7 @@ def peak_step_chart(chart_id: str, timeline: Timeline, look: Look, *, budget: in
         "MiB",
     )
     rows = []
-    for phase, events in _runs(timeline.phase[inside]):
+    for phase, events in _stretches(timeline.phase[inside]):
         name = timeline.phases[phase]
         part = inside[events]
         rows.append((Datum(name), *(bytes_datum(int(timeline.by_role[role][part].max())) for role in roles)))
@@ -158,18 +158,18 @@ def bytes_axis(axes: Axes, top: int) -> None:
     format_value_axis(axes, units.bytes_)
 
 
-def _runs(values: numpy.ndarray) -> list[tuple[int, slice]]:
+def _stretches(values: numpy.ndarray) -> list[tuple[int, slice]]:
     """The ranges of equal values, in order."""
     edges = [0, *(numpy.flatnonzero(numpy.diff(values)) + 1).tolist(), len(values)]
     return [(int(values[start]), slice(start, end)) for start, end in zip(edges, edges[1:])]
 
 
 def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps: int, steps: int) -> None:
-    runs = _runs(timeline.step)
-    starts = [xs[events.start] for _, events in runs] + [xs[-1]]
-    every = math.ceil(len(runs) / 10)
+    stretches = _stretches(timeline.step)
+    starts = [xs[events.start] for _, events in stretches] + [xs[-1]]
+    every = math.ceil(len(stretches) / 10)
     ticks = []
-    for place, (step, _) in enumerate(runs):
+    for place, (step, _) in enumerate(stretches):
         start, end = starts[place], starts[place + 1]
         if 1 <= step <= warmup_steps:
             axes.axvspan(start, end, color=colour("band"), linewidth=0, zorder=0)
@@ -185,7 +185,7 @@ def _shade_steps(axes: Axes, timeline: Timeline, xs: numpy.ndarray, warmup_steps
 
 def _shade_phases(axes: Axes, timeline: Timeline, xs: numpy.ndarray, inside: numpy.ndarray) -> None:
     width = xs[inside[-1]] - xs[inside[0]] or 1.0
-    for place, (phase, events) in enumerate(_runs(timeline.phase[inside])):
+    for place, (phase, events) in enumerate(_stretches(timeline.phase[inside])):
         start = xs[inside[events.start]]
         end = xs[inside[min(events.stop, len(inside) - 1)]]
         if place:
@@ -261,7 +261,7 @@ def _step_name(step: int, steps: int | None) -> str:
 
 
 def _phase_words(timeline: Timeline, inside: numpy.ndarray) -> str:
-    return ", ".join(timeline.phases[phase] for phase, _ in _runs(timeline.phase[inside])) + "."
+    return ", ".join(timeline.phases[phase] for phase, _ in _stretches(timeline.phase[inside])) + "."
 
 
 def _describe(timeline: Timeline) -> str:
@@ -275,7 +275,7 @@ def _describe(timeline: Timeline) -> str:
 
 def _step_table(timeline: Timeline, steps: int) -> Table:
     rows = []
-    for step, events in _runs(timeline.step):
+    for step, events in _stretches(timeline.step):
         rows.append(
             (
                 Datum(_step_name(step, steps), sort=step),

@@ -75,6 +75,10 @@ def metric(name: str) -> str:
     return words
 
 
+def metrics() -> list[str]:
+    return list(_content()["metric"])
+
+
 def in_words(sentence: str) -> str:
     """The sentence with the names of metrics replaced by words."""
     known = _content()["metric"]

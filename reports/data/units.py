@@ -1,8 +1,9 @@
-"""Numbers for people: GiB, ms, percent. Exact values stand beside them, in titles and tables."""
+"""Numbers and lists for people: GiB, ms, percent. Exact values stand beside them, in titles and tables."""
 
 from __future__ import annotations
 
 import math
+from typing import Iterable
 
 MINUS = "\u2212"
 DASH = "\u2013"
@@ -76,6 +77,14 @@ def effect(value: float | None) -> str:
     if value >= 3:
         return f"{plain(1 + value)}×"
     return ("+" if value > 0 else "") + percent(value)
+
+
+def listed(words: Iterable[str], most: int | None = None) -> str:
+    """ "a", "b", "c" → "a, b and c"; of more than `most`, the first of them and how many more there are."""
+    every = list(dict.fromkeys(words))
+    if most is not None and len(every) > most:
+        return f"{', '.join(every[:most])} and {len(every) - most} more"
+    return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
 
 
 def value_in(value: float | None, unit: str) -> str:

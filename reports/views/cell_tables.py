@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 from reports.charts.style import Datum, Table, bytes_datum
-from reports.data import units
+from reports.data import glossary, units
 from reports.data.devices import simulated
 
 MOMENTS = ("initial", "after_step_1", "warmup_peak", "steady_peak", "overall_peak")
@@ -97,16 +97,10 @@ def facts(sample: dict[str, Any]) -> list[tuple[str, Datum]]:
         facts.append(("held-out accuracy", _share(sample["held_out_accuracy"])))
     if sample.get("zero_weight_share") is not None:
         facts.append(("weights that are zero", _share(sample["zero_weight_share"])))
-    if "skipped_steps" in sample.get("figures", {}):
-        facts.append(("updates left out (gradients overflowed)", Datum(units.plain(sample["figures"]["skipped_steps"]))))
-    for label, key in (
-        ("copied to the host and back per step", "offloaded_bytes_per_step"),
-        ("offloaded to the host, peak", "offload_peak_bytes"),
-        ("of the host, taken for it", "offload_reserved_bytes"),
-        ("pool of captured steps", "captured_pool_bytes"),
-    ):
-        if key in sample.get("figures", {}):
-            facts.append((label, bytes_datum(sample["figures"][key])))
+    for name in glossary.metrics():
+        if (value := sample.get("figures", {}).get(name)) is not None:
+            unit = units.unit_of(name)
+            facts.append((glossary.metric(name), Datum(units.value_in(value, unit), units.exact(value, unit), value)))
     if sample["recording_ns_per_event"] is not None:
         cost = sample["recording_ns_per_event"]
         facts.append(("cost of recording", Datum(f"{units.plain(cost)} ns per event", units.exact(cost, "ns"))))

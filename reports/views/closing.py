@@ -59,7 +59,7 @@ def _only_named(finding: Finding) -> bool:
 
 
 def _next(data: RunData, findings: list[Finding]) -> Iterator[str]:
-    yield "  Read the report: every figure, and why it is believed."
+    yield "  Read the report: it shows every figure and the evidence for it."
     if len(data.samples) < data.run["planned_samples"]:
         yield f"  Complete the run: headroom run --resume {data.directory}"
     elif any(finding.word.word == UNDECIDED and finding.id for finding in findings):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Sequence
 
+from reports.data import units
+
 
 @dataclass(frozen=True)
 class Failed:
@@ -21,17 +23,16 @@ def build_failures(failures: Sequence[dict[str, Any]]) -> list[Failed]:
     for item in failures:
         key = item["experiment"], item["arm"], item["status"], item["reason"] or ""
         groups.setdefault(key, set()).add(item["block"])
-    return [Failed(*key, _enumerate(sorted(blocks)), len(blocks)) for key, blocks in groups.items()]
+    return [Failed(*key, _ranges(sorted(blocks)), len(blocks)) for key, blocks in groups.items()]
 
 
-def _enumerate(blocks: Sequence[int]) -> str:
-    runs: list[list[int]] = []
+def _ranges(blocks: Sequence[int]) -> str:
+    ranges: list[list[int]] = []
     for block in blocks:
-        if runs and block == runs[-1][-1] + 1:
-            runs[-1].append(block)
+        if ranges and block == ranges[-1][-1] + 1:
+            ranges[-1].append(block)
         else:
-            runs.append([block])
-    words = []
-    for run in runs:
-        words += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(block) for block in run]
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+            ranges.append([block])
+    return units.listed(
+        word for of in ranges for word in ([f"{of[0]} to {of[-1]}"] if len(of) > 2 else map(str, of))
+    )

@@ -142,13 +142,8 @@ def _quantity(metrics: Sequence[str]) -> str:
     names = dict.fromkeys(metrics)
     if len(names) == 1:
         return glossary.quantity(next(iter(names)))
-    return listed(glossary.quantity(name.partition(".")[0]) for name in names)
+    return units.listed(glossary.quantity(name.partition(".")[0]) for name in names)
 
 
 def _arms(names: Iterable[str]) -> str:
-    return listed(name.replace("_", " ") for name in names)
-
-
-def listed(names: Iterable[str]) -> str:
-    every = list(dict.fromkeys(names))
-    return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else every[0]
+    return units.listed(name.replace("_", " ") for name in names)

@@ -19,7 +19,7 @@ from reports.data.devices import NEARNESS, basis
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.claims import deciding_part
-from reports.views.finding_text import FOUND, finding_sentence, listed, relative, than, with_figures
+from reports.views.finding_text import FOUND, finding_sentence, relative, than, with_figures
 from reports.views.headline import answers, figures, headline, holding
 from reports.views.page import Page
 
@@ -198,7 +198,7 @@ def _whose(verdict: dict[str, Any], page: Page) -> str:
         plain_name(page.arms.allocator(item["experiment"], item["treatment_arm"])) for item in with_figures(verdict)
     )
     whose = [f"{name} ({defaults[name]})" if name in defaults else name for name in names if name]
-    return f"{listed(whose)} on {verdict['device_class']}" if whose else verdict["device_class"]
+    return f"{units.listed(whose)} on {verdict['device_class']}" if whose else verdict["device_class"]
 
 
 def _of_subject(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:

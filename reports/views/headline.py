@@ -9,7 +9,7 @@ from typing import Any, Iterator, Sequence
 
 from reports.charts.evidence import Series, series_of
 from reports.data import glossary, units
-from reports.views.finding_text import FOUND, UNDECIDED, listed, place, with_figures
+from reports.views.finding_text import FOUND, UNDECIDED, place, with_figures
 from reports.views.page import Page
 
 _PLACEHOLDER = re.compile(r"\{([^{}|]+)(?:\|([^{}|]+))?\}")
@@ -42,7 +42,7 @@ def holding(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
     if undecided:
         text += f", {undecided} undecided"
     elif len(words) - found <= min(_FEW, found - 1):
-        text += f": all but {listed(_exceptions(series_of(known, page.arms, page.looks)))}"
+        text += f": all but {units.listed(_exceptions(series_of(known, page.arms, page.looks)))}"
     elif len(where := glossary.in_words(verdict["holds_for"] or "")) in range(1, _SHORT):
         text += f": {where}"
     return f"{text}." if text != "Holds" else ""

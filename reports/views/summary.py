@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Sequence
 
 from reports.charts.palette import split_spec
-from reports.data import glossary
+from reports.data import glossary, units
 from reports.data.devices import NEARNESS, Traits, simulated, traits_of
 from reports.data.glossary import Word
 from reports.data.read import RunData
@@ -53,7 +53,7 @@ class Summary:
 
     @property
     def bases(self) -> str:
-        return _enumerate(list(dict.fromkeys(device.short for device in self.devices)))
+        return units.listed(device.short for device in self.devices)
 
 
 def build_summary(page: Page) -> Summary:
@@ -141,13 +141,7 @@ def _devices(data: RunData) -> list[DeviceNote]:
 def _cards(devices: Iterable[str]) -> str:
     """ "meta(card=v100-16gb)" → "v100-16gb"; "meta(capacity=1GiB)" → "a device of 1GiB"."""
     names = {split_spec(device).parameters or device for device in devices}
-    return _enumerate(sorted(name.removeprefix("card=").replace("capacity=", "a device of ") for name in names))
-
-
-def _enumerate(names: Sequence[str], most: int = 4) -> str:
-    if len(names) > most:
-        return ", ".join(names[:most]) + f" and {len(names) - most} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+    return units.listed(sorted(name.removeprefix("card=").replace("capacity=", "a device of ") for name in names), most=4)
 
 
 def _warnings(data: RunData, alerts: int) -> list[str]:

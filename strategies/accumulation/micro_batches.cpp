@@ -32,7 +32,7 @@ ValueId emit_label_count(ProgramBuilder& builder) {
   });
   if (loss == program.ops.end())
     throw NotSupported("accumulation=micro_batches(weigh=labels): the loss of '" + program.name +
-                       "' is no mean over labels; use weigh=parts");
+                       "' is not a mean over labels; use weigh=parts");
   return builder.emit_one("count_labels", program.name + ".labels.count", {loss->inputs[1]});
 }
 

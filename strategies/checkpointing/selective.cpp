@@ -2,7 +2,6 @@
 // products of attention, whose size is quadratic in the sequence length, are recomputed: scores,
 // softmax and dropout. They dominate the memory of long sequences and are cheap to recompute;
 // everything else is kept.
-#include <algorithm>
 #include <span>
 #include <vector>
 

@@ -16,21 +16,29 @@ import pytest
 PROGRAM = os.environ["HEADROOM"]
 SOURCE = Path(__file__).resolve().parents[2]
 
-# Counts bytes and computes nothing: many samples in little time, and every figure is exact.
-COUNTING_SUITE = """
-name = "counting"
-description = "for tests"
+# Experiments to start from. One counts bytes and computes nothing: many samples in little time, and every figure
+# is exact. The other takes times.
+COUNTING = {
+    "id": "small", "workload": "resnet(batch=2,depth=18,width=8)", "device": "meta(capacity=256MiB)", "rules": "dense",
+    "allocator": ["malloc", "bfc(growth=on)"], "warmup_steps": 1, "measured_steps": 2,
+}
+TIMING = {
+    "id": "times", "workload": "resnet(batch=2,depth=18,width=8)", "device": "host(capacity=256MiB)",
+    "allocator": ["malloc", "bfc(growth=on)"], "warmup_steps": 1, "measured_steps": 1,
+}
 
-[[experiment]]
-id = "small"
-workload = ["resnet(batch=2,depth=18,width=8)", "resnet(batch=4,depth=18,width=8)",
-            "resnet(batch=6,depth=18,width=8)", "resnet(batch=8,depth=18,width=8)"]
-device = "meta(capacity=256MiB)"
-rules = "dense"
-allocator = ["malloc", "bfc(growth=off)", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 2
-"""
+
+def suite_of(name: str, *experiments: dict[str, Any]) -> str:
+    lines = [f'name = "{name}"', 'description = "for tests"']
+    for experiment in experiments:
+        lines += ["[[experiment]]", *(f"{key} = {json.dumps(value)}" for key, value in experiment.items())]
+    return "\n".join(lines) + "\n"
+
+
+COUNTING_SUITE = suite_of("counting", COUNTING | {
+    "workload": [f"resnet(batch={batch},depth=18,width=8)" for batch in (2, 4, 6, 8)],
+    "allocator": ["malloc", "bfc(growth=off)", "bfc(growth=on)"],
+})
 
 
 @dataclass

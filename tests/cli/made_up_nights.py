@@ -9,31 +9,14 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable
 
-from conftest import Headroom, Outcome, run_info, samples
+from conftest import COUNTING, TIMING, Headroom, Outcome, run_info, samples, suite_of
 
 # One experiment that is counted and one that is timed.
-SUITE = """
-name = "night"
-description = "for tests"
-
-[[experiment]]
-id = "counted"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "meta(capacity=256MiB)"
-rules = "dense"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 2
-
-[[experiment]]
-id = "timed"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "host(capacity=64MiB)"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 2
-blocks = 2
-"""
+SUITE = suite_of(
+    "night",
+    COUNTING | {"id": "counted"},
+    TIMING | {"id": "timed", "device": "host(capacity=64MiB)", "measured_steps": 2, "blocks": 2},
+)
 COUNTED = "night/counted [bfc(growth=on)]"
 TIMED = "night/timed [bfc(growth=on)]"
 STEP_NS = 10_000_000

@@ -6,21 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, Headroom, run_info, samples
+from conftest import COUNTING, PROGRAM, Headroom, run_info, samples, suite_of
 
-SUITE = """
-name = "pair"
-description = "for tests"
-
-[[experiment]]
-id = "small"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "meta(capacity=256MiB)"
-rules = "dense"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 2
-"""
 # Another build: the same program, whose results go through Python code.
 OTHER = """#!/usr/bin/python3
 import json, os, subprocess, sys
@@ -38,7 +25,7 @@ sys.exit(code)
 
 @pytest.fixture
 def suite(headroom: Headroom) -> str:
-    return headroom.write("pair.toml", SUITE)
+    return headroom.write("pair.toml", suite_of("pair", COUNTING))
 
 
 def other(headroom: Headroom, change: str) -> str:
@@ -88,8 +75,8 @@ def test_a_build_that_takes_less_is_not(headroom: Headroom, suite: str) -> None:
 
 
 def test_a_result_that_only_the_other_has_is_worse(headroom: Headroom) -> None:
-    small = headroom.write("pair.toml", SUITE.replace("256MiB", "2MiB"))
-    template = headroom.write("whole.toml", SUITE.replace('"pair"', '"whole"'))
+    small = headroom.write("pair.toml", suite_of("pair", COUNTING | {"device": "meta(capacity=2MiB)"}))
+    template = headroom.write("whole.toml", suite_of("whole", COUNTING))
     assert headroom("run", template, "--samples-only").code == 0
     whole = headroom.only_run() / "samples.jsonl"
     program = other(

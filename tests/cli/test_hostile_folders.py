@@ -45,7 +45,7 @@ def test_a_gpu_run_that_is_none_is_refused(headroom: Headroom, run: object) -> N
     for command in (["compare", "sound.json", "stranger.json"], ["gpu", "t4", "--against", "stranger.json", "--", "true"]):
         outcome = headroom(*command)
         assert outcome.code == 2, outcome.errors
-        assert "stranger.json: this is no gpu.json" in outcome.errors
+        assert "stranger.json: this is not the gpu.json" in outcome.errors
 
 
 @pytest.mark.parametrize("command", [["compare", "pipe.json", "pipe.json"], ["report", "folder"], ["verify", "folder"]],

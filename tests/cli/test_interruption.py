@@ -11,9 +11,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Callable
 
 import pytest
-from conftest import PROGRAM, Headroom, figures, run_info, samples
+from conftest import COUNTING, PROGRAM, TIMING, Headroom, Outcome, figures, run_info, samples, suite_of
 
 SEED = ["--seed", "11"]
 
@@ -26,26 +27,30 @@ def whole(headroom: Headroom, counting: str) -> dict:
     return figures(run)
 
 
-def stop_after(headroom: Headroom, counting: str, done: int, number: signal.Signals) -> tuple[int, str]:
-    """Starts a run and signals it once `done` samples are reported; its exit status and errors."""
-    process = headroom.start("run", counting, "--samples-only", "--progress", "plain", *SEED)
+def acted_on(headroom: Headroom, done: int, act: Callable[[subprocess.Popen[str]], object], *arguments: str) -> Outcome:
+    """Starts a run, acts on it once `done` samples are reported, and waits for its end."""
+    process = headroom.start("run", *arguments, "--progress", "plain")
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith(f"{done}/"):
-            process.send_signal(number)
+            act(process)
             break
-    _, errors = process.communicate(timeout=60)
-    return process.returncode, errors
+    output, errors = process.communicate(timeout=120)
+    return Outcome(process.returncode, output, errors)
+
+
+def stop_after(headroom: Headroom, counting: str, done: int, number: signal.Signals) -> Outcome:
+    return acted_on(headroom, done, lambda run: run.send_signal(number), counting, "--samples-only", *SEED)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_is_done_and_prints_how_to_go_on(
+def test_an_interrupt_keeps_what_is_done_and_prints_how_to_continue(
     headroom: Headroom, counting: str, whole: dict, number: signal.Signals
 ) -> None:
-    code, errors = stop_after(headroom, counting, 5, number)
+    outcome = stop_after(headroom, counting, 5, number)
     run = headroom.only_run()
-    assert code == 130
-    assert f"headroom run --resume runs/{run.name}" in errors
+    assert outcome.code == 130
+    assert f"headroom run --resume runs/{run.name}" in outcome.errors
     assert run_info(run)["status"] == "interrupted"
     assert 5 <= len(samples(run)) < len(whole)
 
@@ -56,24 +61,17 @@ def test_an_interrupt_keeps_what_is_done_and_prints_how_to_go_on(
 
 
 def test_an_interrupt_leaves_a_report_of_what_there_is(headroom: Headroom, counting: str) -> None:
-    process = headroom.start("run", counting, "--progress", "plain", *SEED)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("5/"):
-            process.send_signal(signal.SIGINT)
-            break
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
+    outcome = acted_on(headroom, 5, lambda run: run.send_signal(signal.SIGINT), counting, *SEED)
+    assert outcome.code == 130, outcome.errors
     report = headroom.only_run() / "report.html"
-    assert Path(output.splitlines()[-1]) == report
+    assert Path(outcome.last_line) == report
     assert "was interrupted" in report.read_text()
-    assert "Complete the run: headroom run --resume" in output
+    assert "Complete the run: headroom run --resume" in outcome.output
 
 
 def test_a_kill_is_survived_even_in_the_middle_of_a_line(headroom: Headroom, counting: str, whole: dict) -> None:
-    code, _ = stop_after(headroom, counting, 7, signal.SIGKILL)
+    assert stop_after(headroom, counting, 7, signal.SIGKILL).code == -signal.SIGKILL
     run = headroom.only_run()
-    assert code == -signal.SIGKILL
     file = run / "samples.jsonl"
     file.write_bytes(file.read_bytes()[:-40])
 
@@ -109,14 +107,14 @@ def test_a_full_disk_is_an_error_that_loses_nothing(headroom: Headroom, counting
     assert figures(run) == whole
 
 
-def test_a_finished_run_has_nothing_left_to_go_on_with(headroom: Headroom, counting: str) -> None:
+def test_a_finished_run_has_nothing_left_to_do(headroom: Headroom, counting: str) -> None:
     assert headroom("run", counting, "--samples-only").code == 0
     before = (headroom.only_run() / "samples.jsonl").read_bytes()
     assert headroom("run", "--resume", str(headroom.only_run()), "--samples-only").code == 0
     assert (headroom.only_run() / "samples.jsonl").read_bytes() == before
 
 
-def test_a_changed_suite_is_not_gone_on_with(headroom: Headroom, counting: str) -> None:
+def test_a_run_of_a_changed_suite_is_not_continued(headroom: Headroom, counting: str) -> None:
     assert headroom("run", counting, "--samples-only").code == 0
     suite = headroom.place / counting
     suite.write_text(suite.read_text().replace("batch=8", "batch=9"))
@@ -126,7 +124,7 @@ def test_a_changed_suite_is_not_gone_on_with(headroom: Headroom, counting: str) 
     assert "batch=8" in outcome.errors
 
 
-def test_another_machine_program_or_environment_is_not_gone_on_with(headroom: Headroom, counting: str) -> None:
+def test_a_run_of_another_machine_program_or_environment_is_not_continued(headroom: Headroom, counting: str) -> None:
     assert headroom("run", counting, "--samples-only").code == 0
     run: Path = headroom.only_run()
     info = run_info(run)
@@ -140,7 +138,7 @@ def test_another_machine_program_or_environment_is_not_gone_on_with(headroom: He
     assert "the variable OMP_NUM_THREADS was '1' and is '7'" in outcome.errors
 
 
-def test_a_run_is_gone_on_with_from_any_directory(headroom: Headroom, counting: str, whole: dict) -> None:
+def test_a_run_is_continued_from_any_directory(headroom: Headroom, counting: str, whole: dict) -> None:
     stop_after(headroom, counting, 5, signal.SIGINT)
     elsewhere = Headroom(headroom.place / "elsewhere")
     elsewhere.place.mkdir()
@@ -166,66 +164,30 @@ def test_an_interrupted_replay_leaves_nothing_behind(headroom: Headroom, number:
 
 
 def test_a_run_whose_folder_is_deleted_does_not_end_as_complete(headroom: Headroom, counting: str) -> None:
-    process = headroom.start("run", counting, "--samples-only", "--progress", "plain")
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("13/"):  # later samples write no traces
-            shutil.rmtree(headroom.place / "runs", ignore_errors=True)
-            break
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 2, errors
-    assert "Results" not in output and "samples.jsonl: was deleted" in errors
+    def delete(_run: object) -> None:
+        shutil.rmtree(headroom.place / "runs", ignore_errors=True)
 
-
-NOISY = """
-name = "noisy"
-description = "for tests"
-
-[[experiment]]
-id = "pairs"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "host(capacity=256MiB)"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 1
-blocks = 2
-"""
+    outcome = acted_on(headroom, 13, delete, counting, "--samples-only")  # later samples write no traces
+    assert outcome.code == 2, outcome.errors
+    assert "Results" not in outcome.output and "samples.jsonl: was deleted" in outcome.errors
 
 
 def test_a_pair_that_a_kill_cut_in_two_is_recorded_once(headroom: Headroom) -> None:
-    suite = headroom.write("noisy.toml", NOISY)
-    process = headroom.start("run", suite, "--samples-only", "--progress", "plain", "--max-pairs", "2")
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("3/"):
-            process.kill()
-            break
-    process.communicate(timeout=60)
+    suite = headroom.write("noisy.toml", suite_of("noisy", TIMING | {"blocks": 2}))
+    acted_on(headroom, 3, lambda run: run.kill(), suite, "--samples-only", "--max-pairs", "2")
     run = headroom.only_run()
-    assert len(samples(run)) % 2 == 1  # the kill came between the two samples of a pair
+    records = run / "samples.jsonl"
+    lines = records.read_text().splitlines(keepends=True)
+    records.write_text("".join(lines[:3]))  # the kill may have come after the second sample of the pair
     outcome = headroom("run", "--resume", str(run), "--samples-only")
     assert outcome.code == 0, outcome.errors
     places = [(sample["experiment"], sample["arm"], sample["block"]) for sample in samples(run)]
     assert len(set(places)) == len(places)
 
 
-ONE_CELL = """
-name = "one"
-description = "for tests"
-[[experiment]]
-id = "small"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "meta(capacity=256MiB)"
-rules = "dense"
-allocator = "malloc"
-warmup_steps = 1
-measured_steps = 20
-"""
-
-
 def test_a_sample_that_a_full_disk_cut_off_is_taken_when_there_is_room(headroom: Headroom) -> None:
     """The limit stands for a disk on which the run's record fits, and no trace."""
-    suite = headroom.write("one.toml", ONE_CELL)
+    suite = headroom.write("one.toml", suite_of("one", COUNTING | {"allocator": "malloc", "measured_steps": 20}))
     assert headroom("run", suite, "--samples-only").code == 0
     whole = headroom.only_run()
     (trace,) = (whole / "traces").iterdir()

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from conftest import Headroom, record_of
+from conftest import TIMING, Headroom, record_of, suite_of
 
 # On every machine as on one without the module.
 NO_CUDA = {"HEADROOM_CUDA_MODULE": "/nowhere/libheadroom_cuda.so"}
@@ -81,21 +81,11 @@ def test_a_dry_run_says_why_a_cell_cannot_run_here(headroom: Headroom, counting:
 
 
 def test_a_dry_run_says_which_framework_is_missing_and_expects_no_time_for_it(headroom: Headroom, tmp_path: Path) -> None:
-    suite = headroom.write(
-        "frameworks.toml",
-        """
-name = "frameworks"
-description = "for tests"
-[[experiment]]
-id = "reads"
-workload = "resnet(batch=2,depth=18,width=8)"
-allocator = "malloc"
-device = "host(capacity=64MiB)"
-scenario = "script(file=tensorflow_data,python=tensorflow)"
-blocks = 6
-estimated_seconds = 1000
-""",
-    )
+    experiment = TIMING | {
+        "allocator": "malloc", "scenario": "script(file=tensorflow_data,python=tensorflow)", "blocks": 6,
+        "estimated_seconds": 1000,
+    }
+    suite = headroom.write("frameworks.toml", suite_of("frameworks", experiment))
     plan = record_of(headroom("run", suite, "--dry-run", "--json", XDG_CACHE_HOME=str(tmp_path)).output)
     (experiment,) = plan["experiments"]
     assert "tensorflow is not set up: scripts/setup --with tensorflow" in experiment["arms"][0]["not_here"]

@@ -6,25 +6,14 @@ import pickle
 from typing import Any
 
 import pytest
-from conftest import Headroom, record_of, samples
+from conftest import COUNTING, Headroom, record_of, samples, suite_of
 
 MIB = 1 << 20
 
-SUITE = """
-name = "leaking"
-description = "for tests"
-
-[[experiment]]
-id = "steps"
-kind = "control"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "meta(capacity=256MiB)"
-rules = "dense"
-allocator = "caching"
-inject = ["none", "leak(bytes=1MiB)"]
-warmup_steps = 2
-measured_steps = 12
-"""
+SUITE = suite_of("leaking", COUNTING | {
+    "kind": "control", "allocator": "caching", "inject": ["none", "leak(bytes=1MiB)"],
+    "warmup_steps": 2, "measured_steps": 12,
+})
 
 
 @pytest.fixture

@@ -10,23 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, SOURCE, Headroom, samples
+from conftest import COUNTING, PROGRAM, SOURCE, Headroom, samples, suite_of
 
 SCRIPT = SOURCE / "scripts" / "nightly"
 PLANNED = 8
-SUITE = """
-name = "counting"
-description = "for tests"
-
-[[experiment]]
-id = "small"
-workload = ["resnet(batch=2,depth=18,width=8)", "resnet(batch=4,depth=18,width=8)"]
-device = "meta(capacity=256MiB)"
-rules = "dense"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 2
-"""
+SUITE = suite_of("counting", COUNTING | {"workload": [f"resnet(batch={batch},depth=18,width=8)" for batch in (2, 4)]})
 
 
 class Script:
@@ -91,7 +79,7 @@ def test_every_call_after_a_whole_night_measures_another(nightly: Script) -> Non
     assert (len(nightly.runs()), len(nightly.nights())) == (2, 2)
 
 
-def test_a_killed_night_goes_on_where_it_stopped(nightly: Script) -> None:
+def test_a_killed_night_continues_where_it_stopped(nightly: Script) -> None:
     nightly()
     before = [night.read_text() for night in nightly.nights()]
     nightly.kill_after(3)

@@ -13,29 +13,15 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
-from conftest import Headroom, samples
+from conftest import COUNTING, TIMING, Headroom, samples, suite_of
 
 # malloc twice is one cell: nothing differs but the machine. bfc reserves many times as much.
-SUITE = """
-name = "pressed"
-description = "for tests"
-[[experiment]]
-id = "times"
-workload = "resnet(batch=4,depth=18,width=8)"
-device = "host(capacity=256MiB)"
-allocator = ["malloc", "malloc"]
-warmup_steps = 1
-measured_steps = 20
-blocks = 6
-
-[[experiment]]
-id = "bytes"
-workload = "resnet(batch=4,depth=18,width=8)"
-device = "meta(capacity=256MiB)"
-allocator = ["malloc", "bfc(growth=off)"]
-warmup_steps = 1
-measured_steps = 2
-"""
+NETWORK = {"workload": "resnet(batch=4,depth=18,width=8)"}
+SUITE = suite_of(
+    "pressed",
+    TIMING | NETWORK | {"allocator": ["malloc", "malloc"], "measured_steps": 20, "blocks": 6},
+    COUNTING | NETWORK | {"id": "bytes", "allocator": ["malloc", "bfc(growth=off)"]},
+)
 SAME, LARGER = "malloc#2", "bfc(growth=off)"
 
 

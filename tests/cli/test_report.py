@@ -46,3 +46,15 @@ def test_what_is_of_one_run_is_refused_for_two(headroom: Headroom, run: Path) ->
 def test_changes_keep_to_the_schema(headroom: Headroom, run: Path) -> None:
     changes = record_of(headroom("compare", str(run), str(run), "--json").output)
     assert changes["kind"] == "changes" and len(changes["cells"]) == 12
+
+
+@pytest.mark.parametrize(("command", "code"), [(["watch"], 0), (["capture", "--html"], 2)])
+def test_a_page_that_cannot_be_made_changes_no_exit_status(headroom: Headroom, command: list[str], code: int) -> None:
+    # An interpreter that has every module, and dies when it makes a page.
+    python = headroom.place / "python"
+    python.write_text("#!/bin/sh\ncase $* in *runpy*) kill -9 $$;; esac\n")
+    python.chmod(0o755)
+    outcome = headroom(*command, "--out", "recorded", "--", "true", HEADROOM_PYTHON=str(python))
+    assert outcome.code == code, outcome.errors  # capture: nothing was captured
+    assert "  page    none: " in outcome.errors
+    assert "headroom report recorded" in outcome.errors

@@ -9,29 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Headroom, run_info, samples
+from conftest import COUNTING, TIMING, Headroom, run_info, samples, suite_of
 
 # One experiment of two identical configurations, and one of exact figures.
-SUITE = """
-name = "open"
-description = "for tests"
-[[experiment]]
-id = "times"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "host(capacity=256MiB)"
-allocator = ["malloc", "malloc"]
-warmup_steps = 1
-measured_steps = 1
-blocks = 2
-
-[[experiment]]
-id = "counts"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "meta(capacity=256MiB)"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 1
-"""
+SUITE = suite_of("open", TIMING | {"allocator": ["malloc", "malloc"], "blocks": 2}, COUNTING | {"id": "counts"})
 
 
 def settle(run: Path) -> None:

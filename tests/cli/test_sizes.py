@@ -68,4 +68,4 @@ def test_more_cells_than_anybody_runs_are_refused(headroom: Headroom) -> None:
     suite = suite.replace('"meta(capacity=256MiB)"', f"[{sizes}]")
     outcome = headroom("run", headroom.write("many.toml", suite), "--dry-run")
     assert outcome.code == 2
-    assert "many.toml:5: experiment 'small' has 480000 configurations" in outcome.errors
+    assert "many.toml:3: experiment 'small' has 480000 configurations" in outcome.errors

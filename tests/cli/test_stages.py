@@ -7,21 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
-from conftest import Headroom, run_info, samples
+from conftest import TIMING, Headroom, run_info, samples, suite_of
 
-SUITE = """
-name = "staged"
-description = "for tests"
-[[experiment]]
-id = "steps"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "host(capacity=256MiB)"
-allocator = ["malloc", "bfc(growth=on)"]
-warmup_steps = 1
-measured_steps = 1
-blocks = 10
-timeout_s = 120
-"""
+SUITE = suite_of("staged", TIMING | {"blocks": 10, "timeout_s": 120})
 
 
 @pytest.fixture

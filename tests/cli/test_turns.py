@@ -13,25 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Headroom, samples
+from conftest import TIMING, Headroom, samples, suite_of
 from test_rerun import settle
 
-SUITE = """
-name = "turns"
-description = "for tests"
-[[experiment]]
-id = "times"
-workload = "resnet(batch=2,depth=18,width=8)"
-device = "host(capacity=256MiB)"
-allocator = ["malloc", "bfc(growth=on)"{more}]
-warmup_steps = 1
-measured_steps = {steps}
-blocks = {blocks}
-"""
 
 
-def suite(headroom: Headroom, blocks: int = 1, steps: int = 8, more: str = "") -> str:
-    return headroom.write("turns.toml", SUITE.format(blocks=blocks, steps=steps, more=more))
+def suite(headroom: Headroom, blocks: int = 1, steps: int = 8, more: tuple[str, ...] = ()) -> str:
+    experiment = TIMING | {"allocator": [*TIMING["allocator"], *more], "measured_steps": steps, "blocks": blocks}
+    return headroom.write("turns.toml", suite_of("turns", experiment))
 
 
 def run(headroom: Headroom, *arguments: Any, **options: Any) -> list[dict[str, Any]]:
@@ -61,7 +50,7 @@ def test_the_turns_hold_every_measured_step(headroom: Headroom) -> None:
 
 
 def test_an_arm_that_runs_out_of_memory_leaves_the_turns_and_the_other_goes_on(headroom: Headroom) -> None:
-    taken = {sample["arm"]: sample for sample in run(headroom, more=', "limit(1MiB)|arena"')}
+    taken = {sample["arm"]: sample for sample in run(headroom, more=("limit(1MiB)|arena",))}
     assert taken.pop("limit(1MiB)|arena")["status"] == "oom"
     assert [len(sample["step_time_ns"]) for sample in taken.values()] == [9, 9]
 

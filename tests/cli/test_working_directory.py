@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from conftest import SOURCE, Headroom, samples
+from conftest import SOURCE, TIMING, Headroom, samples, suite_of
 
 # Modules the commands themselves are made of, and those they import.
 OWN = ["harness", "reports"]
@@ -84,12 +84,13 @@ def test_no_command_runs_a_package_of_the_working_directory(hostile: Headroom) -
         assert executed(hostile) == [], command
 
 
+def script_suite(parameters: str) -> str:
+    return suite_of("script", TIMING | {"allocator": "malloc", "scenario": f"script({parameters})"})
+
+
 @pytest.mark.parametrize("script", ["file=free_memory,case=small", "file=forked_readers,start=spawn"])
 def test_a_program_of_a_scenario_imports_nothing_from_the_working_directory(hostile: Headroom, script: str) -> None:
-    suite = hostile.write("script.toml", (
-        'name = "script"\ndescription = "for tests"\n[[experiment]]\nid = "script"\n'
-        'workload = "resnet(batch=2,depth=18,width=8)"\nallocator = "malloc"\n'
-        f'device = "host(capacity=64MiB)"\nscenario = "script({script})"\n'))
+    suite = hostile.write("script.toml", script_suite(script))
     outcome = hostile("run", suite, "--samples-only", "--max-pairs", "1", "--out", "again", PYTHONPATH=".")
     assert outcome.code == 0, outcome.errors
     assert executed(hostile) == []
@@ -123,10 +124,7 @@ def test_a_suite_cannot_name_a_program_elsewhere(headroom: Headroom, parameters:
     interpreter.parent.mkdir(parents=True)
     interpreter.write_text(f"#!/bin/sh\ntouch '{marker}'\n")
     interpreter.chmod(0o755)
-    suite = headroom.write("script.toml", (
-        'name = "script"\ndescription = "for tests"\n[[experiment]]\nid = "script"\n'
-        'workload = "resnet(batch=2,depth=18,width=8)"\nallocator = "malloc"\ndevice = "host(capacity=64MiB)"\n'
-        f'scenario = "script({parameters.format(place=headroom.place)})"\n'))
+    suite = headroom.write("script.toml", script_suite(parameters.format(place=headroom.place)))
     (headroom.place / "cache" / "headroom" / "environments").mkdir(parents=True)
     outcome = headroom("run", suite, "--samples-only", XDG_CACHE_HOME=str(headroom.place / "cache"))
     assert not marker.exists()

@@ -13,6 +13,7 @@ the row says how to repeat it, and the exit status is 1.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import json
 import os
@@ -47,6 +48,25 @@ ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EINTR", "EMFILE", "ENOMEM"]
 
 class Failed(Exception):
     pass
+
+
+class Tries:
+    """What an attack tries until its time is over, and what did not survive."""
+
+    def __init__(self, seconds: float, seed: int):
+        self.until, self.chance = time.monotonic() + seconds, random.Random(seed)
+        self.count, self.failures = 0, []
+
+    def has_time(self) -> bool:
+        return time.monotonic() < self.until
+
+    @contextlib.contextmanager
+    def one(self, how_to_repeat: str = ""):
+        self.count += 1
+        try:
+            yield
+        except Failed as failure:
+            self.failures.append(f"{how_to_repeat}: {failure}".removeprefix(": "))
 
 
 def expect(condition: object, what: str) -> None:
@@ -122,7 +142,7 @@ def preloaded(program: Program, name: str) -> str:
     return str(library)
 
 
-def fail_calls(program: Program, until: float, chance: random.Random):
+def fail_calls(program: Program, tries: Tries) -> None:
     library = preloaded(program, "fail_call")
     whole = measured_whole(program)
     program.fresh()
@@ -130,23 +150,20 @@ def fail_calls(program: Program, until: float, chance: random.Random):
     preload = {"LD_PRELOAD": library, "FAIL_COUNT": str(count)}
     expect(program(*RUN, environment=preload).returncode == 0, "the run fails without a failing call")
     points = [(at, name) for at in range(1, int(count.read_text()) + 1) for name in ERRORS]
-    chance.shuffle(points)  # if time runs out, the points tried are a random sample
+    tries.chance.shuffle(points)  # if time runs out, the points tried are a random sample
     for at, name in points:
-        if time.monotonic() > until:
+        if not tries.has_time():
             break
         program.fresh()
         failing = preload | {"FAIL_AT": str(at), "FAIL_WITH": str(getattr(errno, name))}
         done = program(*RUN, environment=failing)
-        try:
+        with tries.one(f"FAIL_AT={at} FAIL_WITH={name}"):
             expect(done.returncode in {0, *TOLD}, f"ended with {done.returncode}: {done.stderr[-300:]}")
             expect(done.returncode == 0 or "headroom: " in done.stderr, "ended without a message")
             expect(name != "EINTR" or done.returncode == 0, f"a signal ended it: {done.stderr[-300:]}")
             if done.returncode == 0:
                 expect(agrees(samples(program.run()), whole), "ended well with other samples")
             finish(program, whole)
-            yield ""
-        except Failed as failure:
-            yield f"FAIL_AT={at} FAIL_WITH={name}: {failure}"
 
 
 def killed(program: Program, chance: random.Random, longest: float, *words: str, **options) -> None:
@@ -162,44 +179,38 @@ def seconds_of(program: Program, *words: str) -> float:
     return time.monotonic() - begin
 
 
-def kill_runs(program: Program, until: float, chance: random.Random):
+def kill_runs(program: Program, tries: Tries) -> None:
     whole = measured_whole(program)
     program.fresh()
     longest = seconds_of(program, *RUN)
-    while time.monotonic() < until:
+    while tries.has_time():
         program.fresh()
-        killed(program, chance, longest, *RUN)
-        for _ in range(chance.randrange(3)):
+        killed(program, tries.chance, longest, *RUN)
+        for _ in range(tries.chance.randrange(3)):
             if (run := program.run()) is not None:
-                killed(program, chance, longest, "run", "--resume", str(run))
-        try:
+                killed(program, tries.chance, longest, "run", "--resume", str(run))
+        with tries.one():
             finish(program, whole)
-            yield ""
-        except Failed as failure:
-            yield str(failure)
 
 
-def kill_exports(program: Program, until: float, chance: random.Random):
+def kill_exports(program: Program, tries: Tries) -> None:
     program.fresh()
     words = ["export", "history.txt", "--to", "rmm", "-o", "out.csv"]
     longest = seconds_of(program, *words)
     source = (program.place / "history.txt").read_bytes()
     whole = (program.place / "out.csv").read_bytes()
-    while time.monotonic() < until:
+    while tries.has_time():
         (program.place / "out.csv").unlink(missing_ok=True)
-        killed(program, chance, longest, *words)
+        killed(program, tries.chance, longest, *words)
         out = program.place / "out.csv"
         time.sleep(0.1)
-        try:
+        with tries.one():
             expect(not out.exists() or out.read_bytes() == whole, "half a file has the name of a whole one")
             expect((program.place / "history.txt").read_bytes() == source, "the source was changed")
             expect(program(*words).returncode == 0 and out.read_bytes() == whole, "the export does not work again")
-            yield ""
-        except Failed as failure:
-            yield str(failure)
 
 
-def kill_stores(program: Program, until: float, chance: random.Random):
+def kill_stores(program: Program, tries: Tries) -> None:
     """merge, and history add."""
     program.fresh()
     for part in ("1/2", "2/2"):
@@ -209,32 +220,29 @@ def kill_stores(program: Program, until: float, chance: random.Random):
     whole = samples(next((program.place / "merged0").iterdir()))
     run = str(next((program.place / "merged0").iterdir()))
     number = 0
-    while time.monotonic() < until:
+    while tries.has_time():
         number += 1
-        try:
-            killed(program, chance, longest, "merge", *shards, "--out", f"merged{number}")
+        with tries.one():
+            killed(program, tries.chance, longest, "merge", *shards, "--out", f"merged{number}")
             shutil.rmtree(program.place / f"merged{number}", ignore_errors=True)
             again = program("merge", *shards, "--out", f"merged{number}")
             expect(again.returncode == 0, f"merge does not work again: {again.stderr[-300:]}")
             expect(samples(next((program.place / f"merged{number}").iterdir())) == whole, "merged samples differ")
             store = f"store{number}"
-            killed(program, chance, longest / 2, "history", "add", run, "--store", store)
+            killed(program, tries.chance, longest / 2, "history", "add", run, "--store", store)
             added = program("history", "add", run, "--store", store)
             expect(added.returncode in (0, 2), f"history add: {added.stderr[-300:]}")
             checked = program("history", "check", "--store", store)
             expect(checked.returncode in (0, 2, 12), f"history check: {checked.returncode} {checked.stderr[-300:]}")
             expect("not JSON" not in checked.stderr, checked.stderr[-300:])
-            yield ""
-        except Failed as failure:
-            yield str(failure)
 
 
-def crowd(program: Program, until: float, chance: random.Random):
+def crowd(program: Program, tries: Tries) -> None:
     whole = measured_whole(program)
-    while time.monotonic() < until:
+    while tries.has_time():
         program.fresh()
-        killed(program, chance, 1, *RUN)
-        try:
+        killed(program, tries.chance, 1, *RUN)
+        with tries.one():
             if (run := program.run()) is not None:
                 both = [program.start("run", "--resume", str(run)) for _ in range(3)]
                 told = [process.communicate()[1] for process in both]
@@ -246,12 +254,9 @@ def crowd(program: Program, until: float, chance: random.Random):
             ends = [process.communicate()[1] for process in starts]
             expect(all(process.returncode == 0 for process in starts), f"two runs at once: {ends}")
             expect([samples(path) for path in (program.place / "together").iterdir()] == 2 * [whole], "mixed up")
-            yield ""
-        except Failed as failure:
-            yield str(failure)
 
 
-def odd(program: Program, until: float, chance: random.Random):
+def odd(program: Program, tries: Tries) -> None:
     whole = measured_whole(program)
     places = [{"environment": {"LC_ALL": name}} for name in ("C", "POSIX", "C.UTF-8", "tr_TR.UTF-8", "nonsense")]
     places += [{"environment": {"COLUMNS": width, "TERM": term}} for width in ("1", "40", "x") for term in ("dumb", "")]
@@ -261,23 +266,29 @@ def odd(program: Program, until: float, chance: random.Random):
     if os.getuid() == 0:
         places.append({"user": 65534, "group": 65534})
     for options in places:
-        if time.monotonic() > until:
+        if not tries.has_time():
             break
         program.fresh()
         if "user" in options:
             subprocess.run(["chown", "-R", "65534:65534", program.place], check=True)
-        try:
+        with tries.one():
             done = program("run", "tiny.toml", "--seed", "1", **options)
             expect(done.returncode == 0, f"{options}: ended with {done.returncode}: {done.stderr[-300:]}")
             expect(samples(program.run()) == whole, f"{options}: other samples")
             expect((program.run() / "report.html").exists(), f"{options}: no report")
-            yield ""
-        except Failed as failure:
-            yield str(failure)
 
 
 def mount(place: Path, size: int, how: str = "") -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"{how}size={size}", "none", place], check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, size: int):
+    mount(place, size)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
 
 
 def written_to_runs(program: Program) -> list[list[str]]:
@@ -301,7 +312,7 @@ def content(place: Path) -> dict[str, bytes]:
             for file in files if not any(file.is_relative_to(run) for run in runs)}  # fmt: skip
 
 
-def too_little_room(program: Program, until: float, chance: random.Random, disk: bool):
+def too_little_room(program: Program, tries: Tries, disk: bool) -> None:
     """Only some of what a command writes fits: on a small disk, or because of a limit for each file."""
     whole = measured_whole(program)
     commands, runs, sound = written_to_runs(program), program.place / "runs", {}
@@ -310,16 +321,14 @@ def too_little_room(program: Program, until: float, chance: random.Random, disk:
         runs.mkdir()
         seconds_of(program, *words)
         sound[number] = content(runs), sum(4096 + file.stat().st_size for file in runs.rglob("*"))
-    while time.monotonic() < until:
-        number = chance.randrange(len(commands))
+    while tries.has_time():
+        number = tries.chance.randrange(len(commands))
         words, (files, most) = commands[number], sound[number]
-        size = chance.randrange(1, most)
+        size = tries.chance.randrange(1, most)
         shutil.rmtree(runs)
         runs.mkdir()
-        if disk:
-            mount(runs, size)
         limit = {} if disk else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))}
-        try:
+        with small_disk(runs, size) if disk else contextlib.nullcontext(), tries.one(f"{words[0]} with {size} bytes"):
             done = program(*words, **limit)
             expect(done.returncode in {0, *TOLD}, f"ended with {done.returncode}: {done.stderr[-300:]}")
             reason = re.search("No space left on device|File too large", done.stderr)
@@ -333,21 +342,15 @@ def too_little_room(program: Program, until: float, chance: random.Random, disk:
             other = {name for name, _ in content(runs).items() ^ files.items()}
             expect(not other, f"once there is room, it writes otherwise: {other}")
             expect(all(samples(run.parent) == whole for run in runs.glob("*/run.json")), "other samples")
-            yield ""
-        except Failed as failure:
-            yield f"{words[0]} with {size} bytes: {failure}"
-        finally:
-            if disk:
-                subprocess.run(["umount", runs], check=True)
 
 
-def fill_disk(program: Program, until: float, chance: random.Random):
+def fill_disk(program: Program, tries: Tries) -> None:
     if os.getuid() == 0:  # who may mount a disk
-        yield from too_little_room(program, until, chance, disk=True)
+        too_little_room(program, tries, disk=True)
 
 
-def limit_files(program: Program, until: float, chance: random.Random):
-    yield from too_little_room(program, until, chance, disk=False)
+def limit_files(program: Program, tries: Tries) -> None:
+    too_little_room(program, tries, disk=False)
 
 
 def numbers(record: object, name: str = ""):
@@ -362,15 +365,15 @@ def numbers(record: object, name: str = ""):
         yield name, record
 
 
-def jump_clock(program: Program, until: float, chance: random.Random):
+def jump_clock(program: Program, tries: Tries) -> None:
     preload = {"LD_PRELOAD": preloaded(program, "jump_clock")}
     whole = measured_whole(program)
     longest = 2 * seconds_of(program, *RUN)
-    while time.monotonic() < until:
+    while tries.has_time():
         program.fresh()
-        jumping = {"environment": preload | {"JUMP_SECONDS": str(chance.choice([2, 3600, 10**6, 10**9]))}}
-        try:
-            killed(program, chance, longest, *RUN, **jumping)
+        jumping = {"environment": preload | {"JUMP_SECONDS": str(tries.chance.choice([2, 3600, 10**6, 10**9]))}}
+        with tries.one(f"{jumping['environment']['JUMP_SECONDS']} s"):
+            killed(program, tries.chance, longest, *RUN, **jumping)
             finish(program, whole, **jumping)
             shutil.rmtree(program.place / "runs", ignore_errors=True)
             for _ in range(2):
@@ -383,29 +386,23 @@ def jump_clock(program: Program, until: float, chance: random.Random):
                 records = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
                 times = [at for at in numbers(records) if at[0].endswith(("_ns", "_ms", "_s", "seconds"))]
                 expect(times and all(0 <= value < 300e9 for _, value in times), f"not a duration: {times}")
-            yield ""
-        except Failed as failure:
-            yield f"{jumping['environment']['JUMP_SECONDS']} s: {failure}"
 
 
-def long_arguments(program: Program, until: float, chance: random.Random):
+def long_arguments(program: Program, tries: Tries) -> None:
     program.fresh()
     known = program("no-such-command").stderr.partition("Known: ")[2].strip().split(", ")
     calls = [[command, *last] for command in known for last in (["LONG"], ["--LONG"])]
     for command in known:
         options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", program(command, "--help").stdout)) - {"--help"}
         calls += [[command, *last] for option in sorted(options) for last in ([option, "LONG"], [f"{option}=LONG"])]
-    chance.shuffle(calls)
+    tries.chance.shuffle(calls)
     for call in calls:
-        if time.monotonic() > until:
+        if not tries.has_time():
             break
         done = program(*(word.replace("LONG", 100_000 * "x") for word in call), stdin=subprocess.DEVNULL)
-        try:
+        with tries.one(" ".join(call)):
             expect(done.returncode in {0, 4, *TOLD}, f"ended with {done.returncode}")
             expect(len(done.stderr) < 5_000, f"{len(done.stderr)} bytes of errors")
-            yield ""
-        except Failed as failure:
-            yield f"{' '.join(call)}: {failure}"
 
 
 ATTACKS = {
@@ -430,20 +427,19 @@ def main() -> int:
     if unknown := set(options.attacks) - ATTACKS.keys():
         parser.error(f"no attack is called {', '.join(sorted(unknown))}: {', '.join(ATTACKS)}")
     print(f"seed {options.seed}", flush=True)
-    bad = 0
+    survived_all = True
     for title, attack in [row for name in options.attacks or ATTACKS for row in ATTACKS[name]]:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with tempfile.TemporaryDirectory(prefix="headroom-campaign-") as place:
             Path(place).chmod(0o755)
-            program = Program(options.headroom, Path(place) / "place")
-            tried = [*attack(program, time.monotonic() + options.seconds, random.Random(options.seed))]
+            tries = Tries(options.seconds, options.seed)
+            attack(Program(options.headroom, Path(place) / "place"), tries)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cost = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        failures = [text for text in tried if text]
-        bad += len(failures)
-        print(f"{title}: {len(tried)} tried, {len(tried) - len(failures)} survived, {cost:.0f} s of processor time",
-              *sorted(set(failures)), sep="\n  ", flush=True)  # fmt: skip
-    return 1 if bad else 0
+        survived_all &= not tries.failures
+        print(f"{title}: {tries.count} tried, {tries.count - len(tries.failures)} survived, {cost:.0f} s of processor time",
+              *sorted(set(tries.failures)), sep="\n  ", flush=True)  # fmt: skip
+    return 0 if survived_all else 1
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ def test_the_page_draws_what_was_reserved(gpu, pytorch):
     answer = gpu("rtx4090", "--html", program=TRAIN, python=pytorch, arguments=["512", "3"])
     assert answer.status == 0, answer.errors
     page = (Path(answer.figures["directory"]) / "report.html").read_text()
-    assert "page: " in answer.errors
+    assert "page    " in answer.errors
     assert "It fits: " in page
     reserved = re.search(r'\{"name":"reserved","values":\[([^]]*)\]', page)[1].split(",")
     peak = answer.figures["peak_bytes"] / MIB

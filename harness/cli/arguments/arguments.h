@@ -15,8 +15,6 @@ struct Subcommand {
   std::function<Command()> command;  // to be called after parsing; throws InputError
 };
 
-constexpr const char* kStrictHelp = "Exit status 12 if the times of the run cannot be trusted";
-
 Subcommand add_run(CLI::App& app, const std::vector<std::string>& argv);
 Subcommand add_selftest(CLI::App& app);
 Subcommand add_export_state(CLI::App& app);
@@ -47,5 +45,13 @@ CLI::Validator whole_from(unsigned least);
 
 // Adds "axis=value", the argument of -a; the value may hold '=' itself.
 void add_override(AxisOverrides& axes, const std::string& text);
+
+// Options that several commands have. What they refer to must live until the command line is
+// parsed.
+void add_axes(CLI::App& command, AxisOverrides& axes, const std::string& help);
+void add_progress(CLI::App& command, ProgressStyle& style);
+CLI::Option* add_json(CLI::App& command, bool& json, const std::string& record);
+void add_fail_on(CLI::App& command, const char* word, bool& fails, const char* help);
+void add_strict(CLI::App& command, bool& strict);
 
 }  // namespace headroom

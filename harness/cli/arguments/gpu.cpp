@@ -31,7 +31,7 @@ memory than the run of --against; that of the command if it failed for another r
 
 constexpr const char* kCaptureNotes = R"(Examples
   headroom capture -- python train.py                     what holds the memory of this machine's GPU?
-  headroom capture -- python train_on_cpu.py              and without a GPU, of its CPU's memory (PyTorch)?
+  headroom capture -- python train_on_cpu.py              and, without a GPU, the CPU's memory (PyTorch)?
   headroom capture --out real -- python train.py
   headroom gpu h100 --against real -- python train.py     how accurate is the virtual GPU?
 
@@ -55,46 +55,28 @@ int steps_from(const std::string& text) {
   return steps;
 }
 
-}  // namespace
-
-Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
-  struct Arguments {
-    CaptureOptions options;
-    std::string until_step = "5";
-  };
-  auto given = std::make_shared<Arguments>();
-  given->options.command = std::move(command);
-  CLI::App* parser = app.add_subcommand(
-      "capture", "Run your own script on this machine's GPU or CPU: what holds memory?");
-  parser->footer(kCaptureNotes);
-  parser
-      ->add_option("--until-step", given->until_step,
-                   "Stop after this many optimizer steps; all: run to the end")
-      ->capture_default_str();
-  parser->add_option("--out", given->options.out,
+// Adds the options that capture and gpu both have.
+void add_recording(CLI::App& command, CaptureOptions& capture) {
+  command
+      .add_option_function<std::string>(
+          "--until-step",
+          [&capture](const std::string& text) { capture.until_step = steps_from(text); },
+          "Stop after this many optimizer steps; all: run to the end")
+      ->default_str(std::to_string(capture.until_step));
+  command.add_option("--out", capture.out,
                      "A new directory for what is recorded (default: below runs)");
-  parser->add_flag("--html", given->options.html, "Write a page, report.html, beside the records");
-  parser->add_flag("--json", given->options.json,
+  command.add_flag("--html", capture.html, "Write a page, report.html, beside the records");
+  command.add_flag("--json", capture.json,
                    "For programs; what the command prints goes to standard error");
-  return {.parser = parser, .command = [given]() -> Command {
-            CaptureOptions options = given->options;
-            if (options.command.empty())
-              throw InputError(
-                  "capture: name the command after --, as in headroom capture -- python train.py");
-            options.until_step = steps_from(given->until_step);
-            return options;
-          }};
 }
 
-namespace {
+template <typename Target>
+void add_bytes(CLI::App& command, const std::string& name, Target& bytes, const char* help) {
+  command.add_option_function<std::string>(
+      name, [name, &bytes](const std::string& text) { bytes = parse_bytes(text, name); }, help);
+}
 
-struct GpuArguments {
-  GpuOptions options;
-  std::string memory, context, budget, until_step = "5";
-};
-
-Command gpu_command(const GpuArguments& given) {
-  GpuOptions options = given.options;
+void check(const GpuOptions& options) {
   if (options.command.empty())
     throw InputError(
         "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
@@ -103,58 +85,63 @@ Command gpu_command(const GpuArguments& given) {
   if (options.which + !options.batch.empty() + options.settings > 1)
     throw InputError(
         "gpu: --which, --largest-batch and --settings each run the command many times; choose one");
-  if (!given.memory.empty()) options.memory = parse_bytes(given.memory, "--memory");
-  if (!given.context.empty()) options.context = parse_bytes(given.context, "--context");
-  if (!given.budget.empty()) options.budget = parse_bytes(given.budget, "--budget");
-  options.until_step = steps_from(given.until_step);
-  return options;
 }
 
 }  // namespace
 
-Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
-  auto given = std::make_shared<GpuArguments>();
-  given->options.command = std::move(command);
-  CLI::App* parser = app.add_subcommand(
+Subcommand add_capture(CLI::App& app, std::vector<std::string> started) {
+  auto capture = std::make_shared<CaptureOptions>();
+  capture->command = std::move(started);
+  CLI::App* command = app.add_subcommand(
+      "capture", "Run your own script on this machine's GPU or CPU: what holds memory?");
+  command->footer(kCaptureNotes);
+  add_recording(*command, *capture);
+  return {.parser = command, .command = [capture]() -> Command {
+            if (capture->command.empty())
+              throw InputError(
+                  "capture: name the command after --, as in headroom capture -- python train.py");
+            return *capture;
+          }};
+}
+
+Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
+  auto gpu = std::make_shared<GpuOptions>();
+  gpu->command = std::move(started);
+  CLI::App* command = app.add_subcommand(
       "gpu", "Run your own training script on a GPU that is not there: does it fit?");
-  parser->footer(kNotes);
-  parser->add_option("card", given->options.card, "The card, as in rtx4090 or a100-80gb");
-  parser->add_flag("--which", given->options.which, "Find the smallest card on which it fits");
-  parser->add_option("--largest-batch", given->options.batch,
-                     "Find the largest batch by running the command again; names the option that "
-                     "sets it, as in --batch, an argument NAME=…, or an environment variable");
-  parser->add_flag("--settings", given->options.settings,
-                   "Also run it with other settings of PyTorch's allocator");
-  parser->add_option("--gpus", given->options.devices, "Number of cards")
+  command->footer(kNotes);
+  command->add_option("card", gpu->card, "The card, as in rtx4090 or a100-80gb");
+  command->add_flag("--which", gpu->which, "Find the smallest card on which it fits");
+  command->add_option("--largest-batch", gpu->batch,
+                      "Find the largest batch by running the command again; names the option that "
+                      "sets it, as in --batch, an argument NAME=…, or an environment variable");
+  command->add_flag("--settings", gpu->settings,
+                    "Also run it with other settings of PyTorch's allocator");
+  command->add_option("--gpus", gpu->devices, "Number of cards")
       ->check(whole_from(1))
       ->capture_default_str();
-  parser
-      ->add_option("--world", given->options.world,
+  command
+      ->add_option("--world", gpu->world,
                    "Let one process act as rank 0 of this many, without torchrun")
       ->check(whole_from(1));
-  parser->add_option("--memory", given->memory,
-                     "Memory of the card, such as 20GiB, in place of its own");
-  parser->add_option("--context", given->context,
-                     "Memory that the CUDA context takes, such as 500MiB (default: none)");
-  parser
-      ->add_option("--until-step", given->until_step,
-                   "Stop after this many optimizer steps; all: run to the end")
-      ->capture_default_str();
-  parser->add_option("--budget", given->budget,
-                     "Limit on the reserved memory at the peak, such as 20GiB");
-  parser->add_option("--against", given->options.against,
-                     "gpu.json of an earlier run, or its directory: show what grew since");
-  parser->add_option("--cudnn", given->options.cudnn,
-                     "libcudnn.so.9, 9.8 or newer, which chooses workspaces; none: they count as "
-                     "0 bytes (default: the one of the program's Python)");
-  parser->add_flag("--beside-real-gpu", given->options.beside_real_gpu,
-                   "Run although this machine has a real GPU");
-  parser->add_option("--out", given->options.out,
-                     "A new directory for what is recorded (default: below runs)");
-  parser->add_flag("--html", given->options.html, "Write a page, report.html, beside the records");
-  parser->add_flag("--json", given->options.json,
-                   "For programs; what the command prints goes to standard error");
-  return {.parser = parser, .command = [given] { return gpu_command(*given); }};
+  add_bytes(*command, "--memory", gpu->memory,
+            "Memory of the card, such as 20GiB, in place of its own");
+  add_bytes(*command, "--context", gpu->context,
+            "Memory that the CUDA context takes, such as 500MiB (default: none)");
+  add_bytes(*command, "--budget", gpu->budget,
+            "Limit on the reserved memory at the peak, such as 20GiB");
+  command->add_option("--against", gpu->against,
+                      "gpu.json of an earlier run, or its directory: show what grew since");
+  command->add_option("--cudnn", gpu->cudnn,
+                      "libcudnn.so.9, 9.8 or newer, which chooses workspaces; none: they count as "
+                      "0 bytes (default: the one of the program's Python)");
+  command->add_flag("--beside-real-gpu", gpu->beside_real_gpu,
+                    "Run although this machine has a real GPU");
+  add_recording(*command, *gpu);
+  return {.parser = command, .command = [gpu]() -> Command {
+            check(*gpu);
+            return *gpu;
+          }};
 }
 
 }  // namespace headroom

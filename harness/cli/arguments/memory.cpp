@@ -1,9 +1,6 @@
 // headroom plan, search, replay, export, leaks and watch: questions about memory alone.
 #include "harness/cli/arguments/arguments.h"
 
-#include <fmt/format.h>
-
-#include <map>
 #include <memory>
 
 #include "harness/base/duration.h"
@@ -22,10 +19,10 @@ constexpr const char* kPlanNotes = R"(Examples
   headroom plan 'gpt(size=175b,batch=1)' --device 4TiB -a allocator=caching --json
 
 The answer is for PyTorch's caching allocator, or for the first one that -a allocator=… names. If it is
-no, changes that would make the batch fit follow.
-Bytes are simulated exactly: the allocators' own code runs on a simulated capacity. Nothing is computed
-or timed. Exit status 0 if the batch fits under at least one of the
-allocators, 3 if it fits under none.)";
+no, changes that would make the batch fit follow. Bytes are simulated exactly: the allocators' own code
+runs on a simulated capacity. Nothing is computed or timed.
+
+Exit status: 0 if the batch fits under at least one of the allocators, 3 if it fits under none.)";
 
 constexpr const char* kSearchNotes = R"(Examples
   headroom search 'resnet(batch=16)' --device 'host(capacity=256MiB)' -a allocator=caching
@@ -55,145 +52,71 @@ What the watched time cannot decide is called undecided.
 Exit status: that of the command (128 + the signal that ended it), 13 if the processes exceeded
 --budget, 14 if the command succeeded but leaks, with --fail-on leak.)";
 
-// The arguments of headroom plan and search; works like RunArguments.
-class PlanArguments {
- public:
-  PlanArguments(CLI::App& app, const std::string& name, const std::string& summary,
-                const char* notes, const std::string& steps, int fewest_steps)
-      : command_(*app.add_subcommand(name, summary)) {
-    command_.footer(notes);
-    command_
-        .add_option("workload", plan_.workload, "A workload, such as 'resnet(depth=50,batch=64)'")
-        ->required();
-    command_
-        .add_option("--device", plan_.device,
-                    "A device, or a card or a capacity to simulate: a100-80gb, meta:a100-80gb, "
-                    "24GiB, meta(card=v100-16gb)")
-        ->required();
-    command_
-        .add_option(
-            "-a,--axis", axes_,
-            "axis=value, such as allocator=caching or optimizer=adam, or as --optimizer adam; may "
-            "be repeated, also for one axis (default: every allocator with its defaults)")
-        ->take_all()
-        ->expected(1);
-    for (const std::string& axis : axis_names())
-      if (axis != "workload" && axis != "device")
-        command_.add_option("--" + axis, named_axes_[axis])->take_all()->expected(1)->group("");
-    command_.add_option("--steps", plan_.steps, steps)
-        ->capture_default_str()
-        ->check(CLI::Range(fewest_steps, kMostSteps));
-    command_.add_flag("--json", plan_.json,
-                      fmt::format("Print JSON: {} of reports/schema.json", name));
-    if (name == "plan") {
-      command_.add_flag("--all", plan_.all, "Print the figures of every allocator");
-      command_.add_flag("--pytorch", plan_.pytorch,
-                        "Also train the same network in PyTorch on the virtual GPU, and compare; "
-                        "for bert, gpt and resnet, after scripts/setup --with pytorch");
-    }
-  }
-
-  CLI::App* parser() const { return &command_; }
-
-  PlanOptions options() const {
-    PlanOptions plan = plan_;
-    for (const std::string& text : axes_) add_override(plan.axes, text);
-    for (const auto& [axis, values] : named_axes_)
-      for (const std::string& value : values)
-        add_override(plan.axes, fmt::format("{}={}", axis, value));
-    return plan;
-  }
-
- private:
-  static constexpr int kMostSteps = 1000;
-
-  CLI::App& command_;
-  PlanOptions plan_;
-  std::vector<std::string> axes_;
-  std::map<std::string, std::vector<std::string>> named_axes_;  // by axis
-};
-
-// The arguments of headroom watch; everything after "--" belongs to the command, options included.
-class WatchArguments {
- public:
-  WatchArguments(CLI::App& app, std::vector<std::string> command)
-      : command_(*app.add_subcommand(
-            "watch",
-            "Follow the memory of a command and its processes: timeline, leak verdict, budget")) {
-    watch_.command = std::move(command);
-    command_.footer(kWatchNotes);
-    command_.add_option("--pid", watch_.pid, "Follow this process instead of starting a command")
-        ->check(whole_from(1));
-    command_.add_option("--interval", interval_, "Polling interval")->capture_default_str();
-    CLI::Option* budget = command_.add_option(
-        "--budget", budget_,
-        "Limit on the memory of all processes together at their peak, such as 4GiB");
-    command_
-        .add_flag("--stop", watch_.plan.stop_over_budget,
-                  "End the processes when they exceed the budget: SIGTERM, 5 s later SIGKILL")
-        ->needs(budget);
-    command_.add_option("--limit-leak", limit_, "Treat growth up to this as harmless")
-        ->capture_default_str();
-    command_
-        .add_option_function<std::string>(
-            "--fail-on", [this](const std::string&) { watch_.fail_on_leak = true; },
-            "leak: exit status 14 if there is one")
-        ->check(CLI::IsMember({"leak"}));
-    command_.add_option("--out", watch_.out,
-                        "A new directory for timeline and page (default: below runs)");
-    command_.add_flag("!--no-page", watch_.page, "Write the figures without an HTML page");
-  }
-  CLI::App* parser() const { return &command_; }
-  WatchOptions options() const {
-    WatchOptions watch = watch_;
-    if (watch.command.empty() == !watch.pid)
-      throw InputError(
-          "watch: name a command, as in headroom watch -- python train.py, or a running process, "
-          "as in headroom watch --pid 4711");
-    watch.plan.interval = parse_interval(interval_, "--interval");
-    if (!budget_.empty()) watch.plan.budget = parse_bytes(budget_, "--budget");
-    watch.leak.harmless_slope = parse_bytes_per_minute(limit_, "--limit-leak");
-    return watch;
-  }
-
- private:
-  CLI::App& command_;
-  WatchOptions watch_;
-  std::string interval_ = "100ms";
-  std::string budget_;
-  std::string limit_ = "1MiB/min";
-};
+// Adds the command plan or search with the options that both have.
+CLI::App* add_planning(CLI::App& app, PlanOptions& plan, const std::string& name,
+                       const std::string& summary, const std::string& steps, int fewest_steps) {
+  constexpr int kMostSteps = 1000;
+  CLI::App* command = app.add_subcommand(name, summary);
+  command->add_option("workload", plan.workload, "A workload, such as 'resnet(depth=50,batch=64)'")
+      ->required();
+  command
+      ->add_option("--device", plan.device,
+                   "A device, or a card or a capacity to simulate: a100-80gb, meta:a100-80gb, "
+                   "24GiB, meta(card=v100-16gb)")
+      ->required();
+  add_axes(*command, plan.axes,
+           "axis=value, such as allocator=caching or optimizer=adam, or as --optimizer adam; may "
+           "be repeated, also for one axis (default: every allocator with its defaults)");
+  for (const std::string& axis : axis_names())
+    if (axis != "workload" && axis != "device")
+      command
+          ->add_option_function<std::vector<std::string>>(
+              "--" + axis,
+              [&plan, axis](const std::vector<std::string>& values) {
+                for (const std::string& value : values) add_override(plan.axes, axis + "=" + value);
+              })
+          ->take_all()
+          ->expected(1)
+          ->group("");
+  command->add_option("--steps", plan.steps, steps)
+      ->capture_default_str()
+      ->check(CLI::Range(fewest_steps, kMostSteps));
+  add_json(*command, plan.json, name);
+  return command;
+}
 
 }  // namespace
 
 Subcommand add_plan(CLI::App& app) {
-  auto arguments = std::make_shared<PlanArguments>(
-      app, "plan", "Will it fit, and in how large a batch? (simulated)", kPlanNotes,
-      "Training steps to simulate", 1);
-  return {.parser = arguments->parser(),
-          .command = [arguments]() -> Command { return arguments->options(); }};
+  auto plan = std::make_shared<PlanOptions>();
+  CLI::App* command =
+      add_planning(app, *plan, "plan", "Will it fit, and in how large a batch? (simulated)",
+                   "Training steps to simulate", 1);
+  command->footer(kPlanNotes);
+  command->add_flag("--all", plan->all, "Print the figures of every allocator");
+  command->add_flag("--pytorch", plan->pytorch,
+                    "Also train the same network in PyTorch on the virtual GPU, and compare; for "
+                    "bert, gpt and resnet, after scripts/setup --with pytorch");
+  return {.parser = command, .command = [plan]() -> Command { return *plan; }};
 }
 
 Subcommand add_search(CLI::App& app) {
-  auto arguments = std::make_shared<PlanArguments>(
-      app, "search", "Find the largest batch and the least memory by training", kSearchNotes,
-      "Training steps of each trial", 2);
-  auto points = std::make_shared<int>(SearchOptions{}.points);
-  arguments->parser()
-      ->add_option(
-          "--points", *points,
-          "Number of evenly spaced batches to try, and of capacities from the live bytes to "
-          "twice those")
+  auto search = std::make_shared<SearchOptions>();
+  CLI::App* command = add_planning(app, search->asked, "search",
+                                   "Find the largest batch and the least memory by training",
+                                   "Training steps of each trial", 2);
+  command->footer(kSearchNotes);
+  command
+      ->add_option("--points", search->points,
+                   "Number of evenly spaced batches to try, and of capacities from the live bytes "
+                   "to twice those")
       ->capture_default_str()
       ->check(CLI::Range(2, 100'000));
-  return {.parser = arguments->parser(), .command = [arguments, points]() -> Command {
-            return SearchOptions{.asked = arguments->options(), .points = *points};
-          }};
+  return {.parser = command, .command = [search]() -> Command { return *search; }};
 }
 
 Subcommand add_replay(CLI::App& app) {
   auto replay = std::make_shared<ReplayOptions>();
-  auto plan_time = std::make_shared<std::string>("2s");
   CLI::App* command = app.add_subcommand(
       "replay", "Which strategies would have served your own allocation history?");
   command->footer(R"(Examples
@@ -217,18 +140,18 @@ MiniMalloc CSV and STAlloc text. Nothing is computed; bytes are simulated exactl
       "Smallest piece that the device maps (default: that of the trace, else 2MiB, or "
       "1 on a smaller capacity)");
   command
-      ->add_option(
-          "--plan-time", *plan_time,
+      ->add_option_function<std::string>(
+          "--plan-time",
+          [replay](const std::string& text) {
+            replay->plan_time = parse_duration(text, "--plan-time");
+          },
           "How long to search for a plan made with the whole history known (200ms, 2s, 5m); "
           "up to ten times as long while no plan fits into the capacity")
-      ->capture_default_str();
+      ->default_str("2s");
   command->add_flag("--all", replay->all,
                     "Print every figure of every strategy, the smallest capacity among them");
-  command->add_flag("--json", replay->json, "Print JSON: replay of reports/schema.json");
-  return {.parser = command, .command = [replay, plan_time]() -> Command {
-            replay->plan_time = parse_duration(*plan_time, "--plan-time");
-            return *replay;
-          }};
+  add_json(*command, replay->json, "replay");
+  return {.parser = command, .command = [replay]() -> Command { return *replay; }};
 }
 
 Subcommand add_export(CLI::App& app) {
@@ -263,19 +186,55 @@ Subcommand add_leaks(CLI::App& app) {
                    "Steps to leave out at the beginning (default: 2, or a quarter of a history "
                    "without steps)")
       ->check(whole_from(0));
-  command
-      ->add_option_function<std::string>(
-          "--fail-on", [leaks](const std::string&) { leaks->fail_on_leak = true; },
-          "leak: exit status 14 if there is one")
-      ->check(CLI::IsMember({"leak"}));
-  command->add_flag("--json", leaks->json, "Print JSON: leaks of reports/schema.json");
+  add_fail_on(*command, "leak", leaks->fail_on_leak, "exit status 14 if there is one");
+  add_json(*command, leaks->json, "leaks");
   return {.parser = command, .command = [leaks]() -> Command { return *leaks; }};
 }
 
-Subcommand add_watch(CLI::App& app, std::vector<std::string> command) {
-  auto arguments = std::make_shared<WatchArguments>(app, std::move(command));
-  return {.parser = arguments->parser(),
-          .command = [arguments]() -> Command { return arguments->options(); }};
+Subcommand add_watch(CLI::App& app, std::vector<std::string> started) {
+  auto watch = std::make_shared<WatchOptions>();
+  watch->command = std::move(started);
+  CLI::App* command = app.add_subcommand(
+      "watch", "Follow the memory of a command and its processes: timeline, leak verdict, budget");
+  command->footer(kWatchNotes);
+  command->add_option("--pid", watch->pid, "Follow this process instead of starting a command")
+      ->check(whole_from(1));
+  command
+      ->add_option_function<std::string>(
+          "--interval",
+          [watch](const std::string& text) {
+            watch->plan.interval = parse_interval(text, "--interval");
+          },
+          "Polling interval")
+      ->default_str("100ms");
+  CLI::Option* budget = command->add_option_function<std::string>(
+      "--budget",
+      [watch](const std::string& text) { watch->plan.budget = parse_bytes(text, "--budget"); },
+      "Limit on the memory of all processes together at their peak, such as 4GiB");
+  command
+      ->add_flag("--stop", watch->plan.stop_over_budget,
+                 "End the processes when they exceed the budget: SIGTERM, 5 s later SIGKILL")
+      ->needs(budget);
+  command
+      ->add_option_function<std::string>(
+          "--limit-leak",
+          [watch](const std::string& text) {
+            watch->leak.harmless_slope = parse_bytes_per_minute(text, "--limit-leak");
+          },
+          "Treat growth up to this as harmless")
+      ->run_callback_for_default()
+      ->default_val("1MiB/min");
+  add_fail_on(*command, "leak", watch->fail_on_leak, "exit status 14 if there is one");
+  command->add_option("--out", watch->out,
+                      "A new directory for timeline and page (default: below runs)");
+  command->add_flag("!--no-page", watch->page, "Write the figures without an HTML page");
+  return {.parser = command, .command = [watch]() -> Command {
+            if (watch->command.empty() == !watch->pid)
+              throw InputError(
+                  "watch: name a command, as in headroom watch -- python train.py, or a running "
+                  "process, as in headroom watch --pid 4711");
+            return *watch;
+          }};
 }
 
 }  // namespace headroom

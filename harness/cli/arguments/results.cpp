@@ -45,42 +45,21 @@ constexpr const char* kMergeNotes = R"(Examples
 Shards that differ in suite, seed, program or kind of machine are refused. The last line on standard
 output is the path of the report; headroom run --resume on the merged run does what is missing.)";
 
+constexpr std::pair<const char*, const char*> kReportFormats[] = {
+    {"html", "The page (default: beside the results)"},
+    {"md", "A job summary in Markdown"},
+    {"junit", "JUnit XML"},
+    {"gbench", "Google Benchmark's JSON, for its compare.py"},
+    {"csv", "Every sample as a row"},
+    {"perfetto", "Recorded traces for ui.perfetto.dev or chrome://tracing"},
+    {"share", "A folder to publish: the page, and a page with a preview image for each finding"}};
+
 std::vector<std::string> claim_verdicts() {
   std::vector<std::string> words;
   for (int verdict = 0; verdict <= static_cast<int>(ClaimVerdict::invalid); ++verdict)
     words.emplace_back(to_string(static_cast<ClaimVerdict>(verdict)));
   return words;
 }
-
-// headroom verify CLAIM… RUN. The library does not support a list before a last positional
-// argument.
-class VerifyArguments {
- public:
-  explicit VerifyArguments(CLI::App& app)
-      : command_(*app.add_subcommand("verify", "Judge the claims of a recorded run, and say why")) {
-    command_.footer(kVerifyNotes);
-    command_.add_option("arguments", arguments_, "Claims (default: all), then the run")->required();
-    command_.add_option("--expect", expect_, "Exit status 11 if these claims have another verdict")
-        ->check(CLI::IsMember(claim_verdicts()));
-    command_.add_flag("--json", json_, "Print JSON: verdicts.json, of these claims only");
-    command_.add_flag("--strict", strict_, kStrictHelp);
-  }
-  CLI::App* parser() const { return &command_; }
-  VerifyOptions options() const {
-    return {.claims = {arguments_.begin(), arguments_.end() - 1},
-            .run = arguments_.back(),
-            .expect = expect_,
-            .json = json_,
-            .strict = strict_};
-  }
-
- private:
-  CLI::App& command_;
-  std::vector<std::string> arguments_;
-  std::string expect_;
-  bool json_ = false;
-  bool strict_ = false;
-};
 
 constexpr const char* kHistoryNotes = R"(Examples
   headroom history add runs/RUN                    store tonight's figures
@@ -94,7 +73,7 @@ machine and environment. The first value of a figure is accepted, and so is ever
 status of check: 10 if something is worse than accepted, 11 if a verdict differs from the accepted
 one, 12 if times cannot be trusted tonight.)";
 
-// The arguments of headroom history ACTION; works like RunArguments.
+// The arguments of headroom history ACTION.
 class HistoryArguments {
  public:
   explicit HistoryArguments(CLI::App& app)
@@ -117,7 +96,7 @@ class HistoryArguments {
     check.get_option("run")->required(false)->description(
         "The run of the night (default: the last)");
     check.add_option("--issue", history_.issue, "Write the body of an issue, in Markdown");
-    check.add_flag("--json", history_.json, "Print JSON: check of reports/schema.json");
+    add_json(check, history_.json, "check");
     action(HistoryAction::accept, "accept", "Accept a change of the last night as intended", "name",
            "  headroom history accept S02 --reason 'the new growth rule'\n"
            "  headroom history accept 'nightly/bert*' --reason 'weights are tied now'")
@@ -169,9 +148,27 @@ Subcommand add_list(CLI::App& app) {
 }
 
 Subcommand add_verify(CLI::App& app) {
-  auto arguments = std::make_shared<VerifyArguments>(app);
-  return {.parser = arguments->parser(),
-          .command = [arguments]() -> Command { return arguments->options(); }};
+  auto verify = std::make_shared<VerifyOptions>();
+  CLI::App* command =
+      app.add_subcommand("verify", "Judge the claims of a recorded run, and say why");
+  command->footer(kVerifyNotes);
+  // The library does not support a list before a last positional argument.
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "arguments",
+          [verify](const std::vector<std::string>& words) {
+            verify->claims.assign(words.begin(), words.end() - 1);
+            verify->run = words.back();
+          },
+          "Claims (default: all), then the run")
+      ->required();
+  command
+      ->add_option("--expect", verify->expect,
+                   "Exit status 11 if these claims have another verdict")
+      ->check(CLI::IsMember(claim_verdicts()));
+  command->add_flag("--json", verify->json, "Print JSON: verdicts.json, of these claims only");
+  add_strict(*command, verify->strict);
+  return {.parser = command, .command = [verify]() -> Command { return *verify; }};
 }
 
 Subcommand add_report(CLI::App& app) {
@@ -184,18 +181,19 @@ Subcommand add_report(CLI::App& app) {
   headroom report runs/RUN --perfetto trace.json                    for ui.perfetto.dev
   headroom report runs/RUN --share public --address https://example.org/run     to link to
   headroom report runs/A runs/B --html changes.html                 bytes and counts of both
-  headroom report runs/WATCHED                   the page of what headroom watch saw
+  headroom report runs/WATCHED                   the page of what headroom watch recorded
 
-Without a file, the page is written beside the results. In JUnit, a verdict that changed and a
-configuration that is worse than in run A are failures, crashes are errors, and results that are inconclusive or
-cannot be tested here are skipped. For a single trace in PyTorch's viewer there is headroom export.)");
+Without a file, the page is written beside the results. In JUnit, a changed verdict and a configuration
+that is worse than in run A are failures, crashes are errors, and results that are inconclusive or
+cannot be tested here are skipped. headroom export converts a single trace for PyTorch's viewer.)");
   command
-      ->add_option("run", report->run,
-                   "A run directory, or one of headroom watch; with a second one, the earlier")
+      ->add_option(
+          "run", report->run,
+          "A run directory, or a directory of headroom gpu, capture or watch; of two, the earlier")
       ->required();
   command->add_option("run_b", report->second, "The later run directory");
-  for (const auto& [format, what] : report_formats())
-    command->add_option("--" + format, report->files[format], what);
+  for (const auto& [format, what] : kReportFormats)
+    command->add_option(std::string("--") + format, report->files[format], what);
   command
       ->add_option("--address", report->address,
                    "Web address of the folder of --share, which preview images need")
@@ -211,14 +209,9 @@ Subcommand add_compare(CLI::App& app) {
   command->add_option("before", compare->first, "The earlier snapshot, trace or run directory")
       ->required();
   command->add_option("after", compare->second, "The later one, of the same kind")->required();
-  command
-      ->add_option_function<std::string>(
-          "--fail-on", [compare](const std::string&) { compare->fail_on_worse = true; },
-          "worse: exit status 10 if memory is worse")
-      ->check(CLI::IsMember({"worse"}));
+  add_fail_on(*command, "worse", compare->fail_on_worse, "exit status 10 if memory is worse");
   command->add_flag("--all", compare->all, "Show every change, not only the largest");
-  command->add_flag("--json", compare->json,
-                    "Print JSON: changes or peak_change of reports/schema.json");
+  add_json(*command, compare->json, "changes or peak_change");
   return {.parser = command, .command = [compare]() -> Command { return *compare; }};
 }
 

@@ -1,8 +1,6 @@
 // headroom run, selftest and export-state: the commands that train.
 #include "harness/cli/arguments/arguments.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "harness/base/duration.h"
@@ -25,8 +23,7 @@ constexpr const char* kSelftestNotes = R"(Examples
 
 Takes about a minute. Identical configurations must not look different, and an injected slowdown, leak
 and fragmentation must be detected. The results of identical configurations add to the calibration of
-this machine. Exit status 12 if an effect was not detected or identical
-configurations differ too often.)";
+this machine. Exit status 12 if an effect was not detected or identical configurations differ too often.)";
 
 constexpr const char* kExportStateNotes = R"(Examples
   headroom export-state 'resnet(depth=18,batch=8)' --out state
@@ -34,131 +31,84 @@ constexpr const char* kExportStateNotes = R"(Examples
 
 scripts/peer trains the same model in PyTorch from these files.)";
 
-// The arguments of headroom run: the variables that the library fills, and the options made of
-// them.
-class RunArguments {
- public:
-  explicit RunArguments(CLI::App& app)
-      : command_(*app.add_subcommand("run", "Run a suite, judge its claims, write a report")) {
-    command_.footer(kRunExamples);
-    command_.add_option("suite", run_.suite, "A suite by name or file (default: quick)");
-    command_
-        .add_option("-a,--axis", axes_,
-                    "axis=value replaces the suite's own values on that axis; may be repeated")
-        ->take_all()
-        ->expected(1);
-    command_
-        .add_option("--filter", run_.filters,
-                    "Run only configurations that match key=glob,…; keys: the axes, claim, "
-                    "experiment, arm (variant)")
-        ->take_all()
-        ->expected(1);
-    command_
-        .add_option("--seed", run_.seed, "Seed of every random order (default: drawn and recorded)")
-        ->check(whole_from(0));
-    command_
-        .add_option("--max-pairs", run_.max_pairs,
-                    "Most pairs (blocks) per experiment. A number below the suite's reduces them; "
-                    "above it, "
-                    "an experiment takes as many as the noise of its first ten pairs requires")
-        ->check(whole_from(1));
-    command_
-        .add_option("--shard", shard_,
-                    "Run one part only: 2/4 is the second of four, for machines of one kind that "
-                    "share a run; headroom merge puts the parts together")
-        ->needs(command_.get_option("--seed"));
-    command_.add_option(
-        "--against", run_.against,
-        "Another build of headroom. Each configuration runs with both builds, one after the "
-        "other; exit status 10 where this build is worse (scripts/gate builds two "
-        "commits)");
-    command_.add_option("--out", run_.out, "Directory for run directories")->capture_default_str();
-    CLI::Option* dry_run = command_.add_flag("--dry-run", run_.dry_run,
-                                             "Print what would run and how long it may take");
-    command_.add_flag("--json", run_.json, "Print JSON: dry_run of reports/schema.json")
-        ->needs(dry_run);
-    // The options added so far were fixed when the run began.
-    const std::vector<CLI::Option*> settled = command_.get_options(
-        [this](const CLI::Option* option) { return option != command_.get_help_ptr(); });
-    CLI::Option* resume =
-        command_.add_option("--resume", run_.resume, "Continue this run directory");
-    for (CLI::Option* option : settled) resume->excludes(option);
-    command_
-        .add_option(
-            "--rerun", rerun_,
-            "inconclusive or failed: run fresh blocks for those experiments of the run that "
-            "--resume names; earlier samples stay and count")
-        ->needs(resume);
-    command_.add_option("--budget", budget_, "Begin no new block after this time, such as 45m");
-    command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
-    command_.add_flag("--samples-only", run_.samples_only, "Stop before verdicts and report");
-    command_.add_flag("--strict", run_.strict, kStrictHelp);
-  }
-
-  CLI::App* parser() const { return &command_; }
-
-  RunOptions options(const std::vector<std::string>& argv) const {
-    RunOptions run = run_;
-    run.argv = argv;
-    if (run.suite.empty() && run.resume.empty()) run.suite = "quick";
-    for (const std::string& text : axes_) add_override(run.axes, text);
-    if (!shard_.empty()) run.shard = parse_shard(shard_);
-    if (!rerun_.empty()) run.rerun = parse_added_for(rerun_);
-    if (!budget_.empty()) run.budget = parse_duration(budget_, "--budget");
-    run.progress = parse_progress_style(progress_);
-    return run;
-  }
-
- private:
-  CLI::App& command_;
-  RunOptions run_;
-  std::vector<std::string> axes_;
-  std::string budget_;
-  std::string shard_;
-  std::string rerun_;
-  std::string progress_ = "auto";
-};
-
-// The arguments of headroom selftest; works like RunArguments.
-class SelftestArguments {
- public:
-  explicit SelftestArguments(CLI::App& app)
-      : command_(
-            *app.add_subcommand("selftest", "Test the instrument: does it detect known effects?")) {
-    command_.footer(kSelftestNotes);
-    command_.add_option("--seed", selftest_.seed, "Seed of every random order (default: drawn)")
-        ->check(whole_from(0));
-    command_.add_option("--out", selftest_.out, "Directory for its run")->capture_default_str();
-    command_.add_option("--progress", progress_, "auto, bar, plain or none")->capture_default_str();
-    command_.add_flag("--json", selftest_.json, "Print JSON: selftest of reports/schema.json");
-  }
-
-  CLI::App* parser() const { return &command_; }
-
-  SelftestOptions options() const {
-    SelftestOptions selftest = selftest_;
-    selftest.progress = parse_progress_style(progress_);
-    return selftest;
-  }
-
- private:
-  CLI::App& command_;
-  SelftestOptions selftest_;
-  std::string progress_ = "auto";
-};
+// Adds --resume, which excludes every option added before: those were fixed when the run began.
+void add_resume(CLI::App& command, RunOptions& run) {
+  const std::vector<CLI::Option*> settled = command.get_options(
+      [&](const CLI::Option* option) { return option != command.get_help_ptr(); });
+  CLI::Option* resume = command.add_option("--resume", run.resume, "Continue this run directory");
+  for (CLI::Option* option : settled) resume->excludes(option);
+  command
+      .add_option_function<std::string>(
+          "--rerun", [&run](const std::string& text) { run.rerun = parse_added_for(text); },
+          "inconclusive or failed: run fresh blocks for those experiments of the run that "
+          "--resume names; earlier samples stay and count")
+      ->needs(resume);
+}
 
 }  // namespace
 
 Subcommand add_run(CLI::App& app, const std::vector<std::string>& argv) {
-  auto arguments = std::make_shared<RunArguments>(app);
-  return {.parser = arguments->parser(),
-          .command = [arguments, argv]() -> Command { return arguments->options(argv); }};
+  auto run = std::make_shared<RunOptions>();
+  run->argv = argv;
+  CLI::App* command = app.add_subcommand("run", "Run a suite, judge its claims, write a report");
+  command->footer(kRunExamples);
+  command->add_option("suite", run->suite, "A suite by name or file (default: quick)");
+  add_axes(*command, run->axes,
+           "axis=value replaces the suite's own values on that axis; may be repeated");
+  command
+      ->add_option("--filter", run->filters,
+                   "Run only configurations that match key=glob,…; keys: the axes, claim, "
+                   "experiment, arm (variant)")
+      ->take_all()
+      ->expected(1);
+  command
+      ->add_option("--seed", run->seed, "Seed of every random order (default: drawn and recorded)")
+      ->check(whole_from(0));
+  command
+      ->add_option("--max-pairs", run->max_pairs,
+                   "Most pairs (blocks) per experiment. A number below the suite's reduces them; "
+                   "above it, an experiment takes as many as the noise of its first ten pairs "
+                   "requires")
+      ->check(whole_from(1));
+  command
+      ->add_option_function<std::string>(
+          "--shard", [run](const std::string& text) { run->shard = parse_shard(text); },
+          "Run one part only: 2/4 is the second of four, for machines of one kind that share a "
+          "run; headroom merge puts the parts together")
+      ->needs(command->get_option("--seed"));
+  command->add_option("--against", run->against,
+                      "Another build of headroom. Each configuration runs with both builds, one "
+                      "after the other; exit status 10 if this build is worse (scripts/gate "
+                      "builds two commits)");
+  command->add_option("--out", run->out, "Directory for run directories")->capture_default_str();
+  CLI::Option* dry_run =
+      command->add_flag("--dry-run", run->dry_run, "Print what would run and how long it may take");
+  add_json(*command, run->json, "dry_run")->needs(dry_run);
+  add_resume(*command, *run);
+  command->add_option_function<std::string>(
+      "--budget",
+      [run](const std::string& text) { run->budget = parse_duration(text, "--budget"); },
+      "Begin no new block after this time, such as 45m");
+  add_progress(*command, run->progress);
+  command->add_flag("--samples-only", run->samples_only, "Stop before verdicts and report");
+  add_strict(*command, run->strict);
+  return {.parser = command, .command = [run]() -> Command {
+            if (run->suite.empty() && run->resume.empty()) run->suite = "quick";
+            return *run;
+          }};
 }
 
 Subcommand add_selftest(CLI::App& app) {
-  auto arguments = std::make_shared<SelftestArguments>(app);
-  return {.parser = arguments->parser(),
-          .command = [arguments]() -> Command { return arguments->options(); }};
+  auto selftest = std::make_shared<SelftestOptions>();
+  CLI::App* command =
+      app.add_subcommand("selftest", "Test the instrument: does it detect known effects?");
+  command->footer(kSelftestNotes);
+  command->add_option("--seed", selftest->seed, "Seed of every random order (default: drawn)")
+      ->check(whole_from(0));
+  command->add_option("--out", selftest->out, "Directory for its run")->capture_default_str();
+  add_progress(*command, selftest->progress);
+  add_json(*command, selftest->json, "selftest");
+  return {.parser = command, .command = [selftest]() -> Command { return *selftest; }};
 }
 
 Subcommand add_export_state(CLI::App& app) {
@@ -184,5 +134,4 @@ Subcommand add_export_state(CLI::App& app) {
   return {.parser = command, .command = [state]() -> Command { return *state; }};
 }
 
-// A command with one required argument; the hidden ones are started by the runner.
 }  // namespace headroom

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostTold = 5;
 
-enum class Compared { run, gpu_run, history };
+enum class Compared { run, gpu_peak, history };
 
 Compared kind_of(const fs::path& place) {
   if (!fs::exists(place))
@@ -30,15 +30,15 @@ Compared kind_of(const fs::path& place) {
                     "two of headroom gpu, or two memory snapshots or traces",
                     place.string()));
   if (fs::is_directory(place))
-    return fs::exists(place / "gpu.json") ? Compared::gpu_run : Compared::run;
-  return place.extension() == ".json" ? Compared::gpu_run : Compared::history;
+    return fs::exists(place / "gpu.json") ? Compared::gpu_peak : Compared::run;
+  return place.extension() == ".json" ? Compared::gpu_peak : Compared::history;
 }
 
 const char* name_of_kind(Compared kind) {
   switch (kind) {
     case Compared::run:
       return "a directory of headroom run";
-    case Compared::gpu_run:
+    case Compared::gpu_peak:
       return "a run of headroom gpu";
     case Compared::history:
       break;
@@ -47,7 +47,7 @@ const char* name_of_kind(Compared kind) {
 }
 
 PeakMemory read_peak(const fs::path& place, Compared kind) {
-  if (kind == Compared::gpu_run) return read_gpu_run(place, place.string());
+  if (kind == Compared::gpu_peak) return read_gpu_peak(place, place.string());
   return peak_of_history(read_history(place).trace);
 }
 

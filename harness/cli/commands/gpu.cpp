@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -206,14 +205,14 @@ ExitCode gpu_command(const GpuOptions& options) {
   const Card* card = options.which ? nullptr : &find_card(options.card);
   std::optional<PeakMemory> earlier;
   if (!options.against.empty())
-    earlier = read_gpu_run(options.against, "--against " + options.against.string());
+    earlier = read_gpu_peak(options.against, "--against " + options.against.string());
   const RecordDirectory records(options.out, "gpu");
   const fs::path& directory = records.path();
   const GpuAnswer answer = answer_of(options, card, directory);
   nlohmann::ordered_json figures = to_json(answer);
   std::optional<PeakChange> change;
   if (earlier) {
-    change = compare_peaks(*earlier, peak_of_gpu_run(figures));
+    change = compare_peaks(*earlier, peak_of_gpu_json(figures));
     figures["against"] = to_json(*change);
   }
   std::ofstream(directory / "gpu.json") << figures.dump(1) << "\n";

@@ -73,9 +73,9 @@ fs::path write_report(const fs::path& run) {
 
 void write_memory_page(const fs::path& directory) {
   try {
-    out::print(stderr, "  page: {}\n", write_report(directory).string());
-  } catch (const InputError& error) {
-    out::print(stderr, "  page: none: {}\n", error.what());
+    out::print(stderr, "  page    {}\n", write_report(directory).string());
+  } catch (const Error& error) {
+    out::print(stderr, "  page    none: {}\n", error.what());
   }
 }
 

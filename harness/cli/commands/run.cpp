@@ -81,7 +81,7 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
     } catch (const InputError&) {  // a full disk: the first error is reported
     }
     if (!std::filesystem::exists(directory.path())) throw;  // no sample was kept
-    throw InputError(fmt::format("{}. Every sample before this is kept; then go on with: {}",
+    throw InputError(fmt::format("{}. Every sample before this is kept; then continue with: {}",
                                  error.what(), resume_command(directory)));
   }
   info.cost.recording = summarize_recording(read_run(directory.path()).samples);
@@ -164,7 +164,7 @@ void add_blocks(RecordedRun& run, AddedFor reason, const std::filesystem::path& 
                     run.info.run_id));
   if (run.info.status != RunStatus::finished)
     throw InputError(
-        fmt::format("run {} is not finished; first go on with: headroom run --resume {}",
+        fmt::format("run {} is not finished; first continue it with: headroom run --resume {}",
                     run.info.run_id, directory.string()));
   write_verdicts(directory);
   const auto additions =

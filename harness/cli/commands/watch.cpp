@@ -6,7 +6,7 @@
 
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
-#include "harness/cli/python.h"
+#include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
 #include "harness/cli/text/print.h"
 #include "harness/results/run_info.h"
@@ -16,23 +16,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A page that cannot be made does not change the command's exit status.
-void write_page(const fs::path& directory) {
-  const std::string again = fmt::format("headroom report {}", directory.string());
-  const std::string python = find_python(report_modules());
-  if (python.empty()) {
-    out::print(stderr, "  {:<8}none: no Python with {} was found; later: {}\n", "page",
-               fmt::join(report_modules(), ", "), again);
-    return;
-  }
-  const SubprocessResult said = run_own_module(
-      python, "reports", {"watch", fs::absolute(directory).string()}, std::chrono::minutes{5});
-  if (said.ending == Ending::exited && said.code == 0)
-    out::print(stderr, "  {:<8}{}\n", "page", (directory / "report.html").string());
-  else
-    out::print(stderr, "  {:<8}none: {}later: {}\n", "page", said.errors, again);
-}
 
 ForeignProcess open_process(const WatchOptions& options) {
   return options.pid ? ForeignProcess::follow(*options.pid)
@@ -79,7 +62,7 @@ ExitCode watch_command(const WatchOptions& options) {
                (directory / "timeline.jsonl").string());
   else
     out::print(stderr, "  {:<8}{}\n", "files", directory.string());
-  if (options.page) write_page(directory);
+  if (options.page) write_memory_page(directory);
   return exit_code_of(options, record, summary);
 }
 

@@ -42,7 +42,7 @@ std::string failure_text(const ReplayFailure& failure) {
   std::vector<std::string> named;
   for (const PinningBlock& pin : why.pins)
     if (named.size() < kPinsToName) named.push_back(describe(pin));
-  return text + fmt::format("  Least in its way: {} in {} {}: {}{}\n",
+  return text + fmt::format("  Smallest obstacle: {} in {} {}: {}{}\n",
                             format_bytes(why.pinned_bytes), why.pins.size(),
                             why.pins.size() == 1 ? "block" : "blocks", fmt::join(named, "; "),
                             why.pins.size() > named.size() ? "; …" : ".");

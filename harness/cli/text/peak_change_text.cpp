@@ -27,14 +27,14 @@ constexpr std::array<const char*, 4> kKinds = {"line", "op", "module", "role"};
 Bytes bytes_of(const json& figure) {
   constexpr Bytes kMost = Bytes{1} << 50;
   if (!figure.is_number_unsigned() || figure.get<Bytes>() > kMost)
-    throw InputError(fmt::format("{} is no number of bytes", figure.dump()));
+    throw InputError(fmt::format("{} is not a number of bytes", figure.dump()));
   return figure.get<Bytes>();
 }
 
 // Bytes by name, of all devices of all processes together.
-std::map<std::string, Bytes> held_by(const json& run, const std::string& kinds) {
+std::map<std::string, Bytes> held_by(const json& gpu_json, const std::string& kinds) {
   std::map<std::string, Bytes> result;
-  for (const json& framework : run.at("frameworks"))
+  for (const json& framework : gpu_json.at("frameworks"))
     for (const json& device : framework.at("devices"))
       for (const json& share : device.value(kinds, json::array()))
         result[share.at("name").get<std::string>()] += bytes_of(share.at("bytes"));
@@ -104,23 +104,23 @@ Moved moved(const PeakChange& change, const std::string& kind) {
 
 }  // namespace
 
-PeakMemory read_gpu_run(const std::filesystem::path& place, const std::string& where) try {
+PeakMemory read_gpu_peak(const std::filesystem::path& place, const std::string& where) try {
   const auto file = std::filesystem::is_directory(place) ? place / "gpu.json" : place;
-  return peak_of_gpu_run(json::parse(read_file(file)));
+  return peak_of_gpu_json(json::parse(read_file(file)));
 } catch (const std::exception& error) {
   throw InputError(
-      fmt::format("{}: this is no gpu.json of an earlier run; name one, or its directory ({})",
+      fmt::format("{}: this is not the gpu.json of an earlier run; name one, or its directory ({})",
                   where, error.what()));
 }
 
-PeakMemory peak_of_gpu_run(const json& run) {
+PeakMemory peak_of_gpu_json(const json& gpu_json) {
   PeakMemory peak{
-      .allocated = std::nullopt, .reserved = bytes_of(run.at("peak_bytes")), .parts = {}};
-  for (const json& framework : run.at("frameworks"))
+      .allocated = std::nullopt, .reserved = bytes_of(gpu_json.at("peak_bytes")), .parts = {}};
+  for (const json& framework : gpu_json.at("frameworks"))
     for (const json& device : framework.at("devices"))
       peak.allocated = peak.allocated.value_or(0) + bytes_of(device.at("peak_allocated_bytes"));
   for (const char* kind : {"role", "module", "line"})
-    peak.parts[kind] = held_by(run, fmt::format("{}s", kind));
+    peak.parts[kind] = held_by(gpu_json, fmt::format("{}s", kind));
   return peak;
 }
 

@@ -12,9 +12,9 @@ namespace headroom {
 
 // Reads the gpu.json of a run of headroom gpu, or that of its directory. Throws InputError naming
 // `where`.
-PeakMemory read_gpu_run(const std::filesystem::path& place, const std::string& where);
+PeakMemory read_gpu_peak(const std::filesystem::path& place, const std::string& where);
 
-PeakMemory peak_of_gpu_run(const nlohmann::json& run);  // what gpu.json holds
+PeakMemory peak_of_gpu_json(const nlohmann::json& gpu_json);
 PeakMemory peak_of_history(const Trace& trace);
 
 // The first line is the answer; then the places that changed most, or with `all` every one.

@@ -60,7 +60,7 @@ void print_counterfactual(const std::vector<ReplayRow>& rows) {
   } else if (served.empty()) {
     out::print("\nNo strategy served all of it.\n");
   } else {
-    out::print("\nServed all of it: {}.\n", fmt::join(served, ", "));
+    out::print("\nServed every request: {}.\n", fmt::join(served, ", "));
   }
 }
 
@@ -143,7 +143,8 @@ void print_replay_table(const RequestList& list, const Trace& trace,
                format_bytes(tried->viable.first), format_bytes(tried->viable.last),
                coarsest > 0 ? ", known to " + format_bytes(coarsest) : "");
   out::print(
-      "With all of it known ahead, a plan needs {}, {} above its lower bound (found in {:.1f} "
+      "With the whole history known in advance, a plan needs {}, {} above its lower bound (found "
+      "in {:.1f} "
       "s).\n",
       format_bytes(foresight.bytes),
       percent(static_cast<double>(foresight.bytes) /

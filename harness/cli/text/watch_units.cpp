@@ -24,7 +24,7 @@ double parse_bytes_per_minute(const std::string& text, const std::string& where)
       per_minute.find(slash == std::string::npos ? std::string{} : text.substr(slash + 1));
   if (unit == per_minute.end())
     throw InputError(
-        fmt::format("{}: '{}' is no rate; write 1MiB/min, 500KiB/s or 2GiB/h", where, text));
+        fmt::format("{}: '{}' is not a rate; write 1MiB/min, 500KiB/s or 2GiB/h", where, text));
   return static_cast<double>(parse_bytes(text.substr(0, slash), where)) * unit->second;
 }
 

@@ -1,6 +1,5 @@
 #include "harness/program/lowering/fusion.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "harness/program/in_place.h"

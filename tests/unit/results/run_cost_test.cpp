@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "tests/unit/support/synthetic_samples.h"
 
 namespace headroom::run_cost_test {
@@ -37,7 +35,7 @@ TEST(RunCost, of_two_runs_adds_up) {
                .probe_s = 5,
                .first_touch_s = 6,
                .recording = {}};
-  add_run(cost, cost);
+  add_cost(cost, cost);
   EXPECT_EQ(cost.wall_s + cost.steps_s + cost.setup_s + cost.process_s + cost.probe_s +
                 cost.first_touch_s,
             42);

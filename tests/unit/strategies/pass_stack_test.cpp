@@ -131,12 +131,12 @@ struct DoubleSteps {
   }
 
   void step() {
-    for (const TrainingPlan::Run& run : plan.usual().runs) {
-      const Program& program = plan.usual().programs[run.program];
+    for (const TrainingPlan::Execution& execution : plan.usual().executions) {
+      const Program& program = plan.usual().programs[execution.program];
       Tensors tensors(program);
       const std::vector<Tensor> batch = next_batch();
       for (std::size_t i = 0; i < program.inputs.size(); ++i)
-        tensors[program.inputs[i]] = batch[run.first_input + i];
+        tensors[program.inputs[i]] = batch[execution.first_input + i];
       for (ValueId id = 0; id < program.values.size(); ++id)
         if (program.value(id).persistent) tensors[id] = persistent.at(program.value(id).name);
       testing::reference_run(program, tensors);

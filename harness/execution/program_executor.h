@@ -1,5 +1,5 @@
-// Runs one lowered Program repeatedly: op by op with memory from the strategy (Executor), or
-// captured, with memory of its own (CapturedRun).
+// Executes one lowered Program repeatedly: op by op with memory from the strategy (Executor), or
+// captured, with memory of its own (CapturedExecutor).
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace headroom {
 
-class ProgramRun {
+class ProgramExecutor {
  public:
-  virtual ~ProgramRun() = default;
+  virtual ~ProgramExecutor() = default;
   // Runs the Program once. `feed` is called when the inputs have memory, `fed` when they are filled
   // and before the first op, and `read` while the results still have memory.
   using Transfer = std::function<void(ValueId, std::byte* data)>;

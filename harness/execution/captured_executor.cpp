@@ -1,4 +1,4 @@
-#include "harness/execution/captured_run.h"
+#include "harness/execution/captured_executor.h"
 
 #include <algorithm>
 #include <span>
@@ -53,8 +53,9 @@ std::vector<std::byte*> data_of(const Program& program, const CapturePools::Plac
 
 }  // namespace
 
-CapturedRun::CapturedRun(const Program& lowered, CompiledProgram* compute,
-                         const CapturePools::Place& place, const PersistentBlocks& persistent)
+CapturedExecutor::CapturedExecutor(const Program& lowered, CompiledProgram* compute,
+                                   const CapturePools::Place& place,
+                                   const PersistentBlocks& persistent)
     : program_(lowered), data_(data_of(lowered, place, persistent)) {
   if (compute == nullptr) return;
   const auto pointer = [this](ValueId id) { return id == kNoValue ? nullptr : data_[id]; };
@@ -71,21 +72,21 @@ CapturedRun::CapturedRun(const Program& lowered, CompiledProgram* compute,
   captured_ = captured(*compute, buffers_);
 }
 
-void CapturedRun::run(const Transfer& feed, const Transfer& read,
-                      const std::function<void()>& fed) {
+void CapturedExecutor::run(const Transfer& feed, const Transfer& read,
+                           const std::function<void()>& fed) {
   for (const ValueId id : program_.inputs) feed(id, data_[id]);
   if (fed) fed();
   if (captured_ != nullptr) captured_->run();
   for (const ValueId id : program_.results) read(id, data_[id]);
-  ++runs_;
+  ++executions_;
 }
 
-void CapturedRun::feed_ahead(const Transfer&) {
+void CapturedExecutor::feed_ahead(const Transfer&) {
   throw Error("'" + program_.name + "' is captured: its inputs have one place");
 }
 
-Reason CapturedRun::why_not_engaged() const {
-  if (runs_ > 1) return std::nullopt;
+Reason CapturedExecutor::why_not_engaged() const {
+  if (executions_ > 1) return std::nullopt;
   return "captured: '" + program_.name + "' did not run a second time, so nothing was replayed";
 }
 
