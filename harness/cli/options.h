@@ -158,6 +158,7 @@ struct GpuOptions {
   std::string
       batch;  // find the largest batch: option, argument or variable that sets it; "" = do not
   bool settings = false;  // run again with other settings of the framework's allocator
+  std::vector<std::string> allocators;  // run again with these in place of PyTorch's
   int devices = 1;
   int world = 0;                // ranks that one process pretends there are; 0: none
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
@@ -174,7 +175,10 @@ struct GpuOptions {
 };
 
 struct CaptureOptions {
-  int until_step = 5;  // optimizer steps; 0: run the program to its end
+  int until_step = 5;                   // optimizer steps; 0: run the program to its end
+  std::vector<std::string> allocators;  // run again with these in place of PyTorch's
+  std::optional<Bytes> capacity;        // what each may take of the machine's memory
+  int rounds = 1;                       // how often each of them runs
   std::vector<std::string> command;
   std::filesystem::path out;  // "" = runs/TIME-capture-PID
   bool html = false;          // write its page, too

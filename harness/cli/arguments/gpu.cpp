@@ -15,6 +15,7 @@ constexpr const char* kNotes = R"(Examples
   headroom gpu h100 --world 64 -- python train.py         rank 0 of 64
   headroom gpu h100 --until-step 3 --json -- python train.py
   headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 above 20 GiB
+  headroom gpu l4 --allocator 'bfc(growth=on)' -- python train.py    and with TensorFlow's allocator?
 
 Runs the command with libraries that stand in for CUDA's. Kernels do nothing, and device memory is
 address space without pages; the framework's own code does everything else, and its own allocator
@@ -34,10 +35,11 @@ constexpr const char* kCaptureNotes = R"(Examples
   headroom capture -- python train_on_cpu.py              and without a GPU, of its CPU's memory (PyTorch)?
   headroom capture --out real -- python train.py
   headroom gpu h100 --against real -- python train.py     how accurate is the virtual GPU?
+  headroom capture --allocator bfc --allocator caching --rounds 5 -- python train_on_cpu.py
 
 Runs the command and records what PyTorch, TensorFlow or JAX reports about its memory. It switches on
 PyTorch's history of allocations or, on a machine without a GPU, PyTorch's profiler. Both make each step
-slower.
+slower. Runs of --allocator do without: they tell the memory and, from three rounds on, the time of a step.
 
 Exit status: that of the command; 2 if nothing was captured.)";
 
@@ -60,7 +62,7 @@ int steps_from(const std::string& text) {
 Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
   struct Arguments {
     CaptureOptions options;
-    std::string until_step = "5";
+    std::string until_step = "5", capacity;
   };
   auto given = std::make_shared<Arguments>();
   given->options.command = std::move(command);
@@ -70,6 +72,17 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
   parser
       ->add_option("--until-step", given->until_step,
                    "Stop after this many optimizer steps; all: run to the end")
+      ->capture_default_str();
+  parser->add_option("--allocator", given->options.allocators,
+                     "Also run it with this one of Headroom's allocators in place of PyTorch's, on "
+                     "the CPU (repeatable)");
+  parser->add_option("--capacity", given->capacity,
+                     "Memory that --allocator may take, such as 8GiB (default: half of what is "
+                     "available)");
+  parser
+      ->add_option("--rounds", given->options.rounds,
+                   "How often to run each --allocator and PyTorch's own, in turns")
+      ->check(whole_from(1))
       ->capture_default_str();
   parser->add_option("--out", given->options.out,
                      "A new directory for what is recorded (default: below runs)");
@@ -82,6 +95,8 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> command) {
               throw InputError(
                   "capture: name the command after --, as in headroom capture -- python train.py");
             options.until_step = steps_from(given->until_step);
+            if (!given->capacity.empty())
+              options.capacity = parse_bytes(given->capacity, "--capacity");
             return options;
           }};
 }
@@ -100,9 +115,11 @@ Command gpu_command(const GpuArguments& given) {
         "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
   if (options.card.empty() == !options.which)
     throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
-  if (options.which + !options.batch.empty() + options.settings > 1)
+  if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() > 1)
     throw InputError(
-        "gpu: --which, --largest-batch and --settings each run the command many times; choose one");
+        "gpu: --which, --largest-batch, --settings and --allocator each run the command many "
+        "times; "
+        "choose one");
   if (!given.memory.empty()) options.memory = parse_bytes(given.memory, "--memory");
   if (!given.context.empty()) options.context = parse_bytes(given.context, "--context");
   if (!given.budget.empty()) options.budget = parse_bytes(given.budget, "--budget");
@@ -125,6 +142,9 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> command) {
                      "sets it, as in --batch, an argument NAME=…, or an environment variable");
   parser->add_flag("--settings", given->options.settings,
                    "Also run it with other settings of PyTorch's allocator");
+  parser->add_option("--allocator", given->options.allocators,
+                     "Also run it with this one of Headroom's allocators in place of PyTorch's "
+                     "(repeatable)");
   parser->add_option("--gpus", given->options.devices, "Number of cards")
       ->check(whole_from(1))
       ->capture_default_str();
