@@ -47,6 +47,10 @@ def pytorch_stats(device):
     return result
 
 
+def reset_peaks(device):
+    library.headroom_reset_peaks(device)
+
+
 def address_of(function):
     return ctypes.cast(function, ctypes.c_void_p).value
 
@@ -68,7 +72,7 @@ def serve(torch):
     allocator.allocator().set_reset_fn(address_of(library.headroom_trim))  # torch.cuda.empty_cache()
     torch.cuda.memory.change_current_allocator(allocator)
     torch._C._cuda_memoryStats = pytorch_stats
-    torch._C._cuda_resetPeakMemoryStats = library.headroom_reset_peaks
+    torch._C._cuda_resetPeakMemoryStats = reset_peaks
 
 
 def end_step():
