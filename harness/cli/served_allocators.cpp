@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "harness/base/error.h"
 #include "harness/base/spec.h"
@@ -13,21 +13,26 @@
 namespace headroom {
 namespace {
 
-// They decide by the role, phase or name of a request. No framework tells its allocator any.
-constexpr std::array kNeedPurpose = {"guard", "partition"};
+struct Need {
+  std::string_view allocator, what;
+};
+// What PyTorch does not tell its allocator.
+constexpr std::array<Need, 3> kNeeds = {{{"guard", "the role and phase of each request"},
+                                         {"partition", "the module of each request"},
+                                         {"planned", "which blocks outlast a step"}}};
 
-void require_no_purpose(const Spec& element) {
-  if (std::find(kNeedPurpose.begin(), kNeedPurpose.end(), element.name()) != kNeedPurpose.end())
-    throw NotSupported(
-        fmt::format("{} needs the role, phase or module of each request, which PyTorch does not "
-                    "tell its allocator; leave it out",
-                    element.name()));
+void require_no_need(const Spec& element) {
+  for (const auto& [allocator, what] : kNeeds)
+    if (element.name() == allocator)
+      throw NotSupported(fmt::format(
+          "{} needs to know {}, which PyTorch does not tell its allocator; name another", allocator,
+          what));
 }
 
 void check(const Spec& spec, DeviceMemory& memory) {
   static_cast<void>(make_allocator(spec, memory));
-  require_no_purpose(spec);
-  for (const Spec& element : spec.inner()) require_no_purpose(element);
+  require_no_need(spec);
+  for (const Spec& element : spec.inner()) require_no_need(element);
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ torch.empty(900 * 2**20, dtype=torch.uint8, device="cuda")
 @pytest.mark.parametrize("allocator,complaint", [
     ("cashing", "did you mean"),
     ("caching(max_split=1MiB)", "max_split"),
-    ("guard(backward=1GiB)|caching", "role, phase or module"),
+    ("guard(backward=1GiB)|caching", "guard needs to know the role and phase"),
+    ("limit(1GiB)|planned", "planned needs to know which blocks outlast a step"),
 ])
 def test_an_allocator_that_cannot_serve_is_refused_at_once(gpu, allocator, complaint):
     answer = gpu("rtx4090", "--allocator", allocator, program="print('started')")
