@@ -31,7 +31,9 @@ void* ServedAllocator::allocate(Bytes bytes, const void* stream) {
     const Block block = strategy_->allocate(bytes, {.stream = number_of(stream)});
     live_.emplace(block.data, block);
     ++figures_.allocations;
-    count_peaks();
+    figures_.now.requested += block.requested;
+    figures_.now.allocated += block.size;
+    raise_peaks();
     return block.data;
   } catch (const OutOfMemory&) {
     ++figures_.refusals;
@@ -44,8 +46,11 @@ bool ServedAllocator::free(void* address) {
   const std::lock_guard lock(mutex_);
   const auto found = live_.extract(address);
   if (found.empty()) return false;
-  strategy_->deallocate(found.mapped());
+  const Block& block = found.mapped();
+  strategy_->deallocate(block);
   ++figures_.frees;
+  figures_.now.requested -= block.requested;
+  figures_.now.allocated -= block.size;
   return true;
 }
 
@@ -70,16 +75,14 @@ void ServedAllocator::end_step() {
 void ServedAllocator::reset_peaks() {
   const std::lock_guard lock(mutex_);
   figures_.peak_since_reset = {};
-  count_peaks();
+  raise_peaks();
 }
 
 ServedFigures ServedAllocator::figures() {
   const std::lock_guard lock(mutex_);
-  ServedFigures result = figures_;
-  const AllocatorStatistics now = strategy_->statistics();
-  result.now = {now.requested, now.allocated, now.reserved};
-  result.segments = now.segments;
-  return result;
+  figures_.now.reserved = memory_->reserved();
+  figures_.segments = strategy_->statistics().segments;
+  return figures_;
 }
 
 Reason ServedAllocator::why_not_engaged() {
@@ -94,11 +97,11 @@ StreamId ServedAllocator::number_of(const void* stream) {
   return streams_[stream] = static_cast<StreamId>(streams_.size());
 }
 
-void ServedAllocator::count_peaks() {
-  const AllocatorStatistics statistics = strategy_->statistics();
-  const ServedBytes now = {statistics.requested, statistics.allocated, statistics.reserved};
-  raise(figures_.peak, now);
-  raise(figures_.peak_since_reset, now);
+// Called at each request, so it does not ask the strategy, some of which search for the answer.
+void ServedAllocator::raise_peaks() {
+  figures_.now.reserved = memory_->reserved();
+  raise(figures_.peak, figures_.now);
+  raise(figures_.peak_since_reset, figures_.now);
 }
 
 }  // namespace headroom

@@ -49,7 +49,7 @@ class ServedAllocator {
 
  private:
   StreamId number_of(const void* stream);
-  void count_peaks();
+  void raise_peaks();
 
   std::mutex mutex_;
   std::unique_ptr<DeviceMemory> memory_;
