@@ -28,8 +28,8 @@ for step in range(4):
             copies = [batch * 2 for _ in range(3)]
         batch.record_stream(side)
         del copies
-    del batch
     loss.backward()
+    del batch
     optimizer.step()
     optimizer.zero_grad()
     if device == "cpu":
