@@ -152,15 +152,22 @@ struct WatchOptions {
   bool page = true;
 };
 
-struct CaptureOptions {
+// What capture and gpu have in common.
+struct RecordingOptions {
   std::vector<std::string> command;
-  int until_step = 5;         // optimizer steps; 0: run the program to its end
-  std::filesystem::path out;  // "" = runs/TIME-capture-PID or runs/TIME-gpu-PID
-  bool html = false;          // write its page, too
+  int until_step = 5;                   // optimizer steps; 0: run the program to its end
+  std::vector<std::string> allocators;  // run again with these in place of the framework's
+  std::filesystem::path out;            // "" = runs/TIME-capture-PID or runs/TIME-gpu-PID
+  bool html = false;                    // write its page, too
   bool json = false;
 };
 
-struct GpuOptions : CaptureOptions {
+struct CaptureOptions : RecordingOptions {
+  std::optional<Bytes> capacity;  // what each allocator may take of the machine's memory
+  int rounds = 1;                 // how often each of them runs
+};
+
+struct GpuOptions : RecordingOptions {
   std::string card;    // an id or alias of a card; "" with `which`
   bool which = false;  // find the smallest card that is large enough
   // Find the largest batch: option, argument or variable that sets it; "" = do not.
@@ -169,7 +176,7 @@ struct GpuOptions : CaptureOptions {
   int devices = 1;
   int world = 0;                // ranks that one process pretends there are; 0: none
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
-  Bytes context = 0;            // taken by the CUDA context
+  std::optional<Bytes> context;
   std::optional<Bytes> budget;  // limit on reserved memory
   std::string cudnn;            // its library, or none; "" = that of the program's environment
   bool beside_real_gpu = false;

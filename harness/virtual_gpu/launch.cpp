@@ -19,17 +19,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCommonLibrary = "libheadroom_gpu.so";
+constexpr const char* kAllocatorLibrary = "libheadroom_allocator.so";
 
-fs::path stand_ins() {
+// The directory that has `library`: `built` in a build, else where the stand-ins are installed.
+// LD_PRELOAD must be able to name it.
+fs::path place_of(const char* library, const fs::path& built) {
   const fs::path program = this_executable().parent_path();
-  const fs::path built = program / "harness" / "virtual_gpu" / "stand_ins";
   const fs::path installed = (program / kInstalledStandIns).lexically_normal();
-  for (const fs::path& place : {built, installed})
-    if (fs::exists(place / kCommonLibrary)) return place;
-  throw InputError(
-      fmt::format("the stand-ins for CUDA's libraries are neither in {} nor in {}; "
-                  "build them with: ninja -C build run",
-                  built.string(), installed.string()));
+  for (const fs::path& place : {program / built, installed}) {
+    if (!fs::exists(place / library)) continue;
+    if (place.string().find_first_of(": ") != std::string::npos)
+      throw InputError(fmt::format(
+          "{}: LD_PRELOAD takes no path with a colon or a space; build Headroom elsewhere",
+          place.string()));
+    return place;
+  }
+  throw InputError(fmt::format("{} is neither in {} nor in {}; build it with: ninja -C build run",
+                               library, (program / built).string(), installed.string()));
 }
 
 // XLA measures kernels and reads what they wrote, which is meaningless here. So it chooses kernels
@@ -135,6 +141,19 @@ std::vector<std::string> environment_for_capture(const fs::path& records, int un
   };
 }
 
+std::vector<std::string> environment_for_serving(const Serving& serving) {
+  std::vector<std::string> result = {"HEADROOM_GPU_ONLY_FIGURES=on"};
+  if (serving.allocator.empty()) return result;
+  const std::string library = (place_of(kAllocatorLibrary, "capture") / kAllocatorLibrary).string();
+  result.push_back("HEADROOM_ALLOCATOR=" + serving.allocator);
+  result.push_back("HEADROOM_ALLOCATOR_LIBRARY=" + library);
+  if (serving.host_capacity) {
+    result.push_back(fmt::format("HEADROOM_ALLOCATOR_CAPACITY={}", *serving.host_capacity));
+    result.push_back(prepended("LD_PRELOAD", library, ':'));
+  }
+  return result;
+}
+
 CardDescription description_of(const Card& card, Bytes memory) {
   return {.name = card.name,
           .memory = memory,
@@ -152,11 +171,8 @@ CardDescription description_of(const Card& card, Bytes memory) {
 }
 
 std::vector<std::string> environment_for(const Launch& launch) {
-  const fs::path libraries = stand_ins();
-  if (libraries.string().find_first_of(": ") != std::string::npos)
-    throw InputError(fmt::format(
-        "{}: LD_PRELOAD takes no path with a colon or a space; build Headroom elsewhere",
-        libraries.string()));
+  const fs::path libraries =
+      place_of(kCommonLibrary, fs::path("harness") / "virtual_gpu" / "stand_ins");
   std::vector<std::string> result = {
       prepended("LD_PRELOAD", preload(libraries), ':'),
       prepended("LD_LIBRARY_PATH", libraries.string(), ':'),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,17 @@ std::vector<std::string> environment_for(const Launch& launch);
 // The same for a program on the real GPU, which keeps its own libraries.
 std::vector<std::string> environment_for_capture(const std::filesystem::path& records,
                                                  int until_step);
+
+// One of Headroom's allocators in place of PyTorch's own.
+struct Serving {
+  std::string allocator;  // "" = PyTorch's own: only the figures of the run are recorded
+  // What it may take of the machine's own memory, which it then serves in place of a virtual GPU's.
+  std::optional<Bytes> host_capacity;
+};
+
+// Returns what to add to the environment of environment_for or environment_for_capture. Throws
+// InputError if the library is missing.
+std::vector<std::string> environment_for_serving(const Serving& serving);
 
 // The directory of sitecustomize.py, which Python runs when it starts.
 std::filesystem::path hook_directory();

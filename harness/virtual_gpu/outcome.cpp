@@ -85,7 +85,9 @@ Framework read_framework(const fs::path& file) {
                      .out_of_memory = {},
                      .devices = {},
                      .snapshot = data.at("snapshot"),
-                     .differences = data.value("differences", std::vector<std::string>{})};
+                     .differences = data.value("differences", std::vector<std::string>{}),
+                     .step_us = data.value("step_us", std::vector<double>{}),
+                     .peak_resident = data.value("peak_resident", Bytes{0})};
     for (const json& event : data.at("out_of_memory"))
       result.out_of_memory.push_back({.device = event.at("device"),
                                       .requested = event.at("requested"),
@@ -93,6 +95,7 @@ Framework read_framework(const fs::path& file) {
     for (const json& device : data.at("devices"))
       result.devices.push_back({.device = device.at("device"),
                                 .kind = device.value("kind", "cuda"),
+                                .peak_requested = device.value("peak_requested", Bytes{0}),
                                 .peak_allocated = device.at("peak_allocated"),
                                 .peak_reserved = device.value("peak_reserved", Bytes{0}),
                                 .phase = device.at("phase"),
@@ -102,7 +105,8 @@ Framework read_framework(const fs::path& file) {
                                 .phase_peaks = device.at("phase_peaks"),
                                 .card = device.value("card", ""),
                                 .card_memory = device.value("card_memory", Bytes{0}),
-                                .beside_allocator = device.value("beside_allocator", Bytes{0})});
+                                .beside_allocator = device.value("beside_allocator", Bytes{0}),
+                                .not_engaged = device.value("not_engaged", "")});
     return result;
   } catch (const json::exception& error) {
     throw InputError(

@@ -44,6 +44,7 @@ struct OutOfMemoryEvent {
 struct FrameworkUse {
   int device = 0;
   std::string kind = "cuda";  // or "cpu": the machine's own memory
+  Bytes peak_requested = 0;   // 0 if the framework does not report it
   Bytes peak_allocated = 0;
   Bytes peak_reserved = 0;           // 0 if the framework does not report it
   std::string phase;                 // phase in which allocated bytes peaked
@@ -55,6 +56,8 @@ struct FrameworkUse {
   // allocator's when the program ended.
   std::string card;
   Bytes card_memory = 0, beside_allocator = 0;
+  // Only where Headroom served an allocator: why a result under its name does not count.
+  std::string not_engaged;
 };
 
 struct Framework {
@@ -68,6 +71,9 @@ struct Framework {
   std::vector<FrameworkUse> devices;
   std::string snapshot;                  // file name; "" if there is none
   std::vector<std::string> differences;  // differences from a run on a real card, as sentences
+  // Only of runs that were started for figures alone:
+  std::vector<double> step_us;  // time of each optimizer step after the first
+  Bytes peak_resident = 0;      // as the kernel counts the process
 };
 
 struct Outcome {

@@ -15,6 +15,7 @@ constexpr const char* kNotes = R"(Examples
   headroom gpu h100 --world 64 -- python train.py         rank 0 of 64
   headroom gpu h100 --until-step 3 --json -- python train.py
   headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 above 20 GiB
+  headroom gpu l4 --allocator 'bfc(growth=on)' -- python train.py    and with TensorFlow's allocator?
 
 Runs the command with libraries that stand in for CUDA's. Kernels do nothing, and device memory is
 address space without pages; the framework's own code does everything else, and its own allocator
@@ -34,10 +35,11 @@ constexpr const char* kCaptureNotes = R"(Examples
   headroom capture -- python train_on_cpu.py              and, without a GPU, the CPU's memory (PyTorch)?
   headroom capture --out real -- python train.py
   headroom gpu h100 --against real -- python train.py     how accurate is the virtual GPU?
+  headroom capture --allocator bfc --allocator caching --rounds 5 -- python train_on_cpu.py
 
 Runs the command and records what PyTorch, TensorFlow or JAX reports about its memory. It switches on
 PyTorch's history of allocations or, on a machine without a GPU, PyTorch's profiler. Both make each step
-slower.
+slower. Runs of --allocator do without: they tell the memory and, from three rounds on, the time of a step.
 
 Exit status: that of the command; 2 if nothing was captured.)";
 
@@ -56,13 +58,16 @@ int steps_from(const std::string& text) {
 }
 
 // Adds the options that capture and gpu both have.
-void add_recording(CLI::App& command, CaptureOptions& capture) {
+void add_recording(CLI::App& command, RecordingOptions& capture) {
   command
       .add_option_function<std::string>(
           "--until-step",
           [&capture](const std::string& text) { capture.until_step = steps_from(text); },
           "Stop after this many optimizer steps; all: run to the end")
       ->default_str(std::to_string(capture.until_step));
+  command.add_option("--allocator", capture.allocators,
+                     "Also run it with this one of Headroom's allocators in place of PyTorch's; for "
+                     "capture, on the CPU (repeatable)");
   command.add_option("--out", capture.out,
                      "A new directory for what is recorded (default: below runs)");
   command.add_flag("--html", capture.html, "Write a page, report.html, beside the records");
@@ -82,9 +87,10 @@ void check(const GpuOptions& options) {
         "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
   if (options.card.empty() == !options.which)
     throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
-  if (options.which + !options.batch.empty() + options.settings > 1)
+  if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() > 1)
     throw InputError(
-        "gpu: --which, --largest-batch and --settings each run the command many times; choose one");
+        "gpu: --which, --largest-batch, --settings and --allocator each run the command many times; "
+        "choose one");
 }
 
 }  // namespace
@@ -96,6 +102,13 @@ Subcommand add_capture(CLI::App& app, std::vector<std::string> started) {
       "capture", "Run your own script on this machine's GPU or CPU: what holds memory?");
   command->footer(kCaptureNotes);
   add_recording(*command, *capture);
+  add_bytes(*command, "--capacity", capture->capacity,
+            "Memory that --allocator may take, such as 8GiB (default: half of what is available)");
+  command
+      ->add_option("--rounds", capture->rounds,
+                   "How often to run each --allocator and PyTorch's own, in turns")
+      ->check(whole_from(1))
+      ->capture_default_str();
   return {.parser = command, .command = [capture]() -> Command {
             if (capture->command.empty())
               throw InputError(

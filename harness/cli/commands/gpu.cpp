@@ -12,6 +12,7 @@
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
+#include "harness/cli/served_allocators.h"
 #include "harness/cli/text/gpu/gpu_answer.h"
 #include "harness/cli/text/peak_change_text.h"
 #include "harness/cli/text/print.h"
@@ -186,12 +187,30 @@ void try_settings(const GpuOptions& options, const fs::path& directory, GpuAnswe
   }
 }
 
+// Runs the program again with each of Headroom's allocators.
+void try_allocators(const GpuOptions& options, const fs::path& directory, GpuAnswer& answer) {
+  answer.served = {served_run("", verdict_of(answer), answer.outcome)};
+  for (const std::string& allocator : options.allocators) {
+    const fs::path records = directory / fmt::format("allocator-{}", answer.served.size());
+    const GpuAnswer other =
+        run_trial(options, {.card = answer.card,
+                            .directory = records,
+                            .command = options.command,
+                            .environment = virtual_gpu::environment_for_serving(
+                                {.allocator = allocator, .host_capacity = std::nullopt}),
+                            .quiet = true});
+    answer.served.push_back(served_run(allocator, verdict_of(other), other.outcome));
+    answer.served.back().output = records / "output.txt";
+  }
+}
+
 GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path& directory) {
   if (card == nullptr) return find_smallest(options, directory);
   if (!options.batch.empty()) return find_largest_batch_of(options, *card, directory);
   GpuAnswer answer =
       run_trial(options, {.card = card, .directory = directory, .command = options.command});
   if (options.settings) try_settings(options, directory, answer);
+  if (!options.allocators.empty()) try_allocators(options, directory, answer);
   return answer;
 }
 
@@ -203,6 +222,8 @@ ExitCode gpu_command(const GpuOptions& options) {
         "gpu: this machine has a real GPU; --beside-real-gpu runs the program on a virtual one "
         "nevertheless");
   const Card* card = options.which ? nullptr : &find_card(options.card);
+  if (card != nullptr)
+    check_served_allocators(options.allocators, options.memory.value_or(card->capacity));
   std::optional<PeakMemory> earlier;
   if (!options.against.empty())
     earlier = read_gpu_peak(options.against, "--against " + options.against.string());

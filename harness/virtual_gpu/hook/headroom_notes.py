@@ -77,7 +77,7 @@ class Record:
             self.stopped_at_step = True
             raise StepLimit(0)
 
-    def write(self, framework, devices, snapshot, differences):
+    def write(self, framework, devices, snapshot, differences, more=None):
         """Writes the file of one framework, "NAME VERSION"."""
         figures = {
             "framework": framework,
@@ -90,6 +90,7 @@ class Record:
             "devices": devices,
             "snapshot": snapshot,
             "differences": differences,
+            **(more or {}),
         }
         kind = framework.partition(" ")[0].lower()
         path = os.path.join(RECORDS, f"{kind}-{os.getpid()}.json")
@@ -146,6 +147,13 @@ def requested_bytes(message):
     return 0
 
 
+def users_line(trace):
+    """Returns the innermost line of the user's program, "" if there is none."""
+    frames = reversed(traceback.extract_tb(trace))
+    users = (f for f in frames if headroom_memory.is_users(f.filename))
+    return next((f"{f.filename}:{f.lineno}" for f in users), "")
+
+
 def note_error(kind, value, trace):
     lines = str(value).splitlines() or [""]
     is_about_memory = re.compile("OOM when|[Oo]ut of memory|allocate memory")
@@ -155,10 +163,7 @@ def note_error(kind, value, trace):
         kind.__name__ == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in str(value)
     )
     if notes.ended_out_of_memory:
-        frames = reversed(traceback.extract_tb(trace))
-        users = (f for f in frames if headroom_memory.is_users(f.filename))
-        line = next((f"{f.filename}:{f.lineno}" for f in users), "")
-        event = {"device": 0, "requested": requested_bytes(str(value)), "line": line}
+        event = {"device": 0, "requested": requested_bytes(str(value)), "line": users_line(trace)}
         notes.out_of_memory.append(event)
 
 

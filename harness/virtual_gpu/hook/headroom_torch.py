@@ -12,12 +12,14 @@ import headroom_known
 import headroom_memory
 import headroom_modules
 import headroom_notes
+import headroom_served
 import headroom_values
 
-BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off"
+BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off" and not headroom_served.ONLY_FIGURES
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
-MARKED_STEPS = 8  # roles are recorded in the first steps only, because later ones repeat them
+# Roles are recorded in the first steps only, because later ones repeat them.
+MARKED_STEPS = 0 if headroom_served.ONLY_FIGURES else 8
 
 
 class Notes(headroom_notes.Record):
@@ -82,6 +84,7 @@ def after_step(optimizer, *_):
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
     if notes.stepping:
         return  # an inner step, as in ZeroRedundancyOptimizer
+    headroom_served.end_step()
     notes.step_times.append(now_us())
     notes.count_steps(1)
 
@@ -126,6 +129,7 @@ def describe_device(device, trace):
     return {
         "device": device,
         "kind": notes.device_type,
+        "peak_requested": stats.get("requested_bytes.all.peak", 0),
         "peak_allocated": allocated,
         "peak_reserved": max(
             stats.get("reserved_bytes.all.peak", 0), summary["peak_reserved"]
@@ -155,6 +159,9 @@ def write():
     if notes.written or not notes.active:
         return
     notes.written = True
+    if headroom_served.ONLY_FIGURES:
+        write_figures(torch)
+        return
     if not notes.marks:
         mark_what_lives()
     if notes.cpu is None:
@@ -175,11 +182,28 @@ def write():
     notes.write(f"PyTorch {torch.__version__}", devices, name, differences)
 
 
+def write_figures(torch):
+    """Writes what `--allocator` compares of two runs of a program."""
+    served = headroom_served.library is not None
+    if not served and notes.device_type == "cpu":
+        devices = [{**headroom_served.without_holders(0, "cpu"), "peak_allocated": 0}]  # its malloc counts nothing
+    else:
+        devices = headroom_served.describe() if served else []
+    ends = notes.step_times
+    more = {
+        "step_us": [end - begin for begin, end in zip(ends, ends[1:])],
+        "peak_resident": headroom_served.peak_resident(),
+    }
+    notes.write(f"PyTorch {torch.__version__}", devices, "", [], more)
+
+
 def start_recording():
     """Called when CUDA starts, before its first allocation."""
     import torch
 
     notes.active = True
+    if headroom_served.ONLY_FIGURES:
+        return
     torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
     torch._C._cuda_attach_out_of_memory_observer(on_out_of_memory)
 
@@ -188,7 +212,8 @@ def record_the_cpu(torch):
     """Called before the first allocation, where there is no GPU."""
     notes.active = True
     notes.device_type = "cpu"
-    notes.cpu = headroom_cpu.History(torch)
+    if not headroom_served.ONLY_FIGURES:
+        notes.cpu = headroom_cpu.History(torch)
 
 
 def note_error(kind, value, trace):
@@ -198,6 +223,10 @@ def note_error(kind, value, trace):
     notes.ended_out_of_memory = (
         issubclass(kind, torch.OutOfMemoryError) or "DefaultCPUAllocator: " in notes.error
     )
+    if notes.ended_out_of_memory and headroom_served.library is not None:
+        line = headroom_notes.users_line(trace)
+        refused = headroom_served.refused_bytes()
+        notes.out_of_memory.append({"device": 0, "requested": refused, "line": line})
 
 
 def trust_other_ranks():
@@ -241,6 +270,8 @@ def forget():
 
 def install(torch):
     """Called after PyTorch has been imported."""
+    if headroom_served.LIBRARY:
+        headroom_served.serve(torch)
     from torch.optim.optimizer import (
         register_optimizer_step_post_hook,
         register_optimizer_step_pre_hook,

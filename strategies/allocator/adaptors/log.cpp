@@ -4,11 +4,12 @@
 // meaningless.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/os.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <optional>
+#include <fstream>
+#include <system_error>
 
 #include "harness/base/registry.h"
 #include "strategies/allocator/adaptors/forwarding_allocator.h"
@@ -20,7 +21,7 @@ class Log final : public ForwardingAllocator {
  public:
   Log(const Spec& spec, std::unique_ptr<Allocator> inner, const DeviceMemory& memory)
       : ForwardingAllocator(std::move(inner), memory), file_(open(spec)) {
-    file_.print("Thread,Time,Action,Pointer,Size,Stream\n");
+    file_ << std::unitbuf << "Thread,Time,Action,Pointer,Size,Stream\n";
   }
 
   Block allocate(Bytes bytes, const AllocationHint& hint) override {
@@ -41,14 +42,14 @@ class Log final : public ForwardingAllocator {
   }
 
  private:
-  static fmt::ostream open(const Spec& spec) {
+  static std::ofstream open(const Spec& spec) {
     const std::string path = spec.text("file", "");
     if (path.empty()) throw InputError("log: name the file, as in log(file=/tmp/log.csv)|caching");
-    try {
-      return fmt::output_file(path);
-    } catch (const std::system_error& error) {
-      throw InputError(fmt::format("log: cannot write {}: {}", path, error.code().message()));
-    }
+    std::ofstream file(path);
+    if (!file)
+      throw InputError(
+          fmt::format("log: cannot write {}: {}", path, std::generic_category().message(errno)));
+    return file;
   }
 
   void write(const char* action, const Block& block) {
@@ -56,12 +57,12 @@ class Log final : public ForwardingAllocator {
     const auto micros =
         std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
     const std::string pointer = block.address == 0 ? "(nil)" : fmt::format("{:#x}", block.address);
-    file_.print("{},{:%H:%M:%S}:{:06},{},{},{},{:x}\n", ::getpid(),
-                fmt::localtime(std::chrono::system_clock::to_time_t(now)), micros % 1'000'000,
-                action, pointer, block.requested, block.stream);
+    file_ << fmt::format("{},{:%H:%M:%S}:{:06},{},{},{},{:x}\n", ::getpid(),
+                         fmt::localtime(std::chrono::system_clock::to_time_t(now)),
+                         micros % 1'000'000, action, pointer, block.requested, block.stream);
   }
 
-  fmt::ostream file_;
+  std::ofstream file_;  // writes each line at once: a program may be killed
 };
 
 const bool log_is_registered = Registry<AllocatorAdaptor>::instance().add(

@@ -40,6 +40,7 @@ std::string to_words(const CaptureAnswer& answer) {
       text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
                           answer.directory, printable(framework.snapshot));
   }
+  if (!answer.served.empty()) text += to_words(answer.served) + "\n";
   return text + fmt::format("  the virtual GPU beside it: headroom gpu CARD --against {} -- …\n",
                             answer.directory);
 }

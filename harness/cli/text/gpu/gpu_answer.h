@@ -23,6 +23,24 @@ struct GpuVariant {
   Bytes peak = 0;
 };
 
+// The program with one of Headroom's allocators in place of PyTorch's own.
+struct ServedRun {
+  std::string allocator;  // "" = PyTorch's own
+  GpuVerdict verdict = GpuVerdict::fits;
+  Bytes peak_requested = 0, peak_allocated = 0, peak_reserved = 0;  // 0: PyTorch does not count it
+  Bytes peak_resident = 0;        // of the process, as the kernel counts it
+  std::vector<double> step_us{};  // the median time of a step in each round
+  std::string not_engaged;        // why the result does not count under the allocator's name
+  std::string output;             // the file that has what the program printed
+};
+
+// The figures of the process and device that held most.
+ServedRun served_run(const std::string& allocator, GpuVerdict verdict,
+                     const virtual_gpu::Outcome& outcome);
+// A table; the first of `runs` is PyTorch's own.
+std::string to_words(const std::vector<ServedRun>& runs);
+nlohmann::ordered_json to_json(const std::vector<ServedRun>& runs);
+
 struct GpuBatchSearch {
   std::string name;                         // how the program is told its batch
   std::int64_t largest = 0;                 // that fits; 0: none of those tried
@@ -42,6 +60,7 @@ struct GpuAnswer {
   std::string directory;  // of the record
   std::optional<GpuBatchSearch> batch{};
   std::vector<GpuVariant> settings{};
+  std::vector<ServedRun> served{};
 };
 
 GpuVerdict verdict_of(const GpuAnswer& answer);
@@ -58,6 +77,7 @@ struct CaptureAnswer {
   int exit_status = 0;
   virtual_gpu::Outcome outcome;  // without a ledger
   std::string directory;
+  std::vector<ServedRun> served{};
 };
 
 bool is_of_cpu(const CaptureAnswer& answer);

@@ -36,6 +36,7 @@ ordered_json to_json(const std::vector<virtual_gpu::ModuleShare>& modules) {
 ordered_json to_json(const FrameworkUse& use) {
   ordered_json json = {{"device", use.device},
                        {"kind", use.kind},
+                       {"peak_requested_bytes", use.peak_requested},
                        {"peak_allocated_bytes", use.peak_allocated},
                        {"peak_reserved_bytes", use.peak_reserved},
                        {"peak_phase", use.phase},
@@ -108,6 +109,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
          answer.batch->too_large ? ordered_json(*answer.batch->too_large) : ordered_json(nullptr)},
         {"tried", to_json(answer.batch->tried, "batch")}};
   if (!answer.settings.empty()) json["settings"] = to_json(answer.settings, "setting");
+  if (!answer.served.empty()) json["allocators"] = to_json(answer.served);
   return json;
 }
 
@@ -119,13 +121,15 @@ nlohmann::ordered_json to_json(const CaptureAnswer& answer) {
   const char* verdict = outcome.out_of_memory()      ? "out of memory"
                         : outcome.frameworks.empty() ? "nothing captured"
                                                      : "captured";
-  return {
+  ordered_json json = {
       {"verdict", verdict},
       {"captured_on", is_of_cpu(answer) ? "the CPU of this machine" : "the GPU of this machine"},
       {"peak_bytes", peak_of(answer)},
       {"exit_status", answer.exit_status},
       {"frameworks", frameworks},
       {"directory", answer.directory}};
+  if (!answer.served.empty()) json["allocators"] = to_json(answer.served);
+  return json;
 }
 
 }  // namespace headroom

@@ -1,0 +1,15 @@
+// Checks the values of --allocator before a framework is started with them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/base/units.h"
+
+namespace headroom {
+
+// Throws InputError for one that is unknown, does not suit a device of `capacity`, or needs to know
+// what frameworks do not tell.
+void check_served_allocators(const std::vector<std::string>& allocators, Bytes capacity);
+
+}  // namespace headroom

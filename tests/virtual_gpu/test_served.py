@@ -1,0 +1,202 @@
+"""PyTorch with one of Headroom's allocators in place of its own, on a virtual GPU and on the CPU."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import HEADROOM
+
+SIZES = ("peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes")
+
+# Trains on the device that its first argument names, and uses a second stream where there are streams.
+TRAIN = """
+import sys
+import torch
+device = sys.argv[1]
+torch.manual_seed(0)
+model = torch.nn.Sequential(*[layer for width in (700, 900, 1300) for layer in
+                              (torch.nn.LazyLinear(width), torch.nn.ReLU())]).to(device)
+model(torch.zeros(1, 500, device=device))
+optimizer = torch.optim.Adam(model.parameters())
+side = torch.cuda.Stream() if device == "cuda" else None
+for step in range(4):
+    batch = torch.randn(800 + 100 * step, 500).to(device)
+    loss = model(batch).square().mean()
+    if side is not None:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            copies = [batch * 2 for _ in range(3)]
+        batch.record_stream(side)
+        del copies
+    loss.backward()
+    del batch
+    optimizer.step()
+    optimizer.zero_grad()
+    if device == "cpu":
+        print("loss", loss.item())
+if device == "cuda":
+    print("peak", torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+    del model, optimizer, loss
+    torch.cuda.empty_cache()
+    print("left", torch.cuda.memory_allocated())
+"""
+
+# Asks for more than there is, is told so, and goes on.
+REFUSED = """
+import sys
+import torch
+device = sys.argv[1]
+kept = torch.zeros(1000, device=device)
+try:
+    torch.empty(900 * 2**20, dtype=torch.uint8, device=device)
+except torch.OutOfMemoryError as error:
+    print("refused:", error)
+assert (kept == 0).all() or device == "cuda"
+print("goes on with", len(torch.ones(1000, device=device)))
+"""
+
+
+def by_allocator(figures):
+    return {run["allocator"]: run for run in figures["allocators"]}
+
+
+def replayed(snapshot, allocator, capacity):
+    """The peaks of a strategy to which Headroom plays a recorded history."""
+    done = subprocess.run(
+        [HEADROOM, "replay", "--json", "--capacity", str(capacity), "--granule", "256", "--allocator", allocator,
+         str(snapshot)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["strategies"]
+    return [row["requested_bytes_peak"], row["allocated_bytes_peak"], row["reserved_bytes_peak"]]
+
+
+@pytest.mark.parametrize("allocator,settings", [
+    ("caching", ""),
+    ("caching(max_split_size=21MiB)", "max_split_size_mb:21"),
+    ("expandable", "expandable_segments:True"),
+])
+def test_pytorchs_own_rules_take_what_pytorch_takes(gpu, pytorch, allocator, settings):
+    answer = gpu("rtx4090", "--allocator", allocator, program=TRAIN, python=pytorch, arguments=["cuda"],
+                 environment={"PYTORCH_ALLOC_CONF": settings})
+    own, served = answer.figures["allocators"]
+    assert served["verdict"] == "fits", answer.output
+    assert [served[size] for size in SIZES] == [own[size] for size in SIZES]
+    assert own["peak_reserved_bytes"] > 0
+    assert "PyTorch's own" in answer.output and allocator in answer.output
+
+
+def test_the_program_sees_the_figures_of_the_allocator(gpu, pytorch, tmp_path):
+    answer = gpu("rtx4090", "--allocator", "bfc(growth=on)", program=TRAIN, python=pytorch, arguments=["cuda"])
+    _, served = answer.figures["allocators"]
+    output = (tmp_path / "out-0/allocator-1/output.txt").read_text()
+    assert f"peak {served['peak_allocated_bytes']} {served['peak_reserved_bytes']}" in output
+
+
+@pytest.mark.parametrize("allocator", ["bfc(growth=on)", "pool", "tlsf", "expandable", "malloc"])
+def test_what_a_gpu_is_served_is_what_replay_foretells(gpu, pytorch, tmp_path, allocator):
+    answer = gpu("rtx4090", "--allocator", allocator, program=TRAIN, python=pytorch, arguments=["cuda"])
+    _, served = answer.figures["allocators"]
+    snapshot = tmp_path / "out-0" / answer.figures["frameworks"][0]["snapshot"]
+    assert [served[size] for size in SIZES] == replayed(snapshot, allocator, answer.figures["memory_bytes"])
+
+
+@pytest.mark.parametrize("allocator", ["caching", "bfc(growth=on)", "limit(500MiB)|caching"])
+def test_a_gpu_that_is_full_ends_in_pytorchs_own_error(gpu, pytorch, tmp_path, allocator):
+    answer = gpu("rtx4090", "--memory", "800MiB", "--allocator", allocator, program=REFUSED, python=pytorch,
+                 arguments=["cuda"])
+    output = (tmp_path / "out-0/allocator-1/output.txt").read_text()
+    assert "refused: CUDA out of memory. Tried to allocate 900.00 MiB" in output
+    assert "goes on with 1000" in output
+    assert answer.figures["allocators"][1]["verdict"] == "fits"
+
+
+def test_a_program_that_does_not_catch_the_error_does_not_fit(gpu, pytorch):
+    answer = gpu("rtx4090", "--memory", "800MiB", "--allocator", "caching", python=pytorch, program="""
+import torch
+torch.empty(900 * 2**20, dtype=torch.uint8, device="cuda")
+""")
+    assert [run["verdict"] for run in answer.figures["allocators"]] == ["does not fit", "does not fit"]
+
+
+@pytest.mark.parametrize("allocator,complaint", [
+    ("cashing", "did you mean"),
+    ("caching(max_split=1MiB)", "max_split"),
+    ("guard(backward=1GiB)|caching", "guard needs to know the role and phase"),
+    ("limit(1GiB)|planned", "planned needs to know which blocks outlast a step"),
+])
+def test_an_allocator_that_cannot_serve_is_refused_at_once(gpu, allocator, complaint):
+    answer = gpu("rtx4090", "--allocator", allocator, program="print('started')")
+    assert answer.status == 2
+    assert "--allocator: " in answer.errors and complaint in answer.errors
+    assert "started" not in answer.output
+
+
+@pytest.fixture
+def on_cpu(tmp_path, pytorch):
+    """on_cpu(program, *options): runs it with `headroom capture`. The CUDA wheel needs the outer virtual GPU to
+    be imported at all; capture finds no GPU."""
+
+    def run(program, *options):
+        script, records = tmp_path / "train.py", tmp_path / "captured"
+        script.write_text(program)
+        done = subprocess.run(
+            [HEADROOM, "gpu", "rtx4090", "--until-step", "all", "--out", str(tmp_path / "outside"), "--", "env",
+             "CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1", HEADROOM, "capture", "--out", str(records), *options, "--",
+             str(pytorch), str(script), "cpu"],
+            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+        figures = json.loads((records / "gpu.json").read_text())
+        outputs = [path.read_text() for path in sorted(records.glob("allocator-*-round-1/output.txt"))]
+        return figures, outputs, done.stdout + done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("allocator", ["caching", "bfc(growth=on)", "tlsf"])
+def test_what_a_cpu_is_served_is_what_replay_foretells(on_cpu, tmp_path, allocator):
+    figures, _, said = on_cpu(TRAIN, "--allocator", allocator, "--capacity", "1GiB")
+    _, served = figures["allocators"]
+    snapshot = tmp_path / "captured" / figures["frameworks"][0]["snapshot"]
+    assert [served[size] for size in SIZES] == replayed(snapshot, allocator, 2**30), said
+
+
+def test_training_on_the_cpu_gives_the_same_losses(on_cpu):
+    figures, (own, served, poisoned), said = on_cpu(
+        TRAIN, "--allocator", "caching", "--allocator", "poison|bfc(growth=on)", "--capacity", "1GiB")
+    assert own.count("loss") == 4
+    assert served == own == poisoned, said
+    assert all(run["peak_resident_bytes"] > 0 for run in figures["allocators"])
+
+
+def test_a_cpu_that_is_full_ends_in_pytorchs_own_error(on_cpu):
+    figures, (_, served), _ = on_cpu(REFUSED, "--allocator", "caching", "--capacity", "500MiB")
+    assert "refused: DefaultCPUAllocator: can't allocate memory: you tried to allocate 943718400 bytes" in served
+    assert "goes on with 1000" in served
+    assert figures["allocators"][1]["verdict"] == "fits"
+
+
+def test_threads_and_forked_workers_are_served(on_cpu):
+    _, (own, served), said = on_cpu("""
+import threading
+import torch
+data = torch.utils.data.TensorDataset(torch.arange(4000.0).reshape(1000, 4))
+total = [0.0] * 4
+def work(which):
+    for seed in range(200):
+        total[which] += float(torch.full((seed * 97 % 5000 + 1,), 1.0).sum())
+threads = [threading.Thread(target=work, args=[which]) for which in range(4)]
+for thread in threads:
+    thread.start()
+batches = [batch.sum().item() for (batch,) in torch.utils.data.DataLoader(data, 100, num_workers=2)]
+for thread in threads:
+    thread.join()
+print(sum(batches), total)
+""", "--allocator", "poison|caching", "--capacity", "1GiB")
+    assert own == served, said
+    assert own.strip()
+
+
+def test_rounds_compare_the_time_of_a_step(on_cpu):
+    figures, _, said = on_cpu(TRAIN, "--allocator", "caching", "--capacity", "1GiB", "--rounds", "3")
+    for run in figures["allocators"]:
+        assert len(run["step_us_of_rounds"]) == 3 and min(run["step_us_of_rounds"]) > 0
+    assert " ms" in said and "ratio" in said
