@@ -162,3 +162,18 @@ def test_the_curve_keeps_its_highest_points_however_long_the_history(monkeypatch
     assert max(curve["roles"]["batch and other"]) == 777, spike
     assert curve["peak"] in curve["positions"]
     assert curve["steps"] == [2001]
+
+
+def test_a_history_that_lost_its_beginning_is_completed_by_what_it_frees_and_by_what_is_still_held():
+    history, marks = a_training_step()
+    history.add("free_completed", 2000, 50, [SCRIPT])
+    segments = [{"address": 0, "total_size": 9000, "blocks": [
+        {"address": address, "size": size, "state": "active_allocated", "frames": [SCRIPT]}
+        for address, size in ((1000, 100), (5000, 100), (6000, 40))]}]
+    whole = memory.summarise(memory.with_beginning(history.events, segments), marks)
+    assert whole["peak_reserved"] == 9000
+    for begin in range(1, 6):
+        rest = memory.summarise(memory.with_beginning(history.events[begin:], segments), marks)
+        for figure in ("peak", "peak_reserved", "roles", "phase"):
+            if begin < 4 or figure != "roles":  # the role of the activation is known as long as its call is
+                assert rest[figure] == whole[figure], (begin, figure)

@@ -8,6 +8,7 @@ import os
 
 RESERVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 MOST_LINES = 20
+BEFORE = {"filename": "??", "line": 0, "name": "<module>"}  # frame of what a history no longer tells
 CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 
 
@@ -66,6 +67,35 @@ class Block:
         self.end_time = None
         self.freed_in = ""  # phase; of blocks that the program allocated elsewhere
         self.phase = phase_of(self.frames)
+
+
+def with_beginning(history, segments):
+    """Puts in front of a history whose beginning is lost what was held then: what it frees without having
+    allocated it, and what is still held at its end, by the snapshot's `segments`."""
+    held, reserved, lost = set(), set(), []
+    for event in history:
+        action, address = event["action"], event["addr"]
+        if action == "alloc":
+            held.add(address)
+        elif action in ("segment_alloc", "segment_map"):
+            reserved.add(address)
+        elif action == "free_completed":
+            if address not in held:
+                lost.append({**event, "action": "alloc", "frames": [BEFORE]})
+            held.discard(address)
+        elif action in ("segment_free", "segment_unmap"):
+            if address not in reserved:
+                lost.append({**event, "action": "segment_alloc"})
+            reserved.discard(address)
+    for segment in segments:
+        if segment["address"] not in reserved:
+            lost.append({"action": "segment_alloc", "addr": segment["address"], "size": segment["total_size"]})
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated" and block["address"] not in held:
+                frames = block.get("frames") or [BEFORE]
+                size = block.get("requested_size", block["size"])
+                lost.append({"action": "alloc", "addr": block["address"], "size": size, "frames": frames})
+    return [{**event, "time_us": 0} for event in lost] + history
 
 
 def blocks_of(history):

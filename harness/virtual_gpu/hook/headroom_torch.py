@@ -147,18 +147,21 @@ def on_out_of_memory(device, requested, *_):
     mark_what_lives()  # what the current step made so far
 
 
-def describe_device(device, trace):
+def describe_device(device, trace, segments):
     """Returns the figures of one device. The counters are PyTorch's own."""
     import torch
 
+    is_whole = len(trace) < MOST_EVENTS
+    if not is_whole:
+        trace = headroom_memory.with_beginning(trace, segments)
     stats = torch.cuda.memory_stats(device) if notes.cpu is None else {}
     summary = headroom_memory.summarise(trace, notes.marks, modules.at, notes.step_times)
     # The history holds requested bytes, the counters allocated ones: rounded up, or the whole of a block
     # that is not worth splitting.
     allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
     if allocated > summary["peak"]:
-        rounding = {"name": "rounding by the allocator", "bytes": allocated - summary["peak"]}
-        summary["roles"].append(rounding)
+        name = "rounding by the allocator" if is_whole else "at a peak before the recorded history"
+        summary["roles"].append({"name": name, "bytes": allocated - summary["peak"]})
     return {
         "device": device,
         "kind": notes.device_type,
@@ -203,7 +206,7 @@ def write():
     with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)
     devices = [
-        describe_device(device, trace)
+        describe_device(device, trace, [s for s in snapshot["segments"] if s["device"] == device])
         for device, trace in enumerate(snapshot["device_traces"])
         if trace
     ]
