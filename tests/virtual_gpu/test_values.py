@@ -80,6 +80,18 @@ print(loss.item(), bool(torch.isfinite(loss)), bool(torch.isnan(data).any()))
     assert printed(answer) == ["0.0 True False"]
 
 
+def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
+    """Such as early stopping, which compares what it has read."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+loss = torch.randn(3, device="cuda").sum()
+best = min(1.0, loss.item())
+count = torch.arange(3, device="cuda").sum().item()
+history = loss.expand(2).tolist()
+""")
+    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:6" in answer.output
+
+
 def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

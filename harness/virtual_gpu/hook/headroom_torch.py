@@ -210,7 +210,8 @@ def write():
         for device, trace in enumerate(snapshot["device_traces"])
         if trace
     ]
-    differences = headroom_known.decisions.words() + headroom_known.draws.words()
+    known = headroom_known
+    differences = [*known.decisions.words(), *known.draws.words(), *known.reads.words()]
     notes.write(f"PyTorch {torch.__version__}", devices, name, differences)
 
 

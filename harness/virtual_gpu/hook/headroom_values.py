@@ -18,6 +18,7 @@ from headroom_known import (
     draws,
     first_tensor,
     on_host,
+    reads,
     remember,
     value_of,
 )
@@ -33,6 +34,7 @@ MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold int
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
 READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
+NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 # The shapes of their results depend on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "nms", "__getitem__"}
@@ -216,6 +218,8 @@ def follow(torch):
             except Unknown:
                 if name in DECIDES:
                     decisions.note()
+                elif name in NAMED_READS:
+                    reads.note()
                 # Zero is used instead of what an earlier tensor left in the same memory.
                 zero = {"item": 0 * torch.ones((), dtype=tensor.dtype, device="cpu").item(), "__bool__": False,
                         "__int__": 0, "__index__": 0, "__float__": 0.0}
