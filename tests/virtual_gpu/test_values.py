@@ -121,7 +121,7 @@ def test_a_known_operand_that_settles_the_result_makes_it_known(gpu, pytorch):
 import torch
 unknown = torch.randn(4, device="cuda") > 0
 no, yes = torch.zeros(4, dtype=torch.bool).cuda(), torch.ones(4, dtype=torch.bool).cuda()
-counts = torch.randn(4, device="cuda").argsort()
+counts = (9 * torch.randn(4, device="cuda")).long()
 print(bool((unknown | yes).all()), bool((no & unknown).any()), int((counts & no).max()))
 if (unknown | no).any():
     print("known")
@@ -339,6 +339,7 @@ hidden = torch.ones(4, 16, device="cuda")
 hidden[:, :4] = 0
 hidden = hidden.gather(1, order.argsort(1)).bool()
 print(tuple(torch.randn(4, 16, 8, device="cuda")[hidden].shape))
-print(len(torch.randn(50, device="cuda").sort()[1].unique()), len(torch.rand(99, 9, device="cuda").argmin(1).unique()))
+nearest = torch.randn(99, 9, device="cuda").argmin(1)
+print(len(torch.randn(50, device="cuda").sort()[1].unique()), len(nearest.unique()))
 """)
     assert printed(answer) == ["(48, 8)", "50 9"]
