@@ -46,8 +46,9 @@ def storages_of(tensor):
     """Returns the storages that hold a tensor's data on the recorded device."""
     import torch
 
-    if hasattr(tensor, "__tensor_flatten__"):  # such as a DTensor, which holds its shard
-        return [s for name in tensor.__tensor_flatten__()[0] for s in storages_of(getattr(tensor, name))]
+    if hasattr(tensor, "__tensor_flatten__"):  # such as a DTensor, which holds its shard, and its mesh
+        parts = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
+        return [s for part in parts if isinstance(part, torch.Tensor) for s in storages_of(part)]
     if tensor.device.type != notes.device_type:
         return []
     if tensor.layout == torch.sparse_coo:
