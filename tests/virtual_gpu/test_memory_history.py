@@ -80,6 +80,40 @@ def test_what_is_freed_before_the_backward_pass_is_a_temporary():
         "temporaries": 10}
 
 
+def test_what_the_forward_pass_keeps_is_an_activation_whatever_called_the_module():
+    """Checkpointing, compiled code and an optimizer that is given a closure stand around or inside a call of
+    a module; none of them makes it a part of the backward pass or of the optimizer's step."""
+    function = {"filename": "/x/site-packages/torch/autograd/function.py", "line": 1, "name": "apply"}
+    checkpoint = {"filename": "/x/site-packages/torch/utils/checkpoint.py", "line": 1, "name": "checkpoint"}
+    for frames in ([MODULE, checkpoint, SCRIPT], [function, MODULE, SCRIPT], [MODULE, OPTIMIZER, SCRIPT]):
+        history = History()
+        history.alloc(1000, 100, *frames)
+        history.alloc(2000, 1)  # in the engine's thread
+        history.free(1000, 100)
+        assert shares(memory.summarise(history.events, []))["activations"] == 100, frames
+
+
+def test_what_the_engine_calls_in_python_is_of_the_backward_pass():
+    function = {"filename": "/x/site-packages/torch/autograd/function.py", "line": 1, "name": "apply"}
+    recompute = {"filename": "/x/site-packages/torch/utils/checkpoint.py", "line": 1, "name": "unpack_hook"}
+    hook = {"filename": "/home/me/train.py", "line": 9, "name": "clip"}
+    for frames in ([function], [MODULE, recompute], [hook]):
+        history = History()
+        history.alloc(1000, 100, *frames)
+        assert memory.summarise(history.events, [])["phase"] == "backward", frames
+
+
+def test_what_is_kept_outside_of_modules_until_the_backward_pass_frees_it_is_an_activation():
+    history = History()
+    history.alloc(1000, 50, SCRIPT)  # the batch, which the program frees
+    history.alloc(2000, 100, SCRIPT)  # such as the logarithms that torch.nn.functional.cross_entropy keeps
+    history.alloc(3000, 1)
+    history.free(2000, 100)
+    history.add("free_completed", 1000, 50, [SCRIPT])
+    assert shares(memory.summarise(history.events, [])) == {
+        "activations": 100, "batch and other": 50, "temporaries": 1}
+
+
 def test_an_address_that_is_used_again_keeps_the_roles_of_its_owners_apart():
     history = History()
     history.alloc(1000, 10, SCRIPT)
@@ -120,7 +154,7 @@ def test_the_curve_keeps_its_highest_points_however_long_the_history(monkeypatch
         size = 777 if position == spike else 10
         history.add("segment_alloc", 5000, size)
         history.alloc(5000, size, SCRIPT)
-        history.free(5000, size)
+        history.add("free_completed", 5000, size, [SCRIPT])
         history.add("segment_free", 5000, size)
     curve = memory.summarise(history.events, [], step_times=[2000])["curve"]
     assert len(curve["positions"]) <= 3 * 7
@@ -128,3 +162,18 @@ def test_the_curve_keeps_its_highest_points_however_long_the_history(monkeypatch
     assert max(curve["roles"]["batch and other"]) == 777, spike
     assert curve["peak"] in curve["positions"]
     assert curve["steps"] == [2001]
+
+
+def test_a_history_that_lost_its_beginning_is_completed_by_what_it_frees_and_by_what_is_still_held():
+    history, marks = a_training_step()
+    history.add("free_completed", 2000, 50, [SCRIPT])
+    segments = [{"address": 0, "total_size": 9000, "blocks": [
+        {"address": address, "size": size, "state": "active_allocated", "frames": [SCRIPT]}
+        for address, size in ((1000, 100), (5000, 100), (6000, 40))]}]
+    whole = memory.summarise(memory.with_beginning(history.events, segments), marks)
+    assert whole["peak_reserved"] == 9000
+    for begin in range(1, 6):
+        rest = memory.summarise(memory.with_beginning(history.events[begin:], segments), marks)
+        for figure in ("peak", "peak_reserved", "roles", "phase"):
+            if begin < 4 or figure != "roles":  # the role of the activation is known as long as its call is
+                assert rest[figure] == whole[figure], (begin, figure)

@@ -94,6 +94,22 @@ def test_a_sharded_optimizer_keeps_the_state_of_its_share(gpu, pytorch):
     assert f"live {2 * WEIGHTS + WEIGHTS // 4}" in answer.output
 
 
+def test_a_model_on_two_gpus_of_one_process_trains(gpu, pytorch):
+    """The second GPU holds a copy of the weights during a step, and its gradients go to the first one."""
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""
+import torch
+model = torch.nn.DataParallel(torch.nn.Linear(1024, 1024).cuda())
+optimizer = torch.optim.SGD(model.parameters())
+for _ in range(2):
+    model(torch.randn(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""")
+    assert answer.status == 0, answer.errors
+    first, second = sorted(answer.figures["frameworks"][0]["devices"], key=lambda device: device["device"])
+    assert min(first["peak_allocated_bytes"], second["peak_allocated_bytes"]) >= 2 * 1024 * 1024 * 4
+
+
 def test_a_cuda_graph_keeps_what_its_capture_allocated(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

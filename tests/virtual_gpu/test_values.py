@@ -80,6 +80,18 @@ print(loss.item(), bool(torch.isfinite(loss)), bool(torch.isnan(data).any()))
     assert printed(answer) == ["0.0 True False"]
 
 
+def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
+    """Such as early stopping, which compares what it has read."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+loss = torch.randn(3, device="cuda").sum()
+best = min(1.0, loss.item())
+count = torch.arange(3, device="cuda").sum().item()
+history = loss.expand(2).tolist()
+""")
+    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:6" in answer.output
+
+
 def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch
@@ -109,7 +121,7 @@ def test_a_known_operand_that_settles_the_result_makes_it_known(gpu, pytorch):
 import torch
 unknown = torch.randn(4, device="cuda") > 0
 no, yes = torch.zeros(4, dtype=torch.bool).cuda(), torch.ones(4, dtype=torch.bool).cuda()
-counts = torch.randn(4, device="cuda").argsort()
+counts = (9 * torch.randn(4, device="cuda")).long()
 print(bool((unknown | yes).all()), bool((no & unknown).any()), int((counts & no).max()))
 if (unknown | no).any():
     print("known")
@@ -238,3 +250,96 @@ def test_the_second_stage_of_a_detector_sees_as_many_boxes_as_in_an_untrained_ne
     assert len(counts) == 2, computed.errors
     assert printed(answer) == counts
     assert "values drawn at random here" in answer.output
+
+
+def test_what_replaces_every_element_is_known_whatever_was_there(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + """
+places = torch.arange(5, device="cuda")
+unknown = (data > 0).long()
+print(int(unknown.clone().zero_().add_(1).sum()), int(torch.ones_like(unknown).sum()))
+print(int(torch.full_like(unknown, 3).sum()), int(unknown.new_full((2,), fill_value=7).sum()))
+print(int(unknown.clone().copy_(mask[..., None]).sum()))
+print(int(torch.empty_like(unknown[0, 0]).scatter_(0, places, places).sum()))
+""")
+    assert printed(answer) == ["30 30", "90 14", "15", "10"]
+    assert "taken as 0" not in answer.output
+
+
+def test_lengths_of_packed_sequences_come_back_in_their_order(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+packed = pack_padded_sequence(torch.randn(3, 9, 4).cuda(), torch.tensor([2, 9, 5]), True, enforce_sorted=False)
+print(pad_packed_sequence(packed, batch_first=True)[1].tolist())
+""")
+    assert printed(answer) == ["[2, 9, 5]"]
+
+
+def test_averages_of_batch_normalisation_are_computed_anew(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from torch.optim.swa_utils import AveragedModel, update_bn
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)).cuda()
+average = AveragedModel(model)
+average.update_parameters(model)
+update_bn([torch.randn(8, 4).cuda()] * 3, average)
+print(int(average.module[1].num_batches_tracked))
+""")
+    assert printed(answer) == ["3"]
+
+
+def test_an_encoder_recognises_the_mask_of_a_causal_network(gpu, pytorch):
+    """Attention then needs no mask."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(64, 2, dropout=0), 1).cuda()
+mask = torch.nn.Transformer.generate_square_subsequent_mask(512, device="cuda")
+print(torch.nn.modules.transformer._detect_is_causal_mask(mask, None, 512))
+encoder(torch.randn(512, 4, 64, device="cuda"), mask=mask)
+""")
+    assert printed(answer) == ["True"]
+    assert "taken as 0" not in answer.output
+
+
+def test_values_are_followed_where_the_gpu_is_the_default_device(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+torch.set_default_device("cuda")
+scores = torch.randn(4, 100)
+print(tuple(scores.topk(3)[1].shape), len(scores.argmax(1).unique()) > 1, len(torch.randperm(5).unique()))
+print(bool(torch.isfinite(scores).all()), scores.sum().item())
+""")
+    assert printed(answer) == ["(4, 3) True 5", "True 0.0"]
+
+
+def test_what_the_gpu_would_draw_is_drawn_apart_from_what_the_program_draws(gpu, pytorch):
+    program = """
+import torch
+torch.manual_seed(0)
+torch.zeros(1, device="cuda")
+if DRAW:
+    where = torch.rand(10_000, device="cuda") < 0.3
+    print(2500 < torch.randn(10_000, 2, device="cuda")[where].shape[0] < 3500)
+    print(2500 < int(torch.bernoulli(torch.full((10_000,), 0.3, device="cuda")).sum()) < 3500)
+    print(torch.randint(5, 9, (1000,), device="cuda").unique().tolist())
+    print(torch.multinomial(torch.tensor([0.0, 1.0, 1.0]).cuda(), 100, replacement=True).unique().tolist())
+print(torch.rand(1).item())
+"""
+    drawn, alone = (printed(gpu("rtx4090", python=pytorch, program=program.replace("DRAW", draw)))
+                    for draw in ("True", "False"))
+    assert drawn == ["True", "True", "[5, 6, 7, 8]", "[1, 2]", *alone]
+
+
+def test_an_order_that_is_drawn_can_be_undone(gpu, pytorch):
+    """A masked autoencoder hides three quarters of its tokens in an order that the GPU finds by sorting."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+order = torch.randn(4, 16, device="cuda").argsort(1)
+hidden = torch.ones(4, 16, device="cuda")
+hidden[:, :4] = 0
+hidden = hidden.gather(1, order.argsort(1)).bool()
+print(tuple(torch.randn(4, 16, 8, device="cuda")[hidden].shape))
+nearest = torch.randn(99, 9, device="cuda").argmin(1)
+print(len(torch.randn(50, device="cuda").sort()[1].unique()), len(nearest.unique()))
+""")
+    assert printed(answer) == ["(48, 8)", "50 9"]

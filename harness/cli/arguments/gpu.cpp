@@ -65,9 +65,10 @@ void add_recording(CLI::App& command, RecordingOptions& capture) {
           [&capture](const std::string& text) { capture.until_step = steps_from(text); },
           "Stop after this many optimizer steps; all: run to the end")
       ->default_str(std::to_string(capture.until_step));
-  command.add_option("--allocator", capture.allocators,
-                     "Also run it with this one of Headroom's allocators in place of PyTorch's; for "
-                     "capture, on the CPU (repeatable)");
+  command.add_option(
+      "--allocator", capture.allocators,
+      "Also run it with this one of Headroom's allocators in place of PyTorch's; for "
+      "capture, on the CPU (repeatable)");
   command.add_option("--out", capture.out,
                      "A new directory for what is recorded (default: below runs)");
   command.add_flag("--html", capture.html, "Write a page, report.html, beside the records");
@@ -89,7 +90,8 @@ void check(const GpuOptions& options) {
     throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
   if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() > 1)
     throw InputError(
-        "gpu: --which, --largest-batch, --settings and --allocator each run the command many times; "
+        "gpu: --which, --largest-batch, --settings and --allocator each run the command many "
+        "times; "
         "choose one");
 }
 

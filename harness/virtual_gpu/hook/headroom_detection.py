@@ -24,7 +24,7 @@ def draw_proposals(rpn):
         with torch._C.DisableTorchFunction():  # what is asked of tensors here is no call of the program's
             for result in (tensor for tensors in results for tensor in tensors):
                 if result.is_cuda and result.numel() <= MOST_ELEMENTS:
-                    drawn = torch.randn(result.shape, generator=random) * STANDARD_DEVIATION
+                    drawn = torch.randn(result.shape, generator=random, device="cpu") * STANDARD_DEVIATION
                     Used.drawn = True
                     remember(result, drawn.to(result.dtype))
         return results

@@ -14,8 +14,8 @@ class Unknown(Exception):
     """Raised for a value that only the GPU would have computed."""
 
 
-class Decisions:
-    """The lines of the program at which an unknown value decided."""
+class Lines:
+    """The lines of the program at which something happened to values, which `what` tells."""
 
     def __init__(self, what):
         self.what, self.lines = what, {}
@@ -35,11 +35,12 @@ class Decisions:
         shown = sorted(self.lines, key=self.lines.get, reverse=True)[:5]
         more = len(self.lines) - len(shown)
         text = ", ".join(shown) + (f" and {more} more" if more else "")
-        return [f"decided by {self.what}: {text}"]
+        return [f"{self.what}: {text}"]
 
 
-decisions = Decisions("values that a virtual GPU does not compute, taken as 0")
-draws = Decisions("values drawn at random here")
+decisions = Lines("decided by values that a virtual GPU does not compute, taken as 0")
+draws = Lines("decided by values drawn at random here")
+reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 
 class Used:

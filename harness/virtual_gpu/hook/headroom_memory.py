@@ -8,6 +8,7 @@ import os
 
 RESERVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 MOST_LINES = 20
+BEFORE = {"filename": "??", "line": 0, "name": "<module>"}  # frame of what a history no longer tells
 CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 
 
@@ -24,23 +25,26 @@ def is_users(filename):
     )
 
 
+# The outermost frames of the program's own threads.
+PROGRAMS_OWN = {"<module>", "_run_module_as_main", "_bootstrap"}
+
+
 def phase_of(frames):
-    """Returns the phase of the training step in which an allocation was made, judged by its Python frames.
-    The backward pass of a GPU runs in threads without Python frames, that of a CPU below the call of its
-    engine."""
-    if not frames:
+    """Returns the phase of the training step in which an allocation was made, or memory freed, judged by its
+    Python frames. The backward pass of a GPU runs in threads without Python frames or with those of the
+    functions that it calls, that of a CPU below the call of its engine."""
+    if not frames or frames[-1]["name"] not in PROGRAMS_OWN:
         return "backward"
+    phase = ""
     for frame in frames:
         name = frame["filename"]
-        if "torch/optim/" in name or name.endswith("/optimizer.py"):
-            return "optimizer"
-        if "torch/utils/checkpoint" in name or "torch/autograd/function" in name:
-            return "backward"
         if frame["name"] == "_engine_run_backward":
             return "backward"
-    if any(frame["name"] == "_call_impl" for frame in frames):
-        return "forward"
-    return "elsewhere"
+        if not phase and frame["name"] == "_call_impl":
+            phase = "forward"
+        elif not phase and ("torch/optim/" in name or name.endswith("/optimizer.py")):
+            phase = "optimizer"
+    return phase or "elsewhere"
 
 
 def line_of(frames):
@@ -61,7 +65,37 @@ class Block:
         self.frames, self.time = event.get("frames") or [], event.get("time_us", 0)
         self.begin, self.end = position, None
         self.end_time = None
+        self.freed_in = ""  # phase; of blocks that the program allocated elsewhere
         self.phase = phase_of(self.frames)
+
+
+def with_beginning(history, segments):
+    """Puts in front of a history whose beginning is lost what was held then: what it frees without having
+    allocated it, and what is still held at its end, by the snapshot's `segments`."""
+    held, reserved, lost = set(), set(), []
+    for event in history:
+        action, address = event["action"], event["addr"]
+        if action == "alloc":
+            held.add(address)
+        elif action in ("segment_alloc", "segment_map"):
+            reserved.add(address)
+        elif action == "free_completed":
+            if address not in held:
+                lost.append({**event, "action": "alloc", "frames": [BEFORE]})
+            held.discard(address)
+        elif action in ("segment_free", "segment_unmap"):
+            if address not in reserved:
+                lost.append({**event, "action": "segment_alloc"})
+            reserved.discard(address)
+    for segment in segments:
+        if segment["address"] not in reserved:
+            lost.append({"action": "segment_alloc", "addr": segment["address"], "size": segment["total_size"]})
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated" and block["address"] not in held:
+                frames = block.get("frames") or [BEFORE]
+                size = block.get("requested_size", block["size"])
+                lost.append({"action": "alloc", "addr": block["address"], "size": size, "frames": frames})
+    return [{**event, "time_us": 0} for event in lost] + history
 
 
 def blocks_of(history):
@@ -81,6 +115,8 @@ def blocks_of(history):
             block = live.pop(event["addr"], None)
             if block is not None:
                 block.end, block.end_time = position, event.get("time_us", 0)
+                if block.phase == "elsewhere":
+                    block.freed_in = phase_of(event.get("frames"))
                 allocated -= block.bytes
         elif action in RESERVES:
             reserved += RESERVES[action] * event["size"]
@@ -119,6 +155,8 @@ def role_by_phase(block, backward_after):
         return "activations" if kept else "temporaries"
     if block.phase in ("backward", "optimizer"):
         return "temporaries"
+    if block.freed_in == "backward":
+        return "activations"
     return "batch and other"
 
 
@@ -135,7 +173,9 @@ def summarise(history, marks, module_at=lambda time: "", step_times=()):
     in at a time, "" for none. `step_times` are the ends of optimizer steps, in µs."""
     blocks, at, peak, peak_reserved = blocks_of(history)
     roles = roles_of(blocks, marks)
-    backward = [block.begin for block in blocks if block.phase == "backward"]
+    # What was held when memory ran out would have been kept: no backward pass came to free it.
+    backward = sorted([block.begin for block in blocks if block.phase == "backward"]
+                      + [at for at, event in enumerate(history) if event["action"] == "oom"])
 
     def backward_after(position):
         index = bisect.bisect_right(backward, position)

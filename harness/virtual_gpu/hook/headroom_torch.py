@@ -18,14 +18,15 @@ import headroom_values
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off" and not headroom_served.ONLY_FIGURES
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
-# Roles are recorded in the first steps only, because later ones repeat them.
-MARKED_STEPS = 0 if headroom_served.ONLY_FIGURES else 8
+MARKED_STEPS = 8  # later steps repeat these; roles are recorded again where the peak has risen
+MOST_SEARCHES = 20  # limit on searches for all live modules
 
 
 class Notes(headroom_notes.Record):
     def __init__(self):
         super().__init__()
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
+        self.peaks = {}  # id of an optimizer → the allocated peak when its tensors were last marked
         self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
         self.device_type = "cuda"  # of the memory that is recorded
@@ -42,22 +43,38 @@ def now_us():
     return time.time_ns() // 1000
 
 
+def storages_of(tensor):
+    """Returns the storages that hold a tensor's data on the recorded device."""
+    import torch
+
+    if hasattr(tensor, "__tensor_flatten__"):  # such as a DTensor, which holds its shard, and its mesh
+        parts = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
+        return [s for part in parts if isinstance(part, torch.Tensor) for s in storages_of(part)]
+    if tensor.device.type != notes.device_type:
+        return []
+    if tensor.layout == torch.sparse_coo:
+        return [*storages_of(tensor._indices()), *storages_of(tensor._values())]
+    return [tensor.untyped_storage()]
+
+
 def mark(tensors, role, owners=()):
     """Records that the memory of `tensors` now serves `role`. `owners` are their parameters."""
     at = now_us()
     for tensor, owner in itertools.zip_longest(tensors, owners):
-        tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's shard
-        if tensor is None or tensor.device.type != notes.device_type:
+        if tensor is None:
             continue
-        storage = tensor.untyped_storage()
         module = modules.owner_of(owner) if BY_MODULE and owner is not None else ""
-        notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role, module))
+        try:
+            for storage in storages_of(tensor):
+                notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role, module))
+        except (RuntimeError, ValueError):  # without data, such as a FakeTensor or a lazy parameter
+            continue
 
 
 def mark_state(optimizer):
     import torch
 
-    for parameter, state in optimizer.state.items():
+    for parameter, state in getattr(optimizer, "state", {}).items():  # none if its constructor failed
         values = state.values() if isinstance(state, dict) else ()
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
         mark(tensors, "optimizer state", [parameter] * len(tensors))
@@ -67,20 +84,40 @@ def parameters_of(optimizer):
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
+def peak_so_far():
+    """Returns the bytes that PyTorch has allocated at most on one device."""
+    import torch
+
+    devices = range(torch.cuda.device_count() if notes.device_type == "cuda" else 0)
+    return max((torch.cuda.max_memory_allocated(device) for device in devices), default=0)
+
+
+def mark_tensors_of(optimizer):
+    """Records the roles of an optimizer's tensors, unless earlier records tell of the same peak."""
+    if headroom_served.ONLY_FIGURES:
+        return
+    peak = peak_so_far()
+    known = notes.peaks.get(id(optimizer), -1)
+    if known < 0 and len(notes.peaks) < MOST_SEARCHES:
+        mark_what_lives()  # weights that no optimizer changes, too: frozen ones, averages
+    if notes.steps < MARKED_STEPS or peak > known:
+        notes.peaks[id(optimizer)] = peak
+        parameters = parameters_of(optimizer)
+        mark(parameters, "weights", parameters)
+        mark([p.grad for p in parameters], "gradients", parameters)
+        mark_state(optimizer)
+
+
 def before_step(optimizer, *_):
     # If this optimizer is still listed, an exception ended its last step.
     if id(optimizer) in notes.stepping:
         del notes.stepping[notes.stepping.index(id(optimizer)) :]
     notes.stepping.append(id(optimizer))
-    if notes.steps < MARKED_STEPS:
-        parameters = parameters_of(optimizer)
-        mark(parameters, "weights", parameters)
-        mark([p.grad for p in parameters], "gradients", parameters)
+    mark_tensors_of(optimizer)
 
 
 def after_step(optimizer, *_):
-    if notes.steps < MARKED_STEPS:
-        mark_state(optimizer)
+    mark_tensors_of(optimizer)
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
     if notes.stepping:
         return  # an inner step, as in ZeroRedundancyOptimizer
@@ -90,7 +127,7 @@ def after_step(optimizer, *_):
 
 
 def mark_what_lives():
-    """Records roles for a program that ended before its first optimizer step."""
+    """Records the roles of what belongs to a module or an optimizer, wherever the program keeps it."""
     import gc
 
     import torch
@@ -98,7 +135,7 @@ def mark_what_lives():
     for thing in gc.get_objects():
         kind = type(thing)  # isinstance() would run code of the objects
         if issubclass(kind, torch.nn.Module):
-            parameters = list(thing.parameters(recurse=False))
+            parameters = [p for p in thing.__dict__.get("_parameters", {}).values() if p is not None]
             mark(parameters, "weights", parameters)
             mark([p.grad for p in parameters], "gradients", parameters)
         elif issubclass(kind, torch.optim.Optimizer):
@@ -112,20 +149,24 @@ def on_out_of_memory(device, requested, *_):
             line = f"{frame.filename}:{frame.lineno}"
             break
     notes.out_of_memory.append({"device": device, "requested": requested, "line": line})
+    mark_what_lives()  # what the current step made so far
 
 
-def describe_device(device, trace):
+def describe_device(device, trace, segments):
     """Returns the figures of one device. The counters are PyTorch's own."""
     import torch
 
+    is_whole = len(trace) < MOST_EVENTS
+    if not is_whole:
+        trace = headroom_memory.with_beginning(trace, segments)
     stats = torch.cuda.memory_stats(device) if notes.cpu is None else {}
     summary = headroom_memory.summarise(trace, notes.marks, modules.at, notes.step_times)
     # The history holds requested bytes, the counters allocated ones: rounded up, or the whole of a block
     # that is not worth splitting.
     allocated = max(stats.get("allocated_bytes.all.peak", 0), summary["peak"])
     if allocated > summary["peak"]:
-        rounding = {"name": "rounding by the allocator", "bytes": allocated - summary["peak"]}
-        summary["roles"].append(rounding)
+        name = "rounding by the allocator" if is_whole else "at a peak before the recorded history"
+        summary["roles"].append({"name": name, "bytes": allocated - summary["peak"]})
     return {
         "device": device,
         "kind": notes.device_type,
@@ -174,11 +215,12 @@ def write():
     with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)
     devices = [
-        describe_device(device, trace)
+        describe_device(device, trace, [s for s in snapshot["segments"] if s["device"] == device])
         for device, trace in enumerate(snapshot["device_traces"])
         if trace
     ]
-    differences = headroom_known.decisions.words() + headroom_known.draws.words()
+    known = headroom_known
+    differences = [*known.decisions.words(), *known.draws.words(), *known.reads.words()]
     notes.write(f"PyTorch {torch.__version__}", devices, name, differences)
 
 
@@ -204,7 +246,10 @@ def start_recording():
     notes.active = True
     if headroom_served.ONLY_FIGURES:
         return
-    torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
+    record = torch.cuda.memory._record_memory_history
+    record(max_entries=MOST_EVENTS, stacks="python")
+    # The program's own calls would shorten or end this history, which its own snapshots show as well.
+    torch.cuda.memory._record_memory_history = lambda *_, **__: None
     torch._C._cuda_attach_out_of_memory_observer(on_out_of_memory)
 
 

@@ -18,6 +18,7 @@ from headroom_known import (
     draws,
     first_tensor,
     on_host,
+    reads,
     remember,
     value_of,
 )
@@ -26,19 +27,28 @@ from headroom_known import (
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, which are all equal
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
-MOST_CONSTANTS = 64  # elements of a constant that is not an integer
+MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
+MOST_FILLED = 64  # elements of a tensor with one value in the place of another tensor, if not of integers
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
 READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
+NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 # The shapes of their results depend on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "nms", "__getitem__"}
 DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
 # They return positions of elements of their input. Where these are unknown, they are drawn at random: routers
 # of experts then spread the tokens as those of an untrained network do.
-DRAWN = {"topk", "argmax", "randperm"}
+DRAWN = {"topk", "argmax", "argmin", "sort", "argsort", "randperm"}
+WITH_VALUES = {"topk", "sort"}  # they return the elements, too
+# What a generator of the GPU would draw, the host draws. It is as good.
+GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
+MOST_GENERATED = 1 << 16  # elements of what is drawn and does not hold integers
+# The value that they give to every element: a number, or the argument with this name at this position.
+FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1, "empty_like": 0,
+          "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
 # They read the values of these arguments in C++.
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
 # Unknown values are assumed to be finite, as they are in training that goes well.
@@ -88,10 +98,14 @@ def follow(torch):
                 self.keep(name, function, args, host, result)
             elif name in FINITE:
                 self.keep_alike(FINITE[name], result)
-            elif name == "fill_":
-                self.keep_filling(result, args[1])
+            elif name in FILLED:
+                self.keep_filling(result, FILLED[name], args, kwargs)
+            elif name == "copy_":
+                self.keep_copy(result, args[1])
             elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
                 self.keep_alike(ABSORBING[name], result)
+            elif name in GENERATED and self.is_generated(result):
+                self.generate(name, function, args, kwargs, result)
             elif name in DRAWN:
                 self.draw(name, function, args, kwargs, result)
             return result
@@ -168,12 +182,24 @@ def follow(torch):
 
         def keep_alike(self, answer, result):
             if type(result) is torch.Tensor and result.is_cuda and result.numel() <= MOST_FINITE:
-                remember(result, torch.tensor(answer, dtype=result.dtype).expand(result.shape))
+                remember(result, torch.tensor(answer, dtype=result.dtype, device="cpu").expand(result.shape))
 
-        def keep_filling(self, result, value):
-            most = MOST_CONSTANTS if result.is_floating_point() else MOST_ELEMENTS
+        def keep_filling(self, result, value, args, kwargs):
+            if type(value) is tuple:
+                name, at = value
+                value = kwargs[name] if name in kwargs else args[at]
+            most = MOST_FILLED if result.is_floating_point() else MOST_ELEMENTS
             if isinstance(value, (bool, int, float)) and result.is_cuda and result.numel() <= most:
-                remember(result, torch.full(result.shape, value, dtype=result.dtype))
+                remember(result, torch.full(result.shape, value, dtype=result.dtype, device="cpu"))
+
+        def keep_copy(self, result, source):
+            """Records the value of a tensor all of whose elements a copy has replaced."""
+            if not isinstance(source, torch.Tensor) or not self.is_followed(result, [source]):
+                return
+            try:
+                remember(result, value_of(source).to(result.dtype).expand(result.shape).clone())
+            except Unknown:
+                pass
 
         def by_value(self, name, function, args, kwargs):
             """Returns (True, result) for a call that needs values and has them."""
@@ -192,8 +218,10 @@ def follow(torch):
             except Unknown:
                 if name in DECIDES:
                     decisions.note()
+                elif name in NAMED_READS:
+                    reads.note()
                 # Zero is used instead of what an earlier tensor left in the same memory.
-                zero = {"item": 0 * torch.ones((), dtype=tensor.dtype).item(), "__bool__": False,
+                zero = {"item": 0 * torch.ones((), dtype=tensor.dtype, device="cpu").item(), "__bool__": False,
                         "__int__": 0, "__index__": 0, "__float__": 0.0}
                 return (name in zero and tensor.numel() == 1), zero.get(name)
             result = function(*values[0], **values[1])
@@ -240,23 +268,44 @@ def follow(torch):
                     pass
             return tuple(args)
 
+        def is_generated(self, result):
+            most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
+            return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
+
+        def generate(self, name, function, args, kwargs, result):
+            """Records what the host draws in the place of a generator of the GPU."""
+            options = {"generator": self.random}
+            try:
+                if name == "rand_like":
+                    value = torch.rand(result.shape, dtype=result.dtype, device="cpu", **options)
+                else:
+                    options |= {key: on_host(a, torch) for key, a in kwargs.items() if key != "generator"}
+                    if first_tensor(args, torch) is None and "input" not in kwargs:
+                        options["device"] = "cpu"
+                    value = function(*[on_host(a, torch) for a in args], **options)
+                remember(result, value.detach())
+            except (Unknown, RuntimeError, TypeError):
+                pass
+
         def draw(self, name, function, args, kwargs, result):
-            """Records randomly drawn positions as the result of topk, argmax or randperm."""
-            positions = result[1] if name == "topk" else result
+            """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
+            positions = result[1] if name in WITH_VALUES else result
             if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
                 return
             if name == "randperm":  # as good as the one that the GPU would have drawn
                 if positions.numel() <= MOST_ELEMENTS:
-                    remember(positions, torch.randperm(len(positions), generator=self.random))
+                    remember(positions, torch.randperm(len(positions), generator=self.random, device="cpu"))
                 return
             Used.drawn = True
-            if name == "topk" and args[0].numel() <= MOST_DRAWN:
-                scores = torch.rand(args[0].shape, generator=self.random)
-                remember(positions, function(scores, *args[1:], **kwargs)[1])
-            elif positions.numel() <= MOST_ELEMENTS:
+            if name not in ("argmax", "argmin") and args[0].numel() <= MOST_DRAWN:
+                scores = torch.rand(args[0].shape, generator=self.random, device="cpu")
+                found = function(scores, *args[1:], **kwargs)
+                remember(positions, found[1] if name in WITH_VALUES else found)
+            elif name in ("topk", "argmax", "argmin") and positions.numel() <= MOST_ELEMENTS:
                 dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
                 count = args[0].numel() if dim is None else args[0].shape[dim]
-                remember(positions, torch.randint(count, positions.shape, generator=self.random))
+                places = torch.randint(count, positions.shape, generator=self.random, device="cpu")
+                remember(positions, places)
 
         def to_gpu(self, value, device):
             if isinstance(value, (list, tuple)):

@@ -30,8 +30,10 @@ int make_communicator(Communicator** out, int ranks, int rank) {
   return kSuccess;
 }
 
+// The buffer that a rank needs not, as the result of ncclReduce where it is not the root, may be
+// null.
 int exchange(const void* from, void* to, std::size_t bytes) {
-  if (from != to) copy(to, from, bytes);
+  if (from != to && from != nullptr && to != nullptr) copy(to, from, bytes);
   return kSuccess;
 }
 

@@ -1,0 +1,155 @@
+"""The role of memory in training programs of several kinds. Expected bytes follow from the sizes of tensors."""
+
+import pytest
+from conftest import MIB
+
+
+def roles_of(answer, status=0):
+    assert answer.status == status, answer.output + answer.errors
+    device = answer.figures["frameworks"][0]["devices"][0]
+    return {share["name"]: share["bytes"] for share in device["roles"]}
+
+
+def test_weights_that_no_optimizer_changes_are_weights(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+import copy
+import torch
+def main():
+    frozen = torch.nn.Linear(1024, 1024, bias=False).cuda().requires_grad_(False)
+    head = torch.nn.Linear(1024, 1024, bias=False).cuda()
+    average = copy.deepcopy(head)
+    optimizer = torch.optim.SGD(head.parameters())
+    for _ in range(2):
+        head(frozen(torch.randn(64, 1024, device="cuda"))).sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            average.weight.lerp_(head.weight, 0.01)
+main()
+"""))
+    assert roles["weights"] == 3 * 4 * MIB
+
+
+def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):
+    """Six weights of 16 MiB. The first step trains three of them; in the second one, memory lacks for the
+    gradients of the others."""
+    answer = gpu("rtx4090", "--memory", "222MiB", python=pytorch, program="""
+import torch
+layers = torch.nn.ModuleList(torch.nn.Linear(2048, 2048, bias=False) for _ in range(6)).cuda()
+optimizer = torch.optim.SGD(layers.parameters(), momentum=0.9)
+for depth in (3, 6):
+    x = torch.randn(16, 2048, device="cuda")
+    for layer in layers[:depth]:
+        x = layer(x)
+    x.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""")
+    roles = roles_of(answer, status=3)
+    assert answer.figures["frameworks"][0]["steps"] == 1
+    assert (roles["weights"], roles["optimizer state"]) == (96 * MIB, 48 * MIB)
+    assert roles["gradients"] >= 16 * MIB
+
+
+def test_gradients_are_told_where_a_late_step_has_the_peak(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", "--until-step", "all", python=pytorch, program="""
+import torch
+model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for step in range(12):
+    model(torch.randn(16, 1024, device="cuda")).sum().backward()
+    model(torch.randn(16384 if step == 10 else 16, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""))
+    assert roles["gradients"] == 4 * MIB
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_what_checkpointing_keeps_are_activations(gpu, pytorch, reentrant):
+    roles = roles_of(gpu("rtx4090", python=pytorch, program=f"""
+import torch
+from torch.utils.checkpoint import checkpoint
+layers = [torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 512)).cuda()
+          for _ in range(6)]
+x = torch.randn(4096, 512, device="cuda", requires_grad=True)
+for layer in layers:
+    x = checkpoint(layer, x, use_reentrant={reentrant})
+x.sum().backward()
+"""))
+    # The inputs of the second to sixth layer and the result, until the backward pass frees the last input.
+    assert 5 * 8 * MIB <= roles["activations"] <= 6 * 8 * MIB
+
+
+def test_what_compiled_code_keeps_are_activations(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+import torch
+model = torch.compile(torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda(),
+                      backend="aot_eager")
+model(torch.randn(4096, 512, device="cuda")).sum().backward()
+"""))
+    assert roles["activations"] == 4 * 8 * MIB
+
+
+def test_what_a_loss_outside_of_modules_keeps_is_an_activation(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+import torch
+model = torch.nn.Linear(64, 16384, bias=False).cuda()
+targets = torch.zeros(1024, dtype=torch.long, device="cuda")
+logits = model(torch.randn(1024, 64, device="cuda"))
+torch.nn.functional.cross_entropy(logits, targets).backward()
+"""))
+    # The logits and the logarithms of their softmax, and the sum of the weights of the targets.
+    assert 128 * MIB <= roles["activations"] < 129 * MIB
+
+
+def test_what_a_forward_pass_held_when_memory_ran_out_are_activations(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", "--memory", "200MiB", python=pytorch, program="""
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512, bias=False) for _ in range(8)]).cuda()
+for batch in (16384, 1024):
+    try:
+        model(torch.randn(batch, 512, device="cuda")).sum().backward()
+    except torch.OutOfMemoryError:
+        print("halved")
+"""))
+    assert roles["activations"] >= 64 * MIB
+
+
+def test_a_program_that_records_its_own_history_is_told_about_as_well(gpu, pytorch, tmp_path):
+    answer = gpu("rtx4090", python=pytorch, program=f"""
+import torch
+torch.cuda.memory._record_memory_history(max_entries=10)
+model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for _ in range(3):
+    model(torch.randn(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+torch.cuda.memory._dump_snapshot({str(tmp_path / "own.pickle")!r})
+torch.cuda.memory._record_memory_history(enabled=None)
+""")
+    assert roles_of(answer)["weights"] == 4 * MIB
+    assert (tmp_path / "own.pickle").stat().st_size > 1000
+
+
+def test_sparse_gradients_are_gradients(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+import torch
+table = torch.nn.Embedding(100_000, 64, sparse=True).cuda()
+optimizer = torch.optim.SparseAdam(table.parameters())
+for _ in range(3):
+    table(torch.arange(8192).cuda()).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""))
+    assert roles["weights"] == 100_000 * 64 * 4
+    assert roles["optimizer state"] == 2 * roles["weights"]
+
+
+def test_an_optimizer_that_could_not_be_made_does_not_hide_what_was_held(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+torch.optim.Adam(model.parameters(), lr=-1)
+""")
+    assert roles_of(answer, status=1)["weights"] == 4 * MIB
+    assert "Invalid learning rate" in answer.figures["frameworks"][0]["error"]
