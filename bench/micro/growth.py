@@ -3,7 +3,8 @@
 
   growth.py measure PART… [--build DIR] [--instances DIR]    writes bench/micro/growth.json
   growth.py draw                                             from it, the figure and the table of the documentation
-  growth.py check [PART…] [--build DIR]                      exit code 1 if a ratio is above its limit
+  growth.py check [--build DIR]                              exit code 1 if an allocator takes more of tcmalloc's
+                                                             time than it may, 2 if that cannot be measured
 
 PART: planning, instances, replay, meta, report, allocators; default: all. Each part is kept with the processor, the
 date and the commit that it was measured with. `instances` reads MiniMalloc CSV files of DIR, such as those of
@@ -27,7 +28,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, NoReturn
 
 SOURCE = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
@@ -40,9 +41,14 @@ PEER = "tcmalloc"
 LIMITS = {"caching": 1.3, "expandable": 1.3, "bfc(growth=on)": 1.0, "pool": 1.0, "planned": 1.0}
 LIVE = (500, 5_000, 50_000)
 EVENTS = (15_500, 31_000, 62_000, 124_000)
-CELLS = (100, 300, 1_000, 3_000)
+CELLS = (300, 1_000, 3_000)  # smaller runs have more charts
 
 Row = dict[str, Any]
+
+
+def refuse(message: str) -> NoReturn:
+    print(f"growth.py: {message}", file=sys.stderr)
+    sys.exit(2)
 
 
 def google(build: Path, pattern: str, repetitions: int = 1) -> list[dict[str, Any]]:
@@ -58,7 +64,7 @@ def google(build: Path, pattern: str, repetitions: int = 1) -> list[dict[str, An
         )  # fmt: skip
         found = json.loads(Path(file.name).read_text())["benchmarks"]
     if not found:
-        raise SystemExit(f"growth.py: no micro-benchmark matches {pattern}")
+        refuse(f"no micro-benchmark matches {pattern}")
     return [one for one in found if repetitions == 1 or one.get("aggregate_name") == "median"]
 
 
@@ -74,13 +80,13 @@ def planning(options: argparse.Namespace) -> Iterator[Row]:
 
 def instances(options: argparse.Namespace) -> Iterator[Row]:
     if options.instances is None:
-        raise SystemExit("growth.py: name the folder of the instances: --instances DIR")
+        refuse("name the folder of the instances: --instances DIR")
     for file in sorted(options.instances.glob("*.csv")):
         name, _, capacity = file.stem.partition(".")
         answer = json.loads(
             subprocess.run(
                 [
-                    options.build / "headroom", "replay", file, "-a", "malloc", "--json", "--plan-time", "10s",
+                    options.build / "headroom", "replay", file, "--allocator", "malloc", "--json", "--plan-time", "10s",
                     "--capacity", capacity or "1TiB",
                 ],
                 check=True, capture_output=True,
@@ -168,12 +174,12 @@ def report(options: argparse.Namespace) -> Iterator[Row]:
 def allocators(options: argparse.Namespace) -> Iterator[Row]:
     names = "|".join(re.escape(name) for name in (PEER, *LIMITS))
     found = google(options.build, f"^allocators/(training_step|random_[0-9]+_live)/({names})$", 5)
+    if not any(one["run_name"].endswith("/" + PEER) for one in found):
+        refuse("tcmalloc is not installed: apt-get install libtcmalloc-minimal4")
     for one in found:
         load, name = one["run_name"].split("/", 2)[1:]
         live = re.search(r"\d+", load)
         yield {"what": name, "size": int(live[0]) if live else 0, "seconds": one["s_per_pair"]}
-    if not any(one["run_name"].endswith(PEER) for one in found):
-        raise SystemExit("growth.py: tcmalloc is not installed: apt-get install libtcmalloc-minimal4")
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
@@ -190,7 +196,10 @@ def processor() -> str:
 def measure(options: argparse.Namespace) -> int:
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     for part in options.parts or PARTS:
-        rows = list(PARTS[part](options))
+        rows = []
+        for row in PARTS[part](options):
+            print(f"{part}: {row}", flush=True)
+            rows.append(row)
         record[part] = {
             "processor": processor(),
             "date": datetime.date.today().isoformat(),
@@ -201,7 +210,6 @@ def measure(options: argparse.Namespace) -> int:
             "rows": rows,
         }
         RECORD.write_text(json.dumps(record, indent=1) + "\n")
-        print(f"{part}: {len(rows)} figures")
     return 0
 
 
@@ -293,6 +301,8 @@ def draw(options: argparse.Namespace) -> int:
     matplotlib.rcParams["svg.hashsalt"] = "growth"
     from matplotlib import pyplot
 
+    if not RECORD.exists():
+        refuse("nothing was measured yet: growth.py measure")
     record = json.loads(RECORD.read_text())
     parts = [part for part in UNITS if part in record]
     figure, places = pyplot.subplots(1, len(parts), figsize=(3.1 * len(parts), 3.4), layout="constrained", squeeze=False)

@@ -3,6 +3,7 @@
 // problems with almost no room to spare. Every plan is validated.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <random>
