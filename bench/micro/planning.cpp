@@ -123,8 +123,10 @@ void search(benchmark::State& state) {
 }
 BENCHMARK(search)
     ->Name("planning/tight")
-    ->RangeMultiplier(2)
-    ->Range(50, 400)
+    ->Arg(50)
+    ->Arg(100)
+    ->Arg(200)
+    ->Arg(400)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
