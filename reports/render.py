@@ -15,7 +15,7 @@ from reports.charts.palette import split_spec
 from reports.data import glossary, units
 from reports.data.read import Changes, RunData
 from reports.views.changes import MAXIMUM_ROWS, build_changes
-from reports.views.page import Page, sections
+from reports.views.page import page_of, sections
 from reports.views.summary import build_summary
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -23,7 +23,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 def render(data: RunData) -> str:
     """The whole page. The same input gives the same bytes."""
-    page = Page(data)
+    page = page_of(data)
     built = {section.address: page[section.address] for section in sections()}
     return render_page(
         "page.html",

@@ -9,14 +9,14 @@ from typing import Iterator
 from reports.charts.preview import preview
 from reports.data.read import RunData
 from reports.render import render, render_page, stylesheet
-from reports.views.page import Page
+from reports.views.page import page_of
 from reports.views.summary import build_summary
 
 
 def shared_files(data: RunData, address: str) -> Iterator[tuple[str, bytes]]:
     """Name and content of each. `address` is where the folder will be; empty: not known."""
     yield "report.html", render(data).encode(errors="replace")
-    summary = build_summary(Page(data))
+    summary = build_summary(page_of(data))
     colours = dict(re.findall(r"--([\w-]+): (#\w+)", stylesheet().partition("}")[0]))
     for finding in summary.findings:
         name = finding.anchor.removeprefix("finding-")

@@ -196,7 +196,7 @@ void register_allocator_benchmarks() {
     specs.insert(specs.end(), strategy.examples.begin(), strategy.examples.end());
   for (const std::string& spec : specs) {
     benchmark::RegisterBenchmark(("allocators/lifo_1KiB/" + spec).c_str(), lifo, spec);
-    for (const std::size_t live : {500, 50'000})
+    for (const std::size_t live : {500, 5'000, 50'000})
       benchmark::RegisterBenchmark(fmt::format("allocators/random_{}_live/{}", live, spec).c_str(),
                                    random_live, spec, live);
     benchmark::RegisterBenchmark(("allocators/training_step/" + spec).c_str(), training_step, spec);

@@ -1,7 +1,10 @@
 #include "harness/planning/greedy.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <random>
 #include <tuple>
 
 #include "harness/planning/first_fit.h"
@@ -64,12 +67,8 @@ bool needs_first_fit(const std::vector<PlanBuffer>& buffers) {
   });
 }
 
-}  // namespace
-
-Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
-  const std::vector<std::size_t> indices = ordered(buffers, order);
-  if (order == PlanOrder::hint || needs_first_fit(buffers))
-    return plan_by_first_fit(buffers, indices);
+Offsets plan_by_best_fit(const std::vector<PlanBuffer>& buffers,
+                         const std::vector<std::size_t>& indices) {
   std::vector<PlanBuffer> in_order;
   in_order.reserve(indices.size());
   for (const std::size_t i : indices) in_order.push_back(buffers[i]);
@@ -94,6 +93,15 @@ Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
   return offsets;
 }
 
+}  // namespace
+
+Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order) {
+  const std::vector<std::size_t> indices = ordered(buffers, order);
+  if (order == PlanOrder::hint || needs_first_fit(buffers))
+    return plan_by_first_fit(buffers, indices);
+  return plan_by_best_fit(buffers, indices);
+}
+
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers) {
   const Bytes bound = least_bytes(buffers);
   Offsets best;
@@ -113,6 +121,44 @@ Offsets plan_greedily(const std::vector<PlanBuffer>& buffers) {
     if (lowest <= bound) break;
   }
   return best;
+}
+
+Offsets improve_greedily(const std::vector<PlanBuffer>& buffers, Offsets plan,
+                         std::chrono::steady_clock::time_point deadline) {
+  if (needs_first_fit(buffers)) return plan;
+  // How much the logarithm of a key changes. Which scale helps differs from problem to problem.
+  constexpr std::array kScales = {0.05, 0.15, 0.4};
+  std::vector<std::size_t> indices = ordered(buffers, PlanOrder::area);
+  std::vector<double> keys(buffers.size());
+  for (const std::size_t i : indices)
+    keys[i] = -std::log(static_cast<double>(buffers[i].size) *
+                        static_cast<double>(buffers[i].upper - buffers[i].lower));
+  std::vector<double> best_keys = keys;
+  Bytes height_of_best_keys = std::numeric_limits<Bytes>::max();
+  const Bytes bound = least_bytes(buffers);
+  Bytes lowest = makespan(buffers, plan);
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> change;
+  while (lowest > bound && std::chrono::steady_clock::now() < deadline) {
+    std::stable_sort(indices.begin(), indices.end(),
+                     [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+    Offsets offsets = plan_by_best_fit(buffers, indices);
+    const Bytes height = makespan(buffers, offsets);
+    if (height <= height_of_best_keys) {
+      height_of_best_keys = height;
+      best_keys = keys;
+    }
+    if (height < lowest) {
+      lowest = height;
+      plan = std::move(offsets);
+    }
+    keys = best_keys;
+    const double scale = kScales[random() % kScales.size()];
+    const std::uint64_t one_in = random() % 2 == 0 ? 1 : 8;
+    for (const std::size_t i : indices)
+      if (random() % one_in == 0) keys[i] += scale * change(random);
+  }
+  return plan;
 }
 
 }  // namespace headroom

@@ -9,6 +9,8 @@
 // (first_fit.h).
 #pragma once
 
+#include <chrono>
+
 #include "harness/trace/buffers.h"
 
 namespace headroom {
@@ -28,5 +30,11 @@ Offsets plan_greedily(const std::vector<PlanBuffer>& buffers, PlanOrder order);
 // Returns the lowest plan of all orders, and stops at the first that reaches least_bytes. The plan
 // is valid unless the fixed places conflict (fixed_violations).
 Offsets plan_greedily(const std::vector<PlanBuffer>& buffers);
+
+// Returns the lowest plan found by `deadline`, or `plan` if none is lower: one pass after another,
+// each over an order that differs a little, at random, from the one whose plan is the lowest so
+// far. Stops at least_bytes. Returns `plan` if any buffer has gaps or a fixed place.
+Offsets improve_greedily(const std::vector<PlanBuffer>& buffers, Offsets plan,
+                         std::chrono::steady_clock::time_point deadline);
 
 }  // namespace headroom

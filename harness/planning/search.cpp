@@ -166,7 +166,7 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
 
 Offsets plan_low(const std::vector<PlanBuffer>& buffers, Clock::time_point deadline) {
   Offsets best = plan_greedily(buffers);
-  if (buffers.size() > kMostToSearch) return best;
+  if (buffers.size() > kMostToSearch) return improve_greedily(buffers, std::move(best), deadline);
   const Bytes bound = least_bytes(buffers);
   Bytes high = makespan(buffers, best);
   Bytes low = bound;  // capacities below this are impossible or were tried without success

@@ -28,8 +28,8 @@ struct PlanSearch {
   std::uint64_t nodes = 0;  // placements tried
 };
 
-// Search is not tried with more buffers than this: its bookkeeping per section would not fit into
-// memory, and greedy plans are near the bound anyway.
+// Search is not tried with more buffers than this, because its bookkeeping per section would not
+// fit into memory. Greedy plans are improved instead.
 inline constexpr std::size_t kMostToSearch = 5000;
 
 // Searches for a plan of at most `capacity` bytes and gives up at `deadline`. Buffers with gaps
@@ -39,7 +39,7 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
                        std::chrono::steady_clock::time_point deadline);
 
 // Returns the lowest plan found by `deadline`: a greedy one first, then searches at lower
-// capacities.
+// capacities or, for more than kMostToSearch buffers, greedy ones in other orders.
 Offsets plan_low(const std::vector<PlanBuffer>& buffers,
                  std::chrono::steady_clock::time_point deadline);
 

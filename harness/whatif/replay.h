@@ -47,8 +47,8 @@ ReplayOutcome replay(const RequestList& list, const Spec& allocator, const Repla
 // Whether every request is served. Faster than replay(), since nothing is recorded.
 bool serves(const RequestList& list, const Spec& allocator, const ReplayDevice& device);
 
-// Measured on this machine: the fastest of several passes, which take at most a fifth of a second
-// in all after the first. Throws OutOfMemory when a request is refused.
+// Measured on this machine: the fastest of several passes, which take at most a twentieth of a
+// second in all after the first. Throws OutOfMemory when a request is refused.
 double nanoseconds_per_operation(const RequestList& list, const Spec& allocator,
                                  const ReplayDevice& device);
 

@@ -9,9 +9,14 @@ import functools
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Callable, NoReturn
 
 import jsonschema
+
+try:
+    import fastjsonschema  # checks twenty times as fast as jsonschema, whose messages name the place better
+except ImportError:
+    fastjsonschema = None
 
 SCHEMA_FILE = Path(__file__).parents[1] / "schema.json"
 SCHEMA_MAJOR = 1
@@ -21,7 +26,7 @@ class InputError(Exception):
     """An error of the user: the message says where it is and how to fix it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RunData:
     """One run directory, validated. `verdicts` is None when nothing was judged yet."""
 
@@ -157,6 +162,8 @@ def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:
             f"{where}: written in schema version {record['schema_version']}; this report reads version "
             f"{SCHEMA_MAJOR}.x. Use the report that came with the program that wrote it."
         )
+    if _quick_check(kind)(record):
+        return record
     error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(record))
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path) or "top level"
@@ -166,8 +173,31 @@ def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:
 
 
 @functools.cache
+def _quick_check(kind: str) -> Callable[[Any], bool]:
+    """Whether a record certainly fits the schema. False also where fastjsonschema is not installed."""
+    if fastjsonschema is None:
+        return lambda record: False
+    check = fastjsonschema.compile(_schema(kind))
+
+    def fits(record: Any) -> bool:
+        try:
+            check(record)
+        except fastjsonschema.JsonSchemaException:
+            return False
+        return True
+
+    return fits
+
+
+@functools.cache
 def _validator(kind: str) -> jsonschema.Draft4Validator:
+    return jsonschema.Draft4Validator(_schema(kind))
+
+
+def _schema(kind: str) -> dict[str, Any]:
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
-    return jsonschema.Draft4Validator(
-        {"definitions": schema["definitions"], "allOf": [{"$ref": f"#/definitions/{kind}"}]}
-    )
+    return {
+        "$schema": schema["$schema"],
+        "definitions": schema["definitions"],
+        "allOf": [{"$ref": f"#/definitions/{kind}"}],
+    }

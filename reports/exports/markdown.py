@@ -14,7 +14,7 @@ from reports.data.history import read_check
 from reports.data.read import Changes, RunData
 from reports.views.failures import build_failures
 from reports.views.findings import build_findings
-from reports.views.page import Page
+from reports.views.page import page_of
 
 MAXIMUM_BYTES = 900 * 1024
 _MATRIX_METRICS = ("reserved_bytes.overall_peak", "allocated_bytes.overall_peak", "steady_step_time_ns")
@@ -48,7 +48,7 @@ def _sections(data: RunData, changes: Changes | None, rows: int) -> list[str]:
         lines += _changes(changes, rows)
     if verdicts:
         lines += ["", "## Claims", ""]
-        found = {finding.id: finding.told for finding in build_findings(Page(data))}
+        found = {finding.id: finding.told for finding in build_findings(page_of(data))}
         claims = [
             (_text(claim["id"]), _text(claim["title"]), f"**{_text(claim['verdict'])}**", _text(found[claim["id"]]))
             for claim in verdicts["claims"]

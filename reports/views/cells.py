@@ -17,6 +17,7 @@ from reports.data import trace, units
 from reports.data.axes import axes_of, axis_name
 from reports.data.devices import simulated
 from reports.data.slug import slug
+from reports.data.spread import spread
 from reports.views.cell_tables import LadderRow, facts, ladder, ladder_alerts, oom_facts, samples_table
 from reports.views.page import Page, Section
 
@@ -80,10 +81,11 @@ def build_cells(
     ranked = sorted(by_cell, key=lambda cell_id: simulated(cells[cell_id]))
     usual = usual_choices(list(cells.values()))
     drawn, told = set(ranked[:charted]), set(ranked[:detailed])
-    return [
-        _cell(
+
+    def view_of(cell_id: str) -> CellView:
+        return _cell(
             directory,
-            cell,
+            cells[cell_id],
             by_cell.get(cell_id, []),
             entries.get(cell_id),
             looks,
@@ -91,8 +93,10 @@ def build_cells(
             usual,
             detailed=cell_id in told,
         )
-        for cell_id, cell in cells.items()
-    ]
+
+    slow = [cell_id for cell_id in cells if cell_id in drawn]
+    views = dict(zip(slow, spread(view_of, slow)))
+    return [views.get(cell_id) or view_of(cell_id) for cell_id in cells]
 
 
 def _traced(samples: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from reports.data import glossary
 from reports.data.read import RunData
 from reports.views.cost import build_cost
 from reports.views.findings import Finding
-from reports.views.page import Page
+from reports.views.page import page_of
 from reports.views.summary import build_summary
 
 WIDTH = 100
@@ -22,7 +22,7 @@ def closing(data: RunData) -> str:
     judged."""
     if not data.verdicts:
         return ""
-    page = Page(data)
+    page = page_of(data)
     summary = build_summary(page)
     instrument = page["instrument"]
     lines = ["What was found", *_found(summary.findings), "How sure is it"]

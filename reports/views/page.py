@@ -37,6 +37,12 @@ class Page:
         return self._built[address]
 
 
+@functools.lru_cache(maxsize=1)
+def page_of(data: RunData) -> Page:
+    """The page of a run. The report and the text on the terminal share it, and with it the sections."""
+    return Page(data)
+
+
 @dataclass(frozen=True)
 class Section:
     """Registered by being the SECTION of a module of reports.views. Its template, ADDRESS.html, finds

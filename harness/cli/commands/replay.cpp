@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "harness/base/registry.h"
 #include "harness/cli/commands/commands.h"
@@ -31,6 +35,9 @@ constexpr std::size_t kGridRequests = 40'000'000;
 constexpr int kGridPoints = 101;
 constexpr int kFewestGridPoints = 5;
 
+// Longer histories are replayed one after the other, because each replay records its events.
+constexpr std::size_t kMostSideBySide = 1'000'000;
+
 struct Candidate {
   Spec spec;
   bool named = false;  // by the user, not by `all`
@@ -52,6 +59,30 @@ std::vector<Candidate> candidates(const std::vector<std::string>& wanted) {
   return found;
 }
 
+// Calls work(0) … work(count - 1), on as many threads as there are processors. If calls threw,
+// rethrows what the one with the lowest number threw.
+void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> thrown(count);
+  std::atomic<std::size_t> next = 0;
+  const auto take_turns = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const std::size_t threads = std::min<std::size_t>(count, std::thread::hardware_concurrency());
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take_turns);
+    take_turns();
+  }
+  for (const std::exception_ptr& one : thrown)
+    if (one) std::rethrow_exception(one);
+}
+
 ReplayRow play(const RequestList& list, const Candidate& candidate, const ReplayDevice& device,
                int points) {
   const Spec& spec = candidate.spec;
@@ -59,7 +90,6 @@ ReplayRow play(const RequestList& list, const Candidate& candidate, const Replay
       .spec = spec, .refused = "", .outcome = {}, .ns_per_operation = std::nullopt, .viable = {}};
   try {
     row.outcome = replay(list, spec, device);
-    if (!row.outcome.failure) row.ns_per_operation = nanoseconds_per_operation(list, spec, device);
     row.viable =
         find_viable_capacity(list.peak_live_bytes, device.granule, points, [&](Bytes capacity) {
           try {
@@ -144,8 +174,17 @@ ExitCode replay_command(const ReplayOptions& options) {
   const auto points = static_cast<int>(std::clamp<std::size_t>(
       kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
       kFewestGridPoints, kGridPoints));
-  std::vector<ReplayRow> rows;
-  for (const Candidate& candidate : wanted) rows.push_back(play(list, candidate, device, points));
+  std::vector<ReplayRow> rows(wanted.size());
+  const auto play_one = [&](std::size_t i) { rows[i] = play(list, wanted[i], device, points); };
+  if (list.requests.size() <= kMostSideBySide) {
+    side_by_side(rows.size(), play_one);
+  } else {
+    for (std::size_t i = 0; i < rows.size(); ++i) play_one(i);
+  }
+  // One after the other, because threads that run side by side slow each other down.
+  for (ReplayRow& row : rows)
+    if (row.refused.empty() && !row.outcome.failure)
+      row.ns_per_operation = nanoseconds_per_operation(list, row.spec, device);
   const Foresight foresight = look_ahead(problem, device.capacity, options.plan_time);
   if (!options.json) {
     if (options.allocators.empty()) {

@@ -186,6 +186,21 @@ TEST(Planning, plans_low_no_higher_than_greed_does) {
   EXPECT_LE(makespan(buffers, plan), makespan(buffers, plan_greedily(buffers)));
 }
 
+TEST(Planning, plans_low_with_more_buffers_than_search_takes) {
+  // Each of the greedy orders needs 11 bytes for these.
+  std::vector<PlanBuffer> buffers = {
+      {.lower = 4, .upper = 6, .size = 2}, {.lower = 4, .upper = 7, .size = 1},
+      {.lower = 1, .upper = 4, .size = 6}, {.lower = 6, .upper = 10, .size = 6},
+      {.lower = 2, .upper = 5, .size = 4}, {.lower = 4, .upper = 9, .size = 2}};
+  while (buffers.size() <= kMostToSearch) {
+    const auto later = static_cast<std::int64_t>(100 + buffers.size());
+    buffers.push_back({.lower = later, .upper = later + 1, .size = 1});
+  }
+  ASSERT_EQ(makespan(buffers, plan_greedily(buffers)), 11U);
+  const Offsets plan = plan_low(buffers, steady_clock::now() + seconds(60));
+  EXPECT_THAT(plan_violations(buffers, plan, 10), IsEmpty());
+}
+
 TEST(UnplacedBuffers, are_found_like_by_looking_through_all) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);

@@ -1,0 +1,338 @@
+#!/usr/bin/python3
+"""How the cost of planning, replay, simulated steps, reports and allocators grows with size.
+
+  growth.py measure PART… [--build DIR] [--instances DIR]    writes bench/micro/growth.json
+  growth.py draw                                             from it, the figure and the table of the documentation
+  growth.py check [--build DIR]                              exit code 1 if an allocator takes more of tcmalloc's
+                                                             time than it may, 2 if that cannot be measured
+
+PART: planning, instances, replay, meta, report, allocators; default: all. Each part is kept with the processor, the
+date and the commit that it was measured with. `instances` reads MiniMalloc CSV files of DIR, such as those of
+github.com/cappadokes/idealloc (benchmarks/): NAME.csv, or NAME.CAPACITY.csv where the capacity is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import io
+import json
+import math
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator, NoReturn
+
+SOURCE = Path(__file__).resolve().parents[2]
+RECORD = Path(__file__).with_suffix(".json")
+PAGE = SOURCE / "docs" / "reference" / "micro-benchmarks.md"
+FIGURE = SOURCE / "docs" / "reference" / "growth.svg"
+BEGIN, END = "<!-- growth.py draw -->", "<!-- end of growth.py draw -->"
+
+PEER = "tcmalloc"
+# Of the time of tcmalloc for an allocation and its release, on a training step.
+LIMITS = {"caching": 1.3, "expandable": 1.3, "bfc(growth=on)": 1.0, "pool": 1.0, "planned": 1.0}
+LIVE = (500, 5_000, 50_000)
+EVENTS = (15_500, 31_000, 62_000, 124_000)
+CELLS = (300, 1_000, 3_000)  # smaller runs have more charts
+
+Row = dict[str, Any]
+
+
+def refuse(message: str) -> NoReturn:
+    print(f"growth.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def google(build: Path, pattern: str, repetitions: int = 1) -> list[dict[str, Any]]:
+    """The medians of micro-benchmarks whose names match."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        subprocess.run(
+            [
+                build / "bench/micro/micro_benchmarks", f"--benchmark_filter={pattern}", "--benchmark_min_time=0.1",
+                f"--benchmark_repetitions={repetitions}", "--benchmark_enable_random_interleaving=true",
+                f"--benchmark_out={file.name}", "--benchmark_out_format=json",
+            ],
+            check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        found = json.loads(Path(file.name).read_text())["benchmarks"]
+    if not found:
+        refuse(f"no micro-benchmark matches {pattern}")
+    return [one for one in found if repetitions == 1 or one.get("aggregate_name") == "median"]
+
+
+def seconds(one: dict[str, Any]) -> float:
+    return one["cpu_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[one["time_unit"]]
+
+
+def planning(options: argparse.Namespace) -> Iterator[Row]:
+    for one in google(options.build, "^planning/"):
+        row = {"what": one["run_name"].split("/")[1], "size": round(one["buffers"]), "seconds": seconds(one)}
+        yield row | {key: one[key] for key in ("percent_above_bound", "solved_of_10") if key in one}
+
+
+def instances(options: argparse.Namespace) -> Iterator[Row]:
+    if options.instances is None:
+        refuse("name the folder of the instances: --instances DIR")
+    for file in sorted(options.instances.glob("*.csv")):
+        name, _, capacity = file.stem.partition(".")
+        answer = json.loads(
+            subprocess.run(
+                [
+                    options.build / "headroom", "replay", file, "--allocator", "malloc", "--json", "--plan-time", "10s",
+                    "--capacity", capacity or "1TiB",
+                ],
+                check=True, capture_output=True,
+            ).stdout
+        )  # fmt: skip
+        plan = answer["planned_ahead"]
+        yield {
+            "what": name,
+            "size": answer["requests"] // 2,
+            "seconds": plan["seconds"],
+            "percent_above_bound": 100 * (plan["bytes"] / plan["lower_bound_bytes"] - 1),
+        } | ({"fits": plan["fits"]} if capacity else {})
+
+
+def history_of(events: int, file: Path) -> None:
+    """An RMM log: weights, then steps whose forward pass keeps most of what it allocates for the backward pass."""
+    chance = random.Random(events)
+    per_step = 6_200
+    lines = ["Thread,Time,Action,Pointer,Size,Stream"]
+
+    def event(action: str, block: int, size: int) -> None:
+        lines.append(f"0,0:0:0:{len(lines)},{action},0x{(block + 1) << 26:x},{size},0")
+
+    sizes = [2 ** chance.uniform(9, 25) for _ in range(200)]  # those of a network repeat
+    block = 300
+    for weight in range(block):
+        event("allocate", weight, int(chance.choice(sizes)))
+    order = random.Random(1)
+    while len(lines) <= events:
+        order.seed(1)  # every step does the same
+        kept: list[tuple[int, int]] = []
+        for _ in range(per_step // 4):
+            size = int(order.choice(sizes))
+            event("allocate", block, size)
+            kept.append((block, size))
+            block += 1
+            if order.random() < 0.3:
+                event("free", *kept.pop())
+        while kept:
+            size = int(order.choice(sizes))
+            event("allocate", block, size)
+            event("free", *kept.pop())
+            event("free", block, size)
+            block += 1
+    file.write_text("\n".join(lines) + "\n")
+
+
+def replay(options: argparse.Namespace) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as scratch:
+        for events in EVENTS:
+            file = Path(scratch) / "rmm_log.csv"
+            history_of(events, file)
+            began = time.monotonic()
+            answer = subprocess.run(
+                [options.build / "headroom", "replay", file, "--all", "--json", "--capacity", "80GiB"],
+                check=True, capture_output=True,
+            ).stdout  # fmt: skip
+            took = time.monotonic() - began
+            told = json.loads(answer)
+            yield {"what": "all strategies, smallest capacities", "size": told["requests"], "seconds": took,
+                   "strategies": len(told["strategies"])}  # fmt: skip
+
+
+def meta(options: argparse.Namespace) -> Iterator[Row]:
+    for one in google(options.build, "^training_trace/step", 3):
+        yield {"what": "step of BERT", "size": round(one["events"]), "seconds": seconds(one),
+               "layers": int(one["run_name"].split("/")[-1])}  # fmt: skip
+
+
+def report(options: argparse.Namespace) -> Iterator[Row]:
+    sys.path[:0] = [str(SOURCE), str(SOURCE / "tests" / "report")]
+    from large_run import write_large_run
+
+    for cells in CELLS:
+        with tempfile.TemporaryDirectory() as scratch:
+            run = Path(scratch) / "run"
+            run.mkdir()
+            write_large_run(run, cells)
+            began = time.monotonic()
+            subprocess.run([sys.executable, "-m", "reports", run], check=True, cwd=SOURCE, stdout=subprocess.DEVNULL)
+            yield {"what": "report", "size": cells, "seconds": time.monotonic() - began,
+                   "html_bytes": (run / "report.html").stat().st_size}  # fmt: skip
+
+
+def allocators(options: argparse.Namespace) -> Iterator[Row]:
+    names = "|".join(re.escape(name) for name in (PEER, *LIMITS))
+    found = google(options.build, f"^allocators/(training_step|random_[0-9]+_live)/({names})$", 5)
+    if not any(one["run_name"].endswith("/" + PEER) for one in found):
+        refuse("tcmalloc is not installed: apt-get install libtcmalloc-minimal4")
+    for one in found:
+        load, name = one["run_name"].split("/", 2)[1:]
+        live = re.search(r"\d+", load)
+        yield {"what": name, "size": int(live[0]) if live else 0, "seconds": one["s_per_pair"]}
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
+    "planning": planning, "instances": instances, "replay": replay, "meta": meta, "report": report,
+    "allocators": allocators,
+}  # fmt: skip
+
+
+def processor() -> str:
+    name = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return f"{name[1] if name else 'unknown'}, {len(os.sched_getaffinity(0))} cores"
+
+
+def measure(options: argparse.Namespace) -> int:
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    for part in options.parts or PARTS:
+        rows = []
+        for row in PARTS[part](options):
+            print(f"{part}: {row}", flush=True)
+            rows.append(row)
+        record[part] = {
+            "processor": processor(),
+            "date": datetime.date.today().isoformat(),
+            "commit": subprocess.run(
+                ["git", "describe", "--always", "--dirty"], cwd=SOURCE, check=True, capture_output=True, text=True
+            ).stdout.strip(),
+            "load": round(os.getloadavg()[0], 1),
+            "rows": rows,
+        }
+        RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+def ratios(rows: list[Row]) -> dict[str, float]:
+    """The time of each strategy over that of the peer, on a training step."""
+    step = {row["what"]: row["seconds"] for row in rows if row["size"] == 0}
+    return {name: step[name] / step[PEER] for name in LIMITS if name in step}
+
+
+def check(options: argparse.Namespace) -> int:
+    found = ratios(list(allocators(options)))
+    for name, ratio in found.items():
+        print(f"{name}: {ratio:.2f} of {PEER}'s time, at most {LIMITS[name]}")
+    return int(any(ratio > LIMITS[name] for name, ratio in found.items()))
+
+
+def slope(rows: list[Row]) -> float:
+    """The exponent with which seconds grow with size: least squares of logarithms."""
+    points = [(math.log(row["size"]), math.log(row["seconds"])) for row in rows]
+    return statistics.linear_regression(*zip(*points)).slope
+
+
+def series(record: dict[str, Any]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for part, measured in record.items():
+        for row in measured["rows"]:
+            if part != "instances" and row["size"] > 0:
+                found.setdefault((part, row["what"]), []).append(row)
+    return {key: sorted(rows, key=lambda row: row["size"]) for key, rows in found.items()}
+
+
+UNITS = {"planning": "buffers", "replay": "events", "meta": "events", "report": "configurations",
+         "allocators": "live blocks"}  # fmt: skip
+
+
+def time_text(value: float) -> str:
+    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if value >= size or unit == "ns":
+            return f"{value / size:.3g} {unit}"
+    return ""
+
+
+def remark(row: Row) -> str:
+    words = []
+    if "percent_above_bound" in row:
+        words.append(f"{row['percent_above_bound']:.3f} % above the bound")
+    if "solved_of_10" in row:
+        words.append(f"{row['solved_of_10']:.0f} of 10 solved within a second each")
+    if "html_bytes" in row:
+        words.append(f"{row['html_bytes'] / 1e6:.1f} MB")
+    if "layers" in row:
+        words.append(f"{row['layers']} layers, {row['size'] / row['seconds'] / 1e6:.0f} M events/s")
+    return ", ".join(words)
+
+
+def table(record: dict[str, Any]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        print("| part | what | time by size | grows as size to the | at the largest |")
+        print("|---|---|---|---:|---|")
+        for (part, what), rows in series(record).items():
+            times = "; ".join(f"{row['size']:,}: {time_text(row['seconds'])}" for row in rows)
+            print(f"| {part} | {what} | {times} {UNITS[part]} | {slope(rows):.2f} | {remark(rows[-1])} |")
+        if "instances" in record:
+            print("\n| instance | buffers | above the lower bound | time | fits its capacity |")
+            print("|---|---:|---:|---:|---|")
+            for row in record["instances"]["rows"]:
+                fits = {True: "yes", False: "no", None: "not found"}[row["fits"]] if "fits" in row else "–"
+                above = f"{row['percent_above_bound']:.3f} %"
+                print(f"| {row['what']} | {row['size']:,} | {above} | {time_text(row['seconds'])} | {fits} |")
+        if "allocators" in record:
+            print(f"\n| allocator | of {PEER}'s time on a training step | limit |")
+            print("|---|---:|---:|")
+            for name, ratio in ratios(record["allocators"]["rows"]).items():
+                print(f"| {name} | {ratio:.2f} | {LIMITS[name]} |")
+        print()
+        for part, measured in record.items():
+            print(
+                f"- {part}: {measured['processor']}, {measured['date']}, commit {measured['commit']}, "
+                f"load {measured['load']} at the end"
+            )
+    return out.getvalue()
+
+
+def draw(options: argparse.Namespace) -> int:
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "growth"
+    from matplotlib import pyplot
+
+    if not RECORD.exists():
+        refuse("nothing was measured yet: growth.py measure")
+    record = json.loads(RECORD.read_text())
+    parts = [part for part in UNITS if part in record]
+    figure, places = pyplot.subplots(1, len(parts), figsize=(3.1 * len(parts), 3.4), layout="constrained", squeeze=False)
+    for part, axes in zip(parts, places[0]):
+        for (of, what), rows in series(record).items():
+            if of == part:
+                label = f"{what}: {slope(rows):.2f}"
+                axes.plot([row["size"] for row in rows], [row["seconds"] for row in rows], "o-", label=label)
+        axes.set(xscale="log", yscale="log", title=part, xlabel=UNITS[part], ylabel="seconds")
+        axes.grid(True, which="major", alpha=0.3)
+        axes.legend(fontsize=7, title="grows as size to the", title_fontsize=7)
+    figure.savefig(FIGURE, metadata={"Date": None})
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table(record)}\n{END}{rest.split(END)[1]}")
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["measure", "draw", "check"])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--build", type=Path, default=SOURCE / "build")
+    parser.add_argument("--instances", type=Path)
+    options = parser.parse_args()
+    if unknown := [part for part in options.parts if part not in PARTS]:
+        parser.error(f"{unknown[0]}: is no part; the parts are {', '.join(PARTS)}")
+    options.build = options.build.absolute()
+    return {"measure": measure, "draw": draw, "check": check}[options.command](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
