@@ -176,7 +176,7 @@ struct GpuOptions : RecordingOptions {
   int devices = 1;
   int world = 0;                // ranks that one process pretends there are; 0: none
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
-  std::optional<Bytes> context;
+  Bytes context = 0;            // taken by the CUDA context
   std::optional<Bytes> budget;  // limit on reserved memory
   std::string cudnn;            // its library, or none; "" = that of the program's environment
   bool beside_real_gpu = false;
