@@ -88,11 +88,9 @@ HEADROOM_VECTORISED void widen(const std::uint8_t* __restrict codes,
   for (std::size_t i = 0; i < count; ++i) values[i] = numbers[codes[i]] * scale;
 }
 
-HEADROOM_VECTORISED void update(float* __restrict weight,
-                                                  const float* __restrict gradient,
-                                                  float* __restrict mean, float* __restrict square,
-                                                  Rule rule, Corrections corrections,
-                                                  std::size_t count) {
+HEADROOM_VECTORISED void update(float* __restrict weight, const float* __restrict gradient,
+                                float* __restrict mean, float* __restrict square, Rule rule,
+                                Corrections corrections, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i];
     mean[i] = rule.beta1 * mean[i] + rule.new_mean * g;
