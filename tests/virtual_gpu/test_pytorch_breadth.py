@@ -76,6 +76,24 @@ shards = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim
 """
 
 
+def test_ranks_exchange_objects(on_two_ranks):
+    answer, _ = on_two_ranks("""
+told = [f"from {rank}"]
+dist.broadcast_object_list(told, src=1, device=torch.device("cuda"))
+everyone = [None] * 2
+dist.all_gather_object(everyone, {"rank": rank})
+gathered = [None] * 2 if rank == 0 else None
+dist.gather_object(rank, gathered, dst=0)
+dealt = [None]
+dist.scatter_object_list(dealt, ["first", "second"] if rank == 0 else None, src=0)
+os.write(1, f"{rank}: {told} {everyone} {gathered} {dealt}\\n".encode())
+model.cuda()
+""")
+    everyone = [{"rank": 0}, {"rank": 1}]
+    assert f"0: ['from 1'] {everyone} [0, 1] ['first']\n" in answer.output
+    assert f"1: ['from 1'] {everyone} None ['second']\n" in answer.output
+
+
 @pytest.mark.parametrize("world", [2, 8])
 def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
     answer = gpu("rtx4090", "--world", str(world), python=pytorch,

@@ -274,38 +274,14 @@ def note_error(kind, value, trace):
         notes.out_of_memory.append({"device": 0, "requested": refused, "line": line})
 
 
-def trust_other_ranks():
-    """Lets DistributedDataParallel accept its parameters: it compares them with those of other ranks, which
-    a kernel that did not run would have received."""
-    import torch
+def share_with_other_ranks(torch):
+    import headroom_ranks  # only now, because it needs PyTorch
 
-    module = torch.nn.parallel.distributed
-    verify = getattr(module, "_verify_param_shape_across_processes", None)
-    if verify is None:
-        return
-
-    def verify_what_is_known(*arguments):
-        try:
-            return verify(*arguments)
-        except RuntimeError as error:
-            if "DDP expects same model across all ranks" not in str(error):
-                raise
-
-    module._verify_param_shape_across_processes = verify_what_is_known
-
-
-def pretend_world():
-    """Makes this process rank 0 of WORLD ranks of which no other exists: the messages that ranks exchange
-    at the start stay in this process."""
-    import importlib
-
-    import torch
-
-    def alone(url, timeout=None, **_):
-        yield torch.distributed.HashStore(), 0, WORLD
-
-    rendezvous = importlib.import_module("torch.distributed.rendezvous")
-    rendezvous._rendezvous_handlers["env"] = alone
+    headroom_ranks.trust_other_ranks()
+    if WORLD:
+        headroom_ranks.pretend_world(WORLD)
+    elif torch.distributed.is_available():
+        headroom_ranks.exchange_objects_on_the_host()
 
 
 def forget():
@@ -323,9 +299,7 @@ def install(torch):
     )
 
     if not headroom_notes.CAPTURE:
-        trust_other_ranks()
-    if WORLD:
-        pretend_world()
+        share_with_other_ranks(torch)
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
     global modules
