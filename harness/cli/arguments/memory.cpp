@@ -1,6 +1,8 @@
 // headroom plan, search, replay, export, leaks and watch: questions about memory alone.
 #include "harness/cli/arguments/arguments.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "harness/base/duration.h"
@@ -73,7 +75,8 @@ CLI::App* add_planning(CLI::App& app, PlanOptions& plan, const std::string& name
           ->add_option_function<std::vector<std::string>>(
               "--" + axis,
               [&plan, axis](const std::vector<std::string>& values) {
-                for (const std::string& value : values) add_override(plan.axes, axis + "=" + value);
+                for (const std::string& value : values)
+                  add_override(plan.axes, fmt::format("{}={}", axis, value));
               })
           ->take_all()
           ->expected(1)
