@@ -53,5 +53,5 @@ def test_a_file_that_is_no_earlier_run_is_refused_before_the_program_starts(gpu,
     (tmp_path / "other.json").write_text("{}")
     answer = gpu("l4", "--against", str(tmp_path / "other.json"), program="print('started')")
     assert answer.status == 2
-    assert "no gpu.json of an earlier run" in answer.errors
+    assert "this is not the gpu.json of an earlier run" in answer.errors
     assert "started" not in answer.output

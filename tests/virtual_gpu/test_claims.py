@@ -128,7 +128,7 @@ def test_the_share_in_use_is_of_what_was_held(run, framework):
 def test_a_figure_that_is_not_of_memory_is_refused(run, framework):
     sample = run("framework=tensorflow", framework(2 * MIB, {"steady_step_time_ns": 1.0}))
     assert sample["status"] == "crash"
-    assert "no figure of memory" in sample["reason"]
+    assert "is not a memory figure" in sample["reason"]
 
 
 def test_what_a_framework_lacks_is_said_in_its_words(run, framework):
@@ -146,7 +146,7 @@ def test_without_the_environment_the_cell_says_how_to_make_it(run, tmp_path):
 
 @pytest.mark.parametrize("parameters, said", [
     ("framework=tensorflo", "did you mean 'tensorflow'?"),
-    ("framework=tensorflow,program=../probes/ask", "no name of a program"),
+    ("framework=tensorflow,program=../probes/ask", "is not the name of a program"),
     ("framework=tensorflow,cards=9", "from 1 to 8"),
 ])
 def test_what_cannot_run_is_refused_when_the_suite_is_read(tmp_path, parameters, said):
