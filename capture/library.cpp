@@ -168,8 +168,8 @@ HEADROOM_EXPORT void headroom_trim() {
     if (auto* served = headroom::Served::instance().if_used(device)) served->trim();
 }
 
-// What the hook calls (harness/virtual_gpu/hook/headroom_served.py). The machine's own memory is
-// device -1.
+// The functions that harness/virtual_gpu/hook/headroom_served.py calls. Device -1 is the machine's
+// own memory.
 HEADROOM_EXPORT bool headroom_can_refuse() { return headroom::can_throw_pytorch_out_of_memory(); }
 HEADROOM_EXPORT void headroom_end_step() {
   for (int device = headroom::kHost; device < headroom::kMostDevices; ++device)

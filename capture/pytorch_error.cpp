@@ -17,7 +17,7 @@ struct SourceLocation {  // as c10::SourceLocation
 // PyTorch's size of the error is not known here; it is 128 bytes in PyTorch 2.15.
 constexpr std::size_t kEnoughBytes = 1024;
 
-// What throwing takes, of the libraries that PyTorch itself uses.
+// Functions and type information needed to throw, all from the libraries that PyTorch itself uses.
 struct Parts {
   void (*construct)(void* self, SourceLocation, std::string message) = nullptr;
   void* type = nullptr;

@@ -37,7 +37,7 @@ FIGURE = SOURCE / "docs" / "reference" / "growth.svg"
 BEGIN, END = "<!-- growth.py draw -->", "<!-- end of growth.py draw -->"
 
 PEER = "tcmalloc"
-# Of the time of tcmalloc for an allocation and its release, on a training step.
+# The longest time that an allocation and its release may take on a training step, relative to tcmalloc.
 LIMITS = {"caching": 1.3, "expandable": 1.3, "bfc(growth=on)": 1.0, "pool": 1.0, "planned": 1.0}
 LIVE = (500, 5_000, 50_000)
 EVENTS = (15_500, 31_000, 62_000, 124_000)

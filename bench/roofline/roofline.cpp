@@ -132,7 +132,7 @@ class TimedDevice final : public Device {
   Costs& costs_;
 };
 
-// The step time that is left if the clock's own cost and the books of the allocator are taken off.
+// Prints one row for each name, the slowest first, and the time between operations last.
 void print(const Costs& costs, double step_seconds, int steps, const Ceilings& ceilings) {
   std::vector<std::pair<std::string, Cost>> rows(costs.by_name.begin(), costs.by_name.end());
   std::ranges::sort(rows, std::greater(), [](const auto& row) { return row.second.seconds; });

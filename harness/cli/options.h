@@ -152,7 +152,7 @@ struct WatchOptions {
   bool page = true;
 };
 
-// What capture and gpu have in common.
+// Options that both capture and gpu take.
 struct RecordingOptions {
   std::vector<std::string> command;
   int until_step = 5;                   // optimizer steps; 0: run the program to its end

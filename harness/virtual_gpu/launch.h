@@ -46,7 +46,7 @@ std::vector<std::string> environment_for_capture(const std::filesystem::path& re
 // One of Headroom's allocators in place of PyTorch's own.
 struct Serving {
   std::string allocator;  // "" = PyTorch's own: only the figures of the run are recorded
-  // What it may take of the machine's own memory, which it then serves in place of a virtual GPU's.
+  // If set, the library serves the machine's own memory, up to this limit, and not a virtual GPU's.
   std::optional<Bytes> host_capacity;
 };
 

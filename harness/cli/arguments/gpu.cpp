@@ -91,8 +91,7 @@ void check(const GpuOptions& options) {
   if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() > 1)
     throw InputError(
         "gpu: --which, --largest-batch, --settings and --allocator each run the command many "
-        "times; "
-        "choose one");
+        "times; choose one");
 }
 
 }  // namespace

@@ -75,9 +75,8 @@ ExitCode capture_command(const CaptureOptions& options) {
   if (!options.allocators.empty()) {
     if (virtual_gpu::has_real_gpu())
       throw InputError(
-          "capture: --allocator serves the memory of a CPU, and this machine has a GPU; headroom "
-          "gpu "
-          "CARD --beside-real-gpu --allocator serves that of a virtual one");
+          "capture: --allocator serves the memory of a CPU, and this machine has a GPU. For a "
+          "virtual GPU, use headroom gpu CARD --beside-real-gpu --allocator");
     capacity = options.capacity.value_or(default_host_capacity());
     check_served_allocators(options.allocators, capacity);
   }

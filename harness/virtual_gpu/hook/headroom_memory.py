@@ -173,7 +173,8 @@ def summarise(history, marks, module_at=lambda time: "", step_times=()):
     in at a time, "" for none. `step_times` are the ends of optimizer steps, in µs."""
     blocks, at, peak, peak_reserved = blocks_of(history)
     roles = roles_of(blocks, marks)
-    # What was held when memory ran out would have been kept: no backward pass came to free it.
+    # Blocks that the forward pass held when memory ran out count as activations, too: the backward pass that
+    # would have freed them never came.
     backward = sorted([block.begin for block in blocks if block.phase == "backward"]
                       + [at for at, event in enumerate(history) if event["action"] == "oom"])
 

@@ -1,19 +1,14 @@
 """Lets PyTorch's ranks work together although kernels do not run, so that no tensor reaches another rank."""
 
+import functools
 import importlib
 import inspect
 
 import torch
 
-# Functions that send Python objects as tensors; whoever receives them reads the bytes.
-OBJECTS = (
-    "all_gather_object",
-    "broadcast_object_list",
-    "gather_object",
-    "recv_object_list",
-    "scatter_object_list",
-    "send_object_list",
-)
+# Functions of whole groups that send Python objects as tensors, whose bytes the receivers read. Those of two
+# ranks, such as send_object_list, are not among them: the other ranks would have to make the group as well.
+OBJECTS = ("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list")
 on_host = {}  # group whose tensors are on GPUs → group of the same ranks that exchanges through the host
 
 
@@ -36,9 +31,9 @@ def trust_other_ranks():
 
 
 def group_on_host(group):
-    """Returns the group through which the ranks of `group` exchange objects. All of them call this."""
+    """Returns the group through which the ranks of `group` exchange objects. Every one of them must call this."""
     c10d = torch.distributed.distributed_c10d
-    if c10d._get_object_coll_device(group) == "cpu":
+    if c10d._rank_not_in_group(group) or c10d._get_object_coll_device(group) == "cpu":
         return group
     group = group or c10d._get_default_group()
     if group not in on_host:
@@ -48,12 +43,13 @@ def group_on_host(group):
 
 
 def exchange_objects_on_the_host():
-    """Objects that ranks exchange then arrive. Their bytes, which NCCL would send, are not on the GPU."""
+    """Makes objects that ranks exchange arrive. Their bytes are then not on the GPU, as they are with NCCL."""
     c10d = torch.distributed.distributed_c10d
 
     def through_host(function):
         signature = inspect.signature(function)
 
+        @functools.wraps(function)
         def exchange(*arguments, **named):
             given = signature.bind(*arguments, **named).arguments
             given["group"] = group_on_host(given.get("group"))

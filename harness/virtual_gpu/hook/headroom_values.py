@@ -43,7 +43,7 @@ DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "whe
 # of experts then spread the tokens as those of an untrained network do.
 DRAWN = {"topk", "argmax", "argmin", "sort", "argsort", "randperm"}
 WITH_VALUES = {"topk", "sort"}  # they return the elements, too
-# What a generator of the GPU would draw, the host draws. It is as good.
+# The host draws the random numbers that a generator of the GPU would draw.
 GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
 MOST_GENERATED = 1 << 16  # elements of what is drawn and does not hold integers
 # The value that they give to every element: a number, or the argument with this name at this position.
