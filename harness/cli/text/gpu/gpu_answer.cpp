@@ -4,6 +4,9 @@
 
 namespace headroom {
 
+using virtual_gpu::Framework;
+using virtual_gpu::FrameworkUse;
+
 std::string_view to_string(GpuVerdict verdict) {
   switch (verdict) {
     case GpuVerdict::fits:
