@@ -82,7 +82,9 @@ def instances(options: argparse.Namespace) -> Iterator[Row]:
     if options.instances is None:
         refuse("name the folder of the instances: --instances DIR")
     for file in sorted(options.instances.glob("*.csv")):
-        name, _, capacity = file.stem.partition(".")
+        name, _, capacity = file.stem.rpartition(".")
+        if not capacity.isdecimal():  # part of the name, as in pangu_2.6B
+            name, capacity = file.stem, ""
         answer = json.loads(
             subprocess.run(
                 [

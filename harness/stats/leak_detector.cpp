@@ -183,7 +183,6 @@ LeakFinding detect_leak(const Series& series, const LeakOptions& options) {
   const double harmless = options.harmless_slope;
 
   finding.blocks = blocks.size();
-  finding.largest_jump = calm.jump;
   finding.warmup_growth = typical(steady) - series.values.front();
   finding.slope = theil_sen(blocks);
   finding.interval = theil_sen_interval(blocks, options.level);

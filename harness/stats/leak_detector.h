@@ -40,7 +40,6 @@ struct LeakFinding {
   double detectable_slope = 0;
   double length = 0;         // of the series, in units of `at`
   double warmup_growth = 0;  // bytes: from the start to the typical value after the warm-up
-  double largest_jump = 0;   // bytes: between two neighbouring blocks after the warm-up
   std::size_t blocks = 0;    // number of blocks behind the interval
   // Additional length, in units of `at`, that would decide the series at this noise. Set only when
   // the verdict is undecided; absent when the slope is too close to the harmless limit.

@@ -35,6 +35,11 @@ _ROLES = {
 _TABLE_ROWS = 60
 
 
+def _mark_peak(axes: Any, x: float, peak: float, top: int, side: str) -> None:
+    axes.plot([x], [peak], marker="o", markersize=6, color=colour("ink"))
+    axes.text(x, peak + top * 0.03, f" peak {units.bytes_(peak)} ", color=colour("ink"), ha=side, gid="halo")
+
+
 def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> Chart:
     """Allocated bytes by role, stacked, under the reserved bytes if there are any. The capacity, if it is known, is
     drawn unless it is far above them."""
@@ -69,9 +74,7 @@ def device_chart(chart_id: str, curve: dict[str, Any], capacity: int | None) -> 
     axes.set_xlabel("end of optimizer step" if curve["steps"] else "allocation events", color=colour("muted"), labelpad=9)
     at = int(numpy.searchsorted(xs, curve["peak"]))
     peak = float(stack[-1][at])
-    axes.plot([xs[at]], [peak], marker="o", markersize=6, color=colour("ink"))
-    side = "right" if xs[at] > curve["events"] / 2 else "left"
-    axes.text(xs[at], peak + top * 0.03, f" peak {units.bytes_(peak)} ", color=colour("ink"), ha=side, gid="halo")
+    _mark_peak(axes, xs[at], peak, top, "right" if xs[at] > curve["events"] / 2 else "left")
     series = [("reserved", reserved)] * pooled + list(zip(roles, values))
     hover = hover_data(
         axes,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
 #include "harness/cli/commands/commands.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
 #include "harness/cli/commands/commands.h"

@@ -1,6 +1,7 @@
 // headroom doctor: what this machine can run, and what is missing for the rest.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
 #include "harness/cli/commands/commands.h"

@@ -7,27 +7,22 @@
 #include <atomic>
 #include <exception>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "harness/base/registry.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/history.h"
-#include "harness/cli/text/foresight.h"
-#include "harness/cli/text/oom_text.h"
 #include "harness/cli/text/print.h"
-#include "harness/cli/text/print_json.h"
-#include "harness/cli/text/replay_answer.h"
-#include "harness/cli/text/replay_table.h"
+#include "harness/cli/text/replay/foresight.h"
+#include "harness/cli/text/replay/replay_answer.h"
+#include "harness/cli/text/replay/replayed.h"
 #include "harness/memory/allocator.h"
-#include "harness/results/schema_check.h"
 #include "harness/whatif/viable_capacity.h"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // The total number of requests replayed for the capacity grid, over all strategies: limits the time
 // for a long history to seconds.
@@ -140,9 +135,24 @@ ReplayDevice device_of(const ReplayOptions& options, const TraceHeader& recorded
   return device;
 }
 
-Json fits(Foresight::Fit fit) {
-  if (fit == Foresight::Fit::unknown) return nullptr;
-  return fit == Foresight::Fit::yes;
+// The rows of all strategies; those of short histories are replayed side by side.
+std::vector<ReplayRow> play_all(const RequestList& list, const std::vector<Candidate>& wanted,
+                                const ReplayDevice& device) {
+  const auto points = static_cast<int>(std::clamp<std::size_t>(
+      kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
+      kFewestGridPoints, kGridPoints));
+  std::vector<ReplayRow> rows(wanted.size());
+  const auto play_one = [&](std::size_t i) { rows[i] = play(list, wanted[i], device, points); };
+  if (list.requests.size() <= kMostSideBySide) {
+    side_by_side(rows.size(), play_one);
+  } else {
+    for (std::size_t i = 0; i < rows.size(); ++i) play_one(i);
+  }
+  // One after the other, because threads that run side by side slow each other down.
+  for (ReplayRow& row : rows)
+    if (row.refused.empty() && !row.outcome.failure)
+      row.ns_per_operation = nanoseconds_per_operation(list, row.spec, device);
+  return rows;
 }
 
 }  // namespace
@@ -171,50 +181,25 @@ ExitCode replay_command(const ReplayOptions& options) {
         list.requests.size(), options.file.string());
     return ExitCode::ok;
   }
-  const auto points = static_cast<int>(std::clamp<std::size_t>(
-      kGridRequests / (list.requests.size() * std::max<std::size_t>(1, wanted.size())),
-      kFewestGridPoints, kGridPoints));
-  std::vector<ReplayRow> rows(wanted.size());
-  const auto play_one = [&](std::size_t i) { rows[i] = play(list, wanted[i], device, points); };
-  if (list.requests.size() <= kMostSideBySide) {
-    side_by_side(rows.size(), play_one);
-  } else {
-    for (std::size_t i = 0; i < rows.size(); ++i) play_one(i);
-  }
-  // One after the other, because threads that run side by side slow each other down.
-  for (ReplayRow& row : rows)
-    if (row.refused.empty() && !row.outcome.failure)
-      row.ns_per_operation = nanoseconds_per_operation(list, row.spec, device);
-  const Foresight foresight = look_ahead(problem, device.capacity, options.plan_time);
-  if (!options.json) {
-    if (options.allocators.empty()) {
-      std::vector<Tried> tried;
-      for (const ReplayRow& row : rows)
-        if (row.refused.empty()) tried.push_back({row.spec, row.outcome});
-      print_replay_answer(tried, device, list.peak_live_bytes);
-      out::print("\n");
-    }
-    print_replay_table(list, trace, options.file, device, rows, problem, foresight);
+  const Replayed replayed{.file = options.file,
+                          .trace = trace,
+                          .list = list,
+                          .problem = problem,
+                          .device = device,
+                          .rows = play_all(list, wanted, device),
+                          .foresight = look_ahead(problem, device.capacity, options.plan_time)};
+  if (options.json) {
+    print_replay_json(replayed);
     return ExitCode::ok;
   }
-  Json json = {{"schema_version", kSchemaVersion},
-               {"kind", "replay"},
-               {"file", options.file.string()},
-               {"written_by", trace.header.allocator},
-               {"requests", list.requests.size()},
-               {"streams", list.streams},
-               {"peak_live_bytes", list.peak_live_bytes},
-               {"capacity_bytes", device.capacity},
-               {"granule_bytes", device.granule},
-               {"planned_ahead",
-                {{"bytes", foresight.bytes},
-                 {"fits", fits(foresight.fit)},
-                 {"lower_bound_bytes", problem.least},
-                 {"alignment_bytes", problem.alignment},
-                 {"seconds", foresight.seconds}}},
-               {"strategies", Json::array()}};
-  for (const ReplayRow& row : rows) json["strategies"].push_back(to_json(row));
-  print_json(json);
+  if (options.allocators.empty()) {
+    std::vector<Tried> tried;
+    for (const ReplayRow& row : replayed.rows)
+      if (row.refused.empty()) tried.push_back({row.spec, row.outcome});
+    print_replay_answer(tried, device, list.peak_live_bytes);
+    out::print("\n");
+  }
+  print_replay_table(replayed);
   return ExitCode::ok;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "harness/cli/planned_cells.h"
 #include "harness/cli/text/print.h"

@@ -3,8 +3,7 @@ one sees. Here it proposes as an untrained network does, since kernels of a virt
 
 import functools
 
-import headroom_values
-from headroom_known import MOST_ELEMENTS, Used, remember
+from headroom_known import FOLLOW, MOST_ELEMENTS, Used, remember
 
 STANDARD_DEVIATION = 0.01  # that of the weights with which torchvision begins
 
@@ -13,7 +12,7 @@ def draw_proposals(rpn):
     """Called once torchvision.models.detection.rpn has been imported."""
     import torch
 
-    if not headroom_values.FOLLOW:
+    if not FOLLOW:
         return
     forward = rpn.RPNHead.forward
     random = torch.Generator().manual_seed(0)  # the program's own draws are left as they are

@@ -6,6 +6,8 @@ import sys
 
 import headroom_memory
 
+# A real GPU, under `headroom capture`, computes its values.
+FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_ELEMENTS = 1 << 24  # elements of a followed tensor
 VALUE = "_headroom_value"  # attribute of a tensor: its version, its value on the host, whether the value was drawn
 

@@ -13,7 +13,6 @@ import headroom_memory
 import headroom_modules
 import headroom_notes
 import headroom_served
-import headroom_values
 
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off" and not headroom_served.ONLY_FIGURES
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
@@ -305,8 +304,10 @@ def install(torch):
     global modules
     if BY_MODULE:
         modules = headroom_modules.watch()
-    if headroom_values.FOLLOW:
-        headroom_values.follow(torch)
+    if headroom_known.FOLLOW:
+        import headroom_values  # only now, because it needs PyTorch
+
+        headroom_values.follow()
     if headroom_notes.CAPTURE and not torch.cuda.is_available():
         record_the_cpu(torch)
     else:

@@ -6,10 +6,10 @@ real card.
 Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
-import os
 import re
 
 import headroom_mode
+import torch
 from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
@@ -23,8 +23,6 @@ from headroom_known import (
     value_of,
 )
 
-# A real GPU, under `headroom capture`, computes its values.
-FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, which are all equal
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
@@ -66,256 +64,257 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
                           "cauchy|poisson|empty|resize|set_|share|pin_memory|record_stream|backward|hook")
 
 
-def follow(torch):
-    """Enters the mode that follows values for the rest of the program."""
+def is_mask(index):
+    return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
 
-    def is_mask(index):
-        return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
 
-    class FollowValues(torch.overrides.TorchFunctionMode):
-        random = torch.Generator().manual_seed(0)  # the program's own generators are not used
+class FollowValues(torch.overrides.TorchFunctionMode):
+    random = torch.Generator().manual_seed(0)  # the program's own generators are not used
 
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
-            name = getattr(function, "__name__", "")
-            Used.drawn = False
-            if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
-                done, result = self.by_value(name, function, args, kwargs)
-                if done:
-                    if Used.drawn and name not in READS - DECIDES:
-                        draws.note()
-                    return result
-            elif name == "__setitem__":
-                args = (args[0], self.as_places(args[1]), args[2])
-            elif name in READ_INSIDE:
-                args = self.with_values_on_host(args, READ_INSIDE[name])
-            host = self.host_call(name, args, kwargs)
-            left = self.value_left(name, args)
-            result = function(*args, **kwargs)
-            if left is not None:
-                remember(args[LEFT[name]], left)
-            elif host is not None:
-                self.keep(name, function, args, host, result)
-            elif name in FINITE:
-                self.keep_alike(FINITE[name], result)
-            elif name in FILLED:
-                self.keep_filling(result, FILLED[name], args, kwargs)
-            elif name == "copy_":
-                self.keep_copy(result, args[1])
-            elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
-                self.keep_alike(ABSORBING[name], result)
-            elif name in GENERATED and self.is_generated(result):
-                self.generate(name, function, args, kwargs, result)
-            elif name in DRAWN:
-                self.draw(name, function, args, kwargs, result)
-            return result
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(function, "__name__", "")
+        Used.drawn = False
+        if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
+            done, result = self.by_value(name, function, args, kwargs)
+            if done:
+                if Used.drawn and name not in READS - DECIDES:
+                    draws.note()
+                return result
+        elif name == "__setitem__":
+            args = (args[0], self.as_places(args[1]), args[2])
+        elif name in READ_INSIDE:
+            args = self.with_values_on_host(args, READ_INSIDE[name])
+        host = self.host_call(name, args, kwargs)
+        left = self.value_left(name, args)
+        result = function(*args, **kwargs)
+        if left is not None:
+            remember(args[LEFT[name]], left)
+        elif host is not None:
+            self.keep(name, function, args, host, result)
+        elif name in FINITE:
+            self.keep_alike(FINITE[name], result)
+        elif name in FILLED:
+            self.keep_filling(result, FILLED[name], args, kwargs)
+        elif name == "copy_":
+            self.keep_copy(result, args[1])
+        elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
+            self.keep_alike(ABSORBING[name], result)
+        elif name in GENERATED and self.is_generated(result):
+            self.generate(name, function, args, kwargs, result)
+        elif name in DRAWN:
+            self.draw(name, function, args, kwargs, result)
+        return result
 
-        def host_call(self, name, args, kwargs):
-            """Returns the arguments of the same call on the processor, or None if the call is not
-            followed."""
-            tensor = first_tensor(args, torch)
-            if tensor is None:
-                tensor = first_tensor(kwargs.values(), torch)
-            if tensor is None and name not in CONSTANTS or NOT_FOLLOWED.search(name):
-                return None
-            try:
-                host = ([on_host(a, torch) for a in args],
-                        {key: on_host(a, torch) for key, a in kwargs.items()})
-            except Unknown:
-                return None
-            host[1].pop("pin_memory", None)
-            if tensor is None:
-                host[1]["device"] = "cpu"
-            if name in ("cuda", "to", "copy_", "contiguous", "clone") and not tensor.is_cuda:
-                host[0][0] = host[0][0].clone()  # the program may change its own copy later
-            if name == "cuda":
-                host = (host[0][:1], {})
-            return host
+    def host_call(self, name, args, kwargs):
+        """Returns the arguments of the same call on the processor, or None if the call is not
+        followed."""
+        tensor = first_tensor(args, torch)
+        if tensor is None:
+            tensor = first_tensor(kwargs.values(), torch)
+        if tensor is None and name not in CONSTANTS or NOT_FOLLOWED.search(name):
+            return None
+        try:
+            host = ([on_host(a, torch) for a in args],
+                    {key: on_host(a, torch) for key, a in kwargs.items()})
+        except Unknown:
+            return None
+        host[1].pop("pin_memory", None)
+        if tensor is None:
+            host[1]["device"] = "cpu"
+        if name in ("cuda", "to", "copy_", "contiguous", "clone") and not tensor.is_cuda:
+            host[0][0] = host[0][0].clone()  # the program may change its own copy later
+        if name == "cuda":
+            host = (host[0][:1], {})
+        return host
 
-        def keep(self, name, function, args, host, result):
-            """Records the value of what a call on the GPU returned or changed."""
-            results = result if isinstance(result, (list, tuple)) else [result]
-            changed = list(args[: CHANGED.get(name, 0)])
-            if not any(self.is_followed(r, args) for r in [*results, *changed]):
-                return
-            try:
-                with torch.no_grad():
-                    values = host[0][0] if name == "cuda" else function(*host[0], **host[1])
-            except Exception:  # calls that the processor cannot execute are not followed
-                return
-            if changed:
-                results, values = changed, host[0][: len(changed)]
-            values = values if isinstance(values, (list, tuple)) else [values]
-            for tensor, value in zip(results, values):
-                if isinstance(value, torch.Tensor) and self.is_followed(tensor, args):
-                    remember(tensor, value)
+    def keep(self, name, function, args, host, result):
+        """Records the value of what a call on the GPU returned or changed."""
+        results = result if isinstance(result, (list, tuple)) else [result]
+        changed = list(args[: CHANGED.get(name, 0)])
+        if not any(self.is_followed(r, args) for r in [*results, *changed]):
+            return
+        try:
+            with torch.no_grad():
+                values = host[0][0] if name == "cuda" else function(*host[0], **host[1])
+        except Exception:  # calls that the processor cannot execute are not followed
+            return
+        if changed:
+            results, values = changed, host[0][: len(changed)]
+        values = values if isinstance(values, (list, tuple)) else [values]
+        for tensor, value in zip(results, values):
+            if isinstance(value, torch.Tensor) and self.is_followed(tensor, args):
+                remember(tensor, value)
 
-        def value_left(self, name, args):
-            """The value of an argument that a call leaves as it is; None = there is none."""
-            try:
-                return value_of(args[LEFT[name]]) if name in LEFT else None
-            except Unknown:
-                return None
+    def value_left(self, name, args):
+        """The value of an argument that a call leaves as it is; None = there is none."""
+        try:
+            return value_of(args[LEFT[name]]) if name in LEFT else None
+        except Unknown:
+            return None
 
-        def is_followed(self, tensor, args):
-            if type(tensor) is not torch.Tensor or not tensor.is_cuda:
-                return False
-            source = first_tensor(args, torch)
-            most = MOST_ELEMENTS
-            if tensor.is_floating_point() or tensor.is_complex():
-                most = MOST_CONSTANTS if source is None else most if source.is_cuda else MOST_COPIED
-            return tensor.numel() <= most
-
-        def is_absorbed(self, absorbing, operands, result):
-            """Whether one of two operands is a known boolean that determines the result."""
-            if absorbing and result.dtype != torch.bool:
-                return False
-            for operand in operands[:2]:
-                if not isinstance(operand, torch.Tensor) or operand.dtype != torch.bool:
-                    continue
-                try:
-                    if bool((value_of(operand) == absorbing).all()):
-                        return True
-                except Unknown:
-                    pass
+    def is_followed(self, tensor, args):
+        if type(tensor) is not torch.Tensor or not tensor.is_cuda:
             return False
+        source = first_tensor(args, torch)
+        most = MOST_ELEMENTS
+        if tensor.is_floating_point() or tensor.is_complex():
+            most = MOST_CONSTANTS if source is None else most if source.is_cuda else MOST_COPIED
+        return tensor.numel() <= most
 
-        def keep_alike(self, answer, result):
-            if type(result) is torch.Tensor and result.is_cuda and result.numel() <= MOST_FINITE:
-                remember(result, torch.tensor(answer, dtype=result.dtype, device="cpu").expand(result.shape))
-
-        def keep_filling(self, result, value, args, kwargs):
-            if type(value) is tuple:
-                name, at = value
-                value = kwargs[name] if name in kwargs else args[at]
-            most = MOST_FILLED if result.is_floating_point() else MOST_ELEMENTS
-            if isinstance(value, (bool, int, float)) and result.is_cuda and result.numel() <= most:
-                remember(result, torch.full(result.shape, value, dtype=result.dtype, device="cpu"))
-
-        def keep_copy(self, result, source):
-            """Records the value of a tensor all of whose elements a copy has replaced."""
-            if not isinstance(source, torch.Tensor) or not self.is_followed(result, [source]):
-                return
+    def is_absorbed(self, absorbing, operands, result):
+        """Whether one of two operands is a known boolean that determines the result."""
+        if absorbing and result.dtype != torch.bool:
+            return False
+        for operand in operands[:2]:
+            if not isinstance(operand, torch.Tensor) or operand.dtype != torch.bool:
+                continue
             try:
-                remember(result, value_of(source).to(result.dtype).expand(result.shape).clone())
+                if bool((value_of(operand) == absorbing).all()):
+                    return True
             except Unknown:
                 pass
+        return False
 
-        def by_value(self, name, function, args, kwargs):
-            """Returns (True, result) for a call that needs values and has them."""
-            tensor = args[0] if args else None
-            if name == "__getitem__":
-                return self.by_mask(args)
-            if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
-                return False, None
-            if name == "masked_select" and len(args) == 2:
-                done, result = self.by_mask(args)
-                if done:
-                    return done, result
-            try:
-                values = ([on_host(a, torch) for a in args],
-                          {key: on_host(a, torch) for key, a in kwargs.items()})
-            except Unknown:
-                if name in DECIDES:
-                    decisions.note()
-                elif name in NAMED_READS:
-                    reads.note()
-                # Zero is used instead of what an earlier tensor left in the same memory.
-                zero = {"item": 0 * torch.ones((), dtype=tensor.dtype, device="cpu").item(), "__bool__": False,
-                        "__int__": 0, "__index__": 0, "__float__": 0.0}
-                return (name in zero and tensor.numel() == 1), zero.get(name)
-            result = function(*values[0], **values[1])
-            if name == "cpu":
-                return True, result.clone()
-            return True, result if name in READS else self.to_gpu(result, tensor.device)
+    def keep_alike(self, answer, result):
+        if type(result) is torch.Tensor and result.is_cuda and result.numel() <= MOST_FINITE:
+            remember(result, torch.tensor(answer, dtype=result.dtype, device="cpu").expand(result.shape))
 
-        def by_mask(self, args):
-            """Returns the elements of an unknown tensor that a known mask selects."""
-            tensor, index = args
-            if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
-                return False, None
-            if index.shape != tensor.shape[: index.dim()]:
-                return False, None
-            places = self.as_places(index)
-            if places is index:
+    def keep_filling(self, result, value, args, kwargs):
+        if type(value) is tuple:
+            name, at = value
+            value = kwargs[name] if name in kwargs else args[at]
+        most = MOST_FILLED if result.is_floating_point() else MOST_ELEMENTS
+        if isinstance(value, (bool, int, float)) and result.is_cuda and result.numel() <= most:
+            remember(result, torch.full(result.shape, value, dtype=result.dtype, device="cpu"))
+
+    def keep_copy(self, result, source):
+        """Records the value of a tensor all of whose elements a copy has replaced."""
+        if not isinstance(source, torch.Tensor) or not self.is_followed(result, [source]):
+            return
+        try:
+            remember(result, value_of(source).to(result.dtype).expand(result.shape).clone())
+        except Unknown:
+            pass
+
+    def by_value(self, name, function, args, kwargs):
+        """Returns (True, result) for a call that needs values and has them."""
+        tensor = args[0] if args else None
+        if name == "__getitem__":
+            return self.by_mask(args)
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
+            return False, None
+        if name == "masked_select" and len(args) == 2:
+            done, result = self.by_mask(args)
+            if done:
+                return done, result
+        try:
+            values = ([on_host(a, torch) for a in args],
+                      {key: on_host(a, torch) for key, a in kwargs.items()})
+        except Unknown:
+            if name in DECIDES:
                 decisions.note()
-                return False, None
-            result = tensor[places]
+            elif name in NAMED_READS:
+                reads.note()
+            # Zero is used instead of what an earlier tensor left in the same memory.
+            zero = {"item": 0 * torch.ones((), dtype=tensor.dtype, device="cpu").item(), "__bool__": False,
+                    "__int__": 0, "__index__": 0, "__float__": 0.0}
+            return (name in zero and tensor.numel() == 1), zero.get(name)
+        result = function(*values[0], **values[1])
+        if name == "cpu":
+            return True, result.clone()
+        return True, result if name in READS else self.to_gpu(result, tensor.device)
+
+    def by_mask(self, args):
+        """Returns the elements of an unknown tensor that a known mask selects."""
+        tensor, index = args
+        if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
+            return False, None
+        if index.shape != tensor.shape[: index.dim()]:
+            return False, None
+        places = self.as_places(index)
+        if places is index:
+            decisions.note()
+            return False, None
+        result = tensor[places]
+        try:
+            remember(result, value_of(tensor)[value_of(index)])
+        except Unknown:
+            pass
+        return True, result
+
+    def as_places(self, index):
+        """Returns the index with each known mask replaced by the positions that it selects."""
+        places = []
+        for item in index if type(index) is tuple else (index,):
             try:
-                remember(result, value_of(tensor)[value_of(index)])
+                places += self.to_gpu(value_of(item).nonzero(as_tuple=True), item.device) \
+                    if is_mask(item) else [item]
+            except Unknown:
+                return index
+        return index if type(index) is not tuple and places[0] is index else tuple(places)
+
+    def with_values_on_host(self, args, which):
+        """Returns the arguments with known values replaced by tensors on the processor."""
+        args = list(args)
+        for at in range(len(args))[which]:
+            try:
+                args[at] = value_of(args[at]) if isinstance(args[at], torch.Tensor) else args[at]
             except Unknown:
                 pass
-            return True, result
+        return tuple(args)
 
-        def as_places(self, index):
-            """Returns the index with each known mask replaced by the positions that it selects."""
-            places = []
-            for item in index if type(index) is tuple else (index,):
-                try:
-                    places += self.to_gpu(value_of(item).nonzero(as_tuple=True), item.device) \
-                        if is_mask(item) else [item]
-                except Unknown:
-                    return index
-            return index if type(index) is not tuple and places[0] is index else tuple(places)
+    def is_generated(self, result):
+        most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
+        return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
 
-        def with_values_on_host(self, args, which):
-            """Returns the arguments with known values replaced by tensors on the processor."""
-            args = list(args)
-            for at in range(len(args))[which]:
-                try:
-                    args[at] = value_of(args[at]) if isinstance(args[at], torch.Tensor) else args[at]
-                except Unknown:
-                    pass
-            return tuple(args)
+    def generate(self, name, function, args, kwargs, result):
+        """Records what the host draws in the place of a generator of the GPU."""
+        options = {"generator": self.random}
+        try:
+            if name == "rand_like":
+                value = torch.rand(result.shape, dtype=result.dtype, device="cpu", **options)
+            else:
+                options |= {key: on_host(a, torch) for key, a in kwargs.items() if key != "generator"}
+                if first_tensor(args, torch) is None and "input" not in kwargs:
+                    options["device"] = "cpu"
+                value = function(*[on_host(a, torch) for a in args], **options)
+            remember(result, value.detach())
+        except (Unknown, RuntimeError, TypeError):
+            pass
 
-        def is_generated(self, result):
-            most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
-            return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
+    def draw(self, name, function, args, kwargs, result):
+        """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
+        positions = result[1] if name in WITH_VALUES else result
+        if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
+            return
+        if name == "randperm":  # as good as the one that the GPU would have drawn
+            if positions.numel() <= MOST_ELEMENTS:
+                remember(positions, torch.randperm(len(positions), generator=self.random, device="cpu"))
+            return
+        Used.drawn = True
+        if name not in ("argmax", "argmin") and args[0].numel() <= MOST_DRAWN:
+            scores = torch.rand(args[0].shape, generator=self.random, device="cpu")
+            found = function(scores, *args[1:], **kwargs)
+            remember(positions, found[1] if name in WITH_VALUES else found)
+        elif name in ("topk", "argmax", "argmin") and positions.numel() <= MOST_ELEMENTS:
+            dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
+            count = args[0].numel() if dim is None else args[0].shape[dim]
+            places = torch.randint(count, positions.shape, generator=self.random, device="cpu")
+            remember(positions, places)
 
-        def generate(self, name, function, args, kwargs, result):
-            """Records what the host draws in the place of a generator of the GPU."""
-            options = {"generator": self.random}
-            try:
-                if name == "rand_like":
-                    value = torch.rand(result.shape, dtype=result.dtype, device="cpu", **options)
-                else:
-                    options |= {key: on_host(a, torch) for key, a in kwargs.items() if key != "generator"}
-                    if first_tensor(args, torch) is None and "input" not in kwargs:
-                        options["device"] = "cpu"
-                    value = function(*[on_host(a, torch) for a in args], **options)
-                remember(result, value.detach())
-            except (Unknown, RuntimeError, TypeError):
-                pass
+    def to_gpu(self, value, device):
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.to_gpu(item, device) for item in value)
+        if not isinstance(value, torch.Tensor):
+            return value
+        result = value.to(device)
+        remember(result, value)
+        return result
 
-        def draw(self, name, function, args, kwargs, result):
-            """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
-            positions = result[1] if name in WITH_VALUES else result
-            if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
-                return
-            if name == "randperm":  # as good as the one that the GPU would have drawn
-                if positions.numel() <= MOST_ELEMENTS:
-                    remember(positions, torch.randperm(len(positions), generator=self.random, device="cpu"))
-                return
-            Used.drawn = True
-            if name not in ("argmax", "argmin") and args[0].numel() <= MOST_DRAWN:
-                scores = torch.rand(args[0].shape, generator=self.random, device="cpu")
-                found = function(scores, *args[1:], **kwargs)
-                remember(positions, found[1] if name in WITH_VALUES else found)
-            elif name in ("topk", "argmax", "argmin") and positions.numel() <= MOST_ELEMENTS:
-                dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
-                count = args[0].numel() if dim is None else args[0].shape[dim]
-                places = torch.randint(count, positions.shape, generator=self.random, device="cpu")
-                remember(positions, places)
 
-        def to_gpu(self, value, device):
-            if isinstance(value, (list, tuple)):
-                return type(value)(self.to_gpu(item, device) for item in value)
-            if not isinstance(value, torch.Tensor):
-                return value
-            result = value.to(device)
-            remember(result, value)
-            return result
-
+def follow():
+    """Enters the mode that follows values for the rest of the program."""
     mode = FollowValues()
     mode.__enter__()
     headroom_mode.leave_out_compiled_code(torch, mode)

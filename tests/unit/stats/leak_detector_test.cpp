@@ -118,7 +118,6 @@ TEST_F(LeakDetector, takes_one_step_up_for_no_leak_wherever_it_comes) {
     const auto jump = [at](int s) { return s < at ? 1e9 : 1.1e9; };
     const LeakFinding finding = detect_leak(steps(400, jump), {.harmless_slope = 100});
     EXPECT_EQ(finding.verdict, LeakVerdict::levels_off) << "a step up at " << at;
-    EXPECT_NEAR(finding.largest_jump, 1e8, 1);
   }
 }
 

@@ -1,5 +1,3 @@
-#include "harness/cli/text/replay_table.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,8 +6,8 @@
 #include "harness/base/registry.h"
 #include "harness/cli/text/oom_text.h"
 #include "harness/cli/text/print.h"
+#include "harness/cli/text/replay/replayed.h"
 #include "harness/memory/allocator.h"
-#include "harness/results/json/cell_json.h"
 
 namespace headroom {
 namespace {
@@ -64,10 +62,6 @@ void print_counterfactual(const std::vector<ReplayRow>& rows) {
   }
 }
 
-bool keeps_streams_apart(const Spec& spec) {
-  return Registry<AllocatorStrategy>::instance().find(spec.innermost().name()).keeps_streams_apart;
-}
-
 void print_streams(std::uint32_t streams, const std::vector<ReplayRow>& rows) {
   std::vector<std::string> apart;
   for (const ReplayRow& row : rows)
@@ -80,38 +74,14 @@ void print_streams(std::uint32_t streams, const std::vector<ReplayRow>& rows) {
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const ReplayRow& row) {
-  const ReplayOutcome& outcome = row.outcome;
-  nlohmann::ordered_json json = {{"allocator", row.spec.to_string()}};
-  if (!row.refused.empty()) {
-    json["status"] = "unsupported";
-    json["reason"] = row.refused;
-    return json;
-  }
-  json["status"] = outcome.failure ? "oom" : "ok";
-  json["keeps_streams_apart"] = keeps_streams_apart(row.spec);
-  json["not_engaged"] = value_or_null(outcome.not_engaged);
-  json["requests_served"] = outcome.replayed;
-  json["requested_bytes_peak"] = outcome.ledger.requested.overall_peak;
-  json["allocated_bytes_peak"] = outcome.ledger.allocated.overall_peak;
-  json["reserved_bytes_peak"] = outcome.ledger.reserved.overall_peak;
-  json["utilisation"] = outcome.ledger.utilisation;
-  json["internal_fragmentation"] = outcome.ledger.internal_fragmentation;
-  json["external_fragmentation"] = outcome.ledger.external_fragmentation;
-  add_capacity(json, row.viable);
-  json["device_allocations"] = outcome.device_allocations;
-  json["device_frees"] = outcome.device_frees;
-  json["splits"] = outcome.splits;
-  json["merges"] = outcome.merges;
-  json["ns_per_operation"] = row.ns_per_operation ? Json(*row.ns_per_operation) : Json();
-  json["failure"] = outcome.failure ? to_json(*outcome.failure) : Json();
-  return json;
+bool keeps_streams_apart(const Spec& strategy) {
+  return Registry<AllocatorStrategy>::instance()
+      .find(strategy.innermost().name())
+      .keeps_streams_apart;
 }
 
-void print_replay_table(const RequestList& list, const Trace& trace,
-                        const std::filesystem::path& file, const ReplayDevice& device,
-                        const std::vector<ReplayRow>& rows, const PlanningProblem& problem,
-                        const Foresight& foresight) {
+void print_replay_table(const Replayed& replayed) {
+  const auto& [file, trace, list, problem, device, rows, foresight] = replayed;
   out::print("{}: {} allocations and frees, written by {}\n", file.string(), list.requests.size(),
              printable(trace.header.allocator));
   if (list.streams > 1) print_streams(list.streams, rows);

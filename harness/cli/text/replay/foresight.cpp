@@ -1,4 +1,4 @@
-#include "harness/cli/text/foresight.h"
+#include "harness/cli/text/replay/foresight.h"
 
 #include <fmt/format.h>
 

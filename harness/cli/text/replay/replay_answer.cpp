@@ -1,4 +1,4 @@
-#include "harness/cli/text/replay_answer.h"
+#include "harness/cli/text/replay/replay_answer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
