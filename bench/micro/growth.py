@@ -270,11 +270,11 @@ def remark(row: Row) -> str:
 def table(record: dict[str, Any]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        print("| part | what | time by size | grows as size to the | at the largest |")
-        print("|---|---|---|---:|---|")
+        print("| part | what | size in | time by size | grows as size to the | at the largest |")
+        print("|---|---|---|---|---:|---|")
         for (part, what), rows in series(record).items():
             times = "; ".join(f"{row['size']:,}: {time_text(row['seconds'])}" for row in rows)
-            print(f"| {part} | {what} | {times} {UNITS[part]} | {slope(rows):.2f} | {remark(rows[-1])} |")
+            print(f"| {part} | {what} | {UNITS[part]} | {times} | {slope(rows):.2f} | {remark(rows[-1])} |")
         if "instances" in record:
             print("\n| instance | buffers | above the lower bound | time | fits its capacity |")
             print("|---|---:|---:|---:|---|")
@@ -301,21 +301,26 @@ def draw(options: argparse.Namespace) -> int:
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "growth"
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     if not RECORD.exists():
         refuse("nothing was measured yet: growth.py measure")
     record = json.loads(RECORD.read_text())
     parts = [part for part in UNITS if part in record]
-    figure, places = pyplot.subplots(1, len(parts), figsize=(3.1 * len(parts), 3.4), layout="constrained", squeeze=False)
+    figure, places = pyplot.subplots(1, len(parts), figsize=(3.1 * len(parts), 4.4), layout="constrained", squeeze=False)
     for part, axes in zip(parts, places[0]):
         for (of, what), rows in series(record).items():
             if of == part:
                 label = f"{what}: {slope(rows):.2f}"
                 axes.plot([row["size"] for row in rows], [row["seconds"] for row in rows], "o-", label=label)
         axes.set(xscale="log", yscale="log", title=part, xlabel=UNITS[part], ylabel="seconds")
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = axis.get_view_interval()
+            axis.axes.set(**{f"{axis.axis_name}lim": (10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))})
+            axis.set_minor_formatter(ticker.NullFormatter())
         axes.grid(True, which="major", alpha=0.3)
-        axes.legend(fontsize=7, title="grows as size to the", title_fontsize=7)
+        axes.legend(fontsize=7, title="grows as size to the", title_fontsize=7, loc="upper center",
+                    bbox_to_anchor=(0.5, -0.2))  # fmt: skip
     figure.savefig(FIGURE, metadata={"Date": None})
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
