@@ -316,7 +316,7 @@ def draw(options: argparse.Namespace) -> int:
         axes.set(xscale="log", yscale="log", title=part, xlabel=UNITS[part], ylabel="seconds")
         for axis in (axes.xaxis, axes.yaxis):
             low, high = axis.get_view_interval()
-            axis.axes.set(**{f"{axis.axis_name}lim": (10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))})
+            axis.set_view_interval(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)), ignore=True)
             axis.set_minor_formatter(ticker.NullFormatter())
         axes.grid(True, which="major", alpha=0.3)
         axes.legend(fontsize=7, title="grows as size to the", title_fontsize=7, loc="upper center",

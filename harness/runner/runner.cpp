@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <set>
 #include <string>
@@ -210,7 +211,8 @@ class Run {
     double left = 0;
     for (const SampleBlock& block : queue_)
       left += times_.next(block.experiment, samples_left(block));
-    progress_.update(outcome_.recorded, std::chrono::round<std::chrono::seconds>(Seconds(left)),
+    progress_.update(outcome_.recorded,
+                     std::chrono::round<std::chrono::seconds>(std::chrono::duration<double>(left)),
                      fmt::format("{}{} [{}]",
                                  outcome_.out_of_memory > 0
                                      ? fmt::format("{} out of memory, ", outcome_.out_of_memory)

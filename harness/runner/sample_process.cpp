@@ -18,6 +18,7 @@
 #include "harness/base/registry.h"
 #include "harness/base/subprocess.h"
 #include "harness/device/device.h"
+#include "harness/plan/scenario.h"
 #include "harness/results/run_info.h"
 #include "harness/runner/run_cell.h"
 #include "harness/runner/turns.h"
