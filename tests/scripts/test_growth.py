@@ -78,7 +78,7 @@ def test_the_record_becomes_a_figure_and_tables(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "argv", ["growth.py", "draw"])
     assert growth.main() == 0
     text = page.read_text()
-    assert "| report | report | 300: 3 s; 1,000: 10 s; 3,000: 30 s configurations | 1.00 | 4.0 MB |" in text
+    assert "| report | report | configurations | 300: 3 s; 1,000: 10 s; 3,000: 30 s | 1.00 | 4.0 MB |" in text
     assert "| caching | 0.69 | 1.3 |" in text and "commit 0000000" in text
     assert "old" not in text and text.startswith("before") and text.endswith("after\n")
     assert figure.read_text().lstrip().startswith("<?xml")
