@@ -21,6 +21,7 @@ struct ReplayRow {
   ViableCapacity viable;
 };
 
+// What the references name must outlive this.
 struct Replayed {
   const std::filesystem::path& file;
   const Trace& trace;
@@ -31,7 +32,7 @@ struct Replayed {
   Foresight foresight;
 };
 
-// Whether it never serves one stream what another freed.
+// Whether the strategy never serves to one stream a block that another stream freed.
 bool keeps_streams_apart(const Spec& strategy);
 
 void print_replay_table(const Replayed& replayed);
