@@ -228,7 +228,8 @@ def test_pytorchs_counters_and_the_cards_ledger_tell_of_the_same_bytes(run, pyto
     figures = run(f"framework=pytorch,network=mlp,width={width}")["figures"]
     weights = 4 * (width + 1) * width * 4
     assert figures["trained"] == 1
-    assert weights <= figures["allocated_bytes.initial"] <= weights + MIB, width
+    # The four matrices may each keep up to a MiB that is not worth cutting from their segment.
+    assert weights <= figures["allocated_bytes.initial"] <= weights + 5 * MIB, width
     assert figures["reserved_bytes.overall_peak"] == figures["pool_bytes"], width
     assert figures["allocated_bytes.after_step_1"] >= 3 * weights, "with both moments of Adam"
 
