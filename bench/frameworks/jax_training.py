@@ -1,7 +1,8 @@
-"""Trains a network with JAX, by Adam written in JAX, and says what its allocator held and when.
+"""Trains a network of Flax with Optax, and says what JAX's allocator held and when.
 
-network: bert or mlp. preallocate: on or off. fraction: of the card, for preallocation. allocator: default,
-platform or cuda_async. These are JAX's own XLA_PYTHON_CLIENT_… variables.
+network: resnet50, bert, dcgan or mlp. preallocate: on or off. fraction: of the card, for preallocation.
+allocator: default, platform or cuda_async. These are JAX's own XLA_PYTHON_CLIENT_… variables. parts: into how
+many the batch is divided, for optax.MultiSteps. precision: fp32, or bf16, in which the layers compute.
 """
 
 import os
@@ -16,8 +17,9 @@ given = card.options(
         "lengths": "JAX compiles a program for each shape",
         "workspace_mb": "JAX has no limit on the workspaces of convolutions",
     },
-    network="bert", batch=32, sequence=128, width=64, steps=3, preallocate="on", fraction=0.0,
-    allocator="default")
+    network="bert", batch=32, sequence=128, width=64, steps=3, parts=1, precision="fp32", preallocate="on",
+    fraction=0.0, allocator="default")
+card.one_of("precision", given["precision"], ("fp32", "bf16"))
 card.forget_settings("JAX_", "XLA_PYTHON_", "CUDA_")
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "true" if given["preallocate"] == "on" else "false"
 os.environ["XLA_PYTHON_CLIENT_ALLOCATOR"] = given["allocator"]
@@ -25,6 +27,8 @@ if given["fraction"]:
     os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = str(given["fraction"])
 
 import jax  # noqa: E402
+import optax  # noqa: E402
+from flax import nnx  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
 import jax_networks  # noqa: E402
@@ -34,30 +38,35 @@ def counters():
     return jax.local_devices()[0].memory_stats() or {}
 
 
-def step_of(loss):
-    """One step of Adam, compiled; old weights and moments are given up for new ones."""
+def step_of(losses):
+    """One step, compiled: each model learns in its turn. Old weights and moments are given up for new ones."""
 
-    def step(weights, moments, batch):
-        gradients = jax.grad(loss)(weights, batch)
-        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, moments[0], gradients)
-        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, moments[1], gradients)
-        weights = jax.tree.map(lambda w, m, v: w - 1e-4 * m / (jnp.sqrt(v) + 1e-8), weights, first, second)
-        return weights, (first, second)
+    def step(models, optimizers, batch):
+        for place, (loss, optimizer) in enumerate(zip(losses, optimizers)):
+            others = models[:place] + models[place + 1 :]
+            optimizer.update(models[place], nnx.grad(loss)(models[place], *others, batch))
 
-    return jax.jit(step, donate_argnums=(0, 1))
+    return nnx.jit(step, donate_argnums=(0, 1))
 
 
 def train(figures):
     jax.block_until_ready(jnp.zeros(1))
     figures["first_operation_bytes"] = card.held()
     make = jax_networks.NETWORKS[card.one_of("network", given["network"], jax_networks.NETWORKS)]
-    weights, loss, batch = make(given)
-    weights, batch = jax.device_put(weights), jax.device_put(batch)
-    moments = tuple(jax.device_put(jax.tree.map(jnp.zeros_like, weights)) for _ in range(2))
+    models, losses, batch, rule = make({**given, "batch": given["batch"] // given["parts"]})
+    if given["parts"] > 1:
+        rule = optax.MultiSteps(rule, given["parts"])
+    for model in models:
+        model.train()
+    optimizers = [nnx.Optimizer(model, rule, wrt=nnx.Param) for model in models]
+    batch = jax.device_put(batch)
+    jax.block_until_ready(nnx.state((models, optimizers)))
     card.read(figures, "initial", counters()["bytes_in_use"])
-    step = step_of(loss)
+    step = step_of(losses)
     for done in range(given["steps"]):
-        weights, moments = jax.block_until_ready(step(weights, moments, batch))
+        for _ in range(given["parts"]):
+            step(models, optimizers, batch)
+        jax.block_until_ready(nnx.state((models, optimizers)))
         if done == 0:
             card.read(figures, "after_step_1", counters()["bytes_in_use"])
 

@@ -92,3 +92,20 @@ def test_half_an_environment_is_none(machine, tmp_path):
     result = machine(["run", "--with", "tensorflow"], dpkg_query="echo installed", python3=make)
     assert result.returncode == 2
     assert not list(tmp_path.rglob("environments/tensorflow*"))
+
+
+def test_an_environment_gets_what_its_list_has_gained(machine, tmp_path):
+    # A venv whose pip notes that it was called.
+    calls = tmp_path / "calls"
+    make = f'mkdir -p "$3/bin"; printf "#!/bin/sh\\necho >> {calls}\\n" > "$3/bin/python"; chmod +x "$3/bin/python"'
+
+    def calls_of_pip():
+        assert machine(["run", "--with", "jax"], dpkg_query="echo installed", python3=make).returncode == 0
+        return len(calls.read_text())
+
+    first = calls_of_pip()
+    assert first >= 1
+    assert calls_of_pip() == first
+    (kept,) = tmp_path.rglob("environments/jax/packages.txt")
+    kept.write_text("jax==0.1\n")
+    assert calls_of_pip() == 2 * first

@@ -268,3 +268,9 @@ def test_a_setting_that_is_not_there_is_not_imitated(run, parameters, said, requ
     sample = run(parameters)
     assert sample["status"] == "unsupported"
     assert said in sample["reason"]
+
+
+def test_networks_that_take_turns_train_in_jax(run, jax):
+    figures = run("batch=2,framework=jax,network=dcgan,width=8")["figures"]
+    assert figures["trained"] == 1
+    assert figures["allocated_bytes.overall_peak"] <= figures["pool_bytes"]

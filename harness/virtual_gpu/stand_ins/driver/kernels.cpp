@@ -1,4 +1,4 @@
-// The driver's streams, events, modules and kernels. Nothing runs, so work finishes at once.
+// The driver's streams, events and kernels. Nothing runs, so work finishes at once.
 #include <algorithm>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
@@ -41,34 +41,6 @@ HEADROOM_EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 0.001f;
   return kSuccess;
 }
-// The driver's linker takes code that a program generated; the linked code is empty.
-HEADROOM_EXPORT int cuLinkAddData_v2(void*, int, void*, std::size_t, const char*, unsigned, int*,
-                                     void**) {
-  return kSuccess;
-}
-HEADROOM_EXPORT int cuLinkComplete(void*, void** code, std::size_t* bytes) {
-  static char nothing = 0;
-  *code = &nothing;
-  *bytes = 1;
-  return kSuccess;
-}
-HEADROOM_EXPORT int cuModuleLoadData(void** module, const void*) {
-  *module = new_object();
-  return kSuccess;
-}
-HEADROOM_EXPORT int cuModuleLoadDataEx(void** module, const void*, unsigned, int*, void**) {
-  return cuModuleLoadData(module, nullptr);
-}
-HEADROOM_EXPORT int cuModuleLoadFatBinary(void** module, const void*) {
-  return cuModuleLoadData(module, nullptr);
-}
-HEADROOM_EXPORT int cuModuleLoad(void** module, const char*) {
-  return cuModuleLoadData(module, nullptr);
-}
-HEADROOM_EXPORT int cuModuleGetFunction(void** function, void*, const char*) {
-  *function = new_object();
-  return kSuccess;
-}
 HEADROOM_EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
   const int version = architecture_of_kernels();
   constexpr int kThreadsPerBlock = 0, kRegisters = 4, kPtxVersion = 5, kBinaryVersion = 6;
@@ -100,27 +72,8 @@ HEADROOM_EXPORT int cuLaunchKernel() {
 HEADROOM_EXPORT int cuLaunchKernelEx() { return cuLaunchKernel(); }
 HEADROOM_EXPORT int cuLaunchCooperativeKernel() { return cuLaunchKernel(); }
 
-// Libraries of code that a program loads at run time, as cuDNN does. A kernel serves as its own
-// function, and a library as its own module.
+// A kernel of a library serves as its own function.
 
-HEADROOM_EXPORT int cuLibraryLoadData(void** library) { return cuModuleLoadData(library, nullptr); }
-HEADROOM_EXPORT int cuLibraryLoadFromFile(void** library) { return cuLibraryLoadData(library); }
-HEADROOM_EXPORT int cuLibraryGetModule(void** module, void* library) {
-  *module = library;
-  return kSuccess;
-}
-HEADROOM_EXPORT int cuLibraryGetKernel(void** kernel, void*, const char*) {
-  *kernel = new_object();
-  return kSuccess;
-}
-HEADROOM_EXPORT int cuLibraryGetKernelCount(unsigned* count, void*) {
-  *count = 1;
-  return kSuccess;
-}
-HEADROOM_EXPORT int cuLibraryEnumerateKernels(void** kernels, unsigned count, void*) {
-  for (unsigned i = 0; i < count; ++i) kernels[i] = new_object();
-  return kSuccess;
-}
 HEADROOM_EXPORT int cuKernelGetFunction(void** function, void* kernel) {
   *function = kernel;
   return kSuccess;
