@@ -22,7 +22,7 @@ from statistics import mean, median
 ROOT = Path(__file__).resolve().parents[2]
 HEADROOM = ROOT / "build" / "headroom"
 COMPARED_LOSSES = 5
-LOSS_TOLERANCE = 1e-3
+LOSS_TOLERANCE = {"fp32": 1e-3, "bf16": 2e-2}  # bf16 keeps 8 bits of a product's operands
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,16 @@ def other_malloc():
     return found[0] if found else None
 
 
-def variants(model, threads):
-    """{name: (environment, flags of pytorch_steps.py)} of the ways in which PyTorch is tried."""
+def variants(model, threads, precision):
+    """{name: (environment, flags of pytorch_steps.py)} of the ways in which PyTorch is tried. For bf16
+    these are the tuned ones, each with autocast and without."""
     tuned = tuned_environment(threads)
     environments = {"default": {}, "tuned": tuned}
     if library := other_malloc():
         environments["tuned, tcmalloc"] = {**tuned, "LD_PRELOAD": str(library)}
     last = list(environments)[-1]
+    if precision == "bf16":
+        environments = {last: environments[last]}
     result = {}
     for name, environment in environments.items():
         flags = [()]
@@ -143,6 +146,8 @@ def variants(model, threads):
             flags.append(("--channels-last",))
         if name == last:
             flags += [(*each, "--compile") for each in flags]
+        if precision == "bf16":
+            flags += [(*each, "--autocast") for each in flags]
         for each in flags:
             words = [name, *(flag[2:].replace("-", "_") for flag in each)]
             result[", ".join(words)] = environment, each
@@ -226,7 +231,8 @@ def report_memory(peer, model, cell, seed, state):
     """Prints the peak of live bytes of both over three steps: an exact count, not a time."""
     ours = headroom_json({**cell, "warmup_steps": 1, "measured_steps": 2}, seed)
     ours = ours["memory"]["requested_bytes"]["overall_peak"]
-    theirs = peer.run("pytorch_steps.py", model, state, "--steps", 3, "--memory")["peak_live_bytes"]
+    flags = ["--autocast"] if cell["precision"] == "bf16" else []
+    theirs = peer.run("pytorch_steps.py", model, state, "--steps", 3, "--memory", *flags)["peak_live_bytes"]
     print(
         f"Peak of live bytes: Headroom {ours / 2**20:.1f} MiB, PyTorch {theirs / 2**20:.1f} MiB "
         f"({ours / theirs:.3f} of PyTorch's)."
@@ -250,8 +256,8 @@ def measure(arms, blocks, warmup, generator):
     return samples
 
 
-def report(samples, warmup, batch, expected):
-    """Prints the table. Returns False if a variant's first losses disagree with Headroom's."""
+def report(samples, warmup, batch, expected, tolerance):
+    """Prints the table. Returns False if a variant's first losses disagree with Headroom's in fp32."""
     figures = {
         name: [mean(sample["step_seconds"][warmup:]) for sample in of_arm]
         for name, of_arm in samples.items()
@@ -261,16 +267,19 @@ def report(samples, warmup, batch, expected):
     for name, seconds in figures.items():
         ratios = [ours / theirs for ours, theirs in zip(figures["headroom"], seconds)]
         off = max(disagreement(s["loss"][: len(expected)], expected) for s in samples[name])
-        agree = agree and off <= LOSS_TOLERANCE
+        agree = agree and off <= tolerance
         print(
             f"{name:<52} {median(seconds):7.3f} {batch / median(seconds):9.2f}  "
             f"{centre(ratios):6.3f} ({min(ratios):.3f} to {max(ratios):.3f}, "
             f"{len(ratios)} blocks)   off by {off:.1e}"
         )
     peers = {name: median(seconds) for name, seconds in figures.items() if name != "headroom"}
-    best = min(peers, key=peers.get)
-    ratio = centre([a / b for a, b in zip(figures["headroom"], figures[best])])
-    print(f"Best peer: {best}. Headroom takes {ratio:.3f} times as long a step.")
+    for kind, mixed in (("fp32", False), ("bf16", True)):
+        of_kind = [name for name in peers if ("autocast" in name) == mixed]
+        if of_kind:
+            best = min(of_kind, key=peers.get)
+            ratio = centre([a / b for a, b in zip(figures["headroom"], figures[best])])
+            print(f"Best peer in {kind}: {best}. Headroom takes {ratio:.3f} times as long a step.")
     return agree
 
 
@@ -279,6 +288,10 @@ def main():
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--blocks", type=int, default=5, help="samples of each variant (default 5); 0: no times")
     parser.add_argument("--batch", type=int, help="default: the model's")
+    parser.add_argument(
+        "--precision", choices=LOSS_TOLERANCE, default="fp32",
+        help="bf16: Headroom's precision=bf16 beside PyTorch with autocast and without (default fp32)",
+    )
     parser.add_argument("--image", type=int, help="pixels of a ResNet (default: the model's)")
     parser.add_argument("--warmup", type=int, default=2, help="steps that do not count (default 2)")
     parser.add_argument("--steps", type=int, default=6, help="steps that count (default 6)")
@@ -302,6 +315,7 @@ def main():
         "execution": "graph",
         "pipeline": "direct",
         "optimizer": f"sgd(learning_rate={model.learning_rate})",
+        "precision": options.precision,
         "warmup_steps": options.warmup,
         "measured_steps": options.steps,
     }
@@ -318,15 +332,16 @@ def main():
                 f"PyTorch, {name}": lambda flags=flags, environment=environment: peer.run(
                     "pytorch_steps.py", model, state, "--steps", steps, *flags, environment=environment
                 )
-                for name, (environment, flags) in variants(model, options.threads).items()
+                for name, (environment, flags) in variants(model, options.threads, options.precision).items()
             },
         }
         if options.blocks == 0:
             return
         samples = measure(arms, options.blocks, options.warmup, random.Random(options.seed))
     expected = [step["loss"] for step in manifest["steps"]][:COMPARED_LOSSES]
-    if not report(samples, options.warmup, batch, expected):
-        sys.exit(f"The losses differ by more than {LOSS_TOLERANCE}: not the same training.")
+    tolerance = LOSS_TOLERANCE[options.precision]
+    if not report(samples, options.warmup, batch, expected, tolerance):
+        sys.exit(f"The losses differ by more than {tolerance}: not the same training.")
 
 
 if __name__ == "__main__":

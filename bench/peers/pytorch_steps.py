@@ -46,6 +46,16 @@ def train(turns, batches, steps, memory_format, device):
     return seconds, losses
 
 
+def in_bfloat16(loss, device):
+    """The loss whose products and convolutions are computed in bfloat16, as autocast chooses them."""
+
+    def mixed(model, batch):
+        with torch.autocast(device, dtype=torch.bfloat16):
+            return loss(model, batch)
+
+    return mixed
+
+
 def peak_live_bytes(model, train_steps):
     """The most bytes of tensors alive at once while `train_steps()` runs: what the model holds
     before, and every tensor that PyTorch's profiler saw. Scratch memory that libraries allocate by
@@ -92,6 +102,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--channels-last", action="store_true", help="NHWC activations and weights")
     parser.add_argument("--compile", action="store_true", help="torch.compile of the loss")
+    parser.add_argument("--autocast", action="store_true", help="products in bfloat16")
     parser.add_argument("--memory", action="store_true", help="peak of live bytes, no times")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments = parser.parse_args()
@@ -108,6 +119,9 @@ def main():
     exported = Exported(arguments.state, arguments.model)
     model = exported.model().to(memory_format=memory_format).to(arguments.device)
     turns = exported.training(model)
+    if arguments.autocast:
+        for turn in turns:
+            turn.loss = in_bfloat16(turn.loss, arguments.device)
     if arguments.compile:
         for turn in turns:
             turn.loss = torch.compile(turn.loss)

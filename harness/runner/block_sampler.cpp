@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <utility>
@@ -28,27 +29,27 @@ std::string trace_name(const Experiment& experiment, const Arm& arm) {
 BlockSampler::BlockSampler(RunCost& cost, std::filesystem::path run_directory)
     : cost_(cost), directory_(std::move(run_directory)), cores_(usable_cores()) {}
 
-std::optional<std::vector<TakenSample>> BlockSampler::take(const Experiment& experiment,
-                                                           const SampleBlock& block,
-                                                           const std::vector<std::size_t>& places) {
+std::optional<std::vector<TakenSample>> BlockSampler::take(const std::vector<SamplePlace>& places) {
   std::vector<SampleTask> tasks;
   bool noisy = false;
-  for (const std::size_t place : places) {
-    const Arm& arm = experiment.arms[block.arms[place]];
+  int timeout_s = 0;
+  for (const SamplePlace& one : places) {
+    const Arm& arm = one.arm();
     if (std::optional<Sample> sample = unsupported_sample(arm.cell))
       return std::vector<TakenSample>{{.sample = std::move(*sample)}};
     noisy = noisy || !is_exact_cell(arm.cell);
+    timeout_s = std::max(timeout_s, one.experiment->timeout_s);
     // One trace per configuration is enough: where bytes are exact, the others have the same.
     const std::string trace =
-        block.number == 0 ? (directory_ / trace_name(experiment, arm)).string() : "";
+        one.block->number == 0 ? (directory_ / trace_name(*one.experiment, arm)).string() : "";
     tasks.push_back({.request = {.cell = arm.cell,
-                                 .seed = block.seed,
+                                 .seed = one.block->seed,
                                  .trace_path = trace,
                                  .takes_turns = places.size() > 1 && !is_exact_cell(arm.cell)},
                      .program = arm.program});
   }
   const double before = noisy ? probe() : 0;
-  auto taken = run_in_children(tasks, std::chrono::seconds{experiment.timeout_s});
+  auto taken = run_in_children(tasks, std::chrono::seconds{timeout_s});
   if (!taken) return std::nullopt;
   const double after = noisy ? probe() : 0;
   for (std::size_t n = 0; n < taken->size(); ++n) {

@@ -1,4 +1,4 @@
-// Takes the samples of a block with a machine probe before and after, and adds up what they cost.
+// Takes samples with a machine probe before and after, and adds up what they cost.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,23 @@
 
 namespace headroom {
 
+// One configuration of a block. Experiment and block must outlive it.
+struct SamplePlace {
+  const Experiment* experiment;
+  const SampleBlock* block;
+  std::size_t place;  // in the block's random order
+
+  const Arm& arm() const { return experiment->arms[block->arms[place]]; }
+};
+
 class BlockSampler {
  public:
   // `cost` must outlive this. Traces go to a folder of the run directory.
   BlockSampler(RunCost& cost, std::filesystem::path run_directory);
 
-  // Takes one sample of each configuration at these places of the block. Several that are timed
-  // take turns. Returns nothing after an interrupt.
-  std::optional<std::vector<TakenSample>> take(const Experiment& experiment,
-                                               const SampleBlock& block,
-                                               const std::vector<std::size_t>& places);
+  // Takes one sample at each of these places. Several that are timed take turns. Returns nothing
+  // after an interrupt.
+  std::optional<std::vector<TakenSample>> take(const std::vector<SamplePlace>& places);
   // Touches the device's memory once. The first touch of memory that the machine has not used yet
   // is many times slower than later ones; a separate process bears this cost, so no sample does.
   void touch(const Spec& device);

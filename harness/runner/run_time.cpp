@@ -23,10 +23,9 @@ double estimated_seconds(const Experiment& experiment) {
   return is_exact(experiment) ? 1 : 5;
 }
 
-// How often samples must be waited for: those that run at once count once.
-int rounds(const Experiment& experiment, int samples) {
-  const int at_once = samples_at_once(experiment.arms.front().cell);
-  return (samples + at_once - 1) / at_once;
+// How often samples must be waited for. Those that run beside one of another block count in part.
+double rounds(const Experiment& experiment, int samples) {
+  return static_cast<double>(samples) / samples_at_once(experiment.arms.front().cell);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ RunTime estimate(const std::vector<Experiment>& experiments);
 // "4 min 05 s, or up to 6 min 10 s where timed blocks must be repeated".
 std::string to_string(const RunTime& time);
 
-// How many samples of a block run at once if their configurations are like this one: as many as
-// there are cores for frameworks on virtual cards, of which no times are taken.
+// How many samples run at once if their configurations are like this one: as many as there are
+// cores for frameworks on virtual cards, of which no times are taken.
 int samples_at_once(const Cell& cell);
 
 class SampleTimes {

@@ -140,55 +140,61 @@ class Run {
   // Returns false when an interrupt ended it.
   bool run_block(const SampleBlock& block) {
     const Experiment& experiment = info_.experiments[block.experiment];
-    std::vector<std::size_t> together;  // places in the block that take turns
+    std::vector<SamplePlace> turns;
     std::vector<const Cell*> cells;
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
-      const Arm& arm = experiment.arms[block.arms[i]];
-      if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
-      if (!is_exact_cell(arm.cell) && runs_here(arm)) {
-        together.push_back(i);
-        cells.push_back(&arm.cell);
-      }
+      const SamplePlace one{&experiment, &block, i};
+      if (!is_left(one) || is_exact_cell(one.arm().cell) || !runs_here(one.arm())) continue;
+      turns.push_back(one);
+      cells.push_back(&one.arm().cell);
     }
-    const std::string why_alone = together.size() < 2 ? "" : why_no_turns(cells);
-    if (together.size() < 2 || !why_alone.empty()) together.clear();
+    const std::string why_alone = turns.size() < 2 ? "" : why_no_turns(cells);
+    if (turns.size() < 2 || !why_alone.empty()) turns.clear();
     for (std::size_t i = 0; i < block.arms.size(); ++i) {
-      const Arm& arm = experiment.arms[block.arms[i]];
-      if (table_.is_recorded(block.experiment, block.number, arm.name)) continue;
-      const bool in_turns = std::find(together.begin(), together.end(), i) != together.end();
-      const auto places = in_turns ? together : side_by_side(experiment, block, i);
-      if (!take_samples(experiment, block, places, why_alone)) return false;
+      const SamplePlace one{&experiment, &block, i};
+      if (!is_left(one)) continue;
+      const bool in_turns = std::any_of(turns.begin(), turns.end(),
+                                        [&](const SamplePlace& turn) { return turn.place == i; });
+      if (!take_samples(in_turns ? turns : side_by_side(one), why_alone)) return false;
     }
     return true;
   }
 
-  // The place `first` and those after it whose samples run at the same time.
-  std::vector<std::size_t> side_by_side(const Experiment& experiment, const SampleBlock& block,
-                                        std::size_t first) const {
-    std::vector<std::size_t> places = {first};
-    const auto at_once = [&](std::size_t place) {
-      const Arm& arm = experiment.arms[block.arms[place]];
-      const bool left = !table_.is_recorded(block.experiment, block.number, arm.name);
-      return static_cast<std::size_t>(left && runs_here(arm) ? samples_at_once(arm.cell) : 1);
+  bool is_left(const SamplePlace& one) const {
+    return !table_.is_recorded(one.block->experiment, one.block->number, one.arm().name);
+  }
+
+  // A sample of the first block in the queue, and samples after it, of later blocks as well, that
+  // run at the same time.
+  std::vector<SamplePlace> side_by_side(const SamplePlace& first) const {
+    std::vector<SamplePlace> places = {first};
+    const auto at_once = [](const Arm& arm) {
+      return static_cast<std::size_t>(runs_here(arm) ? samples_at_once(arm.cell) : 1);
     };
-    for (std::size_t i = first + 1; i < block.arms.size() && places.size() < at_once(first); ++i)
-      if (at_once(i) > 1) places.push_back(i);
+    const std::size_t most = at_once(first.arm());
+    for (const SampleBlock& block : queue_)
+      for (std::size_t i = &block == first.block ? first.place + 1 : 0; i < block.arms.size();
+           ++i) {
+        if (places.size() >= most) return places;
+        const SamplePlace next{&info_.experiments[block.experiment], &block, i};
+        if (is_left(next) && at_once(next.arm()) > 1) places.push_back(next);
+      }
     return places;
   }
 
-  // Takes and records the samples at these places of a block, which take turns if there are
-  // several. Returns false when an interrupt ended it.
-  bool take_samples(const Experiment& experiment, const SampleBlock& block,
-                    const std::vector<std::size_t>& places, const std::string& why_alone) {
+  // Takes and records the samples at these places; those of one block that are timed take turns.
+  // Returns false when an interrupt ended it.
+  bool take_samples(const std::vector<SamplePlace>& places, const std::string& why_alone) {
     if (interrupt_requested()) return false;
-    auto taken = sampler_.take(experiment, block, places);
+    auto taken = sampler_.take(places);
     if (!taken) return false;
     for (std::size_t n = 0; n < places.size(); ++n) {
       auto& [sample, worked] = (*taken)[n];
-      sample.experiment = experiment.id;
-      sample.arm = experiment.arms[block.arms[places[n]]].name;
+      const SampleBlock& block = *places[n].block;
+      sample.experiment = places[n].experiment->id;
+      sample.arm = places[n].arm().name;
       sample.block = block.number;
-      sample.order_index = static_cast<int>(places[n]);
+      sample.order_index = static_cast<int>(places[n].place);
       if (!is_exact_cell(sample.cell)) sample.why_no_turns = why_alone;
       directory_.append(sample);
       ++outcome_.recorded;

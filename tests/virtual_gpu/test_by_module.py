@@ -53,6 +53,21 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     assert "layers.*.up  (3 alike)" in answer.output
 
 
+def test_modules_of_one_class_are_told_apart(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+def network():
+    return torch.nn.Sequential(torch.nn.Linear(1024, 1024, bias=False)).cuda()
+generator, others = network(), [network(), network()]
+for each in generator, *others:
+    each(torch.zeros(1, 1024, device="cuda"))
+""")
+    assert answer.status == 0, answer.errors
+    held = {name: roles.get("weights") for name, roles in modules(answer).items()}
+    for name in ("generator.0", "Sequential.0", "Sequential 2.0"):
+        assert held[name] == 4 * 1024 * 1024, held
+
+
 def test_the_peak_is_the_same_whether_modules_are_noted_or_not(gpu, pytorch):
     arguments = ["256", "4096"]
     noted, plain = (

@@ -89,15 +89,18 @@ def test_the_peak_is_what_the_card_gave(run, framework):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="takes two cores")
-def test_variants_run_side_by_side(tmp_path, framework):
-    """Each program waits until the other has started."""
+@pytest.mark.parametrize("of_one_block", [True, False])
+def test_samples_run_side_by_side(tmp_path, framework, of_one_block):
+    """Each program waits until the other has started: two variants, or two experiments of one variant."""
     cache = framework(2 * MIB, {"trained": 1.0}, waits_for=2)
     suite = tmp_path / "frameworks.toml"
-    parameters = "framework=tensorflow,network={}"
-    suite.write_text(SUITE.format(parameters=parameters.format("mlp")).replace(
-        'scenario = "virtual_gpu(framework=tensorflow,network=mlp)"',
-        'arms = "scenario"\nscenario = ["virtual_gpu(framework=tensorflow,network=mlp)", '
-        '"virtual_gpu(framework=tensorflow,network=bert)"]'))
+    first, second = (f"virtual_gpu(framework=tensorflow,network={network})" for network in ("mlp", "bert"))
+    text = SUITE.format(parameters="framework=tensorflow,network=mlp")
+    if of_one_block:
+        suite.write_text(text.replace(f'"{first}"', f'["{first}", "{second}"]\narms = "scenario"'))
+    else:
+        another = text[text.index("[[experiment]]"):].replace('"cell"', '"another"').replace(first, second)
+        suite.write_text(text + another)
     out = tmp_path / "run"
     done = subprocess.run([HEADROOM, "run", str(suite), "--samples-only", "--out", str(out)],
                           capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)})

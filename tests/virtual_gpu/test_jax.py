@@ -130,6 +130,46 @@ def test_the_peak_is_shared_out_by_argument_and_line(gpu, jax):
     assert sum(size for line, size in lines.items() if line.endswith(f":{layer}")) >= 3 * 4096 * 4096
 
 
+FLAX = """
+import jax.numpy as jnp
+from flax import nnx
+class Layers(nnx.Module):
+    def __init__(self):
+        self.layers = nnx.List([nnx.Linear(1024, 1024, rngs=nnx.Rngs(0)) for _ in range(4)])
+    def __call__(self, x):
+        for layer in self.layers:
+            x = jnp.tanh(layer(x))
+        return x
+@nnx.jit
+def gradients(model, x):
+    return nnx.grad(lambda model: (model(x) ** 2).mean())(model)
+gradients(Layers(), jnp.zeros((4096, 1024)))
+"""
+
+
+def test_the_users_line_is_found_behind_a_library(gpu, jax):
+    device = run(gpu, jax, FLAX).figures["frameworks"][0]["devices"][0]
+    layer = FLAX.splitlines().index("            x = jnp.tanh(layer(x))") + 1
+    at_layer = sum(line["bytes"] for line in device["lines"] if line["name"].endswith(f":{layer}"))
+    assert at_layer >= 3 * 4096 * 4096, device["lines"]
+
+
+def test_a_loop_that_xla_compiled_runs(gpu, jax):
+    # XLA asks for the place of the loop's constants on the card.
+    answer = run(gpu, jax, """
+import jax
+import jax.numpy as jnp
+layers = jnp.ones((12, 256, 256))
+@jax.jit
+def loss(layers, x):
+    return jax.lax.scan(jax.checkpoint(lambda x, layer: (jnp.tanh(x @ layer), None)), x, layers)[0].mean()
+for step in range(2):
+    layers = layers - jax.grad(loss)(layers, jnp.ones((64, 256)))
+layers.block_until_ready()
+""")
+    assert answer.status == 0, answer.errors
+
+
 def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     answer = gpu(*CARD, program=STEP.replace("ROWS", "1e6"), python=jax)
     assert answer.first_line.startswith("DOES NOT FIT")

@@ -118,6 +118,20 @@ torch.empty(900 * 2**20, dtype=torch.uint8, device="cuda")
     assert [run["verdict"] for run in answer.figures["allocators"]] == ["does not fit", "does not fit"]
 
 
+def test_a_graph_whose_memory_would_not_be_kept_is_refused(gpu, pytorch, tmp_path):
+    answer = gpu("l4", "--allocator", "caching", python=pytorch, program="""
+import torch
+x, graph = torch.ones(4, device="cuda"), torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = x * 2
+print("captured")
+""")
+    assert [run["verdict"] for run in answer.figures["allocators"]] == ["fits", "failed"]
+    output = next(tmp_path.rglob("allocator-1/output.txt")).read_text()
+    assert "captured" not in output
+    assert "the program captures a CUDA graph" in output
+
+
 @pytest.mark.parametrize("allocator,complaint", [
     ("cashing", "did you mean"),
     ("caching(max_split=1MiB)", "max_split"),

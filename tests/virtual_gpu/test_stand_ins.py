@@ -278,9 +278,17 @@ for module in loaded(code), loaded(ctypes.string_at(image, size.value)):
         status, address, found = variable_of(module, name)
         assert (status, found) == (0, 48), name
         assert address % 256 == 0
-        ctypes.memset(address, 1, found)
+        read = ctypes.create_string_buffer(found)
+        assert driver.cuMemcpyHtoD_v2(ctypes.c_void_p(address), bytes(range(48)), ctypes.c_size_t(found)) == 0
+        assert driver.cuMemcpyDtoH_v2(read, ctypes.c_void_p(address), ctypes.c_size_t(found)) == 0
+        assert read.raw == bytes(range(48))
+        ordinal = ctypes.c_int(-1)
+        assert driver.cuPointerGetAttribute(ref(ordinal), 9, ctypes.c_void_p(address)) == 0
+        assert ordinal.value == 0
     assert variable_of(module, b"kernel")[0] == 500
+    assert driver.cuModuleUnload(module) == 0
 """)
+    assert answer.figures["peak_bytes"] == 2 * MIB, "as without the variables"
     assert answer.status == 0, answer.errors
 
 
@@ -293,6 +301,19 @@ def test_a_variable_of_compiled_code_is_found_in_its_table(gpu, tmp_path):
 module = loaded(open({str(compiled)!r}, "rb").read())
 assert variable_of(module, b"weights")[::2] == (0, 48)
 assert variable_of(module, b"twice")[0] == 500
+""")
+    assert answer.status == 0, answer.errors
+
+
+def test_the_driver_knows_page_locked_memory(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+driver, ref = ctypes.CDLL("libcuda.so.1"), ctypes.byref
+address, kind, device = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_int(-1)
+assert cuda.cudaHostAlloc(ref(address), ctypes.c_size_t(4096), 0) == 0
+assert driver.cuPointerGetAttribute(ref(kind), 2, address) == 0
+assert driver.cuPointerGetAttribute(ref(device), 9, address) == 0
+assert (kind.value, device.value) == (1, 0)
 """)
     assert answer.status == 0, answer.errors
 

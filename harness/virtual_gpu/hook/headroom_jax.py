@@ -2,6 +2,7 @@
 step is a call that calculates gradients, whether of a compiled function or of what jax.grad made."""
 
 import functools
+import os
 import threading
 import types
 
@@ -93,6 +94,9 @@ def show_gpu(hardware_utils):
 
 def install(jax):
     """Called after JAX has been imported."""
+    # The user's line lies behind more than JAX's usual 10 frames where a library such as Flax is between.
+    if "JAX_TRACEBACK_IN_LOCATIONS_LIMIT" not in os.environ:
+        jax.config.update("jax_traceback_in_locations_limit", 100)
     for name, has_gradients in (("jit", False), ("pmap", False), ("grad", True), ("value_and_grad", True)):
         setattr(jax, name, counting(getattr(jax, name), has_gradients))
     differences = ["XLA measures nothing and uses no CUDA graphs"]

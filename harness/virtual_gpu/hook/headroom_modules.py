@@ -3,6 +3,7 @@ It only records: the program's objects are not changed, and no tensor is kept al
 
 import bisect
 import gc
+import sys
 import threading
 import time
 import warnings
@@ -19,6 +20,7 @@ class Modules:
         self.moments, self.names = [], []
         self.paths = {}  # id of a module → (reference, path)
         self.owners = {}  # id of a parameter → (reference, path of its module)
+        self.roots = {}  # id of a module that no other contains → (reference, name)
         self.searches = 0
         self.threads = threading.local()
 
@@ -34,12 +36,28 @@ class Modules:
         for root in roots:
             for path, module in root.named_modules():
                 if several or not path or path[0].isdigit():
-                    path = f"{type(root).__name__}.{path}".rstrip(".")
+                    path = f"{self.name_of(root)}.{path}".rstrip(".")
                 if self.path_of(module) is None:
                     self.paths[id(module)] = (weakref.ref(module), path)
                 for parameter in module._parameters.values():
                     if parameter is not None:
                         self.owners[id(parameter)] = (weakref.ref(parameter), path)
+
+    def name_of(self, root):
+        """Returns the variable of the user's script that holds it, or else its class, with a number from the
+        second of that name on."""
+        reference, name = self.roots.get(id(root), (None, ""))
+        if reference is not None and reference() is root:
+            return name
+        variables = list(vars(sys.modules["__main__"]).items())
+        first = next((name for name, value in variables if value is root), type(root).__name__)
+        taken = {name for reference, name in self.roots.values() if reference() is not None}
+        name, number = first, 1
+        while name in taken:
+            number += 1
+            name = f"{first} {number}"
+        self.roots[id(root)] = (weakref.ref(root), name)
+        return name
 
     def path_of(self, module):
         reference, path = self.paths.get(id(module), (None, None))

@@ -71,8 +71,18 @@ def serve(torch):
     allocator.allocator().set_record_stream_fn(address_of(library.headroom_record_stream))
     allocator.allocator().set_reset_fn(address_of(library.headroom_trim))  # torch.cuda.empty_cache()
     torch.cuda.memory.change_current_allocator(allocator)
+    torch.cuda.CUDAGraph.capture_begin = refuse_graph
     torch._C._cuda_memoryStats = pytorch_stats
     torch._C._cuda_resetPeakMemoryStats = reset_peaks
+
+
+def refuse_graph(graph, *arguments, **options):
+    """Stands in for the begin of a CUDA graph's capture. What a graph has taken must be kept for it, in a pool
+    of its own, and Headroom's allocators have none: they would give it to others, and tell too few bytes."""
+    print("headroom: --allocator: the program captures a CUDA graph, for which PyTorch's own allocator keeps a "
+          "pool of memory; Headroom's allocators have no such pools. Leave out the graph, or --allocator",
+          file=sys.stderr)
+    raise SystemExit(2)
 
 
 def end_step():

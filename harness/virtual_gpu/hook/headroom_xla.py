@@ -126,20 +126,22 @@ class Frames:
         self.files = {number: value.strip('"') for number, value in table("FileNames").items()}
         self.locations = {n: numbers(value) for n, value in table("FileLocations").items()}
         self.frames = {n: numbers(value) for n, value in table("StackFrames").items()}
+        # Newer versions of XLA write a parent's number plus one, so that the first frame seems its own parent.
+        self.added = int(self.frames.get(1, {}).get("parent_frame_id") == 1)
 
     def line_of(self, metadata):
         """Returns the innermost line of the user's program, "" if unknown."""
         if found := re.search(r'source_file="([^"]*)" source_line=(\d+)', metadata):
             return f"{found[1]}:{found[2]}" if headroom_memory.is_users(found[1]) else ""
         found = re.search(r"stack_frame_id=(\d+)", metadata)
-        at, seen = int(found[1]) if found else 0, set()
-        while at in self.frames and at not in seen:
-            seen.add(at)
+        at = int(found[1]) if found else 0
+        while at in self.frames:
             location = self.locations.get(self.frames[at].get("file_location_id"), {})
             file = self.files.get(location.get("file_name_id"), "??")
             if headroom_memory.is_users(file):
                 return f"{file}:{location.get('line', 0)}"
-            at = self.frames[at].get("parent_frame_id", 0)
+            parent = self.frames[at].get("parent_frame_id", 0) - self.added
+            at = parent if parent < at else 0  # else a damaged file could lead in circles
         return ""
 
 
@@ -151,7 +153,8 @@ def module_of(name):
         if part.startswith("jit("):
             continue
         part = re.sub(r"^(?:\w+\()+|\)+$", "", part)
-        if part and part != "while" and part != "body":
+        # What follows in an einsum's name, and functions inside of JAX, are no modules.
+        if part and part not in ("while", "body") and "->" not in part and not part.startswith("_"):
             parts.append(part)
     return "/".join(parts) or OUTSIDE
 

@@ -28,6 +28,7 @@ struct Mapping {
 
 std::mutex mutex;
 std::map<std::uintptr_t, Range> blocks;          // served by allocate()
+std::map<std::uintptr_t, Range> of_code;         // served by allocate_for_code()
 std::map<int, SmallBlocks> small_blocks;         // served by allocate(), by device
 std::map<std::uintptr_t, std::size_t> reserved;  // address ranges
 std::map<std::uintptr_t, Mapping> mappings;
@@ -172,11 +173,30 @@ bool release(void* address) {
   return true;
 }
 
+void* allocate_for_code(std::size_t bytes, int device) {
+  const std::size_t size = rounded_up(bytes);
+  const std::lock_guard lock(mutex);
+  void* address = take_addresses(size);
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (address != nullptr) of_code[begin] = {begin, size, device};
+  return address;
+}
+
+void release_for_code(void* address) {
+  const std::lock_guard lock(mutex);
+  const auto found = of_code.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == of_code.end()) return;
+  forget_contents(address, found->second.bytes);
+  munmap(address, found->second.bytes);
+  of_code.erase(found);
+}
+
 std::optional<Range> find(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(mutex);
-  if (const auto block = holding(blocks, at); block != blocks.end())
-    if (at - block->first < block->second.bytes) return block->second;
+  for (const auto* served : {&blocks, &of_code})
+    if (const auto block = holding(*served, at); block != served->end())
+      if (at - block->first < block->second.bytes) return block->second;
   if (const auto mapping = holding(mappings, at); mapping != mappings.end())
     if (at - mapping->first < mapping->second.bytes) {
       const auto found = physical.find(mapping->second.handle);

@@ -23,7 +23,11 @@ struct Range {
 void* allocate(std::size_t bytes, int device);
 // Returns false if `address` was not returned by allocate().
 bool release(void* address);
-// Finds the block or mapping that contains `address`.
+// Memory for the variables of a program's code. Like the code itself, it is not charged. Returns
+// nullptr when there are no addresses left.
+void* allocate_for_code(std::size_t bytes, int device);
+void release_for_code(void* address);
+// Finds the block, mapping or memory of code that contains `address`.
 std::optional<Range> find(const void* address);
 
 std::size_t used_bytes(int device);

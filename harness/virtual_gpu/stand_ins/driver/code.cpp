@@ -1,19 +1,21 @@
 // The driver's linker and the modules of code that a program loads. Code does not run, but its
-// variables can be found: they lie in the host's memory, as those of cudaGetSymbolAddress do.
+// variables have a place in the device's memory, to which a program may copy.
 #include <elf.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -23,22 +25,20 @@ namespace {
 // What the linker makes of PTX: this line, and the declarations of variables in the same language.
 constexpr std::string_view kLinked = "// linked by the virtual GPU\n";
 
-std::mutex mutex;
-std::map<const void*, std::string> linked;  // by link state
-
-// Memory of one variable. XLA asks that its address be a multiple of 256.
-struct Place {
-  explicit Place(std::size_t size) : bytes(size), memory(size + kAlignment) {}
-  void* address() {
-    void* begin = memory.data();
-    std::size_t space = memory.size();
-    return std::align(kAlignment, bytes, begin, space);
-  }
-  static constexpr std::size_t kAlignment = 256;
-  std::size_t bytes = 0;
-  std::vector<char> memory;
+// A module's memory of variables, and where each of them lies in it.
+struct Variables {
+  struct Place {
+    std::size_t offset = 0, bytes = 0;
+  };
+  char* begin = nullptr;
+  std::map<std::string, Place> places;
 };
-std::map<const void*, std::map<std::string, Place>> variables;  // by module, by name
+
+constexpr std::size_t kAlignment = 256;  // XLA asks for it
+
+std::mutex mutex;
+std::map<const void*, std::string> linked;   // by link state
+std::map<const void*, Variables> variables;  // by module
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
@@ -128,9 +128,19 @@ int load(void** module, const char* code) {
   if (is_text(code))
     for (const std::string_view declaration : declarations(code))
       found.push_back(variable_of(declaration));
+  Variables made;
+  std::size_t bytes = 0;
+  for (const Variable& variable : found) {
+    if (variable.bytes == 0) continue;
+    if (variable.bytes > SIZE_MAX / 2 - bytes) return kInvalidValue;
+    made.places[variable.name] = {bytes, variable.bytes};
+    bytes += (variable.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (bytes == 0) return kSuccess;
+  made.begin = static_cast<char*>(allocate_for_code(bytes, current_device()));
+  if (made.begin == nullptr) return kOutOfMemory;
   const std::lock_guard lock(mutex);
-  for (const Variable& variable : found)
-    if (variable.bytes > 0) variables[*module].emplace(variable.name, variable.bytes);
+  variables[*module] = std::move(made);
   return kSuccess;
 }
 
@@ -139,9 +149,10 @@ int variable_in(void** address, std::size_t* bytes, const void* module, const ch
   const std::lock_guard lock(mutex);
   const auto of_module = variables.find(module);
   if (of_module == variables.end()) stop_at_unsupported("libcuda", function);
-  const auto found = of_module->second.find(name);
-  if (found == of_module->second.end()) return failed(kNotFound);
-  if (address != nullptr) *address = found->second.address();
+  const auto& [begin, places] = of_module->second;
+  const auto found = places.find(name);
+  if (found == places.end()) return failed(kNotFound);
+  if (address != nullptr) *address = begin + found->second.offset;
   if (bytes != nullptr) *bytes = found->second.bytes;
   return kSuccess;
 }
@@ -185,7 +196,10 @@ HEADROOM_EXPORT int cuModuleLoadFatBinary(void** module, const char* code) {
 HEADROOM_EXPORT int cuModuleLoad(void** module, const char*) { return load(module, nullptr); }
 HEADROOM_EXPORT int cuModuleUnload(void* module) {
   const std::lock_guard lock(mutex);
-  variables.erase(module);
+  const auto found = variables.find(module);
+  if (found == variables.end()) return kSuccess;
+  release_for_code(found->second.begin);
+  variables.erase(found);
   return kSuccess;
 }
 HEADROOM_EXPORT int cuModuleGetFunction(void** function, void*, const char*) {

@@ -146,16 +146,13 @@ HEADROOM_EXPORT int cuMemsetD32_v2(DevicePointer to, unsigned value, std::size_t
 }
 HEADROOM_EXPORT int cuPointerGetAttribute(void* out, int attribute, DevicePointer address) {
   const auto range = find(as_pointer(address));
-  if (!range && attribute == 2 && is_page_locked(as_pointer(address))) {
-    *static_cast<unsigned*>(out) = 1;  // host memory
-    return kSuccess;
-  }
-  if (!range) return kInvalidValue;
+  if (!range && !is_page_locked(as_pointer(address))) return kInvalidValue;
+  const int device = range ? range->device : current_device();
   switch (attribute) {
     case 1:
-      return cuDevicePrimaryCtxRetain(static_cast<void**>(out), range->device);
+      return cuDevicePrimaryCtxRetain(static_cast<void**>(out), device);
     case 2:
-      *static_cast<unsigned*>(out) = 2;  // device memory
+      *static_cast<unsigned*>(out) = range ? 2 : 1;  // device memory, host memory
       return kSuccess;
     case 3:
       *static_cast<DevicePointer*>(out) = address;
@@ -164,12 +161,14 @@ HEADROOM_EXPORT int cuPointerGetAttribute(void* out, int attribute, DevicePointe
       *static_cast<unsigned*>(out) = 0;  // not managed
       return kSuccess;
     case 9:
-      *static_cast<int*>(out) = range->device;
+      *static_cast<int*>(out) = device;
       return kSuccess;
     case 11:
+      if (!range) return kNotSupported;
       *static_cast<DevicePointer*>(out) = range->begin;
       return kSuccess;
     case 12:
+      if (!range) return kNotSupported;
       *static_cast<std::size_t*>(out) = range->bytes;
       return kSuccess;
     default:
