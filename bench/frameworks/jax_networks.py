@@ -14,7 +14,7 @@ VOCABULARY = 30522
 
 
 def _how(given):
-    """What every layer is told: where its first weights come from, and the type that it computes in."""
+    """Arguments of every layer: the source of its initial weights, and the element type of its results."""
     return {"rngs": nnx.Rngs(0), "dtype": jnp.bfloat16 if given["precision"] == "bf16" else jnp.float32}
 
 

@@ -1,8 +1,9 @@
 """Trains a network of Flax with Optax, and says what JAX's allocator held and when.
 
 network: resnet50, bert, dcgan or mlp. preallocate: on or off. fraction: of the card, for preallocation.
-allocator: default, platform or cuda_async. These are JAX's own XLA_PYTHON_CLIENT_… variables. parts: into how
-many the batch is divided, for optax.MultiSteps. precision: fp32, or bf16, in which the layers compute.
+allocator: default, platform or cuda_async. These are JAX's own XLA_PYTHON_CLIENT_… variables. parts: the number
+of parts of a batch, whose gradients optax.MultiSteps accumulates. precision: fp32, or bf16 for the layers'
+results; on a card without arithmetic in bf16, such as a V100, XLA computes in fp32 all the same.
 """
 
 import os

@@ -164,8 +164,8 @@ class Run {
     return !table_.is_recorded(one.block->experiment, one.block->number, one.arm().name);
   }
 
-  // A sample of the first block in the queue, and samples after it, of later blocks as well, that
-  // run at the same time.
+  // Returns `first`, which is in the first block of the queue, and later samples that run at the
+  // same time. They may belong to later blocks.
   std::vector<SamplePlace> side_by_side(const SamplePlace& first) const {
     std::vector<SamplePlace> places = {first};
     const auto at_once = [](const Arm& arm) {

@@ -11,6 +11,15 @@ import pytest
 HEADROOM = os.environ["HEADROOM"]
 MIB = 2**20
 
+# The first lines of a program that takes memory of the card without a framework.
+RUNTIME = """
+import ctypes
+cuda = ctypes.CDLL("libcudart.so.13")
+def allocate(size):
+    address = ctypes.c_void_p()
+    return cuda.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)), address
+"""
+
 
 class Answer:
     """The result of `headroom gpu`: exit status, output, and the figures of its gpu.json."""

@@ -45,11 +45,11 @@ print(json.dumps({{"engine": "Stub 1.0", "figures": figures, **{more}}}))
 
 @pytest.fixture
 def run(tmp_path):
-    """run(parameters, cache) returns the sample of one cell."""
+    """run(parameters, cache, card) returns the sample of one cell."""
 
-    def sample(parameters, cache=None):
+    def sample(parameters, cache=None, card="v100-16gb"):
         suite = tmp_path / "frameworks.toml"
-        suite.write_text(SUITE.format(parameters=parameters))
+        suite.write_text(SUITE.format(parameters=parameters).replace("v100-16gb", card))
         out = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
         environment = dict(os.environ)
         if cache is not None:
@@ -247,11 +247,24 @@ def test_pytorchs_settings_are_its_own(run, pytorch):
     assert "always takes memory when it is needed" in refused["reason"]
 
 
-def test_accumulation_divides_the_batch(run, pytorch):
-    parameters = "batch=4096,framework=pytorch,network=mlp,width=512"
-    whole, parts = (run(parameters + more)["figures"]["allocated_bytes.overall_peak"]
-                    for more in ("", ",parts=8"))
-    assert parts < whole
+@pytest.mark.parametrize("framework", ["pytorch", "jax"])
+def test_accumulation_divides_the_batch(run, framework, request):
+    request.getfixturevalue(framework)
+    parameters = f"batch=4096,framework={framework},network=mlp,width=512"
+    whole, parts = (run(parameters + more)["figures"] for more in ("", ",parts=8"))
+    assert parts["trained"] == 1
+    assert parts["allocated_bytes.overall_peak"] < whole["allocated_bytes.overall_peak"]
+
+
+def test_activations_of_jax_take_half_in_half_the_precision(run, jax):
+    parameters = "batch=8192,framework=jax,network=mlp,width=512"
+    # XLA computes in fp32 where the card has no arithmetic in bf16, as a V100.
+    full, half = (run(parameters + more, card="a100-40gb")["figures"] for more in ("", ",precision=bf16"))
+    assert half["trained"] == 1
+    # Weights, moments and the batch stay in fp32. The outputs of three layers, which the backward pass needs,
+    # take half, and each of the four weights has a copy in bf16.
+    saved = full["allocated_bytes.overall_peak"] - half["allocated_bytes.overall_peak"]
+    assert saved >= 3 * 8192 * 512 * 2 - 4 * 512 * 512 * 2
 
 
 def test_jax_takes_the_share_that_it_is_told(run, jax):

@@ -94,7 +94,8 @@ def show_gpu(hardware_utils):
 
 def install(jax):
     """Called after JAX has been imported."""
-    # The user's line lies behind more than JAX's usual 10 frames where a library such as Flax is between.
+    # JAX records ten frames of each operation by default. Libraries such as Flax take up all of them, and the
+    # user's own line would be missing.
     if "JAX_TRACEBACK_IN_LOCATIONS_LIMIT" not in os.environ:
         jax.config.update("jax_traceback_in_locations_limit", 100)
     for name, has_gradients in (("jit", False), ("pmap", False), ("grad", True), ("value_and_grad", True)):

@@ -44,8 +44,8 @@ class Modules:
                         self.owners[id(parameter)] = (weakref.ref(parameter), path)
 
     def name_of(self, root):
-        """Returns the variable of the user's script that holds it, or else its class, with a number from the
-        second of that name on."""
+        """Returns the name of the script's variable that holds the module, or else the name of its class. The
+        second module of that name gets " 2" appended, and so on."""
         reference, name = self.roots.get(id(root), (None, ""))
         if reference is not None and reference() is root:
             return name

@@ -77,10 +77,11 @@ def serve(torch):
 
 
 def refuse_graph(graph, *arguments, **options):
-    """Stands in for the begin of a CUDA graph's capture. What a graph has taken must be kept for it, in a pool
-    of its own, and Headroom's allocators have none: they would give it to others, and tell too few bytes."""
-    print("headroom: --allocator: the program captures a CUDA graph, for which PyTorch's own allocator keeps a "
-          "pool of memory; Headroom's allocators have no such pools. Leave out the graph, or --allocator",
+    """Replaces CUDAGraph.capture_begin. A graph's memory must stay reserved for its replays, in a pool of its
+    own. Headroom's allocators have no such pools: they would reuse that memory and report too few bytes."""
+    print("headroom: --allocator: the program captures a CUDA graph. PyTorch's own allocator keeps a private "
+          "pool of memory for each graph, and Headroom's allocators have none. Run it without CUDA graphs or "
+          "without --allocator",
           file=sys.stderr)
     raise SystemExit(2)
 

@@ -126,7 +126,8 @@ class Frames:
         self.files = {number: value.strip('"') for number, value in table("FileNames").items()}
         self.locations = {n: numbers(value) for n, value in table("FileLocations").items()}
         self.frames = {n: numbers(value) for n, value in table("StackFrames").items()}
-        # Newer versions of XLA write a parent's number plus one, so that the first frame seems its own parent.
+        # Newer versions of XLA write the parent's number plus one. The first frame, which has no parent, then
+        # appears to be its own.
         self.added = int(self.frames.get(1, {}).get("parent_frame_id") == 1)
 
     def line_of(self, metadata):
@@ -141,7 +142,7 @@ class Frames:
             if headroom_memory.is_users(file):
                 return f"{file}:{location.get('line', 0)}"
             parent = self.frames[at].get("parent_frame_id", 0) - self.added
-            at = parent if parent < at else 0  # else a damaged file could lead in circles
+            at = parent if parent < at else 0  # A damaged file could otherwise form a cycle.
         return ""
 
 
@@ -153,7 +154,7 @@ def module_of(name):
         if part.startswith("jit("):
             continue
         part = re.sub(r"^(?:\w+\()+|\)+$", "", part)
-        # What follows in an einsum's name, and functions inside of JAX, are no modules.
+        # An einsum's subscripts ("ij,jk->ik") and JAX's internal functions ("_take") are not modules.
         if part and part not in ("while", "body") and "->" not in part and not part.startswith("_"):
             parts.append(part)
     return "/".join(parts) or OUTSIDE

@@ -22,7 +22,7 @@ using namespace headroom::virtual_gpu;
 
 namespace {
 
-// What the linker makes of PTX: this line, and the declarations of variables in the same language.
+// The linker's result begins with this line. Declarations of variables follow, in PTX.
 constexpr std::string_view kLinked = "// linked by the virtual GPU\n";
 
 // A module's memory of variables, and where each of them lies in it.
@@ -42,7 +42,7 @@ std::map<const void*, Variables> variables;  // by module
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// Returns the statements of PTX that declare a variable: from .global or .const to the name's end.
+// Returns the declarations of variables in PTX, each from .global or .const up to its value.
 std::vector<std::string_view> declarations(std::string_view code) {
   std::vector<std::string_view> found;
   for (const std::string_view space : {".global", ".const"})
