@@ -12,7 +12,6 @@ import reports.views
 from reports.charts.evidence import ArmIndex
 from reports.charts.palette import AllocatorLooks
 from reports.data.read import RunData
-from reports.data.spread import spread
 
 
 class Page:
@@ -36,15 +35,6 @@ class Page:
             section = next(section for section in sections() if section.address == address)
             self._built[address] = section.build(self) or None
         return self._built[address]
-
-    def build_all(self) -> dict[str, Any]:
-        """The content of every section by its address. The configurations have most of the charts, so that
-        another process builds all other sections meanwhile."""
-        addresses = [section.address for section in sections()]
-        shares = ["cells"], [address for address in addresses if address != "cells"]
-        for built in spread(lambda share: {address: self[address] for address in share}, shares, fewest=1):
-            self._built |= built
-        return {address: self[address] for address in addresses}
 
 
 @functools.lru_cache(maxsize=1)
