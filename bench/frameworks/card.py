@@ -42,6 +42,13 @@ def one_of(setting, value, known):
     return value
 
 
+def check_only_for(given, defaults, networks):
+    """Refuses a setting other than its default, where networks[setting] does not have the network."""
+    for setting, known in networks.items():
+        if given[setting] != defaults[setting] and given["network"] not in known:
+            refuse(f"{setting} is for {', '.join(known)}, not for {given['network']}")
+
+
 def forget_settings(*prefixes, keep=()):
     """Takes the user's own settings of the framework out of the environment."""
     for name in list(os.environ):

@@ -18,6 +18,17 @@ def _how(given):
     return {"rngs": nnx.Rngs(0), "dtype": jnp.bfloat16 if given["precision"] == "bf16" else jnp.float32}
 
 
+def _through(blocks, x, given):
+    """`x` after all blocks. With checkpointing only what goes into a block is kept, and the rest is computed
+    again on the way back."""
+    apply = lambda block, x: block(x)  # noqa: E731
+    if given["checkpointing"] == "blocks":
+        apply = nnx.remat(apply)
+    for block in blocks:
+        x = apply(block, x)
+    return x
+
+
 def _cross_entropy(logits, labels):
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
@@ -44,7 +55,8 @@ class Bottleneck(nnx.Module):
 
 
 class ResNet50(nnx.Module):
-    def __init__(self, how):
+    def __init__(self, given):
+        self.given, how = given, _how(given)
         self.stem = _normalised(3, 64, 7, 2, how)
         blocks, before = [], 64
         for stage, count in enumerate((3, 4, 6, 3)):
@@ -57,8 +69,7 @@ class ResNet50(nnx.Module):
 
     def __call__(self, images):
         x = nnx.max_pool(nnx.relu(self.stem(images)), (3, 3), (2, 2), "SAME")
-        for block in self.blocks:
-            x = block(x)
+        x = _through(self.blocks, x, self.given)
         return self.head(x.mean((1, 2)))
 
 
@@ -70,7 +81,7 @@ def resnet50(given):
         images, labels = batch
         return _cross_entropy(model(images), labels)
 
-    return [ResNet50(_how(given))], [loss], batch, optax.sgd(0.1, momentum=0.9)
+    return [ResNet50(given)], [loss], batch, optax.sgd(0.1, momentum=0.9)
 
 
 class Layer(nnx.Module):
@@ -90,7 +101,8 @@ class Layer(nnx.Module):
 class Bert(nnx.Module):
     """BERT-base that classifies sentences, with a dropout of a tenth."""
 
-    def __init__(self, how, width=768, heads=12, layers=12):
+    def __init__(self, given, width=768, heads=12, layers=12):
+        self.given, how = given, _how(given)
         self.words = nnx.Embed(VOCABULARY, width, **how)
         self.places = nnx.Embed(512, width, **how)
         self.norm = nnx.LayerNorm(width, epsilon=1e-12, **how)
@@ -101,8 +113,7 @@ class Bert(nnx.Module):
     def __call__(self, tokens):
         x = self.words(tokens) + self.places(jnp.arange(tokens.shape[1]))
         x = self.dropout(self.norm(x))
-        for layer in self.layers:
-            x = layer(x)
+        x = _through(self.layers, x, self.given)
         return self.head(self.dropout(jnp.tanh(self.pool(x[:, 0]))))
 
 
@@ -114,7 +125,7 @@ def bert(given):
         tokens, labels = batch
         return _cross_entropy(model(tokens), labels)
 
-    return [Bert(_how(given))], [loss], batch, optax.adam(2e-5)
+    return [Bert(given)], [loss], batch, optax.adam(2e-5)
 
 
 class Generator(nnx.Module):

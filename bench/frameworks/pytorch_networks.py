@@ -119,5 +119,17 @@ def mlp(given):
     return model, lambda x, y: functional.mse_loss(model(x), y), batch, torch.optim.Adam(model.parameters())
 
 
+def checkpoint_blocks(model):
+    """Keeps only what goes into each block of the model; the rest is computed again on the way back."""
+    if hasattr(model, "gradient_checkpointing_enable"):
+        model.gradient_checkpointing_enable()
+        return
+    from torch.distributed.algorithms._checkpoint import checkpoint_wrapper
+    from torchvision.models.resnet import BasicBlock, Bottleneck
+
+    checkpoint_wrapper.apply_activation_checkpointing(
+        model, check_fn=lambda module: isinstance(module, (BasicBlock, Bottleneck)))
+
+
 NETWORKS = {"resnet50": resnet50, "resnet": resnet, "bert": bert, "masked_bert": masked_bert, "gpt2": gpt2,
             "dcgan": dcgan, "mlp": mlp}

@@ -4,7 +4,8 @@ network: resnet50, bert, dcgan or mlp; or those that headroom plan --pytorch cou
 (depth, image, classes), masked_bert and gpt2 (size, vocabulary; 0 for the usual one). optimizer: usual, sgd
 or adam. lengths of bert's sentences: fixed, or varying (the longest first, then three quarters, half and a
 quarter of it). parts: into how many the batch is divided, for accumulation. precision: fp32, or bf16
-(autocast). allocator: caching, expandable or cuda_malloc_async. max_split_mb, roundup (divisions of a power
+(autocast). checkpointing: off, or blocks (bottlenecks, or the layers of Hugging Face's models), of which
+torch.utils.checkpoint keeps only what goes in. allocator: caching, expandable or cuda_malloc_async. max_split_mb, roundup (divisions of a power
 of two) and collect_at (the share of the card from which cached memory is given back) are settings of
 PYTORCH_CUDA_ALLOC_CONF; 0 leaves them out.
 """
@@ -22,13 +23,14 @@ given = card.options(
         "workspace_mb": "PyTorch has no limit on the workspaces of convolutions",
     },
     network="resnet50", batch=32, sequence=128, width=64, depth=50, image=224, classes=1000, size="base",
-    vocabulary=0, optimizer="usual", steps=3, lengths="fixed", parts=1,
+    vocabulary=0, optimizer="usual", steps=3, lengths="fixed", parts=1, checkpointing="off",
     precision="fp32", allocator="caching", max_split_mb=0, roundup=0, collect_at=0.0)
 ALLOCATORS = {"caching": {}, "expandable": {"expandable_segments": True},
               "cuda_malloc_async": {"backend": "cudaMallocAsync"}}
 card.one_of("allocator", given["allocator"], ALLOCATORS)
-if given["lengths"] != "fixed" and given["network"] != "bert":
-    card.refuse(f"lengths is for bert, not for {given['network']}")
+card.one_of("checkpointing", given["checkpointing"], ("off", "blocks"))
+card.check_only_for(given, {"lengths": "fixed", "checkpointing": "off"}, {
+    "lengths": ("bert",), "checkpointing": ("resnet50", "resnet", "bert", "masked_bert", "gpt2")})
 settings = {**ALLOCATORS[given["allocator"]], "max_split_size_mb": given["max_split_mb"],
             "roundup_power2_divisions": given["roundup"], "garbage_collection_threshold": given["collect_at"]}
 card.forget_settings("PYTORCH_", "TORCH_", "CUDA_")
@@ -57,6 +59,8 @@ def train(figures):
     figures["first_operation_bytes"] = card.held()
     make = pytorch_networks.NETWORKS[card.one_of("network", given["network"], pytorch_networks.NETWORKS)]
     model, loss_of, batch, optimizer = make({**given, "batch": given["batch"] // given["parts"]})
+    if given["checkpointing"] == "blocks":
+        pytorch_networks.checkpoint_blocks(model)
     if card.one_of("optimizer", given["optimizer"], ("usual", *OPTIMIZERS)) != "usual":
         optimizer = OPTIMIZERS[given["optimizer"]](model)
     card.read(figures, "initial", torch.cuda.memory_allocated())

@@ -25,10 +25,9 @@ DEFAULTS = dict(
     limits="0", shares="", allocator="bfc", strategy="one", optimizer="usual", parts=1, workspace_mb=0,
     lengths="fixed", input="tensors", keras=3, toolkit="none", threads=1, hold="off")
 ONLY_FOR = {"shares": ("dcgan",), "lengths": ("bert",), "toolkit": ("resnet50", "mlp")}
-given = card.options(**DEFAULTS)
-for setting, networks in ONLY_FOR.items():
-    if given[setting] != DEFAULTS[setting] and given["network"] not in networks:
-        card.refuse(f"{setting} is for {' and '.join(networks)}, not for {given['network']}")
+given = card.options(
+    lacks={"checkpointing": "keras.RematScope fails on TensorFlow in a graph (Keras's issue 21207)"}, **DEFAULTS)
+card.check_only_for(given, DEFAULTS, ONLY_FOR)
 card.forget_settings("TF_", "CUDA_", keep=("TF_CUDNN_USE_AUTOTUNE",))
 os.environ["TF_CPP_VMODULE"] = "bfc_allocator=1"
 if given["growth"] == "on":

@@ -117,6 +117,7 @@ virtual_gpu::Launch launch_on(const Card& card, const Spec& scenario,
 void add_roles(std::map<std::string, double>& figures, const virtual_gpu::Outcome& outcome) {
   for (const virtual_gpu::Framework& framework : outcome.frameworks) {
     if (!framework.name.starts_with("PyTorch") || framework.devices.empty()) continue;
+    for (const auto& [role, figure] : kRoleFigures) figures.emplace(figure, 0.0);
     for (const virtual_gpu::Share& share : framework.devices.front().roles) {
       const auto figure = kRoleFigures.find(share.name);
       figures[figure == kRoleFigures.end() ? "other_bytes" : figure->second] +=

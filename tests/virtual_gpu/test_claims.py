@@ -267,6 +267,21 @@ def test_activations_of_jax_take_half_in_half_the_precision(run, jax):
     assert saved >= 3 * 8192 * 512 * 2 - 4 * 512 * 512 * 2
 
 
+def test_checkpointing_in_pytorch_keeps_what_goes_into_a_layer(run, pytorch):
+    parameters = "batch=64,framework=pytorch,network=masked_bert,sequence=512,size=tiny,vocabulary=1000"
+    all_kept, inputs = (run(parameters + more)["figures"] for more in ("", ",checkpointing=blocks"))
+    # Otherwise each of two layers keeps at least the input and the output of its GELU: 64 x 512 x 512 numbers each.
+    saved = all_kept["allocated_bytes.overall_peak"] - inputs["allocated_bytes.overall_peak"]
+    assert saved >= 2 * 2 * 64 * 512 * 512 * 4
+    assert inputs["activation_bytes"] < all_kept["activation_bytes"]
+
+
+def test_checkpointing_in_jax_keeps_no_scores_of_attention(run, jax):
+    figures = run("batch=32,checkpointing=blocks,framework=jax,network=bert,sequence=512")["figures"]
+    assert figures["trained"] == 1
+    assert figures["allocated_bytes.overall_peak"] < 12 * 32 * 12 * 512 * 512 * 4, "the scores of 12 layers"
+
+
 def test_jax_takes_the_share_that_it_is_told(run, jax):
     tenths = random.randrange(2, 8)
     figures = run(f"fraction=0.{tenths},framework=jax,network=mlp")["figures"]
@@ -278,6 +293,8 @@ def test_jax_takes_the_share_that_it_is_told(run, jax):
 @pytest.mark.parametrize("parameters, said", [
     ("framework=tensorflow,lengths=varying,network=mlp", "lengths is for bert, not for mlp"),
     ("framework=jax,limits=4096", "JAX has no logical devices"),
+    ("framework=jax,checkpointing=blocks,network=mlp", "checkpointing is for resnet50, bert, not for mlp"),
+    ("framework=tensorflow,checkpointing=blocks", "keras.RematScope fails on TensorFlow in a graph"),
 ])
 def test_a_setting_that_is_not_there_is_not_imitated(run, parameters, said, request):
     request.getfixturevalue(parameters.split(",")[0].removeprefix("framework="))

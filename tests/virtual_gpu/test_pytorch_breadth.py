@@ -178,3 +178,15 @@ print(tuple(layer.weight.grad.shape))
     assert answer.status == 0, answer.errors
     assert answer.output.startswith("(8, 8)")
     assert "cusparseSpMM_bufferSize" in answer.figures["sizes_not_known"]
+
+
+def test_a_card_for_which_the_build_has_no_kernels_counts_bytes_and_is_told_of(gpu, pytorch):
+    """The backward pass of an embedding sorts, and asks for which architecture the kernels of that were built."""
+    answer = gpu("v100-16gb", python=pytorch, program=(
+        "import torch\n"
+        "table = torch.nn.Embedding(1000, 128).cuda()\n"
+        "table(torch.zeros(8, 512, dtype=torch.long, device='cuda')).sum().backward()\n"
+        "print('kernels for', *torch.cuda.get_arch_list())\n"))
+    assert answer.status == 0, answer.errors
+    lacks_kernels = "sm_70" not in answer.output and "sm_60" not in answer.output
+    assert ("a real card refuses this build of PyTorch" in answer.output) == lacks_kernels

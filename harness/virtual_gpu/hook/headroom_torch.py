@@ -219,8 +219,21 @@ def write():
         if trace
     ]
     known = headroom_known
-    differences = [*known.decisions.words(), *known.draws.words(), *known.reads.words()]
+    differences = [*cards_without_kernels(torch), *known.decisions.words(), *known.draws.words(), *known.reads.words()]
     notes.write(f"PyTorch {torch.__version__}", devices, name, differences)
+
+
+def cards_without_kernels(torch):
+    """Says that a real card of this kind refuses to run this build of PyTorch; [] where it does not."""
+    if notes.cpu is not None or headroom_notes.CAPTURE:
+        return []
+    built = [name.removeprefix("sm_").rstrip("af") for name in torch.cuda.get_arch_list() if name.startswith("sm_")]
+    major, minor = torch.cuda.get_device_capability()
+    oldest = min(map(int, built), default=0)
+    if 10 * major + minor >= oldest:
+        return []
+    return [f"a real card refuses this build of PyTorch, which has no kernels for compute capability {major}.{minor}, "
+            f"only for {oldest // 10}.{oldest % 10} and newer; the bytes are those that its kernels would take"]
 
 
 def write_figures(torch):

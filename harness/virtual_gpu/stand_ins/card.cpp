@@ -1,5 +1,7 @@
 #include "harness/virtual_gpu/stand_ins/card.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +9,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "harness/virtual_gpu/stand_ins/interface.h"
 
 namespace headroom::virtual_gpu {
 namespace {
@@ -86,6 +90,8 @@ const std::vector<int>& visible_cards() {
   static const std::vector<int> result = read_visible_cards();
   return result;
 }
+
+std::atomic<int> oldest_code = 50;
 
 }  // namespace
 
@@ -179,13 +185,16 @@ int device_attribute(int attribute) {
   }
 }
 
+HEADROOM_EXPORT void headroom_gpu_set_oldest_code(int architecture) { oldest_code = architecture; }
+
+// The architectures that PyTorch's wheels contain code for. A card that is older than all code of
+// the program's CUDA version runs none on real hardware; here it counts as running the oldest.
 int architecture_of_kernels() {
-  // The architectures that PyTorch's wheels contain code for. Cards of 8.9 run the code for 8.6.
   constexpr int kBuilt[] = {50, 60, 70, 75, 80, 86, 90, 100, 120};
   const int own = card().compute_major * 10 + card().compute_minor;
-  int result = kBuilt[0];
+  int result = oldest_code;
   for (const int architecture : kBuilt)
-    if (architecture <= own) result = architecture;
+    if (architecture <= own) result = std::max(result, architecture);
   return result;
 }
 

@@ -101,6 +101,8 @@ HEADROOM_EXPORT const char* cudaGetErrorName(int error) {
       return "cudaErrorInvalidValue";
     case kOutOfMemory:
       return "cudaErrorMemoryAllocation";
+    case kNoSuchFunction:
+      return "cudaErrorInvalidDeviceFunction";
     case kInvalidDevice:
       return "cudaErrorInvalidDevice";
     case kNotReady:
@@ -119,6 +121,8 @@ HEADROOM_EXPORT const char* cudaGetErrorString(int error) {
       return "invalid argument";
     case kOutOfMemory:
       return "out of memory";
+    case kNoSuchFunction:
+      return "invalid device function";
     case kInvalidDevice:
       return "invalid device ordinal";
     case kNotReady:

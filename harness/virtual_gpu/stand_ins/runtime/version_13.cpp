@@ -48,6 +48,8 @@ struct DeviceProperties {
   int hostNumaMultinodeIpcSupported, reserved[56];
 };
 
+[[maybe_unused]] const bool is_told = (headroom_gpu_set_oldest_code(75), true);
+
 }  // namespace
 
 HEADROOM_EXPORT int cudaRuntimeGetVersion(int* version) {

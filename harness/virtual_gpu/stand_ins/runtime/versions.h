@@ -11,6 +11,8 @@
 // Functions of the stand-ins' common library that libcudart.so.12 and .13 call.
 extern "C" {
 const headroom::virtual_gpu::Card* headroom_gpu_card();
+// The oldest architecture that this version of CUDA compiles for.
+void headroom_gpu_set_oldest_code(int architecture);
 void headroom_gpu_capture_info(void* stream, int* status, unsigned long long* id, void** graph);
 }
 
