@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 
 #include "harness/base/error.h"
@@ -45,10 +44,17 @@ std::string read_file(const std::filesystem::path& file) {
 }
 
 std::optional<std::string> read_first_line(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  if (!std::getline(stream, line)) return std::nullopt;
-  return line;
+  if (::access(file.c_str(), R_OK) != 0) return std::nullopt;
+  const std::string text = read_file(file);
+  if (text.empty()) return std::nullopt;
+  return text.substr(0, text.find('\n'));
+}
+
+bool on_disk(int descriptor) {
+  int result = 0;
+  do result = ::fsync(descriptor);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
 void write_file_durably(const std::filesystem::path& file, std::string_view text) {
@@ -61,7 +67,7 @@ void write_file_durably(const std::filesystem::path& file, std::string_view text
     if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
     written = count > 0 || (count < 0 && errno == EINTR);
   }
-  written = written && ::fsync(descriptor) == 0;
+  written = written && on_disk(descriptor);
   const int reason = errno;
   ::close(descriptor);
   errno = reason;

@@ -88,7 +88,7 @@ void append_durably(const fs::path& file, std::string_view text) {
     if (count <= 0) fail(file);
     text.remove_prefix(static_cast<std::size_t>(count));
   }
-  if (::fsync(stream.get()) != 0) fail(file);
+  if (!on_disk(stream.get())) fail(file);
 }
 
 void append_lines(const fs::path& file, const std::vector<std::string>& lines) {

@@ -31,7 +31,7 @@ bool write_all(int descriptor, std::string_view text) {
     if (count <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
-  return ::fsync(descriptor) == 0;
+  return on_disk(descriptor);
 }
 
 }  // namespace

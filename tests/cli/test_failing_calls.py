@@ -32,8 +32,17 @@ def test_a_signal_while_a_file_is_read_is_no_error(headroom: Headroom, counting:
         assert interrupted == whole, f"call {call} of {calls}"
 
 
+def test_a_signal_while_a_run_is_written_is_no_error(headroom: Headroom, counting: str, failing: str) -> None:
+    count = headroom.place / "count"
+    words = ["run", counting, "--samples-only", "--budget", "1ms", "--out"]
+    assert headroom(*words, "whole", LD_PRELOAD=failing, FAIL_COUNT=str(count)).code == 0
+    for call in range(1, int(count.read_text()) + 1):
+        interrupted = headroom(*words, str(call), LD_PRELOAD=failing, FAIL_AT=str(call), FAIL_WITH=str(errno.EINTR))
+        assert interrupted.code == 0, (call, interrupted.errors)
+
+
 def test_a_run_begins_only_if_the_machine_it_names_can_be_read(headroom: Headroom, counting: str, failing: str) -> None:
-    """With another name of the processor, the run could not be resumed."""
+    """With another name of the processor, or other settings, the run could not be resumed."""
     words = ["run", counting, "--samples-only", "--budget", "1ms", "--out"]
     assert headroom(*words, "whole").code == 0
     named = [machine_of(headroom.place / "whole")]
@@ -47,7 +56,7 @@ def test_a_run_begins_only_if_the_machine_it_names_can_be_read(headroom: Headroo
     assert all(machine == named[0] for machine in named)
 
 
-def machine_of(runs: Path) -> tuple[str, str]:
+def machine_of(runs: Path) -> list[str]:
     (record,) = runs.glob("*/run.json")
     machine = json.loads(record.read_text())["machine"]
-    return machine["cpu"], machine["os"]
+    return [machine[fact] for fact in ("cpu", "os", "governor", "transparent_hugepages")]

@@ -109,3 +109,17 @@ def test_an_environment_gets_what_its_list_has_gained(machine, tmp_path):
     (kept,) = tmp_path.rglob("environments/jax/packages.txt")
     kept.write_text("jax==0.1\n")
     assert calls_of_pip() == 2 * first
+
+
+def test_the_newest_versions_are_asked_for_without_the_named_ones(machine, tmp_path):
+    """With a venv whose pip keeps the lists that it is given."""
+    lists = tmp_path / "lists"
+    python = f'#!/bin/sh\nfor list; do [ -p "$list" ] && cat "$list" >> {lists}; done; true\n'
+    (tmp_path / "python").write_text(python)
+    make = f'mkdir -p "$3/bin"; cp {tmp_path}/python "$3/bin/python"; chmod +x "$3/bin/python"'
+    for option, names_versions in (([], True), (["--newest"], False)):
+        lists.write_text("")
+        result = machine(["run", "--with", "jax", *option], dpkg_query="echo installed", python3=make)
+        assert result.returncode == 0, result.stderr
+        assert "flax" in lists.read_text()
+        assert ("==" in lists.read_text()) == names_versions

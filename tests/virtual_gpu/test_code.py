@@ -62,3 +62,13 @@ assert variable_of(module, b"weights")[::2] == (0, 48)
 assert variable_of(module, b"twice")[0] == 500
 """)
     assert answer.status == 0, answer.errors
+
+
+def test_generated_code_without_the_asked_for_variable_says_that_it_is_not_there(gpu):
+    """XLA then goes on: the constant was of no use, and LLVM has left it out."""
+    answer = gpu("l4", program=MODULES + """
+module = loaded(b".version 8.8\\n.visible .entry kernel() { ret; }\\n")
+assert variable_of(module, b"buffer_for_constant_1")[0] == 500
+assert driver.cuModuleUnload(module) == 0
+""")
+    assert answer.status == 0, answer.errors

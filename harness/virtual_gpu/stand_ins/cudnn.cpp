@@ -30,41 +30,27 @@ constexpr int kDevicePropertiesJson = 2702;
 constexpr int kVersionWithoutLibrary = 92'600;
 constexpr std::size_t kFirstWithoutCard = 90'800;  // 9.8
 
-void* library() {
-  static void* result = []() -> void* {
-    const char* path = std::getenv("HEADROOM_GPU_CUDNN");
-    if (path == nullptr) return nullptr;
-    void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr) {
-      std::fprintf(stderr, "headroom gpu: no cuDNN: %s\n", dlerror());
-      return nullptr;
-    }
-    // Older versions choose algorithms only for a card that is present.
-    const auto version = reinterpret_cast<std::size_t (*)()>(dlsym(opened, "cudnnGetVersion"));
-    return version != nullptr && version() >= kFirstWithoutCard ? opened : nullptr;
-  }();
-  return result;
-}
-
-template <typename Function>
-Function* real(const char* name) {
-  return library() == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library(), name));
-}
-
 using Create = int(int, void**);
 using OnDescriptor = int(void*);
 using Set = int(void*, int, int, int64_t, const void*);
 using Get = int(void*, int, int, int64_t, int64_t*, void*);
 
-std::mutex mutex;
-std::map<void*, int> type_of_descriptor;
-
-void* make_description() {
-  auto* create = real<Create>("cudnnBackendCreateDescriptor");
+// Returns cuDNN's description of the card, or null if this version refuses it.
+void* describe_card(void* cudnn) {
+  const auto function = [&]<typename Function>(Function*& called, const char* name) {
+    return (called = reinterpret_cast<Function*>(dlsym(cudnn, name))) != nullptr;
+  };
+  Create* create = nullptr;
+  Set* set = nullptr;
+  OnDescriptor* finalize = nullptr;
   void* descriptor = nullptr;
-  if (create == nullptr || create(kDeviceProperties, &descriptor) != kSuccess) return nullptr;
+  if (!function(create, "cudnnBackendCreateDescriptor") ||
+      !function(set, "cudnnBackendSetAttribute") || !function(finalize, "cudnnBackendFinalize") ||
+      create(kDeviceProperties, &descriptor) != kSuccess)
+    return nullptr;
   const Card& c = card();
-  // The keys are those that OpenXLA's cudnn_device_props.cc writes.
+  // The keys are those that OpenXLA's cudnn_device_props.cc writes, and the width of the memory's
+  // bus, which cuDNN 9.28 asks for (it names a missing key in its log).
   char json[2048];
   std::snprintf(
       json, sizeof json,
@@ -73,27 +59,61 @@ void* make_description() {
       "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":%d,"
       "\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,\"regsPerBlock\":65536,"
       "\"totalGlobalMem\":%zu,\"smClockRateKHz\":%d,\"l2CacheSize\":%d,"
-      "\"maxBlockSize\":[1024,1024,64],\"memClockRateKHz\":%d,"
+      "\"maxBlockSize\":[1024,1024,64],\"memClockRateKHz\":%d,\"memoryBusWidth\":%d,"
       "\"maxGridSize\":[2147483647,65535,65535],\"supportCoopLaunch\":1,\"pciDeviceId\":0,"
       "\"isTccDriver\":0,\"cudaDeviceId\":0,\"driverVer\":%d,\"deviceName\":\"%s\"}",
       c.compute_major * 100 + c.compute_minor * 10, c.multiprocessors,
       c.shared_bytes_per_block_optin, c.blocks_per_multiprocessor, c.threads_per_multiprocessor,
-      c.memory_bytes, c.clock_khz, c.l2_cache_bytes, c.memory_clock_khz, c.driver_version,
-      c.name.c_str());
-  const int set =
-      real<Set>("cudnnBackendSetAttribute")(descriptor, kDevicePropertiesJson, kCharType,
-                                            static_cast<int64_t>(std::strlen(json) + 1), json);
-  const int finalized = real<OnDescriptor>("cudnnBackendFinalize")(descriptor);
-  if (set == kSuccess && finalized == kSuccess) return descriptor;
-  std::fprintf(stderr, "headroom gpu: cuDNN refused the card's description (%d, %d)\n", set,
-               finalized);
-  return nullptr;
+      c.memory_bytes, c.clock_khz, c.l2_cache_bytes, c.memory_clock_khz, c.memory_bus_bits,
+      c.driver_version, c.name.c_str());
+  const auto length = static_cast<int64_t>(std::strlen(json) + 1);
+  const bool accepted =
+      set(descriptor, kDevicePropertiesJson, kCharType, length, json) == kSuccess &&
+      finalize(descriptor) == kSuccess;
+  return accepted ? descriptor : nullptr;
 }
 
-void* description() {
-  static void* result = make_description();
+struct Library {
+  void* handle = nullptr;  // null where cuDNN cannot be asked
+  void* card = nullptr;    // its description
+};
+
+Library open_library() {
+  const char* path = std::getenv("HEADROOM_GPU_CUDNN");
+  if (path == nullptr) return {};
+  void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) {
+    std::fprintf(stderr, "headroom gpu: no cuDNN: %s\n", dlerror());
+    return {};
+  }
+  // Older versions choose algorithms only for a card that is present.
+  const auto version = reinterpret_cast<std::size_t (*)()>(dlsym(opened, "cudnnGetVersion"));
+  if (version == nullptr || version() < kFirstWithoutCard) return {};
+  void* description = describe_card(opened);
+  if (description == nullptr) {
+    std::fprintf(
+        stderr,
+        "headroom gpu: cuDNN %zu refuses the description of the card, so the workspaces of "
+        "convolutions are not known; an older version of the package nvidia-cudnn may know them\n",
+        version());
+    return {};
+  }
+  return {opened, description};
+}
+
+const Library& library() {
+  static const Library result = open_library();
   return result;
 }
+
+template <typename Function>
+Function* real(const char* name) {
+  if (library().handle == nullptr) return nullptr;
+  return reinterpret_cast<Function*>(dlsym(library().handle, name));
+}
+
+std::mutex mutex;
+std::map<void*, int> type_of_descriptor;
 
 }  // namespace
 
@@ -140,9 +160,8 @@ HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
                         : type == kEngineConfig   ? kEngineConfigDevice
                                                   : -1;
   if (attribute != -1)
-    if (void* card_description = description())
-      real<Set>("cudnnBackendSetAttribute")(descriptor, attribute, kDescriptorType, 1,
-                                            &card_description);
+    real<Set>("cudnnBackendSetAttribute")(descriptor, attribute, kDescriptorType, 1,
+                                          &library().card);
   return finalize(descriptor);
 }
 HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int type, int64_t wanted,

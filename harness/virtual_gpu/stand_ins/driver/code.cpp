@@ -136,9 +136,11 @@ int load(void** module, const char* code) {
     made.places[variable.name] = {bytes, variable.bytes};
     bytes += (variable.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  if (bytes == 0) return kSuccess;
-  made.begin = static_cast<char*>(allocate_for_code(bytes, current_device()));
-  if (made.begin == nullptr) return kOutOfMemory;
+  if (!is_elf(code) && !is_text(code)) return kSuccess;  // its variables are not known
+  if (bytes > 0) {
+    made.begin = static_cast<char*>(allocate_for_code(bytes, current_device()));
+    if (made.begin == nullptr) return kOutOfMemory;
+  }
   const std::lock_guard lock(mutex);
   variables[*module] = std::move(made);
   return kSuccess;
@@ -151,7 +153,7 @@ int variable_in(void** address, std::size_t* bytes, const void* module, const ch
   if (of_module == variables.end()) stop_at_unsupported("libcuda", function);
   const auto& [begin, places] = of_module->second;
   const auto found = places.find(name);
-  if (found == places.end()) return failed(kNotFound);
+  if (found == places.end()) return kNotFound;
   if (address != nullptr) *address = begin + found->second.offset;
   if (bytes != nullptr) *bytes = found->second.bytes;
   return kSuccess;
@@ -198,7 +200,7 @@ HEADROOM_EXPORT int cuModuleUnload(void* module) {
   const std::lock_guard lock(mutex);
   const auto found = variables.find(module);
   if (found == variables.end()) return kSuccess;
-  release_for_code(found->second.begin);
+  if (found->second.begin != nullptr) release_for_code(found->second.begin);
   variables.erase(found);
   return kSuccess;
 }
