@@ -4,6 +4,7 @@ run."""
 import random
 import re
 
+import pytest
 from conftest import MIB
 
 CARD = ("a100-40gb", "--memory", "16GiB")
@@ -255,3 +256,31 @@ model.fit(tokens, np.ones(64, "int32"), batch_size=16, verbose=0)
     assert answer.status == 0, answer.errors
     assert framework(answer)["steps"] == 4
     assert "cudnnGetRNNTempSpaceSizes" in answer.output
+
+
+@pytest.mark.parametrize("rows", [1000, 50_000])
+def test_a_known_mask_selects_as_many_rows_as_it_has(gpu, tensorflow, rows):
+    """TensorFlow counts them on the GPU, in one kernel or in two, with a result in memory of the host."""
+    answer = gpu("l4", python=tensorflow, program=f"""
+import numpy as np
+import tensorflow as tf
+mask = np.random.rand({rows}) < 0.3
+chosen = tf.boolean_mask(tf.ones(({rows}, 2)), mask)
+assert chosen.shape == (mask.sum(), 2), (chosen.shape, mask.sum())
+not_known = tf.where(tf.ones({rows}) > 2.0)
+assert not_known.shape == (0, 1), not_known.shape
+""")
+    assert answer.status == 0, answer.errors
+
+
+def test_tables_of_words_are_made_from_texts(gpu, tensorflow):
+    """Their numbers are converted on the GPU, and say how long a range is."""
+    answer = gpu("l4", python=tensorflow, program="""
+import tensorflow as tf
+words = tf.keras.layers.TextVectorization(output_sequence_length=8)
+words.adapt(["a b c", "d e f"])
+assert words.vocabulary_size() == 8
+assert words(["a b", "c"]).shape == (2, 8)
+assert tf.range(tf.constant(2), tf.constant(8), dtype=tf.int64).shape == 6
+""")
+    assert answer.status == 0, answer.errors

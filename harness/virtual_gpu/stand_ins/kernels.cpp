@@ -85,6 +85,13 @@ void note_kernel(const void* function, const char* mangled_name) {
   kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, nullptr});
 }
 
+void note_function(const void* function, const char* name) {
+  ShapeKernel* computed = name == nullptr ? nullptr : shape_kernel(name);
+  if (computed == nullptr) return;
+  const std::lock_guard lock(mutex);
+  kernels().insert_or_assign(function, Kernel{nullptr, true, {}, computed});
+}
+
 void settle_results(const void* function, void* const* arguments) {
   if (arguments == nullptr) return;
   const std::lock_guard lock(mutex);

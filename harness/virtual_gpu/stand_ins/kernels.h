@@ -7,6 +7,8 @@ namespace headroom::virtual_gpu {
 
 // Notes a kernel that a library registers: its address and its mangled name, which must stay valid.
 void note_kernel(const void* function, const char* mangled_name);
+// Notes a function of generated code, if its plain name is that of a kernel that is carried out.
+void note_function(const void* function, const char* name);
 // Handles a launch: computes its results or makes them unknown. `arguments` holds addresses.
 void settle_results(const void* function, void* const* arguments);
 

@@ -1,5 +1,6 @@
 #include "harness/virtual_gpu/stand_ins/shape_kernels.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -66,6 +67,48 @@ bool product(void* const* arguments) {
   return true;
 }
 
+// Flags are counted in one kernel, or in parts whose counts a second kernel adds up. The result may
+// lie in memory of the host, where a kernel that does nothing would leave what was there before. Of
+// flags that are not known, none counts as set.
+
+// Arguments: flags, the counts of all parts, number of flags. Here the first part has all.
+bool count(void* const* arguments) {
+  const std::size_t length = argument<std::uint32_t>(arguments, 2);
+  std::vector<unsigned char> flags(length <= kKeptBytes ? length : 0);
+  std::int32_t set = 0;
+  if (!flags.empty() && copy_known(flags.data(), argument<const void*>(arguments, 0), length))
+    set = static_cast<std::int32_t>(std::count(flags.begin(), flags.end(), 1));
+  write(argument<void*>(arguments, 1), {set});
+  return true;
+}
+
+// Arguments: the counts of all parts, their sum.
+bool add_counts(void* const* arguments) {
+  const auto first = known_numbers(argument<const void*>(arguments, 0), 1);
+  write(argument<void*>(arguments, 1), first.value_or(Numbers{0}));
+  return true;
+}
+
+// Converts whole numbers. Arguments: their count; then for the numbers and for the result the five
+// parts of MLIR's description of a memory area: allocation, address, offset, count, stride.
+template <typename From, typename To>
+bool convert(void* const* arguments) {
+  constexpr int kNumbers = 2, kResult = 7;
+  const auto count = argument<std::int64_t>(arguments, 0);
+  auto* result = argument<void*>(arguments, kResult);
+  if (count < 0) return false;
+  forget_contents(result, static_cast<std::size_t>(count) * sizeof(To));
+  if (count > kMostNumbers) return true;
+  std::vector<From> numbers(static_cast<std::size_t>(count));
+  if (!copy_known(numbers.data(), argument<const void*>(arguments, kNumbers),
+                  numbers.size() * sizeof(From)))
+    return true;
+  std::vector<To> converted;
+  for (const From number : numbers) converted.push_back(static_cast<To>(number));
+  copy(result, converted.data(), converted.size() * sizeof(To));
+  return true;
+}
+
 // TensorFlow passes lists of up to eight elements (indices or addresses) by value in this form.
 constexpr std::int32_t kMostPassedByValue = 8;
 template <typename T>
@@ -104,6 +147,13 @@ ShapeKernel* shape_kernel(std::string_view name) {
     return product;
   if (name.starts_with("void tensorflow::(anonymous namespace)::DynamicStitchKernel<int>("))
     return stitch;
+  if (name == "Cast_GPU_DT_INT32_DT_INT64_kernel") return convert<std::int32_t, std::int64_t>;
+  if (name == "Cast_GPU_DT_INT64_DT_INT32_kernel") return convert<std::int64_t, std::int32_t>;
+  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  if (has("::DeviceReduceKernel<") || has("::DeviceReduceSingleTileKernel<")) {
+    if (has(">(bool const*, int*, unsigned int, ")) return count;
+    if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;
+  }
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
-// Kernels by which TensorFlow computes shapes on the device when dimensions are open. The processor
-// carries them out if all of their few numbers are known; otherwise a network that accepts
-// sequences of any length would get shapes of zeros.
+// Kernels by which TensorFlow computes shapes on the device, as when dimensions are open. The
+// processor carries them out if all of their few numbers are known; otherwise a network that
+// accepts sequences of any length would get shapes of zeros.
 #pragma once
 
 #include <string_view>

@@ -17,6 +17,7 @@
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
+#include "harness/virtual_gpu/stand_ins/kernels.h"
 
 using namespace headroom::virtual_gpu;
 
@@ -204,8 +205,9 @@ HEADROOM_EXPORT int cuModuleUnload(void* module) {
   variables.erase(found);
   return kSuccess;
 }
-HEADROOM_EXPORT int cuModuleGetFunction(void** function, void*, const char*) {
+HEADROOM_EXPORT int cuModuleGetFunction(void** function, void*, const char* name) {
   *function = new_object();
+  note_function(*function, name);
   return kSuccess;
 }
 HEADROOM_EXPORT int cuModuleGetGlobal_v2(void** address, std::size_t* bytes, void* module,

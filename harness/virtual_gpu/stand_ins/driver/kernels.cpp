@@ -5,6 +5,7 @@
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
+#include "harness/virtual_gpu/stand_ins/kernels.h"
 
 using namespace headroom::virtual_gpu;
 
@@ -65,12 +66,17 @@ HEADROOM_EXPORT int cuOccupancyMaxPotentialBlockSize(int* grid, int* threads, vo
   *grid = card().multiprocessors * std::max(1, card().threads_per_multiprocessor / *threads);
   return kSuccess;
 }
-HEADROOM_EXPORT int cuLaunchKernel() {
+HEADROOM_EXPORT int cuLaunchKernel(const void* function, unsigned, unsigned, unsigned, unsigned,
+                                   unsigned, unsigned, unsigned, void*, void** arguments, void**) {
+  ++record().kernel_launches;
+  settle_results(function, arguments);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cuLaunchKernelEx() {
   ++record().kernel_launches;
   return kSuccess;
 }
-HEADROOM_EXPORT int cuLaunchKernelEx() { return cuLaunchKernel(); }
-HEADROOM_EXPORT int cuLaunchCooperativeKernel() { return cuLaunchKernel(); }
+HEADROOM_EXPORT int cuLaunchCooperativeKernel() { return cuLaunchKernelEx(); }
 
 // A kernel of a library serves as its own function.
 
