@@ -4,14 +4,14 @@ network: resnet50, bert, dcgan or mlp. compile: graph, xla or eager. growth: on 
 logical device on each card in turn, as in 4096 or 4848/11312; 0 for none. shares: MiB of two logical devices
 on one card, as in 6044/9066, for the generator and the discriminator of dcgan. allocator: bfc or
 cuda_malloc_async. strategy: one, or mirrored (batch is then that of each replica). optimizer: usual, sgd
-or adam. parts: into how many the batch is divided, for accumulation. workspace_mb: what a convolution
-may take for itself, 0 for TensorFlow's own limit. lengths of bert's sentences: fixed (in the model, too),
-undeclared (the same batches, and a model that does not know their length) or varying (the longest first,
-then three quarters, half and a quarter of it). input: tensors (the same batch again and again), arrays (numpy,
-sliced by Keras) or pipeline (tf.data with shuffle and prefetch over the same arrays). keras: 3 or 2.
-toolkit: none, prune or quantise, of the TensorFlow Model Optimization Toolkit, on Keras 2. threads:
-operations that are started at a time; with more than one, the order of operations and with it the peak
-differ a little between processes. hold: on, to keep the memory until standard input ends.
+or adam. precision: fp32, or fp16 or bf16 (Keras's mixed precision). parts: into how many the batch is divided,
+for accumulation. workspace_mb: what a convolution may take for itself, 0 for TensorFlow's own limit. lengths of
+bert's sentences: fixed (in the model, too), undeclared (the same batches, and a model that does not know their
+length) or varying (the longest first, then three quarters, half and a quarter of it). input: tensors (the same
+batch again and again), arrays (numpy, sliced by Keras) or pipeline (tf.data with shuffle and prefetch over the
+same arrays). keras: 3 or 2. toolkit: none, prune or quantise, of the TensorFlow Model Optimization Toolkit, on
+Keras 2. threads: operations that are started at a time; with more than one, the order of operations and with it
+the peak differ a little between processes. hold: on, to keep the memory until standard input ends.
 """
 
 import contextlib
@@ -23,8 +23,9 @@ import card
 DEFAULTS = dict(
     network="resnet50", batch=32, sequence=128, width=64, steps=3, compile="graph", growth="off",
     limits="0", shares="", allocator="bfc", strategy="one", optimizer="usual", parts=1, workspace_mb=0,
-    lengths="fixed", input="tensors", keras=3, toolkit="none", threads=1, hold="off")
-ONLY_FOR = {"shares": ("dcgan",), "lengths": ("bert",), "toolkit": ("resnet50", "mlp")}
+    precision="fp32", lengths="fixed", input="tensors", keras=3, toolkit="none", threads=1, hold="off")
+ONLY_FOR = {"shares": ("dcgan",), "lengths": ("bert",), "toolkit": ("resnet50", "mlp"),
+            "precision": ("resnet50", "bert", "mlp")}
 given = card.options(
     lacks={"checkpointing": "keras.RematScope fails on TensorFlow in a graph (Keras's issue 21207)"}, **DEFAULTS)
 card.check_only_for(given, DEFAULTS, ONLY_FOR)
@@ -49,7 +50,12 @@ ENGINE = f"TensorFlow {tf.__version__}"
 CARDS = tf.config.list_physical_devices("GPU")
 
 
+POLICIES = {"fp32": "float32", "fp16": "mixed_float16", "bf16": "mixed_bfloat16"}
+
+
 def configure():
+    tf.keras.mixed_precision.set_global_policy(
+        POLICIES[card.one_of("precision", given["precision"], POLICIES)])
     if given["strategy"] == "one":  # replicas wait for each other
         tf.config.threading.set_inter_op_parallelism_threads(given["threads"])
     limits = [int(limit) for limit in given["limits"].split("/")]

@@ -256,15 +256,17 @@ def test_accumulation_divides_the_batch(run, framework, request):
     assert parts["allocated_bytes.overall_peak"] < whole["allocated_bytes.overall_peak"]
 
 
-def test_activations_of_jax_take_half_in_half_the_precision(run, jax):
-    parameters = "batch=8192,framework=jax,network=mlp,width=512"
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_activations_take_half_in_half_the_precision(run, framework, request):
+    request.getfixturevalue(framework)
+    parameters = f"batch=8192,framework={framework},network=mlp,width=512"
     # XLA computes in fp32 where the card has no arithmetic in bf16, as a V100.
     full, half = (run(parameters + more, card="a100-40gb")["figures"] for more in ("", ",precision=bf16"))
     assert half["trained"] == 1
-    # Weights, moments and the batch stay in fp32. The outputs of three layers, which the backward pass needs,
-    # take half, and each of the four weights has a copy in bf16.
+    # The outputs of three layers take half, and copies of the weights and, in TensorFlow, of the batch come to
+    # that. At least the half of one output remains.
     saved = full["allocated_bytes.overall_peak"] - half["allocated_bytes.overall_peak"]
-    assert saved >= 3 * 8192 * 512 * 2 - 4 * 512 * 512 * 2
+    assert saved >= 8192 * 512 * 2
 
 
 def test_checkpointing_in_pytorch_keeps_what_goes_into_a_layer(run, pytorch):
