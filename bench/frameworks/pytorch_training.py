@@ -1,13 +1,13 @@
 """Trains a network with PyTorch as its users do, and says what its allocator held and when.
 
 network: resnet50, bert, dcgan or mlp; or those that headroom plan --pytorch counts beside its own: resnet
-(depth, image, classes), masked_bert and gpt2 (size, vocabulary; 0 for the usual one). optimizer: usual, sgd
-or adam. lengths of bert's sentences: fixed, or varying (the longest first, then three quarters, half and a
-quarter of it). parts: into how many the batch is divided, for accumulation. precision: fp32, or bf16
-(autocast). checkpointing: off, or blocks (bottlenecks, or the layers of Hugging Face's models), of which
-torch.utils.checkpoint keeps only what goes in. allocator: caching, expandable or cuda_malloc_async. max_split_mb, roundup (divisions of a power
-of two) and collect_at (the share of the card from which cached memory is given back) are settings of
-PYTORCH_CUDA_ALLOC_CONF; 0 leaves them out.
+(depth, image, classes), masked_bert and gpt2 (size, vocabulary; 0 for the usual one). optimizer: usual, sgd or
+adam. lengths of bert's sentences: fixed, or varying (the longest first, then three quarters, half and a quarter
+of it). parts: into how many the batch is divided, for accumulation. precision: fp32, or bf16 (autocast).
+checkpointing: off, or blocks (bottlenecks, or the layers of Hugging Face's models), of which
+torch.utils.checkpoint keeps only what goes in. allocator: caching, expandable or cuda_malloc_async.
+max_split_mb, roundup (divisions of a power of two) and collect_at (the share of the card from which cached
+memory is given back) are settings of PYTORCH_CUDA_ALLOC_CONF; 0 leaves them out.
 """
 
 import os

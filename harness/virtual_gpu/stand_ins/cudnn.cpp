@@ -37,17 +37,12 @@ using Get = int(void*, int, int, int64_t, int64_t*, void*);
 
 // Returns cuDNN's description of the card, or null if this version refuses it.
 void* describe_card(void* cudnn) {
-  const auto function = [&]<typename Function>(Function*& called, const char* name) {
-    return (called = reinterpret_cast<Function*>(dlsym(cudnn, name))) != nullptr;
-  };
-  Create* create = nullptr;
-  Set* set = nullptr;
-  OnDescriptor* finalize = nullptr;
+  auto* create = reinterpret_cast<Create*>(dlsym(cudnn, "cudnnBackendCreateDescriptor"));
+  auto* set = reinterpret_cast<Set*>(dlsym(cudnn, "cudnnBackendSetAttribute"));
+  auto* finalize = reinterpret_cast<OnDescriptor*>(dlsym(cudnn, "cudnnBackendFinalize"));
+  if (create == nullptr || set == nullptr || finalize == nullptr) return nullptr;
   void* descriptor = nullptr;
-  if (!function(create, "cudnnBackendCreateDescriptor") ||
-      !function(set, "cudnnBackendSetAttribute") || !function(finalize, "cudnnBackendFinalize") ||
-      create(kDeviceProperties, &descriptor) != kSuccess)
-    return nullptr;
+  if (create(kDeviceProperties, &descriptor) != kSuccess) return nullptr;
   const Card& c = card();
   // The keys are those that OpenXLA's cudnn_device_props.cc writes, and the width of the memory's
   // bus, which cuDNN 9.28 asks for (it names a missing key in its log).
