@@ -21,7 +21,10 @@ def _how(given):
 def _through(blocks, x, given):
     """`x` after all blocks. With checkpointing only what goes into a block is kept, and the rest is computed
     again on the way back."""
-    apply = lambda block, x: block(x)  # noqa: E731
+
+    def apply(block, x):
+        return block(x)
+
     if given["checkpointing"] == "blocks":
         apply = nnx.remat(apply)
     for block in blocks:

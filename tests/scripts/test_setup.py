@@ -117,7 +117,8 @@ def test_the_newest_versions_are_asked_for_without_the_named_ones(machine, tmp_p
     python = f'#!/bin/sh\nfor list; do [ -p "$list" ] && cat "$list" >> {lists}; done; true\n'
     (tmp_path / "python").write_text(python)
     make = f'mkdir -p "$3/bin"; cp {tmp_path}/python "$3/bin/python"; chmod +x "$3/bin/python"'
-    for option, names_versions in (([], True), (["--newest"], False)):
+    # The last call brings the named versions back.
+    for option, names_versions in (([], True), (["--newest"], False), ([], True)):
         lists.write_text("")
         result = machine(["run", "--with", "jax", *option], dpkg_query="echo installed", python3=make)
         assert result.returncode == 0, result.stderr
