@@ -184,6 +184,11 @@ HEADROOM_EXPORT bool headroom_figures(int device, headroom::ServedFigures* figur
   if (served != nullptr) *figures = served->figures();
   return served != nullptr;
 }
+// How often the device was asked for memory; 0 for one that was not used.
+HEADROOM_EXPORT std::uint64_t headroom_device_allocations(int device) {
+  auto* served = headroom::Served::instance().if_used(device);
+  return served == nullptr ? 0 : served->device_allocations();
+}
 // Why a result under the allocator's name does not count; "" if it does.
 HEADROOM_EXPORT const char* headroom_why_not_engaged(int device) {
   static std::string reason;

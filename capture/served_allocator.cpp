@@ -85,6 +85,11 @@ ServedFigures ServedAllocator::figures() {
   return figures_;
 }
 
+std::uint64_t ServedAllocator::device_allocations() {
+  const std::lock_guard lock(mutex_);
+  return memory_->counters().segment_allocations + memory_->counters().maps;
+}
+
 Reason ServedAllocator::why_not_engaged() {
   const std::lock_guard lock(mutex_);
   return strategy_->why_not_engaged();

@@ -41,6 +41,8 @@ class ServedAllocator {
   void end_step();
   void reset_peaks();
   ServedFigures figures();
+  // How often the device was asked for memory.
+  std::uint64_t device_allocations();
   Reason why_not_engaged();
 
   // Around fork(), so that the child does not inherit a lock that another thread holds.

@@ -133,3 +133,16 @@ def checkpoint_blocks(model):
 
 NETWORKS = {"resnet50": resnet50, "resnet": resnet, "bert": bert, "masked_bert": masked_bert, "gpt2": gpt2,
             "dcgan": dcgan, "mlp": mlp}
+OPTIMIZERS = {
+    "sgd": lambda model: torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
+    "adam": lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3),
+}
+
+
+def make(given):
+    """The network of given["network"], with the optimizer of given["optimizer"]."""
+    network = NETWORKS[card.one_of("network", given["network"], NETWORKS)]
+    model, loss_of, batch, optimizer = network(given)
+    if card.one_of("optimizer", given["optimizer"], ("usual", *OPTIMIZERS)) != "usual":
+        optimizer = OPTIMIZERS[given["optimizer"]](model)
+    return model, loss_of, batch, optimizer

@@ -41,12 +41,6 @@ import torch  # noqa: E402
 import pytorch_networks  # noqa: E402
 
 
-OPTIMIZERS = {
-    "sgd": lambda model: torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
-    "adam": lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3),
-}
-
-
 def batch_of_step(batch, step):
     if given["lengths"] == "fixed":
         return batch
@@ -57,12 +51,9 @@ def batch_of_step(batch, step):
 def train(figures):
     torch.zeros(1, device="cuda")
     figures["first_operation_bytes"] = card.held()
-    make = pytorch_networks.NETWORKS[card.one_of("network", given["network"], pytorch_networks.NETWORKS)]
-    model, loss_of, batch, optimizer = make({**given, "batch": given["batch"] // given["parts"]})
+    model, loss_of, batch, optimizer = pytorch_networks.make({**given, "batch": given["batch"] // given["parts"]})
     if given["checkpointing"] == "blocks":
         pytorch_networks.checkpoint_blocks(model)
-    if card.one_of("optimizer", given["optimizer"], ("usual", *OPTIMIZERS)) != "usual":
-        optimizer = OPTIMIZERS[given["optimizer"]](model)
     card.read(figures, "initial", torch.cuda.memory_allocated())
     for step in range(given["steps"]):
         for _ in range(given["parts"]):

@@ -75,7 +75,8 @@ ScenarioResult run_program(const std::string& python, std::vector<std::string> a
     return {.figures = json.at("figures").get<std::map<std::string, double>>(),
             .note = json.value("note", ""),
             .why_not_engaged = unless(why.empty(), why),
-            .engine = json.value("engine", "")};
+            .engine = json.value("engine", ""),
+            .step_time_ns = json.value("step_time_ns", std::vector<std::uint64_t>{})};
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("{}: its last line is not a result: {}", what, error.what()));
   }

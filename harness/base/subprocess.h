@@ -61,6 +61,7 @@ class TurnTaker {
  public:
   // Descriptor -1: every turn lasts until the end.
   explicit TurnTaker(int descriptor = -1) : descriptor_(descriptor) {}
+  int descriptor() const { return descriptor_; }  // programs that this one starts inherit it
   // To be called before every step that belongs to a turn. When the steps of a turn are used up,
   // passes the turn on with `word` and returns when the next one begins. Throws Error when the
   // process that gives turns has gone.

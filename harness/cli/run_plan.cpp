@@ -52,6 +52,15 @@ std::vector<Claim> find_claims(const std::vector<std::string>& ids) {
   return chosen;
 }
 
+bool leaves_out(const Suite& suite, const ClaimExperiment& source) {
+  const auto named = [&](const std::string& name) {
+    return std::find(suite.leave_out.begin(), suite.leave_out.end(), name) != suite.leave_out.end();
+  };
+  return named(source.device.name()) ||
+         std::all_of(source.arms.begin(), source.arms.end(),
+                     [&](const Arm& arm) { return named(arm.cell.scenario.name()); });
+}
+
 RunPlan make_run_plan(const RunOptions& options) {
   const fs::path file = suite_file(options.suite);
   const Suite suite = read_suite(file, options.axes);
@@ -63,9 +72,7 @@ RunPlan make_run_plan(const RunOptions& options) {
     for (const Claim& claim : find_claims(suite.claims)) {
       plan.claims.push_back(claim.id);
       for (const ClaimExperiment& source : claim.experiments) {
-        const auto& left_out = suite.leave_out;
-        if (std::find(left_out.begin(), left_out.end(), source.device.name()) != left_out.end())
-          continue;
+        if (leaves_out(suite, source)) continue;
         for (Experiment& experiment : experiments_of(claim, source))
           plan.experiments.push_back(std::move(experiment));
       }

@@ -29,6 +29,10 @@ bool takes_workload(const Spec& scenario) {
   return is_training(scenario) || scenario_kind_of(scenario).takes_workload;
 }
 
+bool takes_turns(const Spec& scenario) {
+  return is_training(scenario) || scenario_kind_of(scenario).run_in_turns != nullptr;
+}
+
 Reason unavailable_scenario(const Spec& scenario) {
   if (is_training(scenario)) return std::nullopt;
   const ScenarioKind& kind = scenario_kind_of(scenario);
@@ -50,9 +54,10 @@ void check_scenario(const Spec& scenario) {
   scenario.require_known(kind.parameters);
 }
 
-ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed) {
+ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed, int turns) {
   check_scenario(cell.scenario);
-  return scenario_kind_of(cell.scenario).run(cell, seed);
+  const ScenarioKind& kind = scenario_kind_of(cell.scenario);
+  return turns < 0 ? kind.run(cell, seed) : kind.run_in_turns(cell, seed, turns);
 }
 
 }  // namespace headroom

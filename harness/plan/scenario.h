@@ -21,6 +21,7 @@ struct ScenarioResult {
   std::string note;                       // what a reader should know about the figures
   Reason why_not_engaged;                 // absent: it did what its name says
   std::string engine{};  // name and version of the framework that ran; "" = Headroom
+  std::vector<std::uint64_t> step_time_ns{};  // of each step, from the first; empty: no times
 };
 
 // One figure of a scenario. harness/results/metric.h lists it among the metrics as
@@ -49,6 +50,9 @@ struct ScenarioKind {
   std::function<Reason(const Spec&)> unavailable = {};
   // Throws NotSupported, with a remedy, if the machine lacks what the scenario needs.
   std::function<ScenarioResult(const Cell&, std::uint64_t seed)> run;
+  // Does so in turns with the other configurations of the block, if the scenario takes training
+  // steps: they are given on `turns`, a descriptor of a TurnTaker (subprocess.h). May be null.
+  std::function<ScenarioResult(const Cell&, std::uint64_t seed, int turns)> run_in_turns = {};
   // Names the software that the figures describe if it is not Headroom: "TensorFlow". May be null.
   std::function<std::string(const Spec&)> engine;
   bool takes_workload = false;
@@ -59,6 +63,7 @@ bool trains(const Cell& cell);
 // The engine that a scenario's figures describe; "" for Headroom.
 std::string engine_of(const Spec& scenario);
 bool takes_workload(const Spec& scenario);
+bool takes_turns(const Spec& scenario);
 // Returns why this machine cannot run the scenario, as far as that is known before it starts.
 Reason unavailable_scenario(const Spec& scenario);
 // Whether the cell's result is independent of the machine's speed and of other load.
@@ -66,8 +71,9 @@ bool is_exact_cell(const Cell& cell);
 
 // Throws InputError for an unknown name or parameter.
 void check_scenario(const Spec& scenario);
-// Runs the cell's scenario in this process. Throws NotSupported, OutOfMemory, InputError.
-ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed);
+// Runs the cell's scenario in this process; `turns` is the descriptor of its turns, or -1. Throws
+// NotSupported, OutOfMemory, InputError.
+ScenarioResult run_scenario(const Cell& cell, std::uint64_t seed, int turns = -1);
 
 // The scenario of cells that train; kNothing is the workload and allocator of cells that need none.
 inline constexpr const char* kTraining = "train";

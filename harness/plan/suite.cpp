@@ -12,6 +12,7 @@
 #include "harness/device/device.h"
 #include "harness/device/traits.h"
 #include "harness/plan/axes.h"
+#include "harness/plan/scenario.h"
 #include "harness/plan/toml_section.h"
 
 namespace headroom {
@@ -72,6 +73,13 @@ void check_control(const TomlSection& section, const Matrix& matrix) {
                     matrix.id, kNoInjection));
 }
 
+bool takes_workload(const Matrix& matrix) {
+  const auto scenarios = matrix.values.find("scenario");
+  return scenarios == matrix.values.end() ||
+         std::any_of(scenarios->second.begin(), scenarios->second.end(),
+                     [](const std::string& text) { return takes_workload(Spec::parse(text)); });
+}
+
 Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
   std::vector<std::string> known = axis_names();
   known.insert(known.end(), {"id", "kind", "arms", "baseline", "warmup_steps", "measured_steps",
@@ -108,8 +116,12 @@ Matrix read_matrix(const TomlSection& section, const AxisOverrides& overrides) {
     if (!values.empty()) matrix.values[axis] = values;
   }
   if (matrix.pattern.kind == ExperimentKind::control) check_control(section, matrix);
-  for (const std::string& axis :
-       {std::string("workload"), std::string("device"), std::string("allocator"), matrix.arms})
+  std::vector<std::string> needed = {"device", matrix.arms};
+  if (takes_workload(matrix))
+    needed.insert(needed.end(), {"workload", "allocator"});
+  else
+    matrix.cell.workload = matrix.cell.allocator = Spec(kNothing);
+  for (const std::string& axis : needed)
     if (!matrix.values.contains(axis))
       section.fail(section.table(), fmt::format("experiment '{}' names no {}", matrix.id, axis));
   return matrix;
@@ -183,9 +195,11 @@ Suite read_suite(const std::filesystem::path& file, const AxisOverrides& overrid
           section.has("leave_out") ? section.texts("leave_out") : std::vector<std::string>{},
       .max_pairs = section.whole("max_pairs", 0, 1),
       .experiments = {}};
-  const std::vector<std::string> devices = Registry<DeviceKind>::instance().names();
-  for (const std::string& device : suite.leave_out)
-    section.known_name("leave_out", "device class", device, devices);
+  std::vector<std::string> known = Registry<DeviceKind>::instance().names();
+  for (std::string& scenario : Registry<ScenarioKind>::instance().names())
+    known.push_back(std::move(scenario));
+  for (const std::string& left_out : suite.leave_out)
+    section.known_name("leave_out", "device class or scenario", left_out, known);
   if (!section.has("experiment")) return suite;
   std::set<std::string> ids;
   for (const TomlSection& entry : section.sections("experiment")) {

@@ -18,7 +18,8 @@ struct Suite {
   std::string name;
   std::string description;
   std::vector<std::string> claims;  // ids
-  // Device classes whose experiments of claims are left out, because they take too long here.
+  // Device classes and scenarios whose experiments of claims are left out, because they take too
+  // long here.
   std::vector<std::string> leave_out;
   // Most pairs that an experiment may take where the pilot is noisy; 0: no more than the pilot.
   int max_pairs = 0;

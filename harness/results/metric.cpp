@@ -197,6 +197,8 @@ void add_work_and_counts(std::vector<Metric>& table) {
   table.push_back({"steady_device_allocations_per_step", "1",
                    "device allocations per step after warm-up", exact, less,
                    [](const Sample& s) -> std::optional<double> {
+                     if (const auto figure = reported(s, "steady_device_allocations_per_step"))
+                       return figure;
                      if (!s.ledger_available) return std::nullopt;
                      return mean_per_steady_step(s, s.ledger.device_allocations);
                    }});

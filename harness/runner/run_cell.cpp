@@ -256,13 +256,14 @@ void train(const Cell& cell, const DeviceKind& kind, const std::string& trace_pa
 }
 
 // Runs a scenario, for effects that training steps cannot show.
-void take_scenario(const Cell& cell, std::uint64_t seed, Sample& sample) {
+void take_scenario(const Cell& cell, std::uint64_t seed, const TurnTaker& turns, Sample& sample) {
   sample.rules = cell.rules;
   try {
-    ScenarioResult result = run_scenario(cell, seed);
+    ScenarioResult result = run_scenario(cell, seed, turns.descriptor());
     sample.figures = std::move(result.figures);
     sample.note = std::move(result.note);
     sample.engine = std::move(result.engine);
+    sample.step_time_ns = std::move(result.step_time_ns);
     reject(sample, result.why_not_engaged);
   } catch (const OutOfMemory& error) {
     sample.status = SampleStatus::oom;
@@ -287,7 +288,7 @@ Sample run_cell(const Cell& cell, std::uint64_t seed, const std::string& trace_p
     if (trains(cell))
       train(cell, kind, trace_path, start, turns, sample);
     else
-      take_scenario(cell, seed, sample);
+      take_scenario(cell, seed, turns, sample);
   } catch (const NotSupported& error) {
     sample.status = SampleStatus::unsupported;
     sample.reason = error.what();

@@ -35,7 +35,8 @@ std::vector<std::size_t> turn_order(std::uint64_t seed, std::size_t arms, std::s
 std::string why_no_turns(const std::vector<const Cell*>& cells) {
   Bytes needed = 0;
   for (const Cell* cell : cells) {
-    if (!trains(*cell)) return "a scenario takes no steps";
+    if (!takes_turns(cell->scenario))
+      return fmt::format("the scenario {} takes no steps", cell->scenario.name());
     const DeviceTraits traits = traits_of(cell->device);
     if (!traits.computes || traits.has_driver)
       return fmt::format("{} is not shared between processes", cell->device.name());

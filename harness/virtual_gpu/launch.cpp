@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 
 #include "harness/base/error.h"
 #include "harness/base/home.h"
@@ -20,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCommonLibrary = "libheadroom_gpu.so";
 constexpr const char* kAllocatorLibrary = "libheadroom_allocator.so";
+constexpr std::string_view kPreload = "LD_PRELOAD=";
+constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
 
 // The directory that has `library`: `built` in a build, else where the stand-ins are installed.
 // LD_PRELOAD must be able to name it.
@@ -195,8 +199,27 @@ std::vector<std::string> environment_for(const Launch& launch) {
   }
   if (!launch.cudnn.empty()) result.push_back("HEADROOM_GPU_CUDNN=" + launch.cudnn.string());
   // A list in the user's shell is about the machine's own GPUs. The program may set one of its own.
-  if (std::getenv("CUDA_VISIBLE_DEVICES") != nullptr)
-    result.push_back("CUDA_VISIBLE_DEVICES=" + all_of(launch.devices));
+  if (std::getenv(kVisible) != nullptr)
+    result.push_back(fmt::format("{}={}", kVisible, all_of(launch.devices)));
+  return result;
+}
+
+std::vector<std::string> environment_on_host(const fs::path& records, const Serving& serving) {
+  const Card& any = cards().front();
+  std::vector<std::string> result =
+      environment_for({.card = description_of(any, any.capacity), .records = records, .cudnn = {}});
+  std::erase_if(result, [](const std::string& entry) { return entry.starts_with(kVisible); });
+  result.push_back(kVisible + std::string("="));
+  result.emplace_back("HEADROOM_GPU_CAPTURE=on");
+  for (const std::string& entry : environment_for_serving(serving)) {
+    const auto both = std::find_if(result.begin(), result.end(), [&](const std::string& known) {
+      return known.starts_with(kPreload) && entry.starts_with(kPreload);
+    });
+    if (both == result.end())
+      result.push_back(entry);
+    else
+      *both += ":" + entry.substr(kPreload.size());
+  }
   return result;
 }
 

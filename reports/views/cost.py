@@ -33,11 +33,13 @@ def build_cost(run: dict[str, Any]) -> Cost | None:
     known.append(("everything else", max(0.0, wall - sum(seconds for _, seconds in known))))
     rows = [(text, _duration(seconds), units.percent(seconds / wall)) for text, seconds in known]
     recording = cost["recording"]
-    if recording is None:
+    if not cost["steps_s"]:
         return Cost(f"{_duration(wall)} in all; no training step was timed.", rows, [])
-    outside = _duration(max(0.0, wall - cost["steps_s"]))
-    sentence = (
-        f"{outside} of {_duration(wall)} were spent outside training steps; recording costs "
+    sentence = f"{_duration(max(0.0, wall - cost['steps_s']))} of {_duration(wall)} were spent outside training steps"
+    if recording is None:
+        return Cost(sentence + ".", rows, [])
+    sentence += (
+        "; recording costs "
         f"{units.nanoseconds(recording['ns_per_event'])} per event and "
         f"{_small_percent(recording['share_of_step'])} of a step."
     )

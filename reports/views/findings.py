@@ -192,13 +192,15 @@ def _elsewhere(part: dict[str, Any], verdict: dict[str, Any], differs: bool, pag
 
 
 def _whose(verdict: dict[str, Any], page: Page) -> str:
-    """ "caching (PyTorch's default) on meta"."""
+    """ "caching (PyTorch's default) on meta", "bfc(growth=on) in PyTorch 2.15.0 on host"."""
     defaults = glossary.framework_defaults()
     names = dict.fromkeys(
         plain_name(page.arms.allocator(item["experiment"], item["treatment_arm"])) for item in with_figures(verdict)
     )
     whose = [f"{name} ({defaults[name]})" if name in defaults else name for name in names if name]
-    return f"{units.listed(whose)} on {verdict['device_class']}" if whose else verdict["device_class"]
+    is_headroom = verdict["subject"].startswith("Headroom ")
+    place = f"on {verdict['device_class']}" if is_headroom else f"in {verdict['subject']}"
+    return f"{units.listed(whose)} {place}" if whose else verdict["device_class"]
 
 
 def _of_subject(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:

@@ -206,6 +206,17 @@ def test_a_claim_that_is_filtered_away_is_not_judged(headroom: Headroom) -> None
     assert run_info(headroom.only_run())["claims"] == ["S02"]
 
 
+def test_a_suite_leaves_out_device_classes_and_scenarios(headroom: Headroom) -> None:
+    head = 'name = "claims"\ndescription = "for tests"\nclaims = ["S03"]\nleave_out = '
+    planned = headroom("run", headroom.write("all.toml", head + '["virtual"]\n'), "--dry-run").output
+    assert "S03/host\n" in planned and "S03/host-pytorch\n" in planned and "S03/cuda\n" in planned
+    fewer = headroom.write("fewer.toml", head + '["cuda", "framework_on_host"]\n')
+    planned = headroom("run", fewer, "--dry-run").output
+    assert "S03/host\n" in planned and "S03/host-pytorch" not in planned and "S03/cuda" not in planned
+    refused = headroom("run", headroom.write("unknown.toml", head + '["framework"]\n'), "--dry-run")
+    assert refused.code == 2 and "unknown device class or scenario 'framework'" in refused.errors
+
+
 def test_the_suite_of_claims_takes_up_a_new_one_without_being_told(headroom: Headroom, tmp_path: Path) -> None:
     home = tmp_path / "home"
     shutil.copytree(SOURCE / "bench", home / "bench")

@@ -5,6 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/plan/filter.h"
+#include "harness/plan/scenario.h"
 #include "harness/plan/schedule.h"
 #include "tests/unit/support/temporary_directory.h"
 
@@ -52,6 +53,17 @@ std::vector<std::string> arm_names(const Experiment& experiment) {
   std::vector<std::string> names;
   for (const Arm& arm : experiment.arms) names.push_back(arm.name);
   return names;
+}
+
+TEST_F(SuiteFile, needs_no_workload_and_allocator_for_a_scenario_that_takes_none) {
+  const std::string of_scenario =
+      std::string(kHead) + "[[experiment]]\nid = \"one\"\ndevice = \"host\"\narms = \"scenario\"\n";
+  const Suite suite = read(of_scenario + "scenario = \"cuda_start\"\n");
+  ASSERT_EQ(suite.experiments.size(), 1u);
+  EXPECT_EQ(suite.experiments[0].arms[0].cell.workload.name(), kNothing);
+  EXPECT_EQ(suite.experiments[0].arms[0].cell.allocator.name(), kNothing);
+  EXPECT_THAT(complaint(of_scenario + "scenario = \"largest_batch\"\n"),
+              HasSubstr("names no workload"));
 }
 
 TEST_F(SuiteFile, makes_an_experiment_of_every_combination_with_allocators_as_arms) {
