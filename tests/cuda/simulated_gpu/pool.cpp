@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "harness/base/units.h"
 #include "tests/cuda/simulated_gpu/memory.h"
@@ -124,9 +125,14 @@ cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
   const PoolBlock block = found->second;
   blocks().erase(found);
   block.pool->used -= block.bytes;
-  return give(stream, [data, block] {
-    hide(static_cast<std::byte*>(data));
-    munmap(data, block.bytes);
-    shrink(*block.pool, block.pool->threshold);
+  // A GPU that is lost does no more work, but its memory goes all the same.
+  const std::shared_ptr<void> pages(data, [bytes = block.bytes](void* at) {
+    hide(static_cast<std::byte*>(at));
+    munmap(at, bytes);
   });
+  const cudaError_t error =
+      give(stream, [pages, pool = block.pool] { shrink(*pool, pool->threshold); });
+  static std::vector<std::shared_ptr<void>> kept;  // work that was queued before may use it
+  if (error != cudaSuccess && !is_lost()) kept.push_back(pages);
+  return error;
 }
