@@ -183,7 +183,7 @@ void add_work_and_counts(std::vector<Metric>& table) {
                    "samples per second after warm-up, slow steps included", noisy, more,
                    [](const Sample& s) -> std::optional<double> {
                      const auto step = mean_step_time(s);
-                     if (!step || *step <= 0) return std::nullopt;
+                     if (!step || *step <= 0 || s.samples_per_step == 0) return std::nullopt;
                      return static_cast<double>(s.samples_per_step) * 1e9 / *step;
                    }});
   table.push_back({"steady_minor_faults_per_step", "1", "minor page faults per step after warm-up",
