@@ -67,6 +67,17 @@ ScenarioResult train_on_host(const Cell& cell, std::uint64_t seed, int turns) {
   return result;
 }
 
+void check_framework_on_host(const Spec& scenario) {
+  if (const std::string framework = scenario.text("framework", ""); framework != kFramework)
+    throw_unknown_name("framework", framework, {kFramework});
+  for (const char* own : {"seed", "steps", "turns", "warmup"})
+    if (scenario.has(own))
+      throw InputError(
+          fmt::format("{}: {} is not the scenario's to choose; an experiment has warmup_steps and "
+                      "measured_steps",
+                      scenario.to_string(), own));
+}
+
 const bool framework_on_host_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "framework_on_host",
      .summary = "A framework (framework=pytorch) trains a network on the machine's own processor, "
@@ -77,12 +88,7 @@ const bool framework_on_host_is_registered = Registry<ScenarioKind>::instance().
                   .unit = "1",
                   .text = "all steps were trained",
                   .more_is_better = true}},
-     .check =
-         [](const Spec& scenario) {
-           if (const std::string framework = scenario.text("framework", "");
-               framework != kFramework)
-             throw_unknown_name("framework", framework, {kFramework});
-         },
+     .check = check_framework_on_host,
      .unavailable = [](const Spec&) { return why_no_python(kFramework); },
      .run = [](const Cell& cell, std::uint64_t seed) { return train_on_host(cell, seed, -1); },
      .run_in_turns = train_on_host,

@@ -81,6 +81,13 @@ def test_what_cannot_be_served_says_why(train, pytorch, allocator, device, said)
     assert sample["status"] == "unsupported" and said in sample["reason"]
 
 
+def test_the_number_of_steps_is_the_experiments_to_choose(tmp_path):
+    suite = tmp_path / "on-host.toml"
+    suite.write_text(SUITE.format(arms='arms = "scenario"', parameters="network=mlp,steps=9", device="host"))
+    done = subprocess.run([HEADROOM, "run", str(suite), "--dry-run"], capture_output=True, text=True)
+    assert done.returncode == 2 and "measured_steps" in done.stderr
+
+
 def test_without_the_environment_the_cell_says_how_to_make_it(train, tmp_path):
     (sample,) = train("malloc", env={"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}).values()
     assert sample["status"] == "unsupported"
