@@ -165,6 +165,6 @@ def refusal(log):
     return found[-1] if found else ""
 
 
-def report(engine, figures, note="", why_not_engaged=""):
+def report(engine, figures, note="", why_not_engaged="", **more):
     print(json.dumps({"engine": engine, "figures": figures, "note": note,
-                      "why_not_engaged": why_not_engaged}))
+                      "why_not_engaged": why_not_engaged, **more}))

@@ -6,7 +6,6 @@ programs if that is a descriptor (TurnTaker of harness/base/subprocess.h). Image
 """
 
 import ctypes
-import json
 import socket
 import time
 
@@ -82,5 +81,4 @@ def why_out_of_memory(error):
 
 step_time_ns = []
 figures, note = card.trained(train, dict, why_out_of_memory)
-print(json.dumps({"engine": f"PyTorch {torch.__version__}", "figures": figures, "note": note,
-                  "step_time_ns": step_time_ns if figures["trained"] else []}))
+card.report(f"PyTorch {torch.__version__}", figures, note, step_time_ns=step_time_ns if figures["trained"] else [])

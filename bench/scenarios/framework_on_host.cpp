@@ -84,6 +84,7 @@ const bool framework_on_host_is_registered = Registry<ScenarioKind>::instance().
                 "with the allocator of the cell in place of its own",
      .parameters = {"framework", "and what bench/frameworks/pytorch_on_host.py takes"},
      .examples = {"framework_on_host(batch=2,framework=pytorch,image=64,network=resnet)"},
+     // Not exact, because what is timed takes turns and needs many pairs.
      .figures = {{.name = "trained",
                   .unit = "1",
                   .text = "all steps were trained",

@@ -25,8 +25,7 @@ std::string run_python(const std::string& name, std::vector<std::string> argumen
 // Runs `arguments` with the parameters of `scenario` that are not its `own`, as --key value, in the
 // same way. The last line must be one JSON object: {"figures": {…}, "note": "…",
 // "why_not_engaged": "…", "engine": "TensorFlow 2.21.0", "step_time_ns": […]}, of which only the
-// figures must be there;
-// or {"not_supported": "why"}, if the framework lacks what was asked for.
+// figures must be there; or {"not_supported": "why"}, if the framework lacks what was asked for.
 ScenarioResult run_program(const std::string& python, std::vector<std::string> arguments,
                            const Spec& scenario, const std::set<std::string>& own,
                            std::vector<std::string> environment = {});

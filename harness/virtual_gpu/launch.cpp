@@ -211,15 +211,16 @@ std::vector<std::string> environment_on_host(const fs::path& records, const Serv
   std::erase_if(result, [](const std::string& entry) { return entry.starts_with(kVisible); });
   result.push_back(kVisible + std::string("="));
   result.emplace_back("HEADROOM_GPU_CAPTURE=on");
-  for (const std::string& entry : environment_for_serving(serving)) {
-    const auto both = std::find_if(result.begin(), result.end(), [&](const std::string& known) {
-      return known.starts_with(kPreload) && entry.starts_with(kPreload);
-    });
-    if (both == result.end())
-      result.push_back(entry);
+  const auto stand_ins = std::find_if(result.begin(), result.end(), [](const std::string& entry) {
+    return entry.starts_with(kPreload);
+  });
+  std::vector<std::string> others;
+  for (const std::string& entry : environment_for_serving(serving))
+    if (entry.starts_with(kPreload))
+      *stand_ins += ":" + entry.substr(kPreload.size());
     else
-      *both += ":" + entry.substr(kPreload.size());
-  }
+      others.push_back(entry);
+  result.insert(result.end(), others.begin(), others.end());
   return result;
 }
 

@@ -54,8 +54,9 @@ struct Serving {
 // InputError if the library is missing.
 std::vector<std::string> environment_for_serving(const Serving& serving);
 
-// For a framework that computes on the machine's own processor. Its wheel may be one for CUDA,
-// whose libraries are not installed: stand-ins load in their place, and no card is visible.
+// The environment of a framework that computes on the machine's own processor. Its wheel may be
+// built for CUDA although CUDA's libraries are not installed: the stand-ins take their place, and
+// no card is visible.
 std::vector<std::string> environment_on_host(const std::filesystem::path& records,
                                              const Serving& serving);
 

@@ -43,7 +43,7 @@ def test_an_allocator_serves_pytorch_and_counts_what_it_asks_the_device_for(trai
     samples = train("malloc", "bfc(growth=on)", "bfc(growth=off)")
     figures = {name: sample["figures"] for name, sample in samples.items()}
     assert {sample["status"] for sample in samples.values()} == {"ok"}
-    assert {sample["engine"].split("+")[0] for sample in samples.values()} == {"PyTorch 2.15.0"}
+    assert all(sample["engine"].startswith("PyTorch ") for sample in samples.values())
     assert len({given["requested_bytes.overall_peak"] for given in figures.values()}) == 1, "one program"
     # Four layers of 512 × 512 with gradients and two states for each weight are 16 MiB.
     assert figures["malloc"]["requested_bytes.overall_peak"] > 16 * MIB
