@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "scenarios"))
+sys.path.append(str(Path(__file__).parents[1] / "scenarios" / "programs"))
 
 import meter  # noqa: E402
 

@@ -1,8 +1,8 @@
-// script: runs a Python program of bench/scenarios that prints its measurements, so that a claim
-// about Python programs or a framework is tested on that software itself.
+// script: runs a Python program of bench/scenarios/programs that prints its measurements, so that a
+// claim about Python programs or a framework is tested on that software itself.
 //
-// `script(file=free_memory,case=small,collect=on)` runs bench/scenarios/free_memory.py with --case
-// small --collect on; its last line (python_program.h) has figures from the list below.
+// `script(file=free_memory,case=small,collect=on)` runs bench/scenarios/programs/free_memory.py
+// with --case small --collect on; its last line (python_program.h) has figures from the list below.
 // python=tensorflow runs it in the environment of `scripts/setup --with tensorflow`; where that
 // environment is missing, the sample says so. The program runs in a child process of the sample's,
 // so its figures include nothing else.
@@ -49,11 +49,11 @@ const std::vector<ScenarioFigure> kFigures = {
 
 std::filesystem::path file_of(const Spec& scenario) {
   const std::string name = scenario.text("file", "");
-  const auto file = headroom_home() / "bench" / "scenarios" / (name + ".py");
+  const auto file = headroom_home() / "bench" / "scenarios" / "programs" / (name + ".py");
   // Suites are untrusted input: they may only name programs in this folder, not paths to others.
   if (!is_file_name(name) || !std::filesystem::is_regular_file(file))
     throw InputError(
-        fmt::format("{}: there is no {}; file= names a program of bench/scenarios "
+        fmt::format("{}: there is no {}; file= names a program of bench/scenarios/programs "
                     "without its .py",
                     scenario.to_string(), file.string()));
   return file;
@@ -75,8 +75,9 @@ ScenarioResult run_script(const Cell& cell, std::uint64_t seed) {
 
 const bool script_is_registered = Registry<ScenarioKind>::instance().add(
     {.name = "script",
-     .summary = "Runs a Python program of bench/scenarios (file=) with the other parameters, in "
-                "the system's Python or in the environment of a framework (python=tensorflow)",
+     .summary =
+         "Runs a Python program of bench/scenarios/programs (file=) with the other parameters, in "
+         "the system's Python or in the environment of a framework (python=tensorflow)",
      .parameters = {"file", "python", "and what the program takes"},
      .examples = {"script(case=large,file=free_memory)"},
      .figures = kFigures,

@@ -1,4 +1,4 @@
-"""Programs of bench/scenarios: their meter, and that each prints what a scenario reads.
+"""Programs of bench/scenarios/programs: their meter, and that each prints what a scenario reads.
 
 No test here says what a claim's verdict is; those that start a framework are left to the suites.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-SCENARIOS = BENCH / "scenarios"
+SCENARIOS = BENCH / "scenarios" / "programs"
 sys.path.insert(0, str(SCENARIOS))
 
 import meter  # noqa: E402
@@ -31,7 +31,7 @@ def run(program, *arguments):
 
 
 def figures_that_scenarios_read():
-    source = (SCENARIOS / "script.cpp").read_text()
+    source = (BENCH / "scenarios" / "script.cpp").read_text()
     return set(re.findall(r'\.name = "(\w+)",\s*\.unit', source))
 
 
