@@ -107,10 +107,12 @@ Reason contradiction(const std::map<std::string, double>& figures, Bytes ledger_
 
 virtual_gpu::Launch launch_on(const Card& card, const Spec& scenario,
                               const std::filesystem::path& records) {
+  const std::string python = environment_python(framework_of(scenario)).string();
   return {.card = virtual_gpu::description_of(card, card.capacity),
           .devices = static_cast<int>(scenario.integer("cards", 1)),
           .records = records,
-          .cudnn = virtual_gpu::find_cudnn(environment_python(framework_of(scenario)).string())};
+          .cudnn = virtual_gpu::find_cudnn(python),
+          .nvrtc = virtual_gpu::find_nvrtc(python)};
 }
 
 // Only PyTorch tells the role of every block.

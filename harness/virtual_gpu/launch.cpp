@@ -65,10 +65,12 @@ std::string prepended(const char* variable, const std::string& value, char separ
                                         : fmt::format("{}={}{}{}", variable, value, separator, old);
 }
 
-std::string preload(const fs::path& directory) {
+// All stand-ins but the one for `real`, a library that does without a GPU.
+std::string preload(const fs::path& directory, const fs::path& real) {
   std::string libraries = (directory / kCommonLibrary).string();
   std::istringstream names(kStandInNames);
-  for (std::string name; names >> name;) libraries += ":" + (directory / name).string();
+  for (std::string name; names >> name;)
+    if (name != real.filename()) libraries += ":" + (directory / name).string();
   return libraries;
 }
 
@@ -121,13 +123,23 @@ std::vector<fs::path> import_places(const fs::path& site) {
   return result;
 }
 
-fs::path cudnn_below(const fs::path& prefix) {
+// Returns one of the `files` of NVIDIA's wheels; "" if none is there.
+fs::path wheel_file_below(const fs::path& prefix, const std::vector<const char*>& files) {
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(prefix / "lib", unreadable))
     for (const fs::path& place : import_places(entry.path() / "site-packages"))
-      if (fs::path file = place / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9";
-          fs::exists(file, unreadable))
-        return file;
+      for (const char* file : files)
+        if (fs::path found = place / "nvidia" / file; fs::exists(found, unreadable)) return found;
+  return {};
+}
+
+// A virtual environment is located by the path under which its program is called, not by the target
+// of a link, or by the variables that it sets when the program belongs to no environment.
+fs::path wheel_file(const std::string& program, const std::vector<const char*>& files) {
+  for (const fs::path& prefix :
+       {on_path(program).parent_path().parent_path(), fs::path(variable("VIRTUAL_ENV")),
+        fs::path(variable("CONDA_PREFIX"))})
+    if (fs::path file = wheel_file_below(prefix, files); !file.empty()) return file;
   return {};
 }
 
@@ -177,9 +189,13 @@ CardDescription description_of(const Card& card, Bytes memory) {
 std::vector<std::string> environment_for(const Launch& launch) {
   const fs::path libraries =
       place_of(kCommonLibrary, fs::path("harness") / "virtual_gpu" / "stand_ins");
+  // The stand-ins of other names that lie beside NVRTC are preloaded, so they are not looked for.
+  const std::string library_path =
+      launch.nvrtc.empty() ? libraries.string()
+                           : launch.nvrtc.parent_path().string() + ":" + libraries.string();
   std::vector<std::string> result = {
-      prepended("LD_PRELOAD", preload(libraries), ':'),
-      prepended("LD_LIBRARY_PATH", libraries.string(), ':'),
+      prepended("LD_PRELOAD", preload(libraries, launch.nvrtc), ':'),
+      prepended("LD_LIBRARY_PATH", library_path, ':'),
       prepended("PYTHONPATH", hook_directory().string(), ':'),
       prepended("PATH", (home() / "programs").string(), ':'),
       appended("XLA_FLAGS", xla_flags(home() / "toolkit")),
@@ -198,6 +214,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
       result.push_back(variable);
   }
   if (!launch.cudnn.empty()) result.push_back("HEADROOM_GPU_CUDNN=" + launch.cudnn.string());
+  if (!launch.nvrtc.empty()) result.emplace_back("HEADROOM_GPU_NVRTC=on");
   // A list in the user's shell is about the machine's own GPUs. The program may set one of its own.
   if (std::getenv(kVisible) != nullptr)
     result.push_back(fmt::format("{}={}", kVisible, all_of(launch.devices)));
@@ -206,8 +223,8 @@ std::vector<std::string> environment_for(const Launch& launch) {
 
 std::vector<std::string> environment_on_host(const fs::path& records, const Serving& serving) {
   const Card& any = cards().front();
-  std::vector<std::string> result =
-      environment_for({.card = description_of(any, any.capacity), .records = records, .cudnn = {}});
+  std::vector<std::string> result = environment_for(
+      {.card = description_of(any, any.capacity), .records = records, .cudnn = {}, .nvrtc = {}});
   std::erase_if(result, [](const std::string& entry) { return entry.starts_with(kVisible); });
   result.push_back(kVisible + std::string("="));
   result.emplace_back("HEADROOM_GPU_CAPTURE=on");
@@ -225,13 +242,11 @@ std::vector<std::string> environment_on_host(const fs::path& records, const Serv
 }
 
 fs::path find_cudnn(const std::string& program) {
-  // A virtual environment is located by the path under which its program is called, not by the
-  // target of a link, or by the variables that it sets when the program belongs to no environment.
-  for (const fs::path& prefix :
-       {on_path(program).parent_path().parent_path(), fs::path(variable("VIRTUAL_ENV")),
-        fs::path(variable("CONDA_PREFIX"))})
-    if (fs::path file = cudnn_below(prefix); !file.empty()) return file;
-  return {};
+  return wheel_file(program, {"cudnn/lib/libcudnn.so.9"});
+}
+
+fs::path find_nvrtc(const std::string& program) {
+  return wheel_file(program, {"cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12"});
 }
 
 bool has_real_gpu() {

@@ -34,6 +34,7 @@ struct Launch {
   int until_step = 0;             // 0: the program runs to its end
   std::filesystem::path records;  // an existing directory for the records of all processes
   std::filesystem::path cudnn;    // the user's libcudnn; "" if there is none
+  std::filesystem::path nvrtc;    // the user's NVRTC, which compiles kernels of cuDNN's; likewise
 };
 
 // Returns the process's environment as "NAME=value". Throws InputError if stand-ins are missing.
@@ -67,6 +68,9 @@ std::filesystem::path hook_directory();
 // has no slash), or else of the active one. It is searched for in site-packages and in the
 // directories that their .pth files name. "" if there is none.
 std::filesystem::path find_cudnn(const std::string& program);
+
+// Likewise libnvrtc.so.13 or .12.
+std::filesystem::path find_nvrtc(const std::string& program);
 
 // Whether this machine has a GPU, according to the kernel's driver.
 bool has_real_gpu();

@@ -74,6 +74,7 @@ void judge(const std::vector<OneOp>& all, const std::string& rules,
         PersistentLayouts layouts;
         HostRun run(lower(std::move(program), rules, layouts), compile);
         run.allow_rounding_of("convolution_backward_weights");
+        run.compute_on_tensor_cores();
         Tensors tensors(run.program());
         fill_for_cuda(run.program(), tensors, random, 4);
         run.write_all(tensors);
@@ -89,6 +90,7 @@ void judge_training_steps(const std::string& rules, const HostRun::Compile& comp
   for (Program& step : training_steps(rules)) {
     SCOPED_TRACE(step.name + " of " + std::to_string(step.ops.size()) + " ops");
     HostRun run(std::move(step), compile);
+    run.compute_on_tensor_cores();
     Tensors tensors(run.program());
     fill_for_cuda(run.program(), tensors, random, 2);
     // Small values, as at initialisation, because the reference does not shift exponentials and

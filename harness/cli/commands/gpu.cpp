@@ -74,7 +74,8 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                    .world = options.world,
                                    .until_step = options.until_step,
                                    .records = fs::absolute(trial.directory),
-                                   .cudnn = cudnn_of(options)};
+                                   .cudnn = cudnn_of(options),
+                                   .nvrtc = virtual_gpu::find_nvrtc(options.command.front())};
   const int status = run(options, trial, launch);
   return {.card = &card,
           .memory = memory,

@@ -17,6 +17,7 @@ import headroom_served
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off" and not headroom_served.ONLY_FIGURES
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
+DRIVERS_OWN = "cudaMallocAsync"  # an allocator
 MARKED_STEPS = 8  # later steps repeat these; roles are recorded again where the peak has risen
 MOST_SEARCHES = 20  # limit on searches for all live modules
 
@@ -202,6 +203,9 @@ def write():
     if headroom_served.ONLY_FIGURES:
         write_figures(torch)
         return
+    if notes.cpu is None and torch.cuda.get_allocator_backend() == DRIVERS_OWN:
+        write_counters(torch)
+        return
     if not notes.marks:
         mark_what_lives()
     if notes.cpu is None:
@@ -218,15 +222,20 @@ def write():
         for device, trace in enumerate(snapshot["device_traces"])
         if trace
     ]
+    notes.write(f"PyTorch {torch.__version__}", devices, name, differences_of(torch))
+
+
+def differences_of(torch):
+    """In what the run differs from one on a real card, in sentences."""
+    if notes.cpu is not None or headroom_notes.CAPTURE:
+        return []
     known = headroom_known
-    differences = [*cards_without_kernels(torch), *known.decisions.words(), *known.draws.words(), *known.reads.words()]
-    notes.write(f"PyTorch {torch.__version__}", devices, name, differences)
+    return [*cards_without_kernels(torch), *without_cudnn_attention(torch), *known.decisions.words(),
+            *known.draws.words(), *known.reads.words()]
 
 
 def cards_without_kernels(torch):
     """Says that a real card of this kind refuses to run this build of PyTorch; [] where it does not."""
-    if notes.cpu is not None or headroom_notes.CAPTURE:
-        return []
     built = [name.removeprefix("sm_").rstrip("af") for name in torch.cuda.get_arch_list() if name.startswith("sm_")]
     major, minor = torch.cuda.get_device_capability()
     oldest = min(map(int, built), default=0)
@@ -234,6 +243,29 @@ def cards_without_kernels(torch):
         return []
     return [f"a real card refuses this build of PyTorch, which has no kernels for compute capability {major}.{minor}, "
             f"only for {oldest // 10}.{oldest % 10} and newer; the bytes are those that its kernels would take"]
+
+
+def without_cudnn_attention(torch):
+    """Says that attention takes another kernel than on a real card, where PyTorch would prefer cuDNN's."""
+    if "HEADROOM_GPU_NVRTC" in os.environ or torch.cuda.get_device_capability()[0] < 9:
+        return []
+    return ["attention does without cuDNN's kernels, which PyTorch may prefer on this card: NVRTC compiles them, "
+            "which comes with the package nvidia-cuda-nvrtc"]
+
+
+def write_counters(torch):
+    """Writes PyTorch's counters alone, because the driver's allocator keeps no record of its blocks."""
+    devices = []
+    for device in range(torch.cuda.device_count()):
+        stats = torch.cuda.memory_stats(device)
+        if stats.get("allocated_bytes.all.peak"):
+            devices.append({
+                **headroom_served.without_holders(device, "cuda"),
+                "peak_allocated": stats["allocated_bytes.all.peak"],
+                "peak_reserved": stats["reserved_bytes.all.peak"],
+                **(describe_card(device) if headroom_notes.CAPTURE else {}),
+            })
+    notes.write(f"PyTorch {torch.__version__}", devices, "", differences_of(torch))
 
 
 def write_figures(torch):
@@ -256,7 +288,7 @@ def start_recording():
     import torch
 
     notes.active = True
-    if headroom_served.ONLY_FIGURES:
+    if headroom_served.ONLY_FIGURES or torch.cuda.get_allocator_backend() == DRIVERS_OWN:
         return
     record = torch.cuda.memory._record_memory_history
     record(max_entries=MOST_EVENTS, stacks="python")
@@ -312,6 +344,8 @@ def install(torch):
 
     if not headroom_notes.CAPTURE:
         share_with_other_ranks(torch)
+        if "HEADROOM_GPU_NVRTC" not in os.environ:
+            torch.backends.cuda.enable_cudnn_sdp(False)
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
     global modules

@@ -215,6 +215,17 @@ void HostRun::judge(const Op& op, Tensors& before) {
   check_guards(op);
 }
 
+double HostRun::rounding_of_tensor_cores(const Op& op, const Value& value,
+                                         const Tensor& wanted) const {
+  if (!on_tensor_cores_ || !op.kind.starts_with("linear")) return 0;
+  // Those of Hopper keep about 14 bits of a sum of products in 8 bits (arXiv 2412.19437, 3.3.2).
+  if (is_f8(program_.value(op.inputs.front()).dtype)) return 0x1p-11 * largest(wanted);
+  // A bias has the type of the result when it is added.
+  const bool has_bias = op.kind == "linear" && op.inputs.size() > 2 && op.inputs[2] != kNoValue;
+  if (!has_bias || value.dtype == DType::f32) return 0;
+  return (value.dtype == DType::bf16 ? 0x1p-9 : 0x1p-12) * largest(read(op.inputs[2]));
+}
+
 void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
   const Value& value = program_.value(id);
   // Only the meaning of indices is compared, and scratch not at all.
@@ -234,8 +245,9 @@ void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double
   // largest input, with rounding after each.
   const double windows =
       op.kind == "max_pool_backward" && value.dtype == DType::bf16 ? 0x1p-5 * largest_input : 0;
+  const double allowed = tolerance + windows + rounding_of_tensor_cores(op, value, wanted);
   for (std::size_t i = 0; i < found.size(); ++i)
-    ASSERT_NEAR(found[i], wanted[i], tolerance + windows + rounding * std::abs(wanted[i]))
+    ASSERT_NEAR(found[i], wanted[i], allowed + rounding * std::abs(wanted[i]))
         << op.name << " (" << op.kind << "): '" << value.name << "' " << to_string(value.shape)
         << " at " << i;
 

@@ -35,6 +35,8 @@ class HostRun {
   // Allows the result of this kind to be rounded to the element type of its first operand, whatever
   // type it is stored in.
   void allow_rounding_of(const std::string& kind) { rounded_.insert(kind); }
+  // Products may be as inexact as those of a GPU's tensor cores.
+  void compute_on_tensor_cores() { on_tensor_cores_ = true; }
   // Like run(), but fails the test when an output or a changed input differs from the reference,
   // when padding is not zero, or when a kernel wrote outside its buffers.
   void run_and_judge();
@@ -56,6 +58,7 @@ class HostRun {
   void write_bytes(const std::vector<ValueId>& ids,
                    const std::vector<std::vector<std::byte>>& bytes);
   void judge(const Op& op, Tensors& before);
+  double rounding_of_tensor_cores(const Op& op, const Value& value, const Tensor& wanted) const;
   void judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input);
   void check_guards(const Op& op) const;
 
@@ -63,6 +66,7 @@ class HostRun {
   std::unique_ptr<CompiledProgram> compiled_;
   std::vector<Buffer> buffers_;
   std::set<std::string> rounded_;  // kinds
+  bool on_tensor_cores_ = false;
 };
 
 // Lowers under onednn rules, fills inputs and persistent values, then runs and checks twice. The

@@ -53,6 +53,11 @@ HEADROOM_EXPORT int cudaMemPoolGetAttribute(void*, int attribute, void* value) {
     std::memset(value, 0, sizeof(int));
   return kSuccess;
 }
+// No graph allocates memory of its own here.
+HEADROOM_EXPORT int cudaDeviceGetGraphMemAttribute(int, int, std::uint64_t* bytes) {
+  *bytes = 0;
+  return kSuccess;
+}
 HEADROOM_EXPORT int cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
   *address = allocate_host(bytes);
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
