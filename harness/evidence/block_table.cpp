@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/evidence/evidence.h"
+#include "harness/evidence/sample_table.h"
 #include "harness/plan/scenario.h"
 
 namespace headroom {
@@ -19,7 +20,7 @@ void BlockTable::remember(const Sample& sample) {
   state.arms.insert(sample.arm);
   state.comparable = state.comparable && sample.status == SampleStatus::ok;
   state.was_crowded = state.was_crowded || crowded(sample);
-  const auto [slower, faster] = std::minmax(sample.probe_before_gflops, sample.probe_after_gflops);
+  const auto [slower, faster] = probes_of(sample);
   if (slower == 0) return;
   best_probe_ = std::max(best_probe_, faster);
   state.slowest_probe = state.slowest_probe == 0 ? slower : std::min(state.slowest_probe, slower);

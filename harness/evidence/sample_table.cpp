@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "harness/device/traits.h"
+
 namespace headroom {
 
 bool crowded(const Sample& sample) {
@@ -10,6 +12,11 @@ bool crowded(const Sample& sample) {
   for (const std::uint64_t step : sample.step_time_ns) steps_ns += step;
   return static_cast<double>(sample.cpu_wait_ns.value_or(0)) >
          kCrowdedAbove * static_cast<double>(steps_ns);
+}
+
+std::pair<double, double> probes_of(const Sample& sample) {
+  if (traits_of(sample.cell.device).has_driver) return {0, 0};
+  return std::minmax(sample.probe_before_gflops, sample.probe_after_gflops);
 }
 
 SampleTable::SampleTable(const std::vector<Sample>& samples,
@@ -20,7 +27,7 @@ SampleTable::SampleTable(const std::vector<Sample>& samples,
     if (addition.reason == AddedFor::inconclusive) ++looks_[addition.experiment];
   for (const Sample& sample : samples) {
     samples_[{sample.experiment, sample.arm}][sample.block] = &sample;
-    best_probe_ = std::max({best_probe_, sample.probe_before_gflops, sample.probe_after_gflops});
+    best_probe_ = std::max(best_probe_, probes_of(sample).second);
   }
 }
 
@@ -32,10 +39,11 @@ const SampleTable::ByBlock& SampleTable::of(const std::string& experiment,
 }
 
 bool SampleTable::disturbed(const Sample& sample) const {
-  const auto slow = [&](double probe) {
-    return probe > 0 && probe < kDisturbedBelow * best_probe_;
-  };
-  return slow(sample.probe_before_gflops) || slow(sample.probe_after_gflops) || crowded(sample);
+  const auto [slower, faster] = probes_of(sample);
+  const double limit = kDisturbedBelow * best_probe_;
+  // A probe that was not taken counts as 0.
+  const double slowest = slower > 0 ? slower : faster;
+  return (slowest > 0 && slowest < limit) || crowded(sample);
 }
 
 int SampleTable::looks(const std::string& experiment) const {

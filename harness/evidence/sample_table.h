@@ -21,6 +21,11 @@ inline constexpr double kDisturbedBelow = 0.8;
 inline constexpr double kCrowdedAbove = 0.1;
 bool crowded(const Sample& sample);
 
+// Returns the speed of the slower and of the faster probe beside the sample, in GFLOP/s. 0 for one
+// that was not taken, and for both where a GPU computed the sample: the probes measure the
+// machine's own processor.
+std::pair<double, double> probes_of(const Sample& sample);
+
 class SampleTable {
  public:
   using ByBlock = std::map<int, const Sample*>;

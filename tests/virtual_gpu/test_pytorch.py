@@ -214,3 +214,27 @@ def test_pytorch_counts_the_cards_by_nvml(gpu, pytorch):
     answer = gpu("rtx4090", "--gpus", "2", python=pytorch,
                  program='import torch\nprint("by NVML", torch.cuda._device_count_nvml())')
     assert "by NVML 2" in answer.output
+
+
+def test_the_allocator_of_the_driver_is_told_by_pytorchs_counters(gpu, pytorch):
+    answer = gpu("h200", program=TRAIN, python=pytorch, arguments=["512", "3"],
+                 environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+    assert answer.status == 0, answer.errors
+    (framework,) = answer.figures["frameworks"]
+    assert framework["steps"] == 3
+    assert 0 < framework["devices"][0]["peak_allocated_bytes"] <= framework["devices"][0]["peak_reserved_bytes"]
+
+
+def test_gradients_of_filters_of_one_pixel_take_the_workspaces_that_an_h200_took(gpu, pytorch):
+    answer = gpu("h200", python=pytorch, program="""
+import torch
+for channels, filters, pixels, measured in ((64, 64, 56, 524288), (64, 256, 56, 2097152), (128, 512, 28, 8388608)):
+    images = torch.zeros(32, channels, pixels, pixels, device="cuda")
+    gradients = torch.zeros(32, filters, pixels, pixels, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_stats()["requested_bytes.all.current"]
+    torch.nn.grad.conv2d_weight(images, (filters, channels, 1, 1), gradients)
+    taken = torch.cuda.memory_stats()["requested_bytes.all.peak"] - before - filters * channels * 4
+    assert abs(taken - measured) <= 512, (channels, filters, taken)
+""")
+    assert answer.status == 0, answer.errors

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from conftest import HEADROOM, MIB, RUNTIME
@@ -78,6 +79,22 @@ def test_small_blocks_take_what_was_measured_on_a_real_driver(gpu):
     assert answer.status == 0, answer.output
     assert "393,216 B    425,984 B    425,984 B" in answer.output
     assert "not free again" not in answer.output
+
+
+def test_blocks_begin_regions_that_descend_and_fill_the_lowest_gap_between_them(gpu):
+    answer = gpu("h200", program=RUNTIME + """
+MIB = 1 << 20
+def take(size):
+    status, address = allocate(size * MIB)
+    assert status == 0
+    return address.value // MIB
+first, second = take(20), take(20)
+assert second == first - 32, (first, second)
+assert [take(2), take(12)] == [second + 20, first + 20]
+cuda.cudaFree(ctypes.c_void_p(second * MIB))
+assert [take(16), take(98)] == [second, second - 128]
+""")
+    assert answer.status == 0, answer.errors
 
 
 def test_small_blocks_that_live_at_once_do_not_overlap(gpu):
@@ -355,3 +372,21 @@ def test_a_command_that_is_not_there_is_refused(tmp_path):
     status, errors = refused("rtx4090", "--out", str(tmp_path / "out"), "--", "no-such-program")
     assert status == 2
     assert "no-such-program cannot be started" in errors
+
+
+def test_the_compiler_of_a_wheel_is_used_in_place_of_its_stand_in(gpu, tmp_path):
+    wheel = tmp_path / "env" / "lib" / "python3" / "site-packages" / "nvidia" / "cu13" / "lib"
+    wheel.mkdir(parents=True)
+    source, python = tmp_path / "nvrtc.c", tmp_path / "env" / "bin" / "python"
+    source.write_text("int nvrtcVersion(int* major, int* minor) { *major = 99; return 0; }")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", wheel / "libnvrtc.so.13"], check=True)
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    answer = gpu("l4", python=python, program=RUNTIME + """
+allocate(1)
+version = ctypes.c_int(), ctypes.c_int()
+ctypes.CDLL("libnvrtc.so.13").nvrtcVersion(*map(ctypes.byref, version))
+assert version[0].value == 99
+""")
+    assert answer.status == 0, answer.errors

@@ -245,12 +245,17 @@ def cards_without_kernels(torch):
             f"only for {oldest // 10}.{oldest % 10} and newer; the bytes are those that its kernels would take"]
 
 
+def lacks_cudnn_attention(torch):
+    """Whether NVRTC is missing, which compiles the attention of cuDNN 9.19. That of 9.26 does without."""
+    return "HEADROOM_GPU_NVRTC" not in os.environ and (torch.backends.cudnn.version() or 0) < 92600
+
+
 def without_cudnn_attention(torch):
-    """Says that attention takes another kernel than on a real card, where PyTorch would prefer cuDNN's."""
-    if "HEADROOM_GPU_NVRTC" in os.environ or torch.cuda.get_device_capability()[0] < 9:
+    """Says that attention takes another kernel than on a real card, where PyTorch may prefer cuDNN's."""
+    if not lacks_cudnn_attention(torch) or torch.cuda.get_device_capability()[0] < 9:
         return []
-    return ["attention does without cuDNN's kernels, which PyTorch may prefer on this card: NVRTC compiles them, "
-            "which comes with the package nvidia-cuda-nvrtc"]
+    return ["attention does without cuDNN's kernels, which PyTorch may prefer on this card: this version of cuDNN "
+            "compiles them with NVRTC, from the package nvidia-cuda-nvrtc, which is not installed"]
 
 
 def write_counters(torch):
@@ -344,7 +349,7 @@ def install(torch):
 
     if not headroom_notes.CAPTURE:
         share_with_other_ranks(torch)
-        if "HEADROOM_GPU_NVRTC" not in os.environ:
+        if lacks_cudnn_attention(torch):
             torch.backends.cuda.enable_cudnn_sdp(False)
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)

@@ -13,6 +13,7 @@
 
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
+#include "harness/virtual_gpu/stand_ins/cudnn_products.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -133,12 +134,14 @@ HEADROOM_EXPORT int cudnnBackendDestroyDescriptor(void* descriptor) {
     const std::lock_guard lock(mutex);
     type_of_descriptor.erase(descriptor);
   }
+  forget_attributes(descriptor);
   return destroy(descriptor);
 }
 HEADROOM_EXPORT int cudnnBackendSetAttribute(void* descriptor, int name, int type, int64_t count,
                                              const void* values) {
   auto* set = real<Set>("cudnnBackendSetAttribute");
   if (set == nullptr || type == kHandleType) return kSuccess;  // there is no handle behind it
+  note_attribute(descriptor, name, count, values);
   return set(descriptor, name, type, count, values);
 }
 HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
@@ -161,8 +164,15 @@ HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
 }
 HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int type, int64_t wanted,
                                              int64_t* count, void* values) {
-  if (auto* get = real<Get>("cudnnBackendGetAttribute"))
-    return get(descriptor, name, type, wanted, count, values);
+  if (auto* get = real<Get>("cudnnBackendGetAttribute")) {
+    const int status = get(descriptor, name, type, wanted, count, values);
+    if (name == kHeuristicsResults && values != nullptr && wanted > 0)
+      note_first_choice(descriptor, *static_cast<void**>(values));
+    if (name == kPlanWorkspace && values != nullptr)
+      if (const auto bytes = workspace_of_product(descriptor))
+        *static_cast<int64_t*>(values) = *bytes;
+    return status;
+  }
   // There is one plan, without a workspace.
   const bool one = name == kHeuristicsResults || name == kHeuristicsDevice ||
                    name == kPlanWorkspace || type == kDescriptorType || type == kInt64Type;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/block_addresses.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
@@ -42,11 +43,11 @@ std::size_t rounded_up(std::size_t bytes) {
   return bytes > SIZE_MAX - kGranule ? SIZE_MAX : (bytes + kGranule - 1) / kGranule * kGranule;
 }
 
-// Device addresses descend and are not reused. An allocator that takes the lowest of equal blocks
-// therefore decides alike in every process, whatever else the process maps. They descend because
-// two measured runs whose peak depends on it (bench/fidelity: distilgpt2 with AdamW and batch 15,
-// GPT-Neo with Adam and batch 25) are then met to 0.2 %, and missed by 10 and 7 % otherwise. The
-// system chooses addresses only after this range is used up.
+// Regions of device addresses descend and are not given back. An allocator that takes the lowest of
+// equal blocks therefore decides alike in every process, whatever else the process maps. They
+// descend as a real driver's do; two measured runs whose peak depends on it (bench/fidelity:
+// distilgpt2 with AdamW and batch 15, GPT-Neo with Adam and batch 25) are then met to 0.2 %, and
+// missed by 10 and 7 % otherwise. The system chooses addresses only after this range is used up.
 constexpr std::uintptr_t kFirstAddress = std::uintptr_t{1} << 45;
 constexpr std::uintptr_t kBehindLastAddress = std::uintptr_t{5} << 44;
 std::uintptr_t lowest_taken = kBehindLastAddress;
@@ -71,6 +72,10 @@ void* take_addresses(std::size_t bytes) {
   if (behind > 0) munmap(reinterpret_cast<void*>(aligned + bytes), behind);
   return reinterpret_cast<void*>(aligned);
 }
+
+BlockAddresses block_addresses([](std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(take_addresses(bytes));
+});
 
 // Returns what this process may hold of a device: all that others leave. Processes that take memory
 // at the same moment do not see each other's.
@@ -105,13 +110,13 @@ void discharge(std::size_t bytes, int device) {
 // Takes whole granules for allocate(). Returns 0 when the card or the address space is full.
 std::uintptr_t take_granules(std::size_t bytes, int device) {
   if (!charge(bytes, device)) return 0;
-  void* address = take_addresses(bytes);
-  if (address == nullptr) discharge(bytes, device);
-  return reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t address = block_addresses.take(bytes);
+  if (address == 0) discharge(bytes, device);
+  return address;
 }
 
 void give_granules_back(std::uintptr_t begin, std::size_t bytes, int device) {
-  munmap(reinterpret_cast<void*>(begin), bytes);
+  block_addresses.give_back(begin, bytes);
   discharge(bytes, device);
 }
 

@@ -77,6 +77,19 @@ TEST_F(Blocks, with_a_failed_arm_are_not_repeated_for_slowness) {
   EXPECT_EQ(table_.slow_blocks(), 0);
 }
 
+TEST_F(Blocks, of_a_gpu_are_not_repeated_for_what_the_processor_did) {
+  for (const Arm& arm : experiments_[0].arms) {
+    Sample sample;
+    sample.experiment = "e";
+    sample.arm = arm.name;
+    sample.cell.device = Spec("cuda");
+    sample.probe_before_gflops = 100;
+    sample.probe_after_gflops = 10;
+    table_.remember(sample);
+  }
+  EXPECT_EQ(table_.slow_blocks(), 0);
+}
+
 TEST_F(Blocks, whose_threads_waited_for_a_core_are_repeated_whatever_the_probes_say) {
   Sample sample;
   sample.experiment = "e";

@@ -147,6 +147,16 @@ TEST(Evidence, keeps_pairs_of_noisy_bytes_however_slow_the_machine_was) {
   EXPECT_EQ(find_time(samples, experiment).excluded, 9u);
 }
 
+TEST(Evidence, keeps_times_of_a_gpu_however_slow_the_processor_was) {
+  const Experiment experiment = synthetic::experiment();
+  auto samples = synthetic::timed_blocks(experiment, 10, 0.08, 0.02);
+  for (Sample& sample : samples) {
+    sample.cell.device = Spec("cuda");
+    sample.probe_after_gflops = sample.block == 0 ? 500 : 10;
+  }
+  EXPECT_EQ(find_time(samples, experiment).excluded, 0u);
+}
+
 TEST(Evidence, compares_bytes_exactly_and_whatever_the_probes_say) {
   const Experiment experiment = synthetic::experiment();
   auto samples = synthetic::reserved_blocks(experiment, 1000, 380);

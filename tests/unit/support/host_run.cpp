@@ -223,7 +223,7 @@ double HostRun::rounding_of_tensor_cores(const Op& op, const Value& value,
   // A bias has the type of the result when it is added.
   const bool has_bias = op.kind == "linear" && op.inputs.size() > 2 && op.inputs[2] != kNoValue;
   if (!has_bias || value.dtype == DType::f32) return 0;
-  return (value.dtype == DType::bf16 ? 0x1p-9 : 0x1p-12) * largest(read(op.inputs[2]));
+  return (value.dtype == DType::bf16 ? 0x1p-8 : 0x1p-11) * largest(read(op.inputs[2]));
 }
 
 void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
