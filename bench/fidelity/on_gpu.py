@@ -3,10 +3,11 @@
 
 bench/fidelity/on_gpu.py CARD DIR [--jobs N] [NAME...]
 
-CARD is the virtual twin of the GPU, as in h100-80gb. A program that DIR has figures of is not run again. Each
-line of DIR/results.csv is a program; bytes are the frameworks' own counters. For PyTorch, `first_difference`
-is where the sequence of requests first differs, in order of their time. NAME... chooses programs whose names
-contain a word."""
+CARD is the virtual twin of the GPU, as in h100-80gb. A program that DIR has figures of is not run again, so --only
+can fill DIR on two machines. Each line of DIR/results.csv is a program; bytes are the frameworks' own counters.
+For PyTorch, `first_difference` is where the sequence of its requests first differs: its number in order of time,
+and the bytes on the real and on the virtual GPU; below zero: given back, j: a segment. NAME... chooses programs
+whose names contain a word. It prints a table as Markdown."""
 
 import argparse
 import csv
@@ -132,12 +133,25 @@ def row_of(name, options):
     return row
 
 
+def print_table(rows):
+    print("| program | allocated at the peak | virtual | reserved at the peak | virtual |\n|---|---|---|---|---|")
+    for row in rows:
+        cells = [row["program"]]
+        for counter in ("allocated", "reserved"):
+            measured, virtual = row[f"measured_{counter}"], row[f"virtual_{counter}"]
+            cells.append(f"{measured / 2**20:,.1f} MiB" if measured else "not measured")
+            cells.append(f"{100 * (virtual / measured - 1):+.2f} %" if measured and virtual else "")
+            if measured and measured == virtual:
+                cells[-1] = "the same"
+        print("| " + " | ".join(cells) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("card")
     parser.add_argument("directory", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--jobs", type=int, default=1, help="programs that run at the same time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of programs that run at the same time")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one of them")
     parser.add_argument("--only", choices=("real", "virtual"), help="run on this one alone")
     parser.add_argument("--python", default=sys.executable)
@@ -152,8 +166,7 @@ def main():
         writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    for row in rows:
-        print(*row.values(), sep=" | ")
+    print_table(rows)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
-#include "harness/virtual_gpu/stand_ins/block_addresses.h"
+#include "harness/virtual_gpu/stand_ins/blocks/block_addresses.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
@@ -31,6 +31,8 @@ std::mutex mutex;
 std::map<std::uintptr_t, Range> blocks;          // served by allocate()
 std::map<std::uintptr_t, Range> of_code;         // served by allocate_for_code()
 std::map<int, SmallBlocks> small_blocks;         // served by allocate(), by device
+std::map<std::uintptr_t, Range> of_pools;        // served by allocate_from_pool()
+std::map<int, DriverPool> pools;                 // by device
 std::map<std::uintptr_t, std::size_t> reserved;  // address ranges
 std::map<std::uintptr_t, Mapping> mappings;
 std::map<std::uint64_t, Physical> physical;
@@ -120,6 +122,20 @@ void give_granules_back(std::uintptr_t begin, std::size_t bytes, int device) {
   discharge(bytes, device);
 }
 
+// Gaps between its blocks take addresses, too, so a pool has more of them than the card has memory.
+DriverPool& made_pool(int device) {
+  const auto found = pools.find(device);
+  if (found != pools.end()) return found->second;
+  const std::size_t addresses = rounded_up(4 * card().memory_bytes);
+  void* begin = take_addresses(addresses);
+  return pools
+      .try_emplace(
+          device, reinterpret_cast<std::uintptr_t>(begin), begin == nullptr ? 0 : addresses,
+          [device](std::size_t bytes) { return charge(bytes, device); },
+          [device](std::size_t bytes) { discharge(bytes, device); })
+      .first->second;
+}
+
 std::uintptr_t take_shared(std::size_t bytes, int device) {
   SmallBlocks& small = small_blocks[device];
   if (const std::uintptr_t place = small.take(bytes); place != 0) return place;
@@ -164,8 +180,35 @@ void* allocate(std::size_t bytes, int device) {
   return reinterpret_cast<void*>(begin);
 }
 
+void* allocate_from_pool(std::size_t bytes, int device) {
+  if (bytes == 0) return nullptr;
+  const std::lock_guard lock(mutex);
+  const std::uintptr_t begin = made_pool(device).take(bytes);
+  if (begin == 0) return nullptr;
+  ++record().devices[card_number(device)].allocations;
+  of_pools[begin] = {begin, bytes, device};
+  return reinterpret_cast<void*>(begin);
+}
+
+DriverPool& pool_of(int device) {
+  const std::lock_guard lock(mutex);
+  return made_pool(device);
+}
+
+void synchronise_pools() {
+  const std::lock_guard lock(mutex);
+  for (auto& [device, pool] : pools) pool.synchronise();
+}
+
 bool release(void* address) {
   const std::lock_guard lock(mutex);
+  const auto of_pool = of_pools.find(reinterpret_cast<std::uintptr_t>(address));
+  if (of_pool != of_pools.end()) {
+    forget_contents(address, of_pool->second.bytes);
+    made_pool(of_pool->second.device).give_back(of_pool->first);
+    of_pools.erase(of_pool);
+    return true;
+  }
   const auto found = blocks.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == blocks.end()) return false;
   const Range block = found->second;
@@ -199,7 +242,7 @@ void release_for_code(void* address) {
 std::optional<Range> find(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(mutex);
-  for (const auto* served : {&blocks, &of_code})
+  for (const auto* served : {&blocks, &of_pools, &of_code})
     if (const auto block = holding(*served, at); block != served->end())
       if (at - block->first < block->second.bytes) return block->second;
   if (const auto mapping = holding(mappings, at); mapping != mappings.end())

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "harness/virtual_gpu/stand_ins/small_blocks.h"
+#include "harness/virtual_gpu/stand_ins/blocks/driver_pool.h"
+#include "harness/virtual_gpu/stand_ins/blocks/small_blocks.h"
 
 namespace headroom::virtual_gpu {
 
@@ -21,8 +22,14 @@ struct Range {
 
 // Returns nullptr when the card is full, and for zero bytes, which does not count as a refusal.
 void* allocate(std::size_t bytes, int device);
-// Returns false if `address` was not returned by allocate().
+// The same from the pool of the driver, for cudaMallocAsync.
+void* allocate_from_pool(std::size_t bytes, int device);
+// Returns false if `address` was not returned by one of them.
 bool release(void* address);
+// To be called when the program has waited for the GPU: pools then give memory back.
+void synchronise_pools();
+// The driver's pool of a device.
+DriverPool& pool_of(int device);
 // Memory for the variables of a program's code. Like the code itself, it is not charged. Returns
 // nullptr when there are no addresses left.
 void* allocate_for_code(std::size_t bytes, int device);

@@ -14,6 +14,11 @@ extern "C" {
 int cuDevicePrimaryCtxRetain(void** context, int device);
 int cudaDeviceGetDefaultMemPool(void** pool, int device);
 int cudaMemPoolGetAttribute(void* pool, int attribute, void* value);
+int cudaMemPoolSetAttribute(void* pool, int attribute, const void* value);
+int cudaMemPoolTrimTo(void* pool, std::size_t bytes);
+int cudaMallocAsync(void** address, std::size_t bytes, void* stream);
+int cudaMallocFromPoolAsync(void** address, std::size_t bytes, void* pool, void* stream);
+int cudaDeviceSynchronize();
 }
 
 static void* as_pointer(DevicePointer address) { return reinterpret_cast<void*>(address); }
@@ -29,13 +34,18 @@ HEADROOM_EXPORT int cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
   *address = reinterpret_cast<DevicePointer>(block);
   return block != nullptr ? kSuccess : kOutOfMemory;
 }
-HEADROOM_EXPORT int cuMemAllocAsync(DevicePointer* address, std::size_t bytes, void*) {
-  return cuMemAlloc_v2(address, bytes);
+HEADROOM_EXPORT int cuMemAllocAsync(DevicePointer* address, std::size_t bytes, void* stream) {
+  if (bytes == 0) return kInvalidValue;
+  return cudaMallocAsync(reinterpret_cast<void**>(address), bytes, stream);
 }
-HEADROOM_EXPORT int cuMemAllocFromPoolAsync(DevicePointer* address, std::size_t bytes, void*,
-                                            void*) {
-  return cuMemAlloc_v2(address, bytes);
+HEADROOM_EXPORT int cuMemAllocFromPoolAsync(DevicePointer* address, std::size_t bytes, void* pool,
+                                            void* stream) {
+  if (bytes == 0) return kInvalidValue;
+  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(address), bytes, pool, stream);
 }
+HEADROOM_EXPORT int cuCtxSynchronize() { return cudaDeviceSynchronize(); }
+HEADROOM_EXPORT int cuStreamSynchronize(void*) { return cudaDeviceSynchronize(); }
+HEADROOM_EXPORT int cuEventSynchronize(void*) { return cudaDeviceSynchronize(); }
 // The first fields of CUmemPoolProps.
 struct PoolProperties {
   int allocation_type, handle_types;
@@ -52,6 +62,12 @@ HEADROOM_EXPORT int cuDeviceGetMemPool(void** pool, int device) {
 }
 HEADROOM_EXPORT int cuMemPoolGetAttribute(void* pool, int attribute, void* value) {
   return cudaMemPoolGetAttribute(pool, attribute, value);
+}
+HEADROOM_EXPORT int cuMemPoolSetAttribute(void* pool, int attribute, const void* value) {
+  return cudaMemPoolSetAttribute(pool, attribute, value);
+}
+HEADROOM_EXPORT int cuMemPoolTrimTo(void* pool, std::size_t bytes) {
+  return cudaMemPoolTrimTo(pool, bytes);
 }
 HEADROOM_EXPORT int cuMemFree_v2(DevicePointer address) {
   return address == 0 || release(as_pointer(address)) ? kSuccess : kInvalidValue;

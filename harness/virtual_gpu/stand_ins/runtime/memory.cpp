@@ -9,6 +9,20 @@
 
 using namespace headroom::virtual_gpu;
 
+namespace {
+
+// Every pool of a device is that of the driver, which this handle names.
+constexpr std::uintptr_t kFirstPool = 0x5000, kBetweenPools = 16;
+
+int device_of_pool(void* pool) {
+  return static_cast<int>((reinterpret_cast<std::uintptr_t>(pool) - kFirstPool) / kBetweenPools);
+}
+
+// cudaMemPoolAttr
+constexpr int kThreshold = 4, kHeld = 5, kMostHeld = 6, kUsed = 7, kMostUsed = 8;
+
+}  // namespace
+
 HEADROOM_EXPORT int cudaMalloc(void** address, std::size_t bytes) {
   *address = allocate(bytes, current_device());
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
@@ -16,15 +30,21 @@ HEADROOM_EXPORT int cudaMalloc(void** address, std::size_t bytes) {
 HEADROOM_EXPORT int cudaFree(void* address) {
   return address == nullptr || release(address) ? kSuccess : failed(kInvalidValue);
 }
-// The rules by which the driver's pools keep freed memory are not modelled: asynchronous
-// allocations take memory as cudaMalloc does, and freeing returns it at once.
 HEADROOM_EXPORT int cudaMallocAsync(void** address, std::size_t bytes, void*) {
-  return cudaMalloc(address, bytes);
+  *address = allocate_from_pool(bytes, current_device());
+  return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
 }
-HEADROOM_EXPORT int cudaMallocFromPoolAsync(void** address, std::size_t bytes, void*, void*) {
-  return cudaMalloc(address, bytes);
+HEADROOM_EXPORT int cudaMallocFromPoolAsync(void** address, std::size_t bytes, void* pool, void*) {
+  *address = allocate_from_pool(bytes, device_of_pool(pool));
+  return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
 }
 HEADROOM_EXPORT int cudaFreeAsync(void* address, void*) { return cudaFree(address); }
+HEADROOM_EXPORT int cudaDeviceSynchronize() {
+  synchronise_pools();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaStreamSynchronize(void*) { return cudaDeviceSynchronize(); }
+HEADROOM_EXPORT int cudaEventSynchronize(void*) { return cudaDeviceSynchronize(); }
 HEADROOM_EXPORT int cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
   *address = allocate_host(bytes);
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
@@ -35,22 +55,39 @@ HEADROOM_EXPORT int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaDeviceGetDefaultMemPool(void** pool, int device) {
-  *pool = reinterpret_cast<void*>(static_cast<std::uintptr_t>(0x5000 + device * 16));
+  *pool = reinterpret_cast<void*>(kFirstPool + static_cast<std::uintptr_t>(device) * kBetweenPools);
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaDeviceGetMemPool(void** pool, int device) {
   return cudaDeviceGetDefaultMemPool(pool, device);
 }
-HEADROOM_EXPORT int cudaMemPoolGetAttribute(void*, int attribute, void* value) {
-  const DeviceRecord& device = record().devices[card_number(current_device())];
-  const bool current = attribute == 5 || attribute == 7, high = attribute == 6 || attribute == 8;
-  std::uint64_t bytes = 0;
-  if (current) bytes = device.used_bytes;
-  if (high) bytes = device.peak_bytes;
-  if (attribute >= 4)
-    std::memcpy(value, &bytes, sizeof bytes);
-  else
+HEADROOM_EXPORT int cudaMemPoolGetAttribute(void* handle, int attribute, void* value) {
+  if (attribute < kThreshold) {
     std::memset(value, 0, sizeof(int));
+    return kSuccess;
+  }
+  const DriverPool& pool = pool_of(device_of_pool(handle));
+  const std::uint64_t bytes = attribute == kThreshold  ? pool.release_threshold()
+                              : attribute == kHeld     ? pool.held_bytes()
+                              : attribute == kMostHeld ? pool.most_held()
+                              : attribute == kUsed     ? pool.used_bytes()
+                                                       : pool.most_used();
+  std::memcpy(value, &bytes, sizeof bytes);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemPoolSetAttribute(void* handle, int attribute, const void* value) {
+  DriverPool& pool = pool_of(device_of_pool(handle));
+  if (attribute == kThreshold) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, value, sizeof bytes);
+    pool.set_release_threshold(bytes);
+  }
+  if (attribute == kMostHeld) pool.forget_most_held();
+  if (attribute == kMostUsed) pool.forget_most_used();
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaMemPoolTrimTo(void* handle, std::size_t bytes) {
+  pool_of(device_of_pool(handle)).trim_to(bytes);
   return kSuccess;
 }
 // No graph allocates memory of its own here.

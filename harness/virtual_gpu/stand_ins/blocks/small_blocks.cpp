@@ -1,4 +1,4 @@
-#include "harness/virtual_gpu/stand_ins/small_blocks.h"
+#include "harness/virtual_gpu/stand_ins/blocks/small_blocks.h"
 
 #include <iterator>
 

@@ -1,4 +1,4 @@
-#include "harness/virtual_gpu/stand_ins/block_addresses.h"
+#include "harness/virtual_gpu/stand_ins/blocks/block_addresses.h"
 
 #include <algorithm>
 #include <iterator>
