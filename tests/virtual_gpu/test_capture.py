@@ -130,3 +130,32 @@ def test_values_are_the_gpus_own(capture, pytorch):
 print("mode:", torch.overrides._get_current_function_mode())
 """)
     assert "mode: None" in said
+
+
+def test_a_check_shows_the_peaks_of_the_real_and_the_virtual_gpu(gpu, pytorch, tmp_path):
+    """A second virtual GPU takes the place of the real one."""
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    checked = tmp_path / "checked"
+    answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program=f"""
+import subprocess
+subprocess.run({[HEADROOM, "gpu", "rtx4090", "--check", "--out", str(checked), "--", str(pytorch), str(script)]!r},
+               check=True)
+""")
+    assert answer.status == 2, answer.errors  # this program itself used no GPU
+    figures = json.loads((checked / "gpu.json").read_text())
+    device, measured = figures["frameworks"][0]["devices"][0], figures["measured"]
+    assert "RTX 4090" in measured["card"]
+    assert measured["peak_allocated_bytes"] == measured["virtual_peak_allocated_bytes"]
+    assert measured["peak_reserved_bytes"] == device["peak_reserved_bytes"]
+    both = f"{device['peak_allocated_bytes']},{device['peak_allocated_bytes']}"
+    assert f"rtx4090,PyTorch {figures['frameworks'][0]['name'].split()[1]},{both}," in answer.output
+    assert answer.output.count(" none\n") == 2
+
+
+def test_a_check_without_a_gpu_says_so(tmp_path):
+    done = subprocess.run(
+        [HEADROOM, "gpu", "rtx4090", "--check", "--out", str(tmp_path / "records"), "--", "true"],
+        capture_output=True, text=True, timeout=60, env=os.environ)
+    assert done.returncode == 2
+    assert "--check: no framework told of memory of a GPU" in done.stderr

@@ -16,6 +16,7 @@ constexpr const char* kNotes = R"(Examples
   headroom gpu h100 --until-step 3 --json -- python train.py
   headroom gpu l4 --budget 20GiB -- python train.py       for CI: exit status 13 above 20 GiB
   headroom gpu l4 --allocator 'bfc(growth=on)' -- python train.py    and with TensorFlow's allocator?
+  headroom gpu h200 --check -- python train.py            on a machine with an H200: is it right?
 
 Runs the command with libraries that stand in for CUDA's. Kernels do nothing, and device memory is
 address space without pages; the framework's own code does everything else, and its own allocator
@@ -88,10 +89,12 @@ void check(const GpuOptions& options) {
         "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
   if (options.card.empty() == !options.which)
     throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
-  if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() > 1)
+  if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() +
+          options.check >
+      1)
     throw InputError(
-        "gpu: --which, --largest-batch, --settings and --allocator each run the command many "
-        "times; choose one");
+        "gpu: --which, --largest-batch, --settings, --allocator and --check each run the command "
+        "many times; choose one");
 }
 
 }  // namespace
@@ -151,6 +154,8 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
                       "0 bytes (default: the one of the program's Python)");
   command->add_flag("--beside-real-gpu", gpu->beside_real_gpu,
                     "Run although this machine has a real GPU");
+  command->add_flag("--check", gpu->check,
+                    "Run it on this machine's GPU as well, and show both peaks");
   add_recording(*command, *gpu);
   return {.parser = command, .command = [gpu]() -> Command {
             check(*gpu);

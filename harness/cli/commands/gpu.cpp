@@ -206,11 +206,29 @@ void try_allocators(const GpuOptions& options, const fs::path& directory, GpuAns
   }
 }
 
+// Runs the program on the machine's own GPU.
+MeasuredRun measure(const GpuOptions& options, const fs::path& directory) {
+  fs::create_directories(directory);
+  const int status =
+      run_to_its_end(options.command, {.environment = virtual_gpu::environment_for_capture(
+                                           fs::absolute(directory), options.until_step),
+                                       .output_to_errors = options.json,
+                                       .output_file = {}});
+  MeasuredRun run{.exit_status = status, .outcome = virtual_gpu::read_outcome(directory)};
+  for (const virtual_gpu::Framework& framework : run.outcome.frameworks)
+    for (const virtual_gpu::FrameworkUse& use : framework.devices)
+      if (use.kind == "cuda") return run;
+  throw InputError(
+      "gpu --check: no framework told of memory of a GPU of this machine; without one, leave "
+      "--check out");
+}
+
 GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path& directory) {
   if (card == nullptr) return find_smallest(options, directory);
   if (!options.batch.empty()) return find_largest_batch_of(options, *card, directory);
   GpuAnswer answer =
       run_trial(options, {.card = card, .directory = directory, .command = options.command});
+  if (options.check) answer.measured = measure(options, directory / "measured");
   if (options.settings) try_settings(options, directory, answer);
   if (!options.allocators.empty()) try_allocators(options, directory, answer);
   return answer;
@@ -219,10 +237,10 @@ GpuAnswer answer_of(const GpuOptions& options, const Card* card, const fs::path&
 }  // namespace
 
 ExitCode gpu_command(const GpuOptions& options) {
-  if (virtual_gpu::has_real_gpu() && !options.beside_real_gpu)
+  if (virtual_gpu::has_real_gpu() && !options.beside_real_gpu && !options.check)
     throw InputError(
         "gpu: this machine has a real GPU; --beside-real-gpu runs the program on a virtual one "
-        "nevertheless");
+        "nevertheless, and --check on both");
   const Card* card = options.which ? nullptr : &find_card(options.card);
   if (card != nullptr)
     check_served_allocators(options.allocators, options.memory.value_or(card->capacity));

@@ -48,6 +48,12 @@ struct GpuBatchSearch {
   std::vector<GpuVariant> tried;
 };
 
+// The same program on the machine's own GPU.
+struct MeasuredRun {
+  int exit_status = 0;
+  virtual_gpu::Outcome outcome;  // without a ledger
+};
+
 // The result of one program on one card.
 struct GpuAnswer {
   const Card* card = nullptr;
@@ -61,6 +67,7 @@ struct GpuAnswer {
   std::optional<GpuBatchSearch> batch{};
   std::vector<GpuVariant> settings{};
   std::vector<ServedRun> served{};
+  std::optional<MeasuredRun> measured{};
 };
 
 GpuVerdict verdict_of(const GpuAnswer& answer);
@@ -70,6 +77,9 @@ int steps_taken(const GpuAnswer& answer);
 std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served);
 // Returns several lines; the first is the answer.
 std::string to_words(const GpuAnswer& answer);
+// The peaks that the machine's own GPU and the virtual one had; `answer` has a measured run.
+std::string comparison_with_measured(const GpuAnswer& answer);
+nlohmann::ordered_json measured_to_json(const GpuAnswer& answer);
 nlohmann::ordered_json to_json(const GpuAnswer& answer);
 
 // The result of one program on the machine's own GPU, or on its CPU if it has no GPU.

@@ -110,6 +110,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
         {"tried", to_json(answer.batch->tried, "batch")}};
   if (!answer.settings.empty()) json["settings"] = to_json(answer.settings, "setting");
   if (!answer.served.empty()) json["allocators"] = to_json(answer.served);
+  if (answer.measured) json["measured"] = measured_to_json(answer);
   return json;
 }
 

@@ -130,6 +130,7 @@ std::string to_words(const GpuAnswer& answer) {
   }
   if (!answer.settings.empty()) text += settings_text(answer.settings);
   if (!answer.served.empty()) text += to_words(answer.served);
+  if (answer.measured) text += comparison_with_measured(answer);
   text += "\n";
   if (verdict_of(answer) == GpuVerdict::does_not_fit) text += what_to_try(answer);
   text += not_known_text(answer);
