@@ -3,8 +3,10 @@
 // Programming Guide, Stream Ordered Memory Allocator): a freed block serves the same stream again
 // at once; when the stream is synchronised, idle memory above the release threshold goes back to
 // the system; the threshold is 0 unless set. Undocumented behaviour is assumed and may differ from
-// the driver's: growth by regions of 32 MiB, best fit, coalescing. Cost: with the default threshold
-// every step allocates its memory again.
+// the driver's: growth by regions of 32 MiB, best fit, coalescing. A measured driver held 3 to 20 %
+// less with random requests, because it moves free chunks (virtual_gpu/stand_ins/blocks/
+// driver_pool.h has its rules). Cost: with the default threshold every step allocates its memory
+// again.
 #include <algorithm>
 #include <memory>
 #include <string>
