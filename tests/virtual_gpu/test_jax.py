@@ -34,9 +34,14 @@ def test_without_preallocation_regions_double_with_what_is_held(gpu, jax):
     assert KEPT <= answer.figures["peak_bytes"] <= 2 * device["peak_allocated_bytes"]
 
 
-def test_the_asynchronous_allocator_takes_what_is_held(gpu, jax):
+def test_the_asynchronous_allocator_fills_the_drivers_pool_in_advance_like_its_own(gpu, jax):
     answer = run(gpu, jax, XLA_PYTHON_CLIENT_ALLOCATOR="cuda_async")
-    assert KEPT <= answer.figures["peak_bytes"] <= KEPT + 8 * MIB
+    assert answer.figures["peak_bytes"] == 12 << 30
+
+
+def test_the_asynchronous_allocator_takes_what_is_held(gpu, jax):
+    answer = run(gpu, jax, XLA_PYTHON_CLIENT_ALLOCATOR="cuda_async", XLA_PYTHON_CLIENT_PREALLOCATE="false")
+    assert KEPT <= answer.figures["peak_bytes"] <= KEPT + 64 * MIB  # two chunks of the pool
 
 
 def test_the_platforms_allocator_may_take_the_whole_card(gpu, jax):

@@ -247,7 +247,10 @@ def cards_without_kernels(torch):
 
 def lacks_cudnn_attention(torch):
     """Whether NVRTC is missing, which compiles the attention of cuDNN 9.19. That of 9.26 does without."""
-    return "HEADROOM_GPU_NVRTC" not in os.environ and (torch.backends.cudnn.version() or 0) < 92600
+    if "HEADROOM_GPU_NVRTC" in os.environ or not torch.backends.cudnn.is_available():
+        return False
+    # torch.backends.cudnn.version() refuses cards for which this version has no kernels.
+    return torch._C._cudnn.getRuntimeVersion() < (9, 26)
 
 
 def without_cudnn_attention(torch):
@@ -293,6 +296,8 @@ def start_recording():
     import torch
 
     notes.active = True
+    if not headroom_notes.CAPTURE and lacks_cudnn_attention(torch):
+        torch.backends.cuda.enable_cudnn_sdp(False)
     if headroom_served.ONLY_FIGURES or torch.cuda.get_allocator_backend() == DRIVERS_OWN:
         return
     record = torch.cuda.memory._record_memory_history
@@ -349,8 +354,6 @@ def install(torch):
 
     if not headroom_notes.CAPTURE:
         share_with_other_ranks(torch)
-        if lacks_cudnn_attention(torch):
-            torch.backends.cuda.enable_cudnn_sdp(False)
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
     global modules

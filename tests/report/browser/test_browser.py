@@ -20,7 +20,7 @@ from selenium.webdriver.support.ui import Select  # noqa: E402
 from reports.__main__ import main  # noqa: E402
 
 pytestmark = needs_chromium
-SECTIONS = ["summary", "claims", "matrix", "compare", "tradeoffs", "left", "oom", "cells", "instrument", "provenance"]
+SECTIONS = ["summary", "claims", "matrix", "compare", "tradeoffs", "left", "oom", "cells", "reference", "instrument", "provenance"]
 
 
 def test_it_opens_without_a_message_and_asks_the_network_for_nothing(page: Any) -> None:
