@@ -180,7 +180,7 @@ struct GpuOptions : RecordingOptions {
   std::optional<Bytes> budget;  // limit on reserved memory
   std::string cudnn;            // its library, or none; "" = that of the program's environment
   bool beside_real_gpu = false;
-  bool check = false;  // run it on the machine's own GPU as well, and compare
+  bool check = false;             // run it on the machine's own GPU as well, and compare
   std::filesystem::path against;  // gpu.json of an earlier run, or its directory; "" = none
 };
 
