@@ -13,11 +13,12 @@ namespace headroom::virtual_gpu {
 // convolutions with the GPU and with its description, and in ResNet-50's own requests. Over images
 // in the order NHWC the engine's workspaces are as small as those of the engines that are left.
 //
-// To be told of each attribute that the program sets.
+// The four functions below follow cuDNN's descriptors from a convolution to its plan.
+// Notes an attribute that the program sets.
 void note_attribute(void* descriptor, int name, std::int64_t count, const void* values);
-// To be told that `chosen` is what the heuristics rank first.
+// Notes that `heuristics` rank `chosen` first.
 void note_first_choice(void* heuristics, void* chosen);
-// To be told that the descriptor is no more.
+// Forgets a descriptor that is destroyed.
 void forget_attributes(void* descriptor);
 // Returns the workspace of a plan for that engine, in bytes; nothing for other plans.
 std::optional<std::int64_t> workspace_of_product(void* plan);

@@ -190,9 +190,9 @@ void* allocate_from_pool(std::size_t bytes, int device) {
   return reinterpret_cast<void*>(begin);
 }
 
-DriverPool& pool_of(int device) {
+void with_pool(int device, const std::function<void(DriverPool&)>& use) {
   const std::lock_guard lock(mutex);
-  return made_pool(device);
+  use(made_pool(device));
 }
 
 void synchronise_pools() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "harness/virtual_gpu/stand_ins/blocks/driver_pool.h"
@@ -26,10 +27,10 @@ void* allocate(std::size_t bytes, int device);
 void* allocate_from_pool(std::size_t bytes, int device);
 // Returns false if `address` was not returned by one of them.
 bool release(void* address);
-// To be called when the program has waited for the GPU: pools then give memory back.
+// Pools give memory back when the program waits for the GPU; each such call reports it here.
 void synchronise_pools();
-// The driver's pool of a device.
-DriverPool& pool_of(int device);
+// Calls use(pool) with the driver's pool of a device, which no other thread uses meanwhile.
+void with_pool(int device, const std::function<void(DriverPool&)>& use);
 // Memory for the variables of a program's code. Like the code itself, it is not charged. Returns
 // nullptr when there are no addresses left.
 void* allocate_for_code(std::size_t bytes, int device);

@@ -1,4 +1,4 @@
-// What the machine's own GPU and the virtual one said of the same program.
+// Shows the peaks of the same program on the machine's own GPU and on the virtual one.
 #include <fmt/format.h>
 
 #include <cstdint>

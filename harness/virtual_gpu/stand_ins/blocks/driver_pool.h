@@ -19,8 +19,9 @@ namespace headroom::virtual_gpu {
 //   - Chunks that are missing are moved from where nobody uses them any more; only then is memory
 //     taken. So a block fits wherever enough chunks are free, however scattered they are.
 //   - Freed memory is given back by the next synchronisation, down to the release threshold.
-// With a release threshold, the most that it held was met to 3.4 % in six more runs. In five runs
-// that hardly waited for the GPU, the model says between 38 % less and 7 % more.
+// Six more runs had a release threshold: the model's peak of held memory is within 3.4 % of the
+// driver's. Five runs hardly waited for the GPU: the model's peak is 38 % lower to 7 % higher
+// there.
 class DriverPool {
  public:
   // charge(bytes) takes memory of the card and returns whether it was there.
@@ -31,7 +32,8 @@ class DriverPool {
   std::uintptr_t take(std::size_t bytes);
   // Returns false if no block begins there.
   bool give_back(std::uintptr_t block);
-  // To be called when the program has waited for the GPU.
+  // Takes freed memory as unused, because the program has waited for the GPU, and gives back what
+  // exceeds the release threshold.
   void synchronise();
   // Gives back what nobody uses until at most `bytes` are held.
   void trim_to(std::size_t bytes);

@@ -66,28 +66,31 @@ HEADROOM_EXPORT int cudaMemPoolGetAttribute(void* handle, int attribute, void* v
     std::memset(value, 0, sizeof(int));
     return kSuccess;
   }
-  const DriverPool& pool = pool_of(device_of_pool(handle));
-  const std::uint64_t bytes = attribute == kThreshold  ? pool.release_threshold()
-                              : attribute == kHeld     ? pool.held_bytes()
-                              : attribute == kMostHeld ? pool.most_held()
-                              : attribute == kUsed     ? pool.used_bytes()
-                                                       : pool.most_used();
+  std::uint64_t bytes = 0;
+  with_pool(device_of_pool(handle), [&](const DriverPool& pool) {
+    bytes = attribute == kThreshold  ? pool.release_threshold()
+            : attribute == kHeld     ? pool.held_bytes()
+            : attribute == kMostHeld ? pool.most_held()
+            : attribute == kUsed     ? pool.used_bytes()
+                                     : pool.most_used();
+  });
   std::memcpy(value, &bytes, sizeof bytes);
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaMemPoolSetAttribute(void* handle, int attribute, const void* value) {
-  DriverPool& pool = pool_of(device_of_pool(handle));
-  if (attribute == kThreshold) {
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, value, sizeof bytes);
-    pool.set_release_threshold(bytes);
-  }
-  if (attribute == kMostHeld) pool.forget_most_held();
-  if (attribute == kMostUsed) pool.forget_most_used();
+  with_pool(device_of_pool(handle), [&](DriverPool& pool) {
+    if (attribute == kThreshold) {
+      std::uint64_t bytes = 0;
+      std::memcpy(&bytes, value, sizeof bytes);
+      pool.set_release_threshold(bytes);
+    }
+    if (attribute == kMostHeld) pool.forget_most_held();
+    if (attribute == kMostUsed) pool.forget_most_used();
+  });
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaMemPoolTrimTo(void* handle, std::size_t bytes) {
-  pool_of(device_of_pool(handle)).trim_to(bytes);
+  with_pool(device_of_pool(handle), [bytes](DriverPool& pool) { pool.trim_to(bytes); });
   return kSuccess;
 }
 // No graph allocates memory of its own here.
