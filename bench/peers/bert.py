@@ -1,11 +1,14 @@
 """BERT with a masked-language-model head in PyTorch: a model as peer_model.py describes it. It is
-written like Hugging Face's: three projections, heads split by views, an additive mask."""
+written like Hugging Face's: three projections, heads split by views, an additive mask. The scores
+of attention are tensors, as in Headroom, unless `fused_attention` is set."""
 
 import torch
 from torch import nn
 
 
 class Attention(nn.Module):
+    fused_attention = False
+
     def __init__(self, hidden, heads):
         super().__init__()
         self.heads = heads
@@ -19,8 +22,12 @@ class Attention(nn.Module):
 
     def forward(self, x, mask):
         query, key, value = (self.split(each(x)) for each in (self.query, self.key, self.value))
-        scores = query @ key.transpose(2, 3) / query.shape[-1] ** 0.5 + mask
-        context = (scores.softmax(-1) @ value).transpose(1, 2).reshape(x.shape)
+        if self.fused_attention:
+            context = nn.functional.scaled_dot_product_attention(query, key, value, mask.to(query.dtype))
+        else:
+            scores = query @ key.transpose(2, 3) / query.shape[-1] ** 0.5 + mask
+            context = scores.softmax(-1) @ value
+        context = context.transpose(1, 2).reshape(x.shape)
         return self.norm(self.output(context) + x)
 
 

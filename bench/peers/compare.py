@@ -36,6 +36,7 @@ class Model:
     gradient_tolerance: float  # relative, per weight
     image: int | None = None  # pixels, where they can be chosen
     has_images: bool = False  # then PyTorch is tried with channels_last as well
+    has_attention: bool = False  # then PyTorch is tried with scaled_dot_product_attention on a GPU
 
 
 MODELS = {
@@ -75,6 +76,7 @@ MODELS = {
         batch=16,
         learning_rate=0.01,
         gradient_tolerance=1e-4,
+        has_attention=True,
     ),
     "bert-base": Model(
         module="bert",
@@ -82,6 +84,7 @@ MODELS = {
         batch=4,
         learning_rate=0.001,
         gradient_tolerance=1e-4,
+        has_attention=True,
     ),
 }
 
@@ -252,7 +255,7 @@ def measure(arms, blocks, warmup, generator):
         for name in order:
             samples[name].append(arms[name]())
             seconds = mean(samples[name][-1]["step_seconds"][warmup:])
-            print(f"block {block + 1}/{blocks}  {name}: {seconds:.3f} s a step", file=sys.stderr)
+            print(f"block {block + 1}/{blocks}  {name}: {seconds:.4f} s a step", file=sys.stderr)
     return samples
 
 

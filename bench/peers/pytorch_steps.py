@@ -19,9 +19,11 @@ from peer_model import Exported
 
 
 def on_device(array, memory_format, device):
-    """Copies an array of host memory to the device."""
-    copy = array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
-    return copy.to(device)
+    """Copies an array of host memory to the device; on a GPU the array is page-locked."""
+    if device == "cuda":
+        copy = array.to(device, non_blocking=True)
+        return copy.contiguous(memory_format=memory_format) if array.dim() == 4 else copy
+    return array.clone(memory_format=memory_format) if array.dim() == 4 else array.clone()
 
 
 def train(turns, batches, steps, memory_format, device):
@@ -29,6 +31,8 @@ def train(turns, batches, steps, memory_format, device):
     in Headroom, a step begins with a batch in host memory and ends when the weights are updated and
     the host has read the loss."""
     seconds, losses = [], []
+    if device == "cuda":
+        batches = [{name: array.pin_memory() for name, array in batch.items()} for batch in batches]
     for step in range(steps):
         start = time.perf_counter()
         batch = {
@@ -103,6 +107,7 @@ def main():
     parser.add_argument("--channels-last", action="store_true", help="NHWC activations and weights")
     parser.add_argument("--compile", action="store_true", help="torch.compile of the loss")
     parser.add_argument("--autocast", action="store_true", help="products in bfloat16")
+    parser.add_argument("--fused-attention", action="store_true", help="scaled_dot_product_attention")
     parser.add_argument("--memory", action="store_true", help="peak of live bytes, no times")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments = parser.parse_args()
@@ -119,6 +124,9 @@ def main():
     exported = Exported(arguments.state, arguments.model)
     model = exported.model().to(memory_format=memory_format).to(arguments.device)
     turns = exported.training(model)
+    for module in model.modules():
+        if hasattr(module, "fused_attention"):
+            module.fused_attention = arguments.fused_attention
     if arguments.autocast:
         for turn in turns:
             turn.loss = in_bfloat16(turn.loss, arguments.device)

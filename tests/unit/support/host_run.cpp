@@ -220,10 +220,11 @@ double HostRun::rounding_of_tensor_cores(const Op& op, const Value& value,
   if (!on_tensor_cores_ || !op.kind.starts_with("linear")) return 0;
   // Those of Hopper keep about 14 bits of a sum of products in 8 bits (arXiv 2412.19437, 3.3.2).
   if (is_f8(program_.value(op.inputs.front()).dtype)) return 0x1p-11 * largest(wanted);
-  // A bias has the type of the result when it is added.
+  // The product may be rounded before the bias is added, as on an H200, and is at most this large.
   const bool has_bias = op.kind == "linear" && op.inputs.size() > 2 && op.inputs[2] != kNoValue;
   if (!has_bias || value.dtype == DType::f32) return 0;
-  return (value.dtype == DType::bf16 ? 0x1p-8 : 0x1p-11) * largest(read(op.inputs[2]));
+  const double product = largest(wanted) + largest(read(op.inputs[2]));
+  return (value.dtype == DType::bf16 ? 0x1p-8 : 0x1p-11) * product;
 }
 
 void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
