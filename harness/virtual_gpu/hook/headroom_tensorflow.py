@@ -48,7 +48,7 @@ def install(tensorflow):
     """Called after TensorFlow has been imported."""
     differences = [
         "TensorFlow tries no algorithms of cuDNN: TF_CUDNN_USE_AUTOTUNE=0",
-        "XLA measures nothing and uses no CUDA graphs",
+        "XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs",
     ]
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool gives freed memory back at once")
