@@ -107,18 +107,31 @@ def inside(text, opening):
     return None
 
 
+def first_argument(arguments):
+    """The first of template arguments that is not a number of threads."""
+    arguments = re.sub(r"^\d+u, ", "", arguments)
+    depth = 0
+    for at, letter in enumerate(arguments):
+        depth += {"<": 1, "(": 1, "{": 1, ">": -1, ")": -1, "}": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            return arguments[:at]
+    return arguments
+
+
 def short(name):
     """A demangled name without what CUB and the compiler add: the step, and whose it is."""
     name = name.replace("->", "")
-    step = re.search(r"\b(static_kernel|loop_by_table|Device\w+Kernel)\b", name)
+    ours = {"static_kernel": "loop", "loop_by_table": "loop by table", "reduce_each_row": "rows",
+            "reduce_column_groups": "columns"}  # fmt: skip
+    step = re.search(rf"\b({'|'.join(ours)}|Device\w+Kernel)\b", name)
     if step is None:
         return re.search(r"(\w+)(<.*>)?\([^()]*\)$", name).group(1)
-    steps = {"static_kernel": "loop", "loop_by_table": "loop by table"}
-    kind = steps.get(step.group(), step.group().removeprefix("Device").removesuffix("Kernel"))
-    work = inside(name, "Unless<") or inside(name, "transform_iterator<") or inside(name, "by_table<")
+    kind = ours.get(step.group(), step.group().removeprefix("Device").removesuffix("Kernel"))
+    openings = ("Unless<", "transform_iterator<", "by_table<", "each_row<", "column_groups<")
+    work = next(filter(None, (inside(name, opening) for opening in openings)), None)
     if work is None:
         return kind
-    work = work.split(", thrust::")[0]
+    work = first_argument(work)
     work = re.sub(r"::operator\(\)(<[^<>]*>)?\([^{]*\) const", "", work)
     work = re.sub(r"(::\w+(<[^<>]*>)?\([^{]*\) const)?::\{lambda\([^{}]*\)#(\d+)\}", r" \3", work)
     work = re.sub(r"\b(headroom|cuda|host|\(anonymous namespace\))::", "", work)

@@ -312,6 +312,11 @@ TEST_F(CudaKernelsWithout, the_best_product_take_the_next) {
   judge_products();
 }
 
+TEST_F(CudaKernelsWithout, batches_by_address_multiply_those_of_each_stride_in_a_call) {
+  setenv(kLacks, "batches_by_address", 1);
+  judge_products();
+}
+
 // In 16 bits the result is rounded once more, so only f32 stays within the tolerance.
 TEST_F(CudaKernelsWithout, products_that_add_a_bias_add_it_afterwards) {
   setenv(kLacks, "bias_epilogue", 1);

@@ -43,13 +43,25 @@ class LoopQueue {
 
   template <typename Value, typename Combine, typename T>
   void reduce(Index count, Value value, Combine combine, T initial, T* result) {
-    *result = combined(0, count, value, combine, initial);
+    *result = combined(count, value, combine, initial);
   }
 
   template <typename Value, typename Combine, typename T>
   void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
     for (Index r = 0; r < rows; ++r)
-      results[r] = combined(r * width, (r + 1) * width, value, combine, initial);
+      results[r] = combined(
+          width, [&](Index column) { return value(r, column); }, combine, initial);
+  }
+
+  template <typename Value, typename Combine, typename T>
+  void reduce_columns(Index groups, Index rows, Index columns, Value value, Combine combine,
+                      T initial, T* results) {
+    for (Index g = 0; g < groups; ++g) {
+      const Index first = g * rows / groups, end = (g + 1) * rows / groups;
+      for (Index c = 0; c < columns; ++c)
+        results[c * groups + g] = combined(
+            end - first, [&](Index r) { return value(first + r, c); }, combine, initial);
+    }
   }
 
   void sort(const float* keys, float* sorted, Index count) {
@@ -74,15 +86,17 @@ class LoopQueue {
     return std::uniform_int_distribution<Index>(low, high)(random_);
   }
 
-  // Combines groups of random lengths, the later ones first.
+  // Combines groups of random lengths, the later ones first. Those of another type are short, as on
+  // the GPU.
   template <typename Value, typename Combine, typename T>
-  T combined(Index begin, Index end, Value value, Combine combine, T initial) {
+  T combined(Index end, Value value, Combine combine, T initial) {
+    constexpr Index kLongest = std::is_same_v<decltype(value(Index{})), T> ? 64 : 4;
     T all = initial;
-    while (begin < end) {
-      const Index first = std::max(begin, end - between(1, 64));
-      T group = value(first);
+    while (end > 0) {
+      const Index first = std::max(Index{0}, end - between(1, kLongest));
+      auto group = value(first);
       for (Index i = first + 1; i < end; ++i) group = combine(group, value(i));
-      all = combine(group, all);
+      all = combine(all, group);
       end = first;
     }
     return all;

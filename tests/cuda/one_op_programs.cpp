@@ -66,6 +66,10 @@ void batch_norm(Sizes& size, ProgramBuilder& build, DType type) {
   const auto y = build.emit("batch_norm", "norm", {x, scale, shift}, epsilon);
   build.emit("batch_norm_backward", "norm.back", {x, dy, y[1], y[2], scale}, epsilon);
   build.emit("batch_norm_inference", "infer", {x, scale, shift, mean, variance}, epsilon);
+  const auto relu = build.emit("batch_norm_relu", "relu", {x, scale, shift}, epsilon);
+  build.emit("batch_norm_relu_backward", "relu.back", {x, dy, relu[1], relu[2], scale, shift},
+             epsilon);
+  build.emit("batch_norm_add_relu", "sum", {x, scale, shift, dy}, epsilon);
   build.emit("update_statistics", "update", {mean, variance, y[1], y[2]},
              {{"momentum", 0.1}, {"count", shape[0] * shape[2] * shape[3]}}, {mean, variance});
 }

@@ -121,6 +121,8 @@ def test_the_table_of_kernels_refuses_a_report_that_it_cannot_read():
     ("void cub::detail::reduce::DeviceReduceKernel<cub::Policy, thrust::N::transform_iterator<"
      "headroom::cuda::SquareOf, thrust::N::counting_iterator<long> >, double*>(double*)",
      "Reduce: SquareOf"),
+    ("void headroom::cuda::reduce_each_row<32u, headroom::cuda::GradientAndProduct<headroom::host::Bf16, "
+     "true>, headroom::cuda::Add, headroom::cuda::Sums>(long, long)", "rows: GradientAndProduct<Bf16, true>"),
     ("headroom::cuda::(anonymous namespace)::code_probe()", "code_probe"),
 ])  # fmt: skip
 def test_the_table_of_kernels_names_them_without_what_cub_adds(name, wanted):

@@ -50,7 +50,7 @@ Program lower_for_cudnn(Program program, PersistentLayouts& persistent, const Sp
   const auto& dense = Registry<LoweringRules>::instance().find("dense");
   Program lowered = dense.lower(std::move(program), persistent, Spec("dense"));
   if (limit) limit_workspaces(lowered, *limit);
-  return loaded.module->add_workspaces(std::move(lowered));
+  return loaded.module->lower_for_gpu(std::move(lowered));
 }
 
 std::string identity(const Spec& spec) {

@@ -40,9 +40,10 @@ struct CudaModule {
   // Starts the parts one after another, as a training process does before its first tensor. Call it
   // only when none has been started in this process.
   std::vector<StartedPart> (*start_parts)();
-  // Adds the workspaces that cuDNN, cuBLAS and CUB ask for to a Program lowered under dense rules.
-  // Throws InputError naming the first op whose kind has no CUDA kernel.
-  Program (*add_workspaces)(Program dense);
+  // Fuses what one kernel computes, and adds the workspaces that cuDNN, cuBLAS and CUB ask for, in
+  // a Program lowered under dense rules. Throws InputError naming the first op whose kind has no
+  // CUDA kernel.
+  Program (*lower_for_gpu)(Program dense);
 };
 
 inline constexpr const char* kCudaEntryPoint = "headroom_cuda_module";

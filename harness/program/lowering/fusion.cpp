@@ -141,4 +141,18 @@ class Finder {
 
 std::map<std::size_t, Fusion> fusions(const Program& program) { return Finder(program).find(); }
 
+Program fuse(Program program, const std::function<bool(const Op&)>& has_kernel) {
+  std::vector<bool> is_done(program.ops.size());
+  for (auto& [index, fusion] : fusions(program)) {
+    if (is_done[index] || !has_kernel(fusion.op)) continue;
+    program.ops[index] = fusion.op;
+    for (const std::size_t other : fusion.others) is_done[other] = true;
+  }
+  std::vector<Op> ops;
+  for (std::size_t index = 0; index < program.ops.size(); ++index)
+    if (!is_done[index]) ops.push_back(std::move(program.ops[index]));
+  program.ops = std::move(ops);
+  return program;
+}
+
 }  // namespace headroom

@@ -1,8 +1,8 @@
-// Fusion of neighbouring ops that one kernel computes with fewer passes over memory. For the rules
-// `onednn`.
+// Fusion of neighbouring ops that one kernel computes with fewer passes over memory.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -22,5 +22,8 @@ struct Fusion {
 // rows with the sum that adds it up; a loss with its gradient. Values that a fusion removes have no
 // other reader. Layouts are not considered.
 std::map<std::size_t, Fusion> fusions(const Program& program);
+
+// The Program with those of its fusions for which there is a kernel.
+Program fuse(Program program, const std::function<bool(const Op&)>& has_kernel);
 
 }  // namespace headroom

@@ -15,36 +15,45 @@ void require_batch_norm(const Op& op, std::span<const Value> inputs, std::size_t
 }
 
 std::vector<Value> infer_forward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"scale", 1}, {"shift", 1}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"scale", 1}, {"shift", 1}});
   require_batch_norm(op, inputs, 1, 2);
   const Shape& channels = inputs[1].shape;
-  return {made(inputs[0].shape), made(channels), made(channels)};
+  return {made(inputs[0].shape, Role::activation, real), made(channels), made(channels)};
 }
 
 std::vector<Value> infer_forward_of_sum(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs, {{"x", 4}, {"scale", 1}, {"shift", 1}, {"a", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real}, {"scale", 1}, {"shift", 1}, {"a", 4, real}});
   require_shape(inputs[3], "a", inputs[0].shape);
   return infer_forward(op, inputs.first(3));
 }
 
 std::vector<Value> infer_backward(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs,
-                   {{"x", 4}, {"dy", 4}, {"mean", 1}, {"variance", 1}, {"scale", 1}, {"shift", 1}});
+  const DType real = real_type(inputs);
+  require_operands(
+      inputs,
+      {{"x", 4, real}, {"dy", 4, real}, {"mean", 1}, {"variance", 1}, {"scale", 1}, {"shift", 1}});
   require_shape(inputs[1], "dy", inputs[0].shape);
   require_batch_norm(op, inputs, 2, 5);
   const Shape& channels = inputs[4].shape;
-  return {made(inputs[0].shape, Role::activation_gradient), made(channels, Role::gradient),
+  return {made(inputs[0].shape, Role::activation_gradient, real), made(channels, Role::gradient),
           made(channels, Role::gradient)};
 }
 
 std::vector<Value> infer_backward_of_sum(const Op& op, std::span<const Value> inputs) {
-  require_operands(inputs,
-                   {{"x", 4}, {"dy", 4}, {"mean", 1}, {"variance", 1}, {"scale", 1}, {"y", 4}});
+  const DType real = real_type(inputs);
+  require_operands(inputs, {{"x", 4, real},
+                            {"dy", 4, real},
+                            {"mean", 1},
+                            {"variance", 1},
+                            {"scale", 1},
+                            {"y", 4, real}});
   for (const std::size_t i : {1, 5}) require_shape(inputs[i], "dy or y", inputs[0].shape);
   require_batch_norm(op, inputs, 2, 4);
   const Shape& channels = inputs[4].shape;
-  return {made(inputs[0].shape, Role::activation_gradient), made(channels, Role::gradient),
-          made(channels, Role::gradient), made(inputs[0].shape, Role::activation_gradient)};
+  return {made(inputs[0].shape, Role::activation_gradient, real), made(channels, Role::gradient),
+          made(channels, Role::gradient), made(inputs[0].shape, Role::activation_gradient, real)};
 }
 
 const bool forward = Registry<OpDefinition>::instance().add(

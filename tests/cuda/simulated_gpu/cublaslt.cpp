@@ -22,6 +22,7 @@ struct Layout {
   std::int64_t rows, columns, leading;
   std::int32_t batch = 1;
   std::int64_t stride = 0;
+  std::uint32_t mode = CUBLASLT_BATCH_MODE_STRIDED;
 };
 
 struct Product {
@@ -79,7 +80,7 @@ bool fits(const Product& product, const Layout& a, const Layout& b, const Layout
           const Layout& d) {
   for (const Layout* matrix : {&a, &b, &c, &d})
     if (matrix->rows <= 0 || matrix->columns <= 0 || matrix->leading < matrix->rows ||
-        matrix->batch != d.batch)
+        matrix->batch != d.batch || matrix->mode != d.mode)
       return false;
   const auto [op_a, op_b] = product.transposed;
   return columns_of(a, op_a) == rows_of(b, op_b) && rows_of(a, op_a) == d.rows &&
@@ -108,10 +109,18 @@ std::uint64_t problem_of(const Product& product, const Layout& a, const Layout& 
   std::uint64_t hash = product.epilogue + 31 * product.transposed[0] + 7 * product.transposed[1] +
                        101 * product.arithmetic;
   for (const Layout* matrix : {&a, &b, &d})
-    for (const std::int64_t number : {std::int64_t{matrix->type}, matrix->rows, matrix->columns,
-                                      matrix->leading, std::int64_t{matrix->batch}, matrix->stride})
+    for (const std::int64_t number :
+         {std::int64_t{matrix->type}, matrix->rows, matrix->columns, matrix->leading,
+          std::int64_t{matrix->batch}, matrix->stride, std::int64_t{matrix->mode}})
       hash = hash * 1099511628211U + static_cast<std::uint64_t>(number);
   return hash;
+}
+
+// The matrix of that number, found by the stride or in an array of addresses.
+template <typename T, typename Data>
+T* matrix_of(const Layout& layout, Data* data, std::int64_t of) {
+  if (layout.mode == CUBLASLT_BATCH_MODE_STRIDED) return static_cast<T*>(data) + of * layout.stride;
+  return static_cast<T* const*>(data)[of];
 }
 
 bool is_aligned(const void* data, std::uint32_t to) {
@@ -124,7 +133,7 @@ std::vector<float> read(const Layout& matrix, cublasOperation_t operation, const
   const std::int64_t rows = rows_of(matrix, operation), columns = columns_of(matrix, operation);
   std::vector<float> numbers(static_cast<std::size_t>(rows * columns));
   with_type(matrix.type, [&]<typename T>(T) {
-    const T* const first = static_cast<const T*>(data) + of * matrix.stride;
+    const T* const first = matrix_of<const T>(matrix, data, of);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c)
         numbers[static_cast<std::size_t>(r * columns + c)] = headroom::host::load(
@@ -146,7 +155,7 @@ void multiply(const Product& product, const Layout& of_a, const Layout& of_b, co
     const std::vector<float> rows = read(of_a, op_a, a, of);
     const std::vector<float> columns = read(of_b, other(op_b), b, of);
     with_type(of_d.type, [&]<typename T>(T) {
-      T* const result = static_cast<T*>(d) + of * of_d.stride;
+      T* const result = matrix_of<T>(of_d, d, of);
       for (std::int64_t i = 0; i < of_d.rows; ++i)
         for (std::int64_t j = 0; j < of_d.columns; ++j) {
           const float* const left = rows.data() + i * inner;
@@ -194,6 +203,8 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
     return set(own<Layout>(layout).batch, from, bytes);
   if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)
     return set(own<Layout>(layout).stride, from, bytes);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_MODE && !lacks("batches_by_address"))
+    return set(own<Layout>(layout).mode, from, bytes);
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -303,13 +314,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (choice.problem != problem_of(of, of_a, of_b, of_d) || workspace_bytes < choice.workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
+  const bool by_address = of_d.mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY;
   const std::array<const void*, 4> places = {a, b, c, d};
   for (std::size_t i = 0; i < places.size(); ++i)
-    if (!is_aligned(places[i], choice.aligned[i])) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_aligned(places[i], by_address ? sizeof(void*) : choice.aligned[i]))
+      return CUBLAS_STATUS_INVALID_VALUE;
   if (of.epilogue == CUBLASLT_EPILOGUE_BIAS && !is_shown(of.bias, 1))
     return CUBLAS_STATUS_INVALID_VALUE;
   const cudaError_t given = give(stream, [=] {
     if (choice.workspace > 0) poison(workspace, choice.workspace);
+    for (std::size_t i = 0; by_address && i < places.size(); ++i)
+      for (std::int32_t matrix = 0; matrix < of_d.batch; ++matrix)
+        if (!is_aligned(static_cast<void* const*>(places[i])[matrix], choice.aligned[i]))
+          stop("a matrix is not aligned as its algorithm demands");
     multiply(of, of_a, of_b, of_d, a, b, d);
   });
   if (given == cudaErrorMemoryAllocation) return CUBLAS_STATUS_ALLOC_FAILED;

@@ -16,6 +16,12 @@
 #include "tests/cuda/simulated_gpu/refusal.h"
 
 namespace headroom::simulated_gpu {
+
+void stop(const char* why) {
+  std::fprintf(stderr, "simulated GPU: %s\n", why);
+  std::abort();
+}
+
 namespace {
 
 struct Capture;
@@ -102,11 +108,6 @@ bool advance(const std::vector<Steps*>& lanes) {
   if (step.work) step.work();
   if (step.records != nullptr) step.records->done = true;
   return true;
-}
-
-[[noreturn]] void stop(const char* why) {
-  std::fprintf(stderr, "simulated GPU: %s\n", why);
-  std::abort();
 }
 
 // A lane's clock counts the steps of every lane, including lanes that joined later.

@@ -38,6 +38,9 @@ bool captures(cudaStream_t stream);
 // Whether any stream is capturing; calls that would wait for the whole device are then refused.
 bool captures_anything();
 
+// Ends the program with this message.
+[[noreturn]] void stop(const char* why);
+
 // HEADROOM_TEST_SEED if set, else a different seed in each process.
 std::uint64_t seed();
 std::mt19937_64& random();

@@ -1,4 +1,5 @@
-// Which neighbouring ops the rules `onednn` fuse, and that fusion changes no bit of the results.
+// Which neighbouring ops are fused, and that under the rules `onednn` fusion changes no bit of the
+// results.
 #include "harness/program/lowering/fusion.h"
 
 #include <gmock/gmock.h>
@@ -112,6 +113,16 @@ TEST(Fusion, adds_only_what_is_there_already) {
     EXPECT_EQ(found.begin()->second.op.name, "last");
     EXPECT_EQ(found.begin()->second.op.inputs[3], chain.y);
   }
+}
+
+TEST(Fusion, takes_place_only_where_there_is_a_kernel) {
+  const Program step = differentiate(testing::tiny_residual_net());
+  const Program fused = fuse(step, [](const Op& op) { return op.kind == "batch_norm_relu"; });
+  EXPECT_EQ(named(fused, "stem.norm")->kind, "batch_norm_relu");
+  EXPECT_EQ(named(fused, "stem.relu"), nullptr);
+  EXPECT_EQ(named(fused, "block.norm")->kind, "batch_norm");
+  EXPECT_EQ(named(fused, "stem.norm.backward")->kind, "batch_norm_backward");
+  EXPECT_EQ(fused.ops.size() + 1, step.ops.size());
 }
 
 TEST(Fusion, leaves_a_layout_without_groups_of_channels_to_the_library) {

@@ -15,6 +15,7 @@
 #include "harness/device/cuda/module/graph.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
 #include "harness/device/cuda/module/kernels/own_kernel.h"
+#include "harness/program/lowering/fusion.h"
 #include "harness/program/offload.h"
 
 namespace headroom::cuda {
@@ -105,7 +106,8 @@ int library_int(std::int64_t dimension, const Op& op) {
   return static_cast<int>(dimension);
 }
 
-Program add_workspaces(Program dense) {
+Program lower_for_gpu(Program dense) {
+  dense = fuse(std::move(dense), [](const Op& op) { return makers().contains(op.kind); });
   // Unsupported kinds are reported first, because that error is the same on every machine.
   for (const Op& op : dense.ops) maker_of(op);
   if (const std::string reason = why_no_gpu(); !reason.empty())

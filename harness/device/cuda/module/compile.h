@@ -8,8 +8,8 @@
 
 namespace headroom::cuda {
 
-// See CudaModule::add_workspaces.
-Program add_workspaces(Program dense);
+// See CudaModule::lower_for_gpu.
+Program lower_for_gpu(Program dense);
 
 // Throws InputError when the Program was not lowered for this GPU and its library versions.
 std::unique_ptr<CompiledProgram> compile(const Program& lowered);

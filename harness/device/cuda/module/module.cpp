@@ -99,7 +99,7 @@ constexpr CudaModule kModule = {
     .let_go = Context::let_go,
     .describe = describe,
     .start_parts = start_parts,
-    .add_workspaces = add_workspaces,
+    .lower_for_gpu = lower_for_gpu,
 };
 
 }  // namespace

@@ -1,15 +1,17 @@
-// The queue of work.h on the GPU: each step is one CUB algorithm on the context's stream, and all
-// memory comes from the op's workspace.
+// The queue of work.h on the GPU: each step is one algorithm of CUB, or one kernel of our own where
+// CUB's is slower, on the context's stream. All memory comes from the op's workspace.
 #pragma once
 
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
+#ifdef __CUDACC__
+#include <cub/block/block_reduce.cuh>
+#endif
 #include <cub/device/device_for.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
-#include <cub/device/device_segmented_reduce.cuh>
 
 #include "harness/device/cuda/module/check.h"
 #include "harness/device/cuda/module/work/work.h"
@@ -34,11 +36,102 @@ __global__ void loop_by_table(Index count, const __grid_constant__ F f, const fl
   const Index i = Index{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count && (unless == nullptr || *unless == 0)) f(i);
 }
+
+constexpr unsigned kThreads = 256;  // of a block
+
+// value(i) combined for i = first, first + step, … below end. Four at a time are combined in the
+// type of value, so that their loads are under way together.
+template <typename Value, typename Combine, typename T>
+__device__ T combine_every(Index first, Index step, Index end, Combine combine, T initial,
+                           Value value) {
+  T all = initial;
+  Index i = first;
+#pragma unroll 2
+  for (; i + 3 * step < end; i += 4 * step)
+    all = combine(all, combine(combine(value(i), value(i + step)),
+                               combine(value(i + 2 * step), value(i + 3 * step))));
+  for (; i < end; i += step) all = combine(all, value(i));
+  return all;
+}
+
+// A row for every kThreadsOfRow threads, which are a warp or a block. Kernels of our own, because
+// CUB gives each row a block of its own and calls value with an index that must be divided by the
+// width.
+template <unsigned kThreadsOfRow, typename Value, typename Combine, typename T>
+__global__ void __launch_bounds__(kThreads)
+    reduce_each_row(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
+  constexpr unsigned kRows = kThreads / kThreadsOfRow;
+  using Group = std::conditional_t<kRows == 1, cub::BlockReduce<T, kThreads>, cub::WarpReduce<T>>;
+  __shared__ typename Group::TempStorage room[kRows];
+  const Index row = Index{blockIdx.x} * kRows + threadIdx.x / kThreadsOfRow;
+  const unsigned lane = threadIdx.x % kThreadsOfRow;
+  T all = initial;
+  if (row < rows)
+    all = combine_every(lane, kThreadsOfRow, width, combine, initial,
+                        [=](Index column) { return value(row, column); });
+  all = Group(room[threadIdx.x / kThreadsOfRow]).Reduce(all, combine);
+  if (lane == 0 && row < rows) results[row] = all;
+}
+
+constexpr unsigned kTile = 32;  // columns of a block
+
+// A tile of columns and a group of rows for every block: neighbouring threads read adjacent memory,
+// and every eighth row is of the same thread.
+template <typename Value, typename Combine, typename T>
+__global__ void __launch_bounds__(kThreads)
+    reduce_column_groups(Index rows, Index columns, Divisor groups, Value value, Combine combine,
+                         T initial, T* results) {
+  constexpr unsigned kLanes = kThreads / kTile;
+  __shared__ alignas(T) std::byte room[kThreads * sizeof(T)];
+  T* const of_lanes = reinterpret_cast<T*>(room);
+  const unsigned place = threadIdx.x % kTile, lane = threadIdx.x / kTile;
+  const Index column = Index{blockIdx.x} * kTile + place, group = blockIdx.y;
+  T all = initial;
+  if (column < columns)
+    all = combine_every(group * rows / groups + lane, kLanes, (group + 1) * rows / groups, combine,
+                        initial, [=](Index row) { return value(row, column); });
+  of_lanes[threadIdx.x] = all;
+  __syncthreads();
+  if (lane != 0 || column >= columns) return;
+  for (unsigned other = 1; other < kLanes; ++other)
+    all = combine(all, of_lanes[other * kTile + place]);
+  results[column * groups + group] = all;
+}
 #endif
 
-struct RowStart {
+// One row by one thread, for the simulated GPU.
+template <typename Value, typename Combine, typename T>
+struct ReduceRow {
   Index width;
-  __host__ __device__ Index operator()(Index row) const { return row * width; }
+  Value value;
+  Combine combine;
+  T initial;
+  T* results;
+
+  __host__ __device__ void operator()(Index row) const {
+    T all = initial;
+    for (Index column = 0; column < width; ++column) all = combine(all, value(row, column));
+    results[row] = all;
+  }
+};
+
+// One column of one group by one thread, for the simulated GPU.
+template <typename Value, typename Combine, typename T>
+struct ReduceGroup {
+  Index rows;
+  Divisor columns, groups;
+  Value value;
+  Combine combine;
+  T initial;
+  T* results;
+
+  __host__ __device__ void operator()(Index i) const {
+    const Index group = i / columns, column = i % columns;
+    T all = initial;
+    for (Index row = group * rows / groups; row < (group + 1) * rows / groups; ++row)
+      all = combine(all, value(row, column));
+    results[column * groups + group] = all;
+  }
 };
 
 struct QueueNeeds {
@@ -74,10 +167,8 @@ class CubQueue {
   template <typename F>
   void for_each_by_table(Index count, F f) {
 #ifdef __CUDACC__
-    constexpr unsigned kThreads = 256;
     if (!runs_ || count == 0) return;
-    const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
-    loop_by_table<<<blocks, kThreads, 0, stream_>>>(count, f, unless_);
+    loop_by_table<<<blocks(count, kThreads), kThreads, 0, stream_>>>(count, f, unless_);
     require_success(cudaGetLastError(), "a loop");
 #else
     for_each(count, f);  // on the simulated GPU
@@ -94,11 +185,40 @@ class CubQueue {
 
   template <typename Value, typename Combine, typename T>
   void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
-    const RowStarts begins(Counting(0), {width}), ends(Counting(1), {width});
-    step("a reduction of rows", [&](void* temporary, std::size_t& bytes) {
-      return cub::DeviceSegmentedReduce::Reduce(temporary, bytes, values(value), results, rows,
-                                                begins, ends, combine, initial, stream_);
-    });
+    if (!runs_ || rows == 0) return;
+#ifdef __CUDACC__
+    // With fewer rows a warp for each would leave the GPU idle.
+    constexpr Index kEnoughRows = 8192, kLongRow = 1024;
+    if (rows < kEnoughRows && width > kLongRow)
+      reduce_each_row<kThreads><<<blocks(rows, 1), kThreads, 0, stream_>>>(
+          rows, width, value, combine, initial, results);
+    else
+      reduce_each_row<32><<<blocks(rows, kThreads / 32), kThreads, 0, stream_>>>(
+          rows, width, value, combine, initial, results);
+    require_success(cudaGetLastError(), "a reduction of rows");
+#else
+    require_success(
+        cub::DeviceFor::Bulk(
+            rows, ReduceRow<Value, Combine, T>{width, value, combine, initial, results}, stream_),
+        "a reduction of rows");
+#endif
+  }
+
+  template <typename Value, typename Combine, typename T>
+  void reduce_columns(Index groups, Index rows, Index columns, Value value, Combine combine,
+                      T initial, T* results) {
+    if (!runs_ || columns == 0) return;
+#ifdef __CUDACC__
+    const dim3 grid(blocks(columns, kTile), static_cast<unsigned>(groups));
+    reduce_column_groups<<<grid, kThreads, 0, stream_>>>(rows, columns, Divisor(groups), value,
+                                                         combine, initial, results);
+    require_success(cudaGetLastError(), "a reduction of columns");
+#else
+    const ReduceGroup<Value, Combine, T> reduce = {rows,    columns, groups, value,
+                                                   combine, initial, results};
+    require_success(cub::DeviceFor::Bulk(groups * columns, reduce, stream_),
+                    "a reduction of columns");
+#endif
   }
 
   void sort(const float* keys, float* sorted, Index count) {
@@ -116,9 +236,9 @@ class CubQueue {
   }
 
  private:
-  using Counting = thrust::counting_iterator<Index>;
-  using RowStarts = thrust::transform_iterator<RowStart, Counting>;
-
+  static unsigned blocks(Index count, Index each) {
+    return static_cast<unsigned>((count + each - 1) / each);
+  }
   static Bytes align_up(Bytes bytes) { return (bytes + 255) / 256 * 256; }
 
   template <typename Value>

@@ -2,7 +2,7 @@
 // and can add a bias in the same call. Sums are true f32, or TF32 when the op allows it.
 //
 // The workspace holds, in order: the bias in the type that the library adds, transposed copies of
-// 8-bit operands, and the library's own workspace.
+// 8-bit operands, the addresses of matrices, and the library's own workspace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,7 +99,7 @@ class Product final : public Kernel {
         cast_bias_ = make_cast_kernel(context, DType::f32, result_type_, gemm_.of_d.rows);
     }
     if (is_f8(types_[0])) scale(op);
-    if (!choose(op)) choose_without_bias(context, program, op);
+    if (!choose_by_addresses(context, op) && !choose(op)) choose_without_bias(context, program, op);
     if (cast_bias_ != nullptr)
       copy_bytes_ += align_up(static_cast<Bytes>(gemm_.of_d.rows) * size_of(result_type_), 256);
     turn(context, 0, gemm_.of_a);
@@ -113,24 +113,43 @@ class Product final : public Kernel {
     if (!scales_.empty()) set_scales(buffers);
     std::byte* const a = as_read(buffers, 0, gemm_.a);
     std::byte* const b = as_read(buffers, 1, gemm_.b);
-    const float one = 1;
-    const float zero = 0;
-    for (std::int64_t call = 0; call < gemm_.calls; ++call) {
-      const auto at = [&](std::byte* data, std::size_t operand, DType type) {
-        return data + call * gemm_.steps[operand] * static_cast<std::int64_t>(size_of(type));
-      };
-      std::byte* const d = at(buffers.outputs[0], 2, result_type_);
-      require_success(cublasLtMatmul(cublas_, matmul_.get(), &one, at(a, 0, types_[0]), a_.get(),
-                                     at(b, 1, types_[1]), b_.get(), &zero, d, d_.get(), d, d_.get(),
-                                     &chosen_.algo, buffers.workspace + copy_bytes_,
-                                     chosen_.workspaceSize, stream_),
-                      "a product");
+    if (addresses_ != nullptr) {
+      const std::array<std::byte*, 2> in = {a, b}, out = {buffers.outputs[0], buffers.workspace};
+      addresses_->run({.inputs = in, .outputs = out});
+      const Bytes each = table_bytes() / 3;
+      multiply(buffers, buffers.workspace, buffers.workspace + each, buffers.workspace + 2 * each);
+    } else {
+      for (std::int64_t call = 0; call < gemm_.calls; ++call) {
+        const auto at = [&](std::byte* data, std::size_t operand) {
+          return data + call * bytes_of(gemm_.steps[operand], operand);
+        };
+        multiply(buffers, at(a, 0), at(b, 1), at(buffers.outputs[0], 2));
+      }
     }
     if (add_bias_ != nullptr)
       add_bias_->run({.inputs = buffers.inputs.subspan(2, 1), .outputs = buffers.outputs});
   }
 
  private:
+  void multiply(const OpBuffers& buffers, const void* a, const void* b, void* d) {
+    const float one = 1;
+    const float zero = 0;
+    require_success(cublasLtMatmul(cublas_, matmul_.get(), &one, a, a_.get(), b, b_.get(), &zero, d,
+                                   d_.get(), d, d_.get(), &chosen_.algo,
+                                   buffers.workspace + copy_bytes_, chosen_.workspaceSize, stream_),
+                    "a product");
+  }
+
+  std::int64_t bytes_of(std::int64_t elements, std::size_t operand) const {
+    const DType type = operand == 2 ? result_type_ : types_[operand];
+    return elements * static_cast<std::int64_t>(size_of(type));
+  }
+
+  // Of the addresses of all matrices of all three operands.
+  Bytes table_bytes() const {
+    return 3 * static_cast<Bytes>(gemm_.calls * gemm_.batch) * sizeof(std::byte*);
+  }
+
   template <typename T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
     require_success(cublasLtMatmulDescSetAttribute(matmul_.get(), attribute, &value, sizeof(value)),
@@ -185,6 +204,41 @@ class Product final : public Kernel {
     for (const std::int64_t distance : {matrix.stride, gemm_.steps[operand]})
       while (distance * static_cast<std::int64_t>(size_of(type)) % aligned != 0) aligned /= 2;
     return aligned;
+  }
+
+  // One call for the matrices of all samples and heads, whose addresses a kernel writes down.
+  // Returns false where one stride is enough, and where the library cannot (before cuBLAS 12.9 it
+  // has no such layouts).
+  bool choose_by_addresses(const Context& context, const Op& op) {
+    if (gemm_.calls == 1) return false;
+    constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);
+    constexpr std::uint32_t kPointerArray = 1;
+    const std::int64_t matrices = library_int(gemm_.calls * gemm_.batch, op);
+    std::array layouts = {describe(gemm_.of_a, types_[0], matrices),
+                          describe(gemm_.of_b, types_[1], matrices),
+                          describe(gemm_.of_d, result_type_, matrices)};
+    for (const Layout& layout : layouts)
+      if (cublasLtMatrixLayoutSetAttribute(layout.get(), kBatchMode, &kPointerArray,
+                                           sizeof(kPointerArray)) != CUBLAS_STATUS_SUCCESS)
+        return false;
+    const auto exchange = [&] {
+      std::swap(a_, layouts[0]);
+      std::swap(b_, layouts[1]);
+      std::swap(d_, layouts[2]);
+    };
+    exchange();
+    if (!choose(op)) {
+      exchange();
+      return false;
+    }
+    const auto place = [&](const GemmMatrix& matrix, std::size_t operand) {
+      return MatrixPlace{bytes_of(gemm_.steps[operand], operand), bytes_of(matrix.stride, operand)};
+    };
+    addresses_ =
+        make_matrix_addresses(context, gemm_.calls, gemm_.batch,
+                              {place(gemm_.of_a, 0), place(gemm_.of_b, 1), place(gemm_.of_d, 2)});
+    copy_bytes_ += align_up(table_bytes(), 256);
+    return true;
   }
 
   // Takes the first algorithm in the library's list that the library calls possible; returns false
@@ -248,6 +302,7 @@ class Product final : public Kernel {
   Matmul matmul_;
   std::unique_ptr<Kernel> cast_bias_;  // casts the bias into the workspace
   std::unique_ptr<Kernel> add_bias_;   // null when the product adds it
+  std::unique_ptr<Kernel> addresses_;  // null when strides lead from matrix to matrix
   std::array<Turn, 2> turns_;          // a and b
   std::vector<std::size_t> scales_;    // operand numbers of the scales of a and b, in 8 bits only
   Bytes copy_bytes_ = 0;

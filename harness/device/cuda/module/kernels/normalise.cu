@@ -12,5 +12,6 @@ template Works<CubQueue> batch_norm_works<CubQueue>();
 template Work<CubQueue> bias_gradient_work<CubQueue>(const Op&, const Program&);
 template Work<CubQueue> add_bias_work<CubQueue>(const Value&);
 template Work<CubQueue> transpose_bytes_work<CubQueue>(Index rows, Index columns);
+template Work<CubQueue> matrix_addresses_work<CubQueue>(Index, Index, const MatrixPlaces&);
 
 }  // namespace headroom::cuda

@@ -89,6 +89,13 @@ std::unique_ptr<Kernel> make_transpose_kernel(const Context& context, std::int64
   return std::make_unique<OwnKernel>(context, op, transpose_bytes_work<CubQueue>(rows, columns));
 }
 
+std::unique_ptr<Kernel> make_matrix_addresses(const Context& context, std::int64_t calls,
+                                              std::int64_t batch, const MatrixPlaces& places) {
+  const Op op = {.kind = "addresses", .name = "addresses", .inputs = {0, 1}, .outputs = {2, 3}};
+  return std::make_unique<OwnKernel>(context, op,
+                                     matrix_addresses_work<CubQueue>(calls, batch, places));
+}
+
 int cccl_version() { return CCCL_VERSION; }
 
 cudaError_t find_kernel_code() {

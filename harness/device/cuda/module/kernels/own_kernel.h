@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "harness/device/cuda/module/kernels/kernel.h"
+#include "harness/device/cuda/module/work/works.h"
 
 namespace headroom::cuda {
 
@@ -21,6 +22,11 @@ std::unique_ptr<Kernel> make_cast_kernel(const Context&, DType from, DType to, s
 // Transposes a packed column-major matrix of one-byte elements whose sides are multiples of 16.
 std::unique_ptr<Kernel> make_transpose_kernel(const Context&, std::int64_t rows,
                                               std::int64_t columns);
+
+// Writes the addresses of `calls` times `batch` matrices of three operands to a table in the GPU's
+// memory: inputs are the first two operands, outputs the third one and the table.
+std::unique_ptr<Kernel> make_matrix_addresses(const Context&, std::int64_t calls,
+                                              std::int64_t batch, const MatrixPlaces& places);
 
 // Version of CUB that nvcc compiled, which decides how much workspace our own kernels take:
 // 3000001 is 3.0.1.

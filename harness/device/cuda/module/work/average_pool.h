@@ -8,7 +8,10 @@ namespace headroom::cuda {
 template <typename T>
 struct InDouble {
   const T* x;
-  HEADROOM_DEVICE double operator()(Index i) const { return load(x[i]); }
+  Index width;
+  HEADROOM_DEVICE double operator()(Index row, Index column) const {
+    return load(x[row * width + column]);
+  }
 };
 
 template <typename T>
@@ -22,8 +25,8 @@ class AveragePool {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     T* y = elements<T>(buffers.outputs[0]);
     auto* sums = queue.template scratch<double>(planes_);
-    queue.reduce_rows(planes_, plane_, InDouble<T>{elements<T>(buffers.inputs[0])}, Add{}, 0.0,
-                      sums);
+    queue.reduce_rows(planes_, plane_, InDouble<T>{elements<T>(buffers.inputs[0]), plane_}, Add{},
+                      0.0, sums);
     queue.for_each(planes_, [=, *this] HEADROOM_DEVICE(Index i) {
       store(y[i], static_cast<float>(sums[i] / static_cast<double>(plane_)));
     });

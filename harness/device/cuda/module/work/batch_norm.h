@@ -1,6 +1,6 @@
 // Batch normalisation. cuDNN's version keeps the inverse deviation where this op keeps the
-// variance, and does not promise to work in place, which passes may ask for. So the sums use CUB:
-// first over groups of images, then over the groups.
+// variance, and does not promise to work in place, which passes may ask for. A row is one channel
+// of one image: sums are taken over rows first, and then over the images.
 #pragma once
 
 #include <cmath>
@@ -10,43 +10,34 @@
 namespace headroom::cuda {
 
 struct Images {
-  Divisor images, channels, plane;  // plane: height · width
+  Index images;
+  Divisor channels;
+  Index plane;  // height · width
 
   explicit Images(const Shape& x) : images(x[0]), channels(x[1]), plane(x[2] * x[3]) {}
-  Index elements() const { return images * channels * plane; }
-  HEADROOM_DEVICE Index channel(Index i) const { return i / plane % channels; }
-  // Maps the i-th element, counted channel by channel, to its place in the tensor.
-  HEADROOM_DEVICE Index by_channel(Index i) const {
-    const Index of_all = i / plane;
-    return (of_all % images * channels + of_all / images) * plane + i % plane;
-  }
-  HEADROOM_DEVICE double count() const { return static_cast<double>(images * plane); }
+  Index rows() const { return images * channels; }
+  Index elements() const { return rows() * plane; }
+  double count() const { return static_cast<double>(images * plane); }
+};
 
-  // The number of groups of equally many images into which the sums of a channel are divided:
-  // enough to keep a GPU busy.
-  Index groups() const {
-    constexpr Index kEnough = 1024;
-    Index groups = std::min<Index>(images, (kEnough + channels - 1) / channels);
-    while (images % groups != 0) ++groups;
-    return groups;
+// The sums of one channel of one image.
+struct OfChannel {
+  const Sums* planes;
+  Index channels;
+  HEADROOM_DEVICE Sums operator()(Index channel, Index image) const {
+    return planes[image * channels + channel];
   }
 };
 
-template <typename Value>
-struct ByChannel {
-  Value value;
-  Images shape;
-  HEADROOM_DEVICE Sums operator()(Index i) const { return value(shape.by_channel(i)); }
-};
-
-// Calls finish(c, sums of value(i) over the elements i of channel c) for each channel c.
+// Calls finish(c, sums of value(row, pixel) over channel c) for each channel c.
 template <typename Queue, typename Value, typename Finish>
-void sum_channels(Queue& queue, Images shape, Value value, Finish finish) {
-  const Index groups = shape.groups(), sums = shape.channels * groups;
-  Sums* parts = queue.template scratch<Sums>(sums);
-  queue.reduce_rows(sums, shape.elements() / sums, ByChannel<Value>{value, shape}, Add{}, Sums{},
-                    parts);
-  finish_sums(queue, shape.channels, groups, parts, finish);
+void sum_channels(Queue& queue, const Images& shape, Value value, Finish finish) {
+  Sums* planes = queue.template scratch<Sums>(shape.rows());
+  queue.reduce_rows(shape.rows(), shape.plane, value, Add{}, Sums{}, planes);
+  Sums* sums = queue.template scratch<Sums>(shape.channels);
+  queue.reduce_rows(shape.channels, shape.images, OfChannel{planes, shape.channels}, Add{}, Sums{},
+                    sums);
+  queue.for_each(shape.channels, FinishSum<Finish>{finish, sums});
 }
 
 HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
@@ -69,16 +60,29 @@ struct Normalise {
   const float* shift;
   const float* mean;
   const float* inverse;
-  Images shape;
+  Divisor channels;
 
-  HEADROOM_DEVICE float operator()(Index i, float value) const {
-    const Index c = shape.channel(i);
-    return (value - mean[c]) * inverse[c] * scale[c] + shift[c];
+  HEADROOM_DEVICE float operator()(Index row, Index, float value) const {
+    const Index c = row % channels;
+    return (value - mean[c]) * (inverse[c] * scale[c]) + shift[c];
   }
 };
 
+// relu of the normalised value, or of its sum with another.
+struct NormaliseAndRelu {
+  Normalise normalise;
+
+  HEADROOM_DEVICE float operator()(Index row, Index column, float value, float other = 0) const {
+    const float y = normalise(row, column, value) + other;
+    return y < 0 ? 0 : y;  // NaN stays NaN
+  }
+};
+
+// What follows a batch normalisation in the same op.
+enum class Then { nothing, relu, sum_and_relu };
+
 // Inference uses the running statistics; training uses those of the batch and keeps them.
-template <typename T, bool kTraining>
+template <typename T, bool kTraining, Then kThen>
 class BatchNorm {
  public:
   BatchNorm(const Op& op, const Program& program)
@@ -87,20 +91,30 @@ class BatchNorm {
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     const T* x = elements<T>(buffers.inputs[0]);
+    T* y = elements<T>(buffers.outputs[0]);
     float* mean = floats(kTraining ? buffers.outputs[1] : buffers.inputs[3]);
     float* variance = floats(kTraining ? buffers.outputs[2] : buffers.inputs[4]);
     if constexpr (kTraining) find_statistics(queue, x, mean, variance);
     const Normalise normalise = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean,
                                  inverse_deviations(queue, shape_.channels, variance, epsilon_),
-                                 shape_};
-    map(queue, shape_.elements(), normalise, x, elements<T>(buffers.outputs[0]));
+                                 shape_.channels};
+    const Index count = shape_.elements();
+    if constexpr (kThen == Then::nothing) {
+      map_rows(queue, count, shape_.plane, normalise, x, y);
+    } else if constexpr (kThen == Then::relu) {
+      map_rows(queue, count, shape_.plane, NormaliseAndRelu{normalise}, x, y);
+    } else {
+      const T* other = elements<T>(buffers.inputs[3]);
+      map_rows(queue, count, shape_.plane, NormaliseAndRelu{normalise}, x, other, y);
+    }
   }
 
   template <typename Queue>
   void find_statistics(Queue& queue, const T* x, float* mean, float* variance) const {
-    sum_channels(queue, shape_, SelfAndSquare<T>{x},
-                 [=, *this] HEADROOM_DEVICE(Index c, Sums sums) {
-                   const MeanAndVariance found = mean_and_variance(sums, shape_.count());
+    const double count = shape_.count();
+    sum_channels(queue, shape_, SelfAndSquare<T>{x, shape_.plane},
+                 [=] HEADROOM_DEVICE(Index c, Sums sums) {
+                   const MeanAndVariance found = mean_and_variance(sums, count);
                    mean[c] = static_cast<float>(found.mean);
                    variance[c] = static_cast<float>(found.variance);
                  });
@@ -111,21 +125,41 @@ class BatchNorm {
   double epsilon_;
 };
 template <typename T>
-using BatchNormTraining = BatchNorm<T, true>;
+using BatchNormTraining = BatchNorm<T, true, Then::nothing>;
 template <typename T>
-using BatchNormInference = BatchNorm<T, false>;
+using BatchNormRelu = BatchNorm<T, true, Then::relu>;
+template <typename T>
+using BatchNormAddRelu = BatchNorm<T, true, Then::sum_and_relu>;
+template <typename T>
+using BatchNormInference = BatchNorm<T, false, Then::nothing>;
 
-template <typename T>
-struct GradientAndProduct {
-  const T* x;
-  const T* dy;
-  HEADROOM_DEVICE Sums operator()(Index i) const {
-    const double gradient = load(dy[i]);
-    return {gradient, gradient * load(x[i])};
+// The gradient of a normalised value: all of it, or nothing where relu let nothing through.
+template <bool kRelu>
+struct Passed {
+  Normalise normalise;
+
+  HEADROOM_DEVICE float operator()(Index row, Index column, float value, float incoming) const {
+    if constexpr (kRelu)
+      if (!(normalise(row, column, value) > 0)) return 0;
+    return incoming;
   }
 };
 
-template <typename T>
+template <typename T, bool kRelu>
+struct GradientAndProduct {
+  const T* x;
+  const T* dy;
+  Index width;
+  Passed<kRelu> passed;
+  HEADROOM_DEVICE SumsOf<T> operator()(Index row, Index column) const {
+    const Index i = row * width + column;
+    const float value = load(x[i]);
+    const decltype(SumsOf<T>::first) gradient = passed(row, column, value, load(dy[i]));
+    return {gradient, gradient * value};
+  }
+};
+
+template <typename T, bool kRelu>
 class BatchNormBackward {
  public:
   BatchNormBackward(const Op& op, const Program& program)
@@ -139,31 +173,42 @@ class BatchNormBackward {
     T* dx = elements<T>(buffers.outputs[0]);
     float *dscale = floats(buffers.outputs[1]), *dshift = floats(buffers.outputs[2]);
     const float* inverse = inverse_deviations(queue, shape_.channels, variance, epsilon_);
+    const Divisor channels = shape_.channels;
+    const float* shift = kRelu ? floats(buffers.inputs[5]) : nullptr;
+    const Passed<kRelu> passed = {{scale, shift, mean, inverse, channels}};
     const auto keep = [=] HEADROOM_DEVICE(Index c, Sums found) {
       dshift[c] = static_cast<float>(found.first);
       dscale[c] = static_cast<float>((found.second - mean[c] * found.first) * inverse[c]);
     };
-    sum_channels(queue, shape_, GradientAndProduct<T>{x, dy}, keep);
+    sum_channels(queue, shape_, GradientAndProduct<T, kRelu>{x, dy, shape_.plane, passed}, keep);
     const auto share = static_cast<float>(1 / shape_.count());
-    const auto gradient = [=, *this] HEADROOM_DEVICE(Index i, float value, float incoming) {
-      const Index c = shape_.channel(i);
-      const float normalised = (value - mean[c]) * inverse[c];
-      return scale[c] * inverse[c] * (incoming - share * (dshift[c] + normalised * dscale[c]));
+    const auto gradient = [=] HEADROOM_DEVICE(Index row, Index pixel, float value, float incoming) {
+      const Index c = row % channels;
+      const float of_scale = share * dscale[c] * inverse[c], of_shift = share * dshift[c];
+      const float less = of_shift + (value - mean[c]) * of_scale;
+      return scale[c] * inverse[c] * (passed(row, pixel, value, incoming) - less);
     };
-    map(queue, shape_.elements(), gradient, x, dy, dx);
+    map_rows(queue, shape_.elements(), shape_.plane, gradient, x, dy, dx);
   }
 
  private:
   Images shape_;
   double epsilon_;
 };
+template <typename T>
+using BatchNormPlainBackward = BatchNormBackward<T, false>;
+template <typename T>
+using BatchNormReluBackward = BatchNormBackward<T, true>;
 
 template <typename Queue>
 Works<Queue> batch_norm_works() {
   return {
       {"batch_norm", make_typed<BatchNormTraining, Queue>},
-      {"batch_norm_backward", make_typed<BatchNormBackward, Queue>},
+      {"batch_norm_add_relu", make_typed<BatchNormAddRelu, Queue>},
+      {"batch_norm_backward", make_typed<BatchNormPlainBackward, Queue>},
       {"batch_norm_inference", make_typed<BatchNormInference, Queue>},
+      {"batch_norm_relu", make_typed<BatchNormRelu, Queue>},
+      {"batch_norm_relu_backward", make_typed<BatchNormReluBackward, Queue>},
   };
 }
 

@@ -22,16 +22,16 @@ struct Better {
 
 struct Candidate {
   const float* logits;
-  HEADROOM_DEVICE Best operator()(Index i) const { return {logits[i], i}; }
+  Index classes;
+  HEADROOM_DEVICE Best operator()(Index row, Index column) const {
+    return {logits[row * classes + column], column};
+  }
 };
 
 struct IsHit {
   const Best* best;
   const std::int32_t* labels;
-  Index classes;
-  HEADROOM_DEVICE Index operator()(Index n) const {
-    return best[n].at - n * classes == labels[n] ? 1 : 0;
-  }
+  HEADROOM_DEVICE Index operator()(Index n) const { return best[n].at == labels[n] ? 1 : 0; }
 };
 
 class CountCorrect {
@@ -47,8 +47,9 @@ class CountCorrect {
     auto* best = queue.template scratch<Best>(rows_);
     auto* hits = queue.template scratch<Index>(1);
     const Best none = {-std::numeric_limits<float>::infinity(), std::numeric_limits<Index>::max()};
-    queue.reduce_rows(rows_, classes_, Candidate{floats(buffers.inputs[0])}, Better{}, none, best);
-    queue.reduce(rows_, IsHit{best, labels, classes_}, Add{}, Index{0}, hits);
+    queue.reduce_rows(rows_, classes_, Candidate{floats(buffers.inputs[0]), classes_}, Better{},
+                      none, best);
+    queue.reduce(rows_, IsHit{best, labels}, Add{}, Index{0}, hits);
     queue.for_each(1, [=] HEADROOM_DEVICE(Index) { *count = static_cast<float>(*hits); });
   }
 

@@ -1,5 +1,5 @@
 // Layer normalisation of each row by its own mean and variance. cuDNN offers it only in its graph
-// interface; here CUB computes the sums, and outputs may share memory with x or dy.
+// interface; here outputs may share memory with x or dy.
 #pragma once
 
 #include <cmath>
@@ -22,8 +22,9 @@ HEADROOM_DEVICE inline MeanAndVariance mean_and_variance(Sums sums, double count
 template <typename T>
 struct SelfAndSquare {
   const T* x;
-  HEADROOM_DEVICE Sums operator()(Index i) const {
-    const double value = load(x[i]);
+  Index width;
+  HEADROOM_DEVICE SumsOf<T> operator()(Index row, Index column) const {
+    const decltype(SumsOf<T>::first) value = load(x[row * width + column]);
     return {value, value * value};
   }
 };
@@ -43,22 +44,20 @@ class LayerNorm {
     T* y = elements<T>(buffers.outputs[0]);
     float *mean = floats(buffers.outputs[1]), *inverse = floats(buffers.outputs[2]);
     Sums* sums = queue.template scratch<Sums>(rows_);
-    queue.reduce_rows(rows_, width_, SelfAndSquare<T>{x}, Add{}, Sums{}, sums);
+    queue.reduce_rows(rows_, width_, SelfAndSquare<T>{x, width_}, Add{}, Sums{}, sums);
     queue.for_each(rows_, [=, *this] HEADROOM_DEVICE(Index n) {
       const MeanAndVariance found = mean_and_variance(sums[n], static_cast<double>(width_));
       mean[n] = static_cast<float>(found.mean);
       inverse[n] = static_cast<float>(1 / std::sqrt(found.variance + epsilon_));
     });
-    const auto normalise = [=, *this] HEADROOM_DEVICE(Index i, float value) {
-      const Index n = i / width_, c = i % width_;
+    const auto normalise = [=] HEADROOM_DEVICE(Index n, Index c, float value) {
       return (value - mean[n]) * inverse[n] * scale[c] + shift[c];
     };
-    map(queue, rows_ * width_, normalise, x, y);
+    map_rows(queue, rows_ * width_, width_, normalise, x, y);
   }
 
  private:
-  Index rows_;
-  Divisor width_;
+  Index rows_, width_;
   double epsilon_;
 };
 
@@ -71,18 +70,27 @@ struct LayerNormOperands {
   const float* mean;
   const float* inverse;
   const float* scale;
-  Divisor width;
+  Index width;
 
   HEADROOM_DEVICE float normalised(Index row, float value) const {
     return (value - mean[row]) * inverse[row];
   }
-  HEADROOM_DEVICE Sums operator()(Index i) const {
-    const double g = load(dy[i]) * scale[i % width];
-    return {g, g * normalised(i / width, load(x[i]))};
-  }
-  HEADROOM_DEVICE Sums operator()(Index row, Index column) const {
+  // Over columns.
+  HEADROOM_DEVICE SumsOf<T> operator()(Index row, Index column) const {
     const Index i = row * width + column;
-    return {double{load(dy[i])} * normalised(row, load(x[i])), load(dy[i])};
+    const decltype(SumsOf<T>::first) gradient = load(dy[i]);
+    return {gradient * normalised(row, load(x[i])), gradient};
+  }
+};
+
+template <typename T>
+struct OverRows {
+  LayerNormOperands<T> of;
+
+  HEADROOM_DEVICE SumsOf<T> operator()(Index row, Index column) const {
+    const Index i = row * of.width + column;
+    const decltype(SumsOf<T>::first) g = load(of.dy[i]) * of.scale[column];
+    return {g, g * of.normalised(row, load(of.x[i]))};
   }
 };
 
@@ -108,18 +116,18 @@ class LayerNormBackward {
                                      floats(buffers.inputs[4]),      width_};
     T* dx = elements<T>(buffers.outputs[0]);
     Sums* sums = queue.template scratch<Sums>(rows_);
-    queue.reduce_rows(rows_, width_, of, Add{}, Sums{}, sums);
+    queue.reduce_rows(rows_, width_, OverRows<T>{of}, Add{}, Sums{}, sums);
     sum_columns(queue, rows_, width_, of,
                 KeepSums{floats(buffers.outputs[1]), floats(buffers.outputs[2])});
     // This step is last because it may overwrite x or dy.
     const auto share = 1 / static_cast<double>(width_);
-    const auto gradient = [=] HEADROOM_DEVICE(Index i, float value, float incoming) {
-      const Index n = i / of.width;
-      const double g = incoming * of.scale[i % of.width];
-      const double less = share * (sums[n].first + of.normalised(n, value) * sums[n].second);
-      return static_cast<float>(of.inverse[n] * (g - less));
+    const auto gradient = [=] HEADROOM_DEVICE(Index n, Index c, float value, float incoming) {
+      const auto of_scale = static_cast<float>(share * sums[n].second);
+      const auto of_shift = static_cast<float>(share * sums[n].first);
+      const float less = of_shift + of.normalised(n, value) * of_scale;
+      return of.inverse[n] * (incoming * of.scale[c] - less);
     };
-    map(queue, rows_ * width_, gradient, of.x, of.dy, dx);
+    map_rows(queue, rows_ * width_, width_, gradient, of.x, of.dy, dx);
   }
 
  private:

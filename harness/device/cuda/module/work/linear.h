@@ -3,6 +3,7 @@
 
 #include "harness/device/cuda/module/work/map.h"
 #include "harness/device/cuda/module/work/sums.h"
+#include "harness/device/cuda/module/work/works.h"
 #include "harness/device/host/kernels/eight_bits.h"
 
 namespace headroom::cuda {
@@ -24,7 +25,7 @@ class BiasGradient {
     sum_columns(
         queue, rows_, width_,
         [=] HEADROOM_DEVICE(Index row, Index column) {
-          return Sums{load(dy[row * width + column]), 0};
+          return SumsOf<T>{load(dy[row * width + column]), 0};
         },
         [=] HEADROOM_DEVICE(Index c, Sums sums) {
           db[c] = static_cast<float>(scale == nullptr ? sums.first : sums.first * *scale);
@@ -65,6 +66,42 @@ class AddBias {
 template <typename Queue>
 Work<Queue> add_bias_work(const Value& y) {
   return host::for_type_of(y, [&]<typename T>(T) -> Work<Queue> { return AddBias<T>(y); });
+}
+
+// Writes the addresses of the matrices of a product: those of its first operand, of its second one,
+// and of its result. The operands are the two, and the result and the table.
+class MatrixAddresses {
+ public:
+  MatrixAddresses(Index calls, Index batch, const MatrixPlaces& places)
+      : count_(calls * batch), batch_(batch), places_(places) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    std::byte *const a = buffers.inputs[0], *const b = buffers.inputs[1];
+    std::byte* const d = buffers.outputs[0];
+    auto** const table = elements<std::byte*>(buffers.outputs[1]);
+    const MatrixPlace of_a = places_[0], of_b = places_[1], of_d = places_[2];
+    const Index count = count_;
+    const Divisor batch = batch_;
+    queue.for_each(count, [=] HEADROOM_DEVICE(Index i) {
+      const Index call = i / batch, matrix = i % batch;
+      const auto at = [=](std::byte* data, MatrixPlace place) {
+        return data + call * place.from_call_to_call + matrix * place.from_matrix_to_matrix;
+      };
+      table[i] = at(a, of_a);
+      table[count + i] = at(b, of_b);
+      table[2 * count + i] = at(d, of_d);
+    });
+  }
+
+ private:
+  Index count_, batch_;
+  MatrixPlaces places_;
+};
+
+template <typename Queue>
+Work<Queue> matrix_addresses_work(Index calls, Index batch, const MatrixPlaces& places) {
+  return MatrixAddresses(calls, batch, places);
 }
 
 struct alignas(16) SixteenBytes {

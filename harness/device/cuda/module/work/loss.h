@@ -20,7 +20,10 @@ HEADROOM_DEVICE inline double at_least_one(Index count) {
 
 struct Logit {
   const float* logits;
-  HEADROOM_DEVICE Exponentials operator()(Index i) const { return {logits[i], 1}; }
+  Index classes;
+  HEADROOM_DEVICE Exponentials operator()(Index row, Index column) const {
+    return {logits[row * classes + column], 1};
+  }
 };
 
 // One row's contribution to the loss.
@@ -53,7 +56,8 @@ class CrossEntropy {
     auto* rows = queue.template scratch<Exponentials>(rows_);
     auto* counted = queue.template scratch<Index>(1);
     auto* sum = queue.template scratch<double>(1);
-    queue.reduce_rows(rows_, classes_, Logit{logits}, CombineExponentials{1}, Exponentials{}, rows);
+    queue.reduce_rows(rows_, classes_, Logit{logits, classes_}, CombineExponentials{1},
+                      Exponentials{}, rows);
     queue.reduce(rows_, LabelCounts{labels}, Add{}, Index{0}, counted);
     queue.reduce(rows_, RowLoss{logits, labels, rows, classes_}, Add{}, 0.0, sum);
     queue.for_each(1, [=] HEADROOM_DEVICE(Index) {

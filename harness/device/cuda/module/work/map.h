@@ -73,6 +73,65 @@ struct MapTwo {
   }
 };
 
+// Calls f(row, column, k) for the n elements from `first` on, the k-th of which is at that row and
+// column. Inside one row, what f reads of the row is read once.
+template <int n, typename F>
+HEADROOM_DEVICE void for_neighbours(Index first, Index count, const Divisor& width, F f) {
+  Index row = first / width, column = first - row * width;
+  if (column + n <= width) {
+    for (int k = 0; k < n; ++k) f(row, column + k, k);
+    return;
+  }
+  for (int k = 0; k < n; ++k) {
+    if (first + k < count) f(row, column, k);
+    if (++column == width) column = 0, ++row;
+  }
+}
+
+template <typename F, typename From, typename To>
+struct MapRowsOfOne {
+  static constexpr int kEach = kNeighbours<From, To>;
+  F f;
+  const From* x;
+  To* y;
+  Index count;
+  Divisor width;
+
+  HEADROOM_DEVICE void operator()(Index group) const {
+    const Index first = group * kEach, left = count - first;
+    Neighbours<From, kEach> in{};
+    Neighbours<To, kEach> out{};
+    in.load(x + first, left);
+    for_neighbours<kEach>(first, count, width, [&](Index row, Index column, int k) {
+      store(out.of[k], f(row, column, load(in.of[k])));
+    });
+    out.store(y + first, left);
+  }
+};
+
+template <typename F, typename From, typename To>
+struct MapRowsOfTwo {
+  static constexpr int kEach = kNeighbours<From, To>;
+  F f;
+  const From* a;
+  const From* b;
+  To* y;
+  Index count;
+  Divisor width;
+
+  HEADROOM_DEVICE void operator()(Index group) const {
+    const Index first = group * kEach, left = count - first;
+    Neighbours<From, kEach> of_a{}, of_b{};
+    Neighbours<To, kEach> out{};
+    of_a.load(a + first, left);
+    of_b.load(b + first, left);
+    for_neighbours<kEach>(first, count, width, [&](Index row, Index column, int k) {
+      store(out.of[k], f(row, column, load(of_a.of[k]), load(of_b.of[k])));
+    });
+    out.store(y + first, left);
+  }
+};
+
 // y[i] = f(i, x[i]), where y may be x.
 template <typename Queue, typename F, typename From, typename To>
 void map(Queue& queue, Index count, F f, const From* x, To* y) {
@@ -85,6 +144,20 @@ template <typename Queue, typename F, typename From, typename To>
 void map(Queue& queue, Index count, F f, const From* a, const From* b, To* y) {
   constexpr int kEach = kNeighbours<From, To>;
   queue.for_each((count + kEach - 1) / kEach, MapTwo<F, From, To>{f, a, b, y, count});
+}
+
+// y[r, c] = f(r, c, x[r, c]), where y may be x.
+template <typename Queue, typename F, typename From, typename To>
+void map_rows(Queue& queue, Index count, Index width, F f, const From* x, To* y) {
+  constexpr int kEach = kNeighbours<From, To>;
+  queue.for_each((count + kEach - 1) / kEach, MapRowsOfOne<F, From, To>{f, x, y, count, width});
+}
+
+// y[r, c] = f(r, c, a[r, c], b[r, c]), where y may be a or b.
+template <typename Queue, typename F, typename From, typename To>
+void map_rows(Queue& queue, Index count, Index width, F f, const From* a, const From* b, To* y) {
+  constexpr int kEach = kNeighbours<From, To>;
+  queue.for_each((count + kEach - 1) / kEach, MapRowsOfTwo<F, From, To>{f, a, b, y, count, width});
 }
 
 }  // namespace headroom::cuda

@@ -12,7 +12,9 @@ namespace headroom::cuda {
 struct PoolWindow {
   Divisor height, width;          // of x
   Divisor out_height, out_width;  // of y
-  Index kernel_height, kernel_width, stride_height, stride_width, top, left;
+  Index kernel_height, kernel_width;
+  Divisor stride_height, stride_width;
+  Index top, left;
 
   PoolWindow(const Op& op, const Shape& x, const Shape& y)
       : height(x[2]),
@@ -74,27 +76,35 @@ struct CollectMaxima {
 
   // Positions in an image are plain ints: 64-bit ones would need too many registers.
   HEADROOM_DEVICE void operator()(Index i) const {
-    const auto wide = static_cast<int>(window.out_width),
-               high = static_cast<int>(window.out_height);
-    const auto down = static_cast<int>(window.stride_height);
-    const auto across = static_cast<int>(window.stride_width);
-    const auto kernel_width = static_cast<int>(window.kernel_width);
     const Index line = i / window.width;
-    const int w = static_cast<int>(i % window.width), h = static_cast<int>(line % window.height);
+    const int from_top = static_cast<int>(line % window.height + window.top);
+    const int from_left = static_cast<int>(i % window.width + window.left);
+    const int last_row = last(from_top, window.stride_height, window.out_height);
+    const int last_column = last(from_left, window.stride_width, window.out_width);
+    const auto wide = static_cast<int>(window.out_width);
     const Index plane = line / window.height * window.out_height * window.out_width;
     float sum = 0;
-    for (int kh = 0; kh < static_cast<int>(window.kernel_height); ++kh)
-      for (int kw = 0; kw < kernel_width; ++kw) {
-        const int from_top = h + static_cast<int>(window.top) - kh;
-        const int from_left = w + static_cast<int>(window.left) - kw;
-        if (from_top < 0 || from_left < 0 || from_top % down != 0 || from_left % across != 0)
-          continue;
-        const int row = from_top / down, column = from_left / across;
-        if (row >= high || column >= wide) continue;
-        const Index at = plane + Index{row} * wide + column;
-        if (places[at] == kh * kernel_width + kw) sum += load(dy[at]);
+    for (int row = first(from_top, window.kernel_height, window.stride_height); row <= last_row;
+         ++row)
+      for (int column = first(from_left, window.kernel_width, window.stride_width);
+           column <= last_column; ++column) {
+        const int down = from_top - row * static_cast<int>(window.stride_height);
+        const int across = from_left - column * static_cast<int>(window.stride_width);
+        const Index at = plane + row * wide + column;
+        if (places[at] == down * static_cast<int>(window.kernel_width) + across)
+          sum += load(dy[at]);
       }
     store(dx[i], sum);
+  }
+
+ private:
+  // The first and the last window along one side that a pixel is in, which may be none.
+  HEADROOM_DEVICE static int first(int place, Index kernel, const Divisor& stride) {
+    return place < kernel ? 0 : static_cast<int>((place - kernel) / stride) + 1;
+  }
+  HEADROOM_DEVICE static int last(int place, const Divisor& stride, const Divisor& windows) {
+    const int found = static_cast<int>(Index{place} / stride), end = static_cast<int>(windows);
+    return found < end ? found : end - 1;
   }
 };
 

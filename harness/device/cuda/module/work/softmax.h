@@ -25,23 +25,28 @@ struct CombineExponentials {
   }
 };
 
-// The mask that hides padding keys from queries.
+// The mask that hides padding keys from queries. A row holds the scores of one query.
 struct Padding {
   const std::int32_t* mask;
-  Divisor width, sample;  // sample: score elements per sample
-  HEADROOM_DEVICE bool hides(Index i) const { return mask[i / sample * width + i % width] == 0; }
+  Index width;
+  Divisor rows_of_sample;
+  HEADROOM_DEVICE bool hides(Index row, Index column) const {
+    return mask[row / rows_of_sample * width + column] == 0;
+  }
 };
 struct Future {
   Divisor width;
-  HEADROOM_DEVICE bool hides(Index i) const { return i % width > i / width % width; }
+  HEADROOM_DEVICE bool hides(Index row, Index column) const { return column > row % width; }
 };
 
 template <typename T, typename Mask>
 struct MaskedScore {
   const T* x;
+  Index width;
   Mask mask;
-  HEADROOM_DEVICE Exponentials operator()(Index i) const {
-    return mask.hides(i) ? Exponentials{} : Exponentials{load(x[i]), 1};
+  HEADROOM_DEVICE Exponentials operator()(Index row, Index column) const {
+    return mask.hides(row, column) ? Exponentials{}
+                                   : Exponentials{load(x[row * width + column]), 1};
   }
 };
 
@@ -50,12 +55,11 @@ struct WriteSoftmax {
   const Exponentials* rows;
   Mask mask;
   float scale;
-  Divisor width;
 
-  HEADROOM_DEVICE float operator()(Index i, float score) const {
-    const Exponentials row = rows[i / width];
-    const float share = row.sum == 0 ? 0 : 1 / row.sum;  // 0 for a row that is all padding
-    return mask.hides(i) ? 0 : std::exp(scale * (score - row.largest)) * share;
+  HEADROOM_DEVICE float operator()(Index row, Index column, float score) const {
+    const Exponentials of = rows[row];
+    const float share = of.sum == 0 ? 0 : 1 / of.sum;  // 0 for a row that is all padding
+    return mask.hides(row, column) ? 0 : std::exp(scale * (score - of.largest)) * share;
   }
 };
 
@@ -65,7 +69,7 @@ class AttentionSoftmax {
   AttentionSoftmax(const Op& op, const Program& program)
       : count_(count_of(program, op.inputs[0])),
         width_(program.value(op.inputs[0]).shape[3]),
-        sample_(count_ / program.value(op.inputs[0]).shape[0]),
+        rows_of_sample_(count_ / program.value(op.inputs[0]).shape[0] / width_),
         scale_(static_cast<float>(op.number("scale"))) {}
 
   template <typename Queue>
@@ -73,7 +77,7 @@ class AttentionSoftmax {
     if constexpr (kCausal)
       run(queue, buffers, Future{width_});
     else
-      run(queue, buffers, Padding{whole_numbers(buffers.inputs[1]), width_, sample_});
+      run(queue, buffers, Padding{whole_numbers(buffers.inputs[1]), width_, rows_of_sample_});
   }
 
  private:
@@ -82,14 +86,14 @@ class AttentionSoftmax {
     const T* x = elements<T>(buffers.inputs[0]);
     const Index rows = count_ / width_;
     auto* found = queue.template scratch<Exponentials>(rows);
-    queue.reduce_rows(rows, width_, MaskedScore<T, Mask>{x, mask}, CombineExponentials{scale_},
-                      Exponentials{}, found);
-    map(queue, count_, WriteSoftmax<Mask>{found, mask, scale_, width_}, x,
-        elements<T>(buffers.outputs[0]));
+    queue.reduce_rows(rows, width_, MaskedScore<T, Mask>{x, width_, mask},
+                      CombineExponentials{scale_}, Exponentials{}, found);
+    map_rows(queue, count_, width_, WriteSoftmax<Mask>{found, mask, scale_}, x,
+             elements<T>(buffers.outputs[0]));
   }
 
   Index count_;
-  Divisor width_, sample_;
+  Index width_, rows_of_sample_;
   float scale_;
 };
 template <typename T>
@@ -105,7 +109,11 @@ template <typename T>
 struct ElementProduct {
   const T* a;
   const T* b;
-  HEADROOM_DEVICE float operator()(Index i) const { return load(a[i]) * load(b[i]); }
+  Index width;
+  HEADROOM_DEVICE float operator()(Index row, Index column) const {
+    const Index i = row * width + column;
+    return load(a[i]) * load(b[i]);
+  }
 };
 
 template <typename T>
@@ -121,17 +129,17 @@ class SoftmaxBackward {
     const T *y = elements<T>(buffers.inputs[0]), *dy = elements<T>(buffers.inputs[1]);
     T* dx = elements<T>(buffers.outputs[0]);
     auto* products = queue.template scratch<float>(count_ / width_);
-    queue.reduce_rows(count_ / width_, width_, ElementProduct<T>{y, dy}, AddFloats{}, 0.0F,
+    queue.reduce_rows(count_ / width_, width_, ElementProduct<T>{y, dy, width_}, AddFloats{}, 0.0F,
                       products);
-    const auto gradient = [=, *this] HEADROOM_DEVICE(Index i, float value, float incoming) {
-      return scale_ * value * (incoming - products[i / width_]);
+    const auto gradient = [=, *this] HEADROOM_DEVICE(Index row, Index, float value,
+                                                     float incoming) {
+      return scale_ * value * (incoming - products[row]);
     };
-    map(queue, count_, gradient, y, dy, dx);
+    map_rows(queue, count_, width_, gradient, y, dy, dx);
   }
 
  private:
-  Index count_;
-  Divisor width_;
+  Index count_, width_;
   float scale_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "harness/device/cuda/module/work/work.h"
 
@@ -11,6 +12,18 @@ struct Sums {
   double first = 0, second = 0;
 };
 
+// Sums of a few products of 16-bit elements, which f32 holds exactly or nearly so. GPUs without
+// fast arithmetic in double have a 32nd or 64th of the rate of f32 (CUDA C++ Programming Guide,
+// "Arithmetic Instructions").
+struct FewSums {
+  float first, second;
+  HEADROOM_DEVICE operator Sums() const { return {first, second}; }  // NOLINT(google-explicit-*)
+};
+
+// What a function of elements of T gives to a sum.
+template <typename T>
+using SumsOf = std::conditional_t<sizeof(T) == 2, FewSums, Sums>;
+
 struct Add {
   template <typename T>
   HEADROOM_DEVICE T operator()(T a, T b) const {
@@ -19,28 +32,18 @@ struct Add {
   HEADROOM_DEVICE Sums operator()(Sums a, Sums b) const {
     return {a.first + b.first, a.second + b.second};
   }
-};
-
-// Sums one column over one group of rows; neighbouring columns read adjacent memory.
-template <typename Value>
-struct SumGroup {
-  Value value;
-  Sums* parts;  // those of one column side by side
-  Index rows;
-  Divisor columns, groups;
-
-  HEADROOM_DEVICE void operator()(Index i) const {
-    const Index group = i / columns, column = i % columns;
-    Sums sums;
-    for (Index r = group * rows / groups; r < (group + 1) * rows / groups; ++r)
-      sums = Add{}(sums, value(r, column));
-    parts[column * groups + group] = sums;
+  HEADROOM_DEVICE FewSums operator()(FewSums a, FewSums b) const {
+    return {a.first + b.first, a.second + b.second};
   }
 };
 
+// The parts of each sum, side by side.
 struct Part {
   const Sums* parts;
-  HEADROOM_DEVICE Sums operator()(Index i) const { return parts[i]; }
+  Index width;
+  HEADROOM_DEVICE Sums operator()(Index row, Index column) const {
+    return parts[row * width + column];
+  }
 };
 
 template <typename Finish>
@@ -54,7 +57,7 @@ struct FinishSum {
 template <typename Queue, typename Finish>
 void finish_sums(Queue& queue, Index count, Index width, const Sums* parts, Finish finish) {
   Sums* sums = queue.template scratch<Sums>(count);
-  queue.reduce_rows(count, width, Part{parts}, Add{}, Sums{}, sums);
+  queue.reduce_rows(count, width, Part{parts, width}, Add{}, Sums{}, sums);
   queue.for_each(count, FinishSum<Finish>{finish, sums});
 }
 
@@ -62,10 +65,11 @@ void finish_sums(Queue& queue, Index count, Index width, const Sums* parts, Fini
 // rows to keep a GPU busy, because their sums take workspace.
 template <typename Queue, typename Value, typename Finish>
 void sum_columns(Queue& queue, Index rows, Index columns, Value value, Finish finish) {
-  constexpr Index kThreads = Index{1} << 17;
-  const Index groups = std::clamp<Index>(kThreads / columns, 1, rows);
+  constexpr Index kColumnsAndGroups = Index{1} << 16, kRowsOfGroup = 32;
+  const Index most = std::max<Index>(1, rows / kRowsOfGroup);
+  const Index groups = std::clamp<Index>(kColumnsAndGroups / columns, 1, most);
   Sums* parts = queue.template scratch<Sums>(groups * columns);
-  queue.for_each(groups * columns, SumGroup<Value>{value, parts, rows, columns, groups});
+  queue.reduce_columns(groups, rows, columns, value, Add{}, Sums{}, parts);
   finish_sums(queue, columns, groups, parts, finish);
 }
 

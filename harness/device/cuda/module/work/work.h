@@ -6,12 +6,16 @@
 //   for_each_by_table(count, f)      the same for an f that holds a table indexed at run time
 //   reduce(count, value, combine, initial, result)           *result = all value(i) combined
 //   reduce_rows(rows, width, value, combine, initial, results)
-//                                    results[r] = value(i) combined, i in [r width, (r + 1) width)
+//                                    results[r] = value(r, c) combined, c in [0, width), in any
+//                                    order; `initial` combined with a value is that value
+//   reduce_columns(groups, rows, columns, value, combine, initial, results)
+//                                    results[c groups + g] = value(r, c) combined over the rows r
+//                                    of group g, which starts at g rows / groups
 //   sort(keys, sorted, count)        ascending
 //   sort_pairs(keys, sorted_keys, values, sorted_values, count)   equal keys keep their order
 //   scratch<T>(count)                room in the op's workspace, for this op only
-// The queue skips the loops of a conditional op on the device, but not its reductions and sorts.
-// Those must therefore write to scratch, never to operands.
+// The queue skips the loops of a conditional op on the device, but not its other steps. Those must
+// therefore write to scratch, never to operands.
 #pragma once
 
 #include <cstdint>

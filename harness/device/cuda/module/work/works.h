@@ -7,6 +7,12 @@
 
 namespace headroom::cuda {
 
+// Where the matrices of a product's three operands are, in bytes.
+struct MatrixPlace {
+  Index from_call_to_call, from_matrix_to_matrix;
+};
+using MatrixPlaces = std::array<MatrixPlace, 3>;
+
 template <typename Queue>
 Works<Queue> accumulate_works();
 template <typename Queue>
@@ -59,6 +65,8 @@ template <typename Queue>
 Work<Queue> add_bias_work(const Value& y);
 template <typename Queue>
 Work<Queue> transpose_bytes_work(Index rows, Index columns);
+template <typename Queue>
+Work<Queue> matrix_addresses_work(Index calls, Index batch, const MatrixPlaces& places);
 
 template <typename Queue>
 Works<Queue> every_work() {

@@ -104,10 +104,11 @@ class Adafactor {
   template <typename Queue>
   void decay_factors(Queue& queue, GradientSquare squared, float* row_square, float* column_square,
                      const float* steps, double* row_sum) const {
-    auto* sums = queue.template scratch<double>(rows_);
-    queue.reduce_rows(rows_, columns_, squared, Add{}, 0.0, sums);
+    auto* sums = queue.template scratch<Sums>(rows_);
+    queue.reduce_rows(rows_, columns_, squared, Add{}, Sums{}, sums);
     queue.for_each(rows_, [=, *this] HEADROOM_DEVICE(Index i) {
-      row_square[i] = rule_.decayed(row_square[i], sums[i] / static_cast<double>(columns_), *steps);
+      row_square[i] =
+          rule_.decayed(row_square[i], sums[i].first / static_cast<double>(columns_), *steps);
     });
     sum_columns(queue, rows_, columns_, squared, [=, *this] HEADROOM_DEVICE(Index j, Sums found) {
       column_square[j] =

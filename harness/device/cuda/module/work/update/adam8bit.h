@@ -79,7 +79,8 @@ struct Adam8bitStep {
     return rule.beta2 * square.at(i, block) + rule.new_square * gradient[i] * gradient[i];
   }
   // The last block may be short.
-  HEADROOM_DEVICE Scales operator()(Index i) const {
+  HEADROOM_DEVICE Scales operator()(Index row, Index column) const {
+    const Index i = row * block + column;
     if (i >= count) return {0, 0};
     return {std::fabs(mean_of(i)), std::fabs(square_of(i))};
   }
@@ -88,11 +89,7 @@ struct Adam8bitStep {
 class Adam8bit {
  public:
   Adam8bit(const Op& op, const Program& program)
-      : rule_(op),
-        beta1_(op.number("beta1")),
-        beta2_(op.number("beta2")),
-        count_(count_of(program, op.inputs[0])),
-        block_(op.integer("block")) {}
+      : rule_(op), count_(count_of(program, op.inputs[0])), block_(op.integer("block")) {}
 
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
@@ -103,9 +100,8 @@ class Adam8bit {
     queue.for_each(512, [=] HEADROOM_DEVICE(Index i) {
       numbers[i] = static_cast<float>(dynamic_number(static_cast<int>(i % 256), i < 256));
     });
-    queue.for_each(1, [=, *this] HEADROOM_DEVICE(Index) {
-      *corrections = adam_corrections(beta1_, beta2_, *steps);
-    });
+    queue.for_each(1,
+                   [=, *this] HEADROOM_DEVICE(Index) { *corrections = rule_.corrections(*steps); });
     const Adam8bitStep step = {
         rule_,
         floats(buffers.inputs[1]),
@@ -130,7 +126,6 @@ class Adam8bit {
 
  private:
   AdamRule rule_;
-  double beta1_, beta2_;
   Index count_;
   Divisor block_;
 };

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "harness/device/cuda/module/work/work.h"
+#include "harness/device/cuda/module/work/map.h"
 
 namespace headroom::cuda {
 
@@ -23,10 +23,19 @@ class SgdMomentum {
   void operator()(Queue& queue, const OpBuffers& buffers) const {
     float *weight = floats(buffers.inputs[0]), *velocity = floats(buffers.inputs[2]);
     const float* gradient = floats(buffers.inputs[1]);
-    queue.for_each(count_, [=, *this] HEADROOM_DEVICE(Index i) {
-      const float v = momentum_ * velocity[i] + (gradient[i] + weight_decay_ * weight[i]);
-      velocity[i] = v;
-      weight[i] -= rate_ * v;
+    constexpr int kEach = kNeighbours<float, float>;
+    queue.for_each((count_ + kEach - 1) / kEach, [=, *this] HEADROOM_DEVICE(Index group) {
+      const Index first = group * kEach, left = count_ - first;
+      Neighbours<float, kEach> w{}, g{}, v{};
+      w.load(weight + first, left);
+      g.load(gradient + first, left);
+      v.load(velocity + first, left);
+      for (int k = 0; k < kEach; ++k) {
+        v.of[k] = momentum_ * v.of[k] + (g.of[k] + weight_decay_ * w.of[k]);
+        w.of[k] -= rate_ * v.of[k];
+      }
+      w.store(weight + first, left);
+      v.store(velocity + first, left);
     });
   }
 
@@ -39,23 +48,24 @@ class SgdMomentum {
 struct AdamCorrections {
   float mean, square;
 };
-HEADROOM_DEVICE inline AdamCorrections adam_corrections(double beta1, double beta2, float steps) {
-  return {static_cast<float>(1 / (1 - std::pow(beta1, static_cast<double>(steps)))),
-          static_cast<float>(1 / (1 - std::pow(beta2, static_cast<double>(steps))))};
-}
 
 struct AdamRule {
-  float rate, beta1, beta2, new_mean, new_square, epsilon, weight_decay;
+  float rate, beta1, beta2, log_beta1, log_beta2, new_mean, new_square, epsilon, weight_decay;
 
   explicit AdamRule(const Op& op)
       : rate(rate_of(op, "learning_rate")),
         beta1(rate_of(op, "beta1")),
         beta2(rate_of(op, "beta2")),
+        log_beta1(static_cast<float>(std::log(op.number("beta1")))),
+        log_beta2(static_cast<float>(std::log(op.number("beta2")))),
         new_mean(static_cast<float>(1 - op.number("beta1"))),
         new_square(static_cast<float>(1 - op.number("beta2"))),
         epsilon(rate_of(op, "epsilon")),
         weight_decay(rate_of(op, "weight_decay")) {}
 
+  HEADROOM_DEVICE AdamCorrections corrections(float steps) const {
+    return {-1 / std::expm1(steps * log_beta1), -1 / std::expm1(steps * log_beta2)};
+  }
   // The weight after a step from the states `mean` and `square` of this step.
   HEADROOM_DEVICE float step(float weight, float mean, float square, AdamCorrections by) const {
     const float direction = mean * by.mean / (std::sqrt(square * by.square) + epsilon);
@@ -65,11 +75,7 @@ struct AdamRule {
 
 class Adam {
  public:
-  Adam(const Op& op, const Program& program)
-      : rule_(op),
-        beta1_(op.number("beta1")),
-        beta2_(op.number("beta2")),
-        count_(count_of(program, op.inputs[0])) {}
+  Adam(const Op& op, const Program& program) : rule_(op), count_(count_of(program, op.inputs[0])) {}
 
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
@@ -77,21 +83,28 @@ class Adam {
     const float* gradient = floats(buffers.inputs[1]);
     float *mean = floats(buffers.inputs[2]), *square = floats(buffers.inputs[3]);
     const float* steps = floats(buffers.inputs[4]);
-    auto* corrections = queue.template scratch<AdamCorrections>(1);
-    queue.for_each(1, [=, *this] HEADROOM_DEVICE(Index) {
-      *corrections = adam_corrections(beta1_, beta2_, *steps);
-    });
-    queue.for_each(count_, [=, *this] HEADROOM_DEVICE(Index i) {
-      const float g = gradient[i];
-      mean[i] = rule_.beta1 * mean[i] + rule_.new_mean * g;
-      square[i] = rule_.beta2 * square[i] + rule_.new_square * g * g;
-      weight[i] = rule_.step(weight[i], mean[i], square[i], *corrections);
+    constexpr int kEach = kNeighbours<float, float>;
+    queue.for_each((count_ + kEach - 1) / kEach, [=, *this] HEADROOM_DEVICE(Index group) {
+      const AdamCorrections by = rule_.corrections(*steps);
+      const Index first = group * kEach, left = count_ - first;
+      Neighbours<float, kEach> w{}, g{}, m{}, s{};
+      w.load(weight + first, left);
+      g.load(gradient + first, left);
+      m.load(mean + first, left);
+      s.load(square + first, left);
+      for (int k = 0; k < kEach; ++k) {
+        m.of[k] = rule_.beta1 * m.of[k] + rule_.new_mean * g.of[k];
+        s.of[k] = rule_.beta2 * s.of[k] + rule_.new_square * g.of[k] * g.of[k];
+        w.of[k] = rule_.step(w.of[k], m.of[k], s.of[k], by);
+      }
+      w.store(weight + first, left);
+      m.store(mean + first, left);
+      s.store(square + first, left);
     });
   }
 
  private:
   AdamRule rule_;
-  double beta1_, beta2_;
   Index count_;
 };
 

@@ -176,22 +176,19 @@ class ForeachMoments {
 // Rules with bias correction. Their members are public, because nvcc accepts device lambdas in
 // public functions only.
 struct CorrectedLists {
-  CorrectedLists(const Op& op, const Program& program)
-      : lists_(op, program), rule_(op), beta1_(op.number("beta1")), beta2_(op.number("beta2")) {}
+  CorrectedLists(const Op& op, const Program& program) : lists_(op, program), rule_(op) {}
 
   template <typename Queue>
   const AdamCorrections* corrections(Queue& queue, const OpBuffers& buffers) const {
     const float* steps = lists_.shared(buffers);
-    const double beta1 = beta1_, beta2 = beta2_;
+    const AdamRule rule = rule_;
     auto* corrections = queue.template scratch<AdamCorrections>(1);
-    queue.for_each(
-        1, [=] HEADROOM_DEVICE(Index) { *corrections = adam_corrections(beta1, beta2, *steps); });
+    queue.for_each(1, [=] HEADROOM_DEVICE(Index) { *corrections = rule.corrections(*steps); });
     return corrections;
   }
 
   GroupLists lists_;
   AdamRule rule_;
-  double beta1_, beta2_;
 };
 
 class FusedAdam : public CorrectedLists {
