@@ -14,6 +14,7 @@ import csv
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -80,9 +81,10 @@ def command_of(where, name, options, records):
 
 def run(where, name, options):
     """Runs a program on the real or the virtual GPU, unless it has been; its output goes beside its records."""
-    records = options.directory / where / name.replace(" ", "-")
-    if (records / "gpu.json").exists():
+    found, _, records = figures(where, name, options)
+    if found:
         return
+    shutil.rmtree(records, ignore_errors=True)  # of a try without figures
     environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "OMP_NUM_THREADS": "2",
                    **SETTINGS.get(name, {})}  # fmt: skip
     records.parent.mkdir(parents=True, exist_ok=True)

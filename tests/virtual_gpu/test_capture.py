@@ -132,18 +132,35 @@ print("mode:", torch.overrides._get_current_function_mode())
     assert "mode: None" in said
 
 
-def test_a_check_shows_the_peaks_of_the_real_and_the_virtual_gpu(gpu, pytorch, tmp_path):
-    """A second virtual GPU takes the place of the real one."""
-    script = tmp_path / "train.py"
-    script.write_text(TRAIN)
-    checked = tmp_path / "checked"
-    answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program=f"""
-import subprocess
-subprocess.run({[HEADROOM, "gpu", "rtx4090", "--check", "--out", str(checked), "--", str(pytorch), str(script)]!r},
-               check=True)
+@pytest.fixture
+def check(gpu, pytorch, tmp_path):
+    """check(text) runs that program with --check, where a second virtual GPU takes the place of the real one, and
+    returns what is printed and the figures."""
+
+    def run(text):
+        script, checked = tmp_path / "train.py", tmp_path / "checked"
+        script.write_text(text)
+        command = [HEADROOM, "gpu", "rtx4090", "--check", "--out", str(checked), "--", str(pytorch), str(script)]
+        answer = gpu("rtx4090", "--until-step", "all", python=pytorch,
+                     program=f"import subprocess\nsubprocess.run({command!r}, check=True)\n")
+        assert answer.status == 2, answer.errors  # this program itself used no GPU
+        return answer, json.loads((checked / "gpu.json").read_text())
+
+    return run
+
+
+def test_a_check_names_the_status_of_a_program_that_failed_on_the_real_gpu(check):
+    answer, figures = check(TRAIN + """
+import pathlib, sys
+ran = pathlib.Path(__file__).with_suffix(".ran")
+sys.exit(3) if ran.exists() else ran.touch()
 """)
-    assert answer.status == 2, answer.errors  # this program itself used no GPU
-    figures = json.loads((checked / "gpu.json").read_text())
+    assert figures["verdict"] == "fits"
+    assert "the program ended with exit status 3" in answer.output
+
+
+def test_a_check_shows_the_peaks_of_the_real_and_the_virtual_gpu(check):
+    answer, figures = check(TRAIN)
     device, measured = figures["frameworks"][0]["devices"][0], figures["measured"]
     assert "RTX 4090" in measured["card"]
     assert measured["peak_allocated_bytes"] == measured["virtual_peak_allocated_bytes"]

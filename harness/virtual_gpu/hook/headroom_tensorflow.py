@@ -51,7 +51,7 @@ def install(tensorflow):
         "XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs",
     ]
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
-        differences.append("the driver's pool gives freed memory back at once")
+        differences.append("the driver's pool follows rules that were found on an H200")
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays)
 
 

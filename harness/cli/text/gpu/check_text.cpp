@@ -46,6 +46,7 @@ std::string line_of(const char* counter, const Peaks& peaks) {
 
 std::string comparison_with_measured(const GpuAnswer& answer) {
   const BothPeaks found = both_peaks(answer);
+  const int status = answer.measured->exit_status;
   return fmt::format(
              "\nAt the peak, as {} counts on this machine's GPU{} and on the virtual one\n"
              "    {:<10} {:>11}  {:>11}  {:>10}\n",
@@ -53,6 +54,11 @@ std::string comparison_with_measured(const GpuAnswer& answer) {
              found.card.empty() ? "" : fmt::format(" ({})", printable(found.card)), "", "measured",
              "virtual", "difference") +
          line_of("allocated", found.allocated) + line_of("reserved", found.reserved) +
+         (status == 0
+              ? ""
+              : fmt::format("  on this machine's GPU the program ended with exit status {}; "
+                            "measured is its peak until then\n",
+                            status)) +
          fmt::format(
              "  as a row (card, framework, allocated, reserved; measured, then virtual):\n"
              "    {},{},{},{},{},{}\n",
