@@ -65,7 +65,7 @@ void finish_sums(Queue& queue, Index count, Index width, const Sums* parts, Fini
 // rows to keep a GPU busy, because their sums take workspace.
 template <typename Queue, typename Value, typename Finish>
 void sum_columns(Queue& queue, Index rows, Index columns, Value value, Finish finish) {
-  constexpr Index kColumnsAndGroups = Index{1} << 16, kRowsOfGroup = 32;
+  constexpr Index kColumnsAndGroups = 65535, kRowsOfGroup = 32;  // a grid has no more blocks in y
   const Index most = std::max<Index>(1, rows / kRowsOfGroup);
   const Index groups = std::clamp<Index>(kColumnsAndGroups / columns, 1, most);
   Sums* parts = queue.template scratch<Sums>(groups * columns);
