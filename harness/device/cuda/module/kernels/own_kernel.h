@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "harness/device/cuda/module/kernels/kernel.h"
-#include "harness/device/cuda/module/work/works.h"
+#include "harness/device/cuda/module/work/matrix_places.h"
 
 namespace headroom::cuda {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "harness/device/cuda/module/work/map.h"
+#include "harness/device/cuda/module/work/matrix_places.h"
 #include "harness/device/cuda/module/work/sums.h"
-#include "harness/device/cuda/module/work/works.h"
 #include "harness/device/host/kernels/eight_bits.h"
 
 namespace headroom::cuda {

@@ -3,15 +3,10 @@
 
 #include <array>
 
+#include "harness/device/cuda/module/work/matrix_places.h"
 #include "harness/device/cuda/module/work/work.h"
 
 namespace headroom::cuda {
-
-// Where the matrices of a product's three operands are, in bytes.
-struct MatrixPlace {
-  Index from_call_to_call, from_matrix_to_matrix;
-};
-using MatrixPlaces = std::array<MatrixPlace, 3>;
 
 template <typename Queue>
 Works<Queue> accumulate_works();
