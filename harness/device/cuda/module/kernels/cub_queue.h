@@ -54,9 +54,8 @@ __device__ T combine_every(Index first, Index step, Index end, Combine combine, 
   return all;
 }
 
-// A row for every kThreadsOfRow threads, which are a warp or a block. Kernels of our own, because
-// CUB gives each row a block of its own and calls value with an index that must be divided by the
-// width.
+// Gives each row to kThreadsOfRow threads, a warp or a block. This is a kernel of our own, because
+// CUB gives each row a block and calls value with an index that must be divided by the width.
 template <unsigned kThreadsOfRow, typename Value, typename Combine, typename T>
 __global__ void __launch_bounds__(kThreads)
     reduce_each_row(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
@@ -75,8 +74,8 @@ __global__ void __launch_bounds__(kThreads)
 
 constexpr unsigned kTile = 32;  // columns of a block
 
-// A tile of columns and a group of rows for every block: neighbouring threads read adjacent memory,
-// and every eighth row is of the same thread.
+// Each block sums one group of rows over one tile of columns. Neighbouring threads read adjacent
+// memory, and a thread takes every eighth row.
 template <typename Value, typename Combine, typename T>
 __global__ void __launch_bounds__(kThreads)
     reduce_column_groups(Index rows, Index columns, Divisor groups, Value value, Combine combine,
@@ -99,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 #endif
 
-// One row by one thread, for the simulated GPU.
+// Reduces one row in one thread. The simulated GPU runs this in place of reduce_each_row.
 template <typename Value, typename Combine, typename T>
 struct ReduceRow {
   Index width;
@@ -115,7 +114,8 @@ struct ReduceRow {
   }
 };
 
-// One column of one group by one thread, for the simulated GPU.
+// Reduces one column of one group in one thread. The simulated GPU runs this in place of
+// reduce_column_groups.
 template <typename Value, typename Combine, typename T>
 struct ReduceGroup {
   Index rows;
@@ -187,7 +187,7 @@ class CubQueue {
   void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
     if (!runs_ || rows == 0) return;
 #ifdef __CUDACC__
-    // With fewer rows a warp for each would leave the GPU idle.
+    // Few long rows get a block each, because a warp for each would leave most of the GPU idle.
     constexpr Index kEnoughRows = 8192, kLongRow = 1024;
     if (rows < kEnoughRows && width > kLongRow)
       reduce_each_row<kThreads><<<blocks(rows, 1), kThreads, 0, stream_>>>(

@@ -145,7 +145,7 @@ class Product final : public Kernel {
     return elements * static_cast<std::int64_t>(size_of(type));
   }
 
-  // Of the addresses of all matrices of all three operands.
+  // Size of the table with the addresses of all matrices of the three operands.
   Bytes table_bytes() const {
     return 3 * static_cast<Bytes>(gemm_.calls * gemm_.batch) * sizeof(std::byte*);
   }
@@ -206,11 +206,12 @@ class Product final : public Kernel {
     return aligned;
   }
 
-  // One call for the matrices of all samples and heads, whose addresses a kernel writes down.
-  // Returns false where one stride is enough, and where the library cannot (before cuBLAS 12.9 it
-  // has no such layouts).
+  // Chooses one call for the matrices of all samples and heads, whose addresses a kernel writes to
+  // a table. Returns false where one stride leads from matrix to matrix, and where cuBLAS has no
+  // such call.
   bool choose_by_addresses(const Context& context, const Op& op) {
     if (gemm_.calls == 1) return false;
+    // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE and its value for addresses; older headers lack the names.
     constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);
     constexpr std::uint32_t kPointerArray = 1;
     const std::int64_t matrices = library_int(gemm_.calls * gemm_.batch, op);

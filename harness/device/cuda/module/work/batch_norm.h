@@ -78,7 +78,7 @@ struct NormaliseAndRelu {
   }
 };
 
-// What follows a batch normalisation in the same op.
+// The computation that an op does after its batch normalisation.
 enum class Then { nothing, relu, sum_and_relu };
 
 // Inference uses the running statistics; training uses those of the batch and keeps them.

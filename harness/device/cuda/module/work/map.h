@@ -34,25 +34,54 @@ struct alignas(std::min<std::size_t>(16, n * sizeof(T))) Neighbours {
 template <typename From, typename To>
 inline constexpr int kNeighbours = std::min<int>(8, 16 / std::min(sizeof(From), sizeof(To)));
 
-template <typename F, typename From, typename To>
+// Visits the n elements from `first` on: f(k, i) for the k-th of them, which is element i.
+struct ByIndex {
+  template <int n, typename F>
+  HEADROOM_DEVICE void visit(Index first, Index, F f) const {
+    for (int k = 0; k < n; ++k) f(k, first + k);
+  }
+};
+
+// Visits them by rows: f(k, row, column). What f reads of a row is read once where all n elements
+// are in one row. Leaves out elements from `count` on.
+struct ByRow {
+  Divisor width;
+
+  template <int n, typename F>
+  HEADROOM_DEVICE void visit(Index first, Index count, F f) const {
+    Index row = first / width, column = first - row * width;
+    if (column + n <= width) {
+      for (int k = 0; k < n; ++k) f(k, row, column + k);
+      return;
+    }
+    for (int k = 0; k < n; ++k) {
+      if (first + k < count) f(k, row, column);
+      if (++column == width) column = 0, ++row;
+    }
+  }
+};
+
+template <typename F, typename From, typename To, typename Places>
 struct MapOne {
   static constexpr int kEach = kNeighbours<From, To>;
   F f;
   const From* x;
   To* y;
   Index count;
+  Places places;
 
   HEADROOM_DEVICE void operator()(Index group) const {
     const Index first = group * kEach, left = count - first;
     Neighbours<From, kEach> in{};
     Neighbours<To, kEach> out{};
     in.load(x + first, left);
-    for (int k = 0; k < kEach; ++k) store(out.of[k], f(first + k, load(in.of[k])));
+    places.template visit<kEach>(
+        first, count, [&](int k, auto... place) { store(out.of[k], f(place..., load(in.of[k]))); });
     out.store(y + first, left);
   }
 };
 
-template <typename F, typename From, typename To>
+template <typename F, typename From, typename To, typename Places>
 struct MapTwo {
   static constexpr int kEach = kNeighbours<From, To>;
   F f;
@@ -60,6 +89,7 @@ struct MapTwo {
   const From* b;
   To* y;
   Index count;
+  Places places;
 
   HEADROOM_DEVICE void operator()(Index group) const {
     const Index first = group * kEach, left = count - first;
@@ -67,97 +97,48 @@ struct MapTwo {
     Neighbours<To, kEach> out{};
     of_a.load(a + first, left);
     of_b.load(b + first, left);
-    for (int k = 0; k < kEach; ++k)
-      store(out.of[k], f(first + k, load(of_a.of[k]), load(of_b.of[k])));
+    places.template visit<kEach>(first, count, [&](int k, auto... place) {
+      store(out.of[k], f(place..., load(of_a.of[k]), load(of_b.of[k])));
+    });
     out.store(y + first, left);
   }
 };
 
-// Calls f(row, column, k) for the n elements from `first` on, the k-th of which is at that row and
-// column. Inside one row, what f reads of the row is read once.
-template <int n, typename F>
-HEADROOM_DEVICE void for_neighbours(Index first, Index count, const Divisor& width, F f) {
-  Index row = first / width, column = first - row * width;
-  if (column + n <= width) {
-    for (int k = 0; k < n; ++k) f(row, column + k, k);
-    return;
-  }
-  for (int k = 0; k < n; ++k) {
-    if (first + k < count) f(row, column, k);
-    if (++column == width) column = 0, ++row;
-  }
+template <typename Queue, typename F, typename From, typename To, typename Places>
+void map_one(Queue& queue, Index count, F f, const From* x, To* y, Places places) {
+  constexpr int kEach = kNeighbours<From, To>;
+  queue.for_each((count + kEach - 1) / kEach, MapOne<F, From, To, Places>{f, x, y, count, places});
 }
 
-template <typename F, typename From, typename To>
-struct MapRowsOfOne {
-  static constexpr int kEach = kNeighbours<From, To>;
-  F f;
-  const From* x;
-  To* y;
-  Index count;
-  Divisor width;
-
-  HEADROOM_DEVICE void operator()(Index group) const {
-    const Index first = group * kEach, left = count - first;
-    Neighbours<From, kEach> in{};
-    Neighbours<To, kEach> out{};
-    in.load(x + first, left);
-    for_neighbours<kEach>(first, count, width, [&](Index row, Index column, int k) {
-      store(out.of[k], f(row, column, load(in.of[k])));
-    });
-    out.store(y + first, left);
-  }
-};
-
-template <typename F, typename From, typename To>
-struct MapRowsOfTwo {
-  static constexpr int kEach = kNeighbours<From, To>;
-  F f;
-  const From* a;
-  const From* b;
-  To* y;
-  Index count;
-  Divisor width;
-
-  HEADROOM_DEVICE void operator()(Index group) const {
-    const Index first = group * kEach, left = count - first;
-    Neighbours<From, kEach> of_a{}, of_b{};
-    Neighbours<To, kEach> out{};
-    of_a.load(a + first, left);
-    of_b.load(b + first, left);
-    for_neighbours<kEach>(first, count, width, [&](Index row, Index column, int k) {
-      store(out.of[k], f(row, column, load(of_a.of[k]), load(of_b.of[k])));
-    });
-    out.store(y + first, left);
-  }
-};
+template <typename Queue, typename F, typename From, typename To, typename Places>
+void map_two(Queue& queue, Index count, F f, const From* a, const From* b, To* y, Places places) {
+  constexpr int kEach = kNeighbours<From, To>;
+  queue.for_each((count + kEach - 1) / kEach,
+                 MapTwo<F, From, To, Places>{f, a, b, y, count, places});
+}
 
 // y[i] = f(i, x[i]), where y may be x.
 template <typename Queue, typename F, typename From, typename To>
 void map(Queue& queue, Index count, F f, const From* x, To* y) {
-  constexpr int kEach = kNeighbours<From, To>;
-  queue.for_each((count + kEach - 1) / kEach, MapOne<F, From, To>{f, x, y, count});
+  map_one(queue, count, f, x, y, ByIndex{});
 }
 
 // y[i] = f(i, a[i], b[i]), where y may be a or b.
 template <typename Queue, typename F, typename From, typename To>
 void map(Queue& queue, Index count, F f, const From* a, const From* b, To* y) {
-  constexpr int kEach = kNeighbours<From, To>;
-  queue.for_each((count + kEach - 1) / kEach, MapTwo<F, From, To>{f, a, b, y, count});
+  map_two(queue, count, f, a, b, y, ByIndex{});
 }
 
 // y[r, c] = f(r, c, x[r, c]), where y may be x.
 template <typename Queue, typename F, typename From, typename To>
 void map_rows(Queue& queue, Index count, Index width, F f, const From* x, To* y) {
-  constexpr int kEach = kNeighbours<From, To>;
-  queue.for_each((count + kEach - 1) / kEach, MapRowsOfOne<F, From, To>{f, x, y, count, width});
+  map_one(queue, count, f, x, y, ByRow{width});
 }
 
 // y[r, c] = f(r, c, a[r, c], b[r, c]), where y may be a or b.
 template <typename Queue, typename F, typename From, typename To>
 void map_rows(Queue& queue, Index count, Index width, F f, const From* a, const From* b, To* y) {
-  constexpr int kEach = kNeighbours<From, To>;
-  queue.for_each((count + kEach - 1) / kEach, MapRowsOfTwo<F, From, To>{f, a, b, y, count, width});
+  map_two(queue, count, f, a, b, y, ByRow{width});
 }
 
 }  // namespace headroom::cuda

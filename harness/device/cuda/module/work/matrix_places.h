@@ -1,5 +1,5 @@
-// Where the matrices of a product's three operands lie, for the kernel that writes down their
-// addresses.
+// Distances between the matrices of a product's three operands. A kernel computes the addresses of
+// the matrices from them.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace headroom::cuda {
 
-// In bytes.
+// Distances in bytes.
 struct MatrixPlace {
   std::int64_t from_call_to_call, from_matrix_to_matrix;
 };

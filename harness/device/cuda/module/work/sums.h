@@ -20,7 +20,7 @@ struct FewSums {
   HEADROOM_DEVICE operator Sums() const { return {first, second}; }  // NOLINT(google-explicit-*)
 };
 
-// What a function of elements of T gives to a sum.
+// The type in which functions of elements of type T return their terms of two sums.
 template <typename T>
 using SumsOf = std::conditional_t<sizeof(T) == 2, FewSums, Sums>;
 
