@@ -6,7 +6,7 @@ scripts/driver_blocks.py
 Allocates 256 blocks of each size with cudaMalloc, asks cudaMemGetInfo before and after, and prints
 the bytes that each block took. The published figures are of a driver of version 5xx
 (github.com/JustVugg/colibri, dev_alloc_footprint). Where they hold, blocks of up to 1 MiB share
-granules of 2 MiB, as harness/virtual_gpu/stand_ins/blocks/small_blocks.h assumes. Exit code: 0 all as
+granules of 2 MiB, as harness/gpu_driver/small_blocks.h assumes. Exit code: 0 all as
 published, 1 some differ, 2 no GPU or too little memory.
 """
 

@@ -13,12 +13,12 @@
 namespace headroom {
 namespace {
 
-class DriverPool final : public Allocator {
+class AllocatorOverPool final : public Allocator {
  public:
-  DriverPool(DeviceMemory& memory, std::unique_ptr<StreamPool> pool)
+  AllocatorOverPool(DeviceMemory& memory, std::unique_ptr<StreamPool> pool)
       : memory_(memory), pool_(std::move(pool)) {}
 
-  ~DriverPool() override {
+  ~AllocatorOverPool() override {
     for (const Segment& segment : blocks_) {
       if (segment.size == 0) continue;
       memory_.disown(segment);
@@ -115,7 +115,7 @@ class DriverPool final : public Allocator {
 
 std::unique_ptr<Allocator> make_driver_pool_allocator(DeviceMemory& memory,
                                                       std::unique_ptr<StreamPool> pool) {
-  return std::make_unique<DriverPool>(memory, std::move(pool));
+  return std::make_unique<AllocatorOverPool>(memory, std::move(pool));
 }
 
 }  // namespace headroom

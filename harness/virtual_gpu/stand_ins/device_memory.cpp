@@ -7,8 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "harness/gpu_driver/block_addresses.h"
 #include "harness/virtual_gpu/stand_ins/account.h"
-#include "harness/virtual_gpu/stand_ins/blocks/block_addresses.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
@@ -131,8 +131,10 @@ DriverPool& made_pool(int device) {
   return pools
       .try_emplace(
           device, reinterpret_cast<std::uintptr_t>(begin), begin == nullptr ? 0 : addresses,
-          [device](std::size_t bytes) { return charge(bytes, device); },
-          [device](std::size_t bytes) { discharge(bytes, device); })
+          DriverPool::Chunks{
+              .take = [device](std::size_t) { return charge(DriverPool::kChunk, device); },
+              .give_back = [device](std::size_t) { discharge(DriverPool::kChunk, device); },
+              .move = [](std::size_t, std::size_t) {}})
       .first->second;
 }
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "harness/virtual_gpu/stand_ins/blocks/driver_pool.h"
-#include "harness/virtual_gpu/stand_ins/blocks/small_blocks.h"
+#include "harness/gpu_driver/driver_pool.h"
+#include "harness/gpu_driver/small_blocks.h"
 
 namespace headroom::virtual_gpu {
 

@@ -205,7 +205,7 @@ struct AllocationProperties {
   int location_type, location_id;
 };
 HEADROOM_EXPORT int cuMemGetAllocationGranularity(std::size_t* bytes, const void*, int) {
-  *bytes = kGranule;
+  *bytes = headroom::kGranule;
   return kSuccess;
 }
 HEADROOM_EXPORT int cuMemAddressReserve(DevicePointer* address, std::size_t bytes, std::size_t,

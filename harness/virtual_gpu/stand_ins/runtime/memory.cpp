@@ -67,7 +67,7 @@ HEADROOM_EXPORT int cudaMemPoolGetAttribute(void* handle, int attribute, void* v
     return kSuccess;
   }
   std::uint64_t bytes = 0;
-  with_pool(device_of_pool(handle), [&](const DriverPool& pool) {
+  with_pool(device_of_pool(handle), [&](const headroom::DriverPool& pool) {
     bytes = attribute == kThreshold  ? pool.release_threshold()
             : attribute == kHeld     ? pool.held_bytes()
             : attribute == kMostHeld ? pool.most_held()
@@ -78,7 +78,7 @@ HEADROOM_EXPORT int cudaMemPoolGetAttribute(void* handle, int attribute, void* v
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaMemPoolSetAttribute(void* handle, int attribute, const void* value) {
-  with_pool(device_of_pool(handle), [&](DriverPool& pool) {
+  with_pool(device_of_pool(handle), [&](headroom::DriverPool& pool) {
     if (attribute == kThreshold) {
       std::uint64_t bytes = 0;
       std::memcpy(&bytes, value, sizeof bytes);
@@ -90,7 +90,7 @@ HEADROOM_EXPORT int cudaMemPoolSetAttribute(void* handle, int attribute, const v
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaMemPoolTrimTo(void* handle, std::size_t bytes) {
-  with_pool(device_of_pool(handle), [bytes](DriverPool& pool) { pool.trim_to(bytes); });
+  with_pool(device_of_pool(handle), [bytes](headroom::DriverPool& pool) { pool.trim_to(bytes); });
   return kSuccess;
 }
 // No graph allocates memory of its own here.

@@ -1,10 +1,10 @@
-#include "harness/virtual_gpu/stand_ins/blocks/block_addresses.h"
+#include "harness/gpu_driver/block_addresses.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-namespace headroom::virtual_gpu {
+namespace headroom {
 namespace {
 
 constexpr std::size_t kRegion = std::size_t{32} << 20;
@@ -47,4 +47,4 @@ void BlockAddresses::give_back(std::uintptr_t begin, std::size_t bytes) {
   gaps_[begin] = bytes;
 }
 
-}  // namespace headroom::virtual_gpu
+}  // namespace headroom

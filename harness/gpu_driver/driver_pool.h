@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-namespace headroom::virtual_gpu {
+namespace headroom {
 
 // NVIDIA does not document how a pool places blocks. This model repeats what an H200's driver
 // (580.159) did with 600 random requests, each followed by a synchronisation, to the address and to
@@ -24,9 +24,18 @@ namespace headroom::virtual_gpu {
 // there.
 class DriverPool {
  public:
-  // charge(bytes) takes memory of the card and returns whether it was there.
-  DriverPool(std::uintptr_t begin, std::size_t addresses, std::function<bool(std::size_t)> charge,
-             std::function<void(std::size_t)> discharge);
+  static constexpr std::size_t kChunk = std::size_t{32} << 20;
+  static constexpr std::size_t kAlignment = 512;  // of blocks and of their sizes
+
+  // What happens to the memory of chunks, each named by its offset from the pool's first address.
+  struct Chunks {
+    std::function<bool(std::size_t)> take;  // returns false if there is no memory
+    std::function<void(std::size_t)> give_back;
+    std::function<void(std::size_t from, std::size_t to)> move;
+  };
+
+  // The pool's addresses are `addresses` bytes from `begin` on.
+  DriverPool(std::uintptr_t begin, std::size_t addresses, Chunks chunks);
 
   // Returns the address of a block, or 0 if there is no memory for it.
   std::uintptr_t take(std::size_t bytes);
@@ -37,10 +46,14 @@ class DriverPool {
   void synchronise();
   // Gives back what nobody uses until at most `bytes` are held.
   void trim_to(std::size_t bytes);
+  // Gives back all memory, also that of blocks; none of them may be used any more.
+  void give_back_all();
   void set_release_threshold(std::size_t bytes) { threshold_ = bytes; }
   std::size_t release_threshold() const { return threshold_; }
 
   std::size_t held_bytes() const { return chunks_.size() * kChunk; }
+  // The longest run of addresses that have memory and no block.
+  std::size_t largest_hole() const;
   std::size_t used_bytes() const { return used_; }
   std::size_t most_held() const { return most_held_; }
   std::size_t most_used() const { return most_used_; }
@@ -48,7 +61,6 @@ class DriverPool {
   void forget_most_used() { most_used_ = used_; }
 
  private:
-  static constexpr std::size_t kChunk = std::size_t{32} << 20;
   struct Block {
     std::size_t bytes, requested;
   };
@@ -56,7 +68,7 @@ class DriverPool {
     std::size_t bytes;
     std::uint64_t since;
   };
-  // Offsets from begin_, in bytes.
+  // `begin` is an offset from begin_, `chunk` the number of a chunk.
   std::size_t place_for(std::size_t bytes);
   bool bring_chunks(std::size_t begin, std::size_t bytes);
   void leave_chunks(std::size_t begin, std::size_t bytes);
@@ -67,8 +79,7 @@ class DriverPool {
 
   std::uintptr_t begin_;
   std::size_t addresses_;
-  std::function<bool(std::size_t)> charge_;
-  std::function<void(std::size_t)> discharge_;
+  Chunks memory_;
   std::map<std::size_t, Block> blocks_;                                         // by offset
   std::map<std::size_t, Gap> gaps_;                                             // by offset
   std::set<std::tuple<std::size_t, std::uint64_t, std::size_t>> gaps_by_size_;  // then age, offset
@@ -78,4 +89,4 @@ class DriverPool {
   std::uint64_t time_ = 0;
 };
 
-}  // namespace headroom::virtual_gpu
+}  // namespace headroom

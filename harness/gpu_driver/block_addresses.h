@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-namespace headroom::virtual_gpu {
+namespace headroom {
 
 // A block lies in the lowest gap that is large enough, else at the beginning of a new region, whose
 // size is a multiple of 32 MiB. An H200's driver (580.159) served PyTorch's segments so: new
@@ -25,4 +25,4 @@ class BlockAddresses {
   std::map<std::uintptr_t, std::size_t> gaps_;
 };
 
-}  // namespace headroom::virtual_gpu
+}  // namespace headroom

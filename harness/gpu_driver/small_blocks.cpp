@@ -1,8 +1,8 @@
-#include "harness/virtual_gpu/stand_ins/blocks/small_blocks.h"
+#include "harness/gpu_driver/small_blocks.h"
 
 #include <iterator>
 
-namespace headroom::virtual_gpu {
+namespace headroom {
 
 std::uintptr_t SmallBlocks::take(std::size_t bytes) {
   constexpr std::size_t kAlignment = 512;
@@ -29,4 +29,4 @@ std::optional<std::uintptr_t> SmallBlocks::give_back(std::uintptr_t block) {
   return granule;
 }
 
-}  // namespace headroom::virtual_gpu
+}  // namespace headroom

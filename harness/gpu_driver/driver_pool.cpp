@@ -1,4 +1,4 @@
-#include "harness/virtual_gpu/stand_ins/blocks/driver_pool.h"
+#include "harness/gpu_driver/driver_pool.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,20 +6,10 @@
 #include <utility>
 #include <vector>
 
-namespace headroom::virtual_gpu {
-namespace {
+namespace headroom {
 
-constexpr std::size_t kAlignment = 512;
-
-}  // namespace
-
-DriverPool::DriverPool(std::uintptr_t begin, std::size_t addresses,
-                       std::function<bool(std::size_t)> charge,
-                       std::function<void(std::size_t)> discharge)
-    : begin_(begin),
-      addresses_(addresses),
-      charge_(std::move(charge)),
-      discharge_(std::move(discharge)) {}
+DriverPool::DriverPool(std::uintptr_t begin, std::size_t addresses, Chunks chunks)
+    : begin_(begin), addresses_(addresses), memory_(std::move(chunks)) {}
 
 std::uintptr_t DriverPool::take(std::size_t bytes) {
   if (bytes > addresses_) return 0;
@@ -69,6 +59,23 @@ bool DriverPool::give_back(std::uintptr_t block) {
   return true;
 }
 
+std::size_t DriverPool::largest_hole() const {
+  std::size_t largest = 0;
+  const auto look_into = [&](std::size_t begin, std::size_t end) {
+    std::size_t hole = 0, expected = 0;
+    for (auto chunk = chunks_.lower_bound(begin / kChunk);
+         chunk != chunks_.end() && chunk->first * kChunk < end; ++chunk) {
+      if (chunk->first != expected) hole = 0;
+      expected = chunk->first + 1;
+      hole += std::min(end, expected * kChunk) - std::max(begin, chunk->first * kChunk);
+      largest = std::max(largest, hole);
+    }
+  };
+  for (const auto& [begin, gap] : gaps_) look_into(begin, begin + gap.bytes);
+  look_into(end_, SIZE_MAX);
+  return largest;
+}
+
 void DriverPool::synchronise() {
   idle_.merge(freed_);
   freed_.clear();
@@ -79,9 +86,15 @@ void DriverPool::trim_to(std::size_t bytes) {
   idle_.merge(freed_);
   freed_.clear();
   while (held_bytes() > bytes && !idle_.empty()) {
-    drop(*idle_.rbegin());
-    discharge_(kChunk);
+    const std::size_t chunk = *idle_.rbegin();
+    drop(chunk);
+    memory_.give_back(chunk * kChunk);
   }
+}
+
+void DriverPool::give_back_all() {
+  for (const auto& [chunk, blocks] : chunks_) memory_.give_back(chunk * kChunk);
+  chunks_.clear();
 }
 
 std::size_t DriverPool::place_for(std::size_t bytes) {
@@ -108,8 +121,10 @@ bool DriverPool::bring_chunks(std::size_t begin, std::size_t bytes) {
   }
   for (const std::size_t chunk : missing) {
     if (!idle_.empty()) {
-      drop(*idle_.begin());
-    } else if (!charge_(kChunk)) {
+      const std::size_t unused = *idle_.begin();
+      drop(unused);
+      memory_.move(unused * kChunk, chunk * kChunk);
+    } else if (!memory_.take(chunk * kChunk)) {
       leave_chunks(begin, bytes);
       return false;
     }
@@ -145,4 +160,4 @@ void DriverPool::drop(std::size_t chunk) {
   chunks_.erase(chunk);
 }
 
-}  // namespace headroom::virtual_gpu
+}  // namespace headroom

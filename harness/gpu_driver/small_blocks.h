@@ -16,7 +16,7 @@
 #include <map>
 #include <optional>
 
-namespace headroom::virtual_gpu {
+namespace headroom {
 
 inline constexpr std::size_t kGranule = std::size_t{2} << 20;
 inline constexpr std::size_t kMostShared = std::size_t{1} << 20;
@@ -35,4 +35,4 @@ class SmallBlocks {
   std::map<std::uintptr_t, Blocks> granules_;
 };
 
-}  // namespace headroom::virtual_gpu
+}  // namespace headroom
