@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from harness.trace.isolation import bound_memory, end_with_parent, forbid_programs_and_network
 from reports.data.gpu import read_gpu
 from reports.data.read import InputError, read_changes, read_run
 from reports.data.watch import read_watch
@@ -31,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
         written = write(words)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except MemoryError:
+        print("error: it would take more than half of this machine's memory.", file=sys.stderr)
         return USAGE_ERROR
     for target in written:
         print(target.resolve())
@@ -134,4 +138,7 @@ def _umask() -> int:
 
 
 if __name__ == "__main__":
+    end_with_parent()
+    forbid_programs_and_network()
+    bound_memory(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
     sys.exit(main())

@@ -93,7 +93,8 @@ void drain(Descriptor& from, std::string& into) {
 
 // Whether the variable holds no secret, so that a program reading an untrusted file may have it.
 bool is_harmless(std::string_view entry) {
-  constexpr std::array<std::string_view, 3> kHarmless = {"PATH=", "TMPDIR=", "LD_LIBRARY_PATH="};
+  constexpr std::array<std::string_view, 6> kHarmless = {
+      "PATH=", "TMPDIR=", "LD_LIBRARY_PATH=", "HOME=", "XDG_CACHE_HOME=", "MPLCONFIGDIR="};
   return std::any_of(kHarmless.begin(), kHarmless.end(),
                      [&](std::string_view name) { return entry.starts_with(name); });
 }

@@ -53,10 +53,9 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
         fmt::format("{}: other programs' formats need /usr/bin/python3 with {} (Debian: apt "
                     "install python3-numpy python3-zstandard)",
                     file.string(), fmt::join(trace_modules(), " and ")));
-  const SubprocessResult said =
-      run_own_module(python, "harness.trace.formats",
-                     {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format},
-                     kLongestRead, true);
+  const SubprocessResult said = run_own_module(
+      python, "harness.trace.formats",
+      {fs::absolute(file).string(), fs::absolute(out).string(), "--to", format}, kLongestRead);
   if (said.ending == Ending::exited && said.code == 0) return;
   std::error_code ignored;
   fs::remove(unfinished, ignored);  // a killed importer leaves it behind

@@ -57,12 +57,12 @@ std::vector<std::string> missing_modules(const std::string& python,
 
 SubprocessResult run_own_module(const std::string& python, const std::string& module,
                                 const std::vector<std::string>& arguments,
-                                std::chrono::milliseconds timeout, bool untrusted_input) {
+                                std::chrono::milliseconds timeout) {
   const std::filesystem::path home = std::filesystem::absolute(headroom_home());
   std::vector<std::string> argv = {python, kIsolated, "-c", kRunModule, home.string(), module};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return run_subprocess(
-      {.argv = argv, .timeout = timeout, .untrusted_input = untrusted_input, .directory = home});
+      {.argv = argv, .timeout = timeout, .untrusted_input = true, .directory = home});
 }
 
 std::string find_python(const std::vector<std::string>& modules) {

@@ -24,10 +24,10 @@ std::vector<std::string> missing_modules(const std::string& python,
 
 // Runs the Python module `module` of Headroom's own folder. Whatever lies in the working directory,
 // the user's site and the variables PYTHON* is neither imported nor read, and the working directory
-// is Headroom's own folder: paths among `arguments` must be absolute. With `untrusted_input`, the
-// module does not get the user's environment.
+// is Headroom's own folder: paths among `arguments` must be absolute. The module reads files of
+// other people, so it does not get the user's environment.
 SubprocessResult run_own_module(const std::string& python, const std::string& module,
                                 const std::vector<std::string>& arguments,
-                                std::chrono::milliseconds timeout, bool untrusted_input = false);
+                                std::chrono::milliseconds timeout);
 
 }  // namespace headroom

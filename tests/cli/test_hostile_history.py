@@ -91,12 +91,12 @@ def test_a_history_is_not_exported_over_itself(headroom: Headroom) -> None:
         assert (headroom.place / name).read_bytes() == before
 
 
-def reader_of(process: subprocess.Popen[str]) -> Path | None:
-    """The process that reads the file, below /proc."""
+def reader_of(process: subprocess.Popen[str], module: bytes = b"harness.trace.formats") -> Path | None:
+    """The process in which Headroom's `module` reads, below /proc."""
     for place in Path("/proc").glob("[0-9]*"):
         try:
             started_by = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-            if started_by == process.pid and b"harness.trace.formats" in (place / "cmdline").read_bytes():
+            if started_by == process.pid and module in (place / "cmdline").read_bytes().split(b"\0"):
                 return place
         except (OSError, IndexError):
             continue  # it has ended
@@ -105,10 +105,20 @@ def reader_of(process: subprocess.Popen[str]) -> Path | None:
 
 def test_what_reads_a_strangers_file_has_no_network_no_programs_and_no_secrets(headroom: Headroom) -> None:
     headroom.write("history.txt", "".join(f"{on} a{i} 512 0\n" for i in range(150_000) for on in (1, 0)))
-    process = headroom.start("export", "history.txt", "--to", "rmm", "-o", "out.csv", SECRET_TOKEN="of the user")
+    assert_isolated(headroom, "harness.trace.formats", "export", "history.txt", "--to", "rmm", "-o", "out.csv")
+
+
+def test_what_reads_a_strangers_run_has_no_network_no_programs_and_no_secrets(headroom: Headroom, counting: str) -> None:
+    assert headroom("run", counting, "--samples-only").code == 0
+    assert_isolated(headroom, "reports", "report", str(headroom.only_run()))
+
+
+def assert_isolated(headroom: Headroom, module: str, *command: str) -> None:
+    """Watches the process of `module` while the command runs."""
+    process = headroom.start(*command, SECRET_TOKEN="of the user")
     filtered, environment = False, b""
     while process.poll() is None and not filtered:
-        place = reader_of(process)
+        place = reader_of(process, module.encode())
         try:
             filtered = place is not None and "\nSeccomp:\t2\n" in (place / "status").read_text()
             environment = (place / "environ").read_bytes() if filtered else b""
@@ -158,7 +168,7 @@ def test_a_reader_whose_export_was_killed_before_it_could_ask_writes_nothing(hea
 @pytest.mark.parametrize("action", ["socket.socket()", "subprocess.run(['true'])", "os.execv('/bin/true', ['true'])"])
 def test_the_filter_of_calls_refuses_sockets_and_programs(action: str) -> None:
     code = ("import os, socket, subprocess, sys\nsys.path.insert(0, sys.argv[1])\n"
-            "from harness.trace.formats.isolation import forbid_programs_and_network\n"
+            "from harness.trace.isolation import forbid_programs_and_network\n"
             f"forbid_programs_and_network()\ntry:\n    {action}\nexcept PermissionError:\n    print('refused')")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code, SOURCE], capture_output=True, text=True, check=False)
     assert done.stdout == "refused\n", done.stderr

@@ -23,8 +23,10 @@ os.environ.setdefault("HEADROOM_GPU_RECORDS", tempfile.gettempdir())
 with atheris.instrument_imports(include=["harness", "headroom_xla", "headroom_memory"]):
     import headroom_xla
     from harness.trace.file import MAGIC
-    from harness.trace.formats.isolation import bound_memory
-    from harness.trace.formats.__main__ import HEAD_BYTES, NOT_SOUND, WRITERS, History, import_history
+    from harness.trace.formats.__main__ import (
+        HEAD_BYTES, NOT_SOUND, WRITERS, History, import_history, most_for_reading,
+    )  # fmt: skip
+    from harness.trace.isolation import bound_memory
 
 REFUSALS = (*NOT_SOUND, UnicodeDecodeError, MemoryError)
 WORDS = ["device_traces", "segments", "action", "addr", "size", "stream", "time_us", "frames", "blocks", "state",
@@ -38,7 +40,7 @@ PLACE = tempfile.TemporaryDirectory(prefix="headroom-fuzz-")
 def written(content):
     path = Path(PLACE.name) / "file"
     path.write_bytes(content)
-    bound_memory(path, own=False)
+    bound_memory(most_for_reading(len(content)))
     return path
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from harness.trace.file import MAGIC, TraceFileError
+from harness.trace.isolation import bound_memory, bound_time, end_with_parent, forbid_programs_and_network
 
 from . import minimalloc, pytorch, rmm, stalloc
 from .builder import FormatError, TraceBuilder
 from .history import History
-from .isolation import bound_memory, bound_time, end_with_parent, forbid_programs_and_network
 
 FORMATS = {
     "PyTorch memory snapshot": pytorch,
@@ -30,6 +30,11 @@ UNFINISHED = ".unfinished"
 HEAD_BYTES = 4096
 GZIP = b"\x1f\x8b"
 NOT_SOUND = (FormatError, TraceFileError, csv.Error)
+
+
+def most_for_reading(size: int) -> int:
+    """Returns the bytes of memory that a file of `size` bytes can need."""
+    return 512 * 2**20 + 200 * size
 
 
 def import_history(path: Path, head: bytes, out: BinaryIO):
@@ -53,8 +58,10 @@ def convert(path: Path, out: Path, target: str):
     if not head:
         raise FormatError("is empty; record it again")
     own = head.startswith(MAGIC)
-    bound_time(path)
-    bound_memory(path, own)
+    size = path.stat().st_size
+    bound_time(60 + size // 2**17)
+    # Headroom's own traces are compressed, so that one byte can stand for many events.
+    bound_memory(4 * 2**30 + 4000 * size if own else most_for_reading(size))
     unfinished = out.with_name(out.name + UNFINISHED)
     try:
         with unfinished.open("wb") as stream:

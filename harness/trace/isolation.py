@@ -1,4 +1,4 @@
-"""Limits a process that reads an untrusted file: its memory, its processor time and its system calls."""
+"""Limits a process that reads files of other people: its memory, its processor time and its system calls."""
 
 from __future__ import annotations
 
@@ -24,23 +24,18 @@ OTHER_NUMBERS = 0x40000000  # the x32 calls, which would be a way around the fil
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 1, 22, 38, 2
 
 
-def bound_time(path: Path):
-    """Returns seconds of processor time. Without a limit, a small file with colliding hash keys could take
+def bound_time(limit: int):
+    """Limits the seconds of processor time. Without a limit, a small file with colliding hash keys could take
     hours."""
-    size = path.stat().st_size
-    limit = 60 + size // 2**17
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
 
 
-def bound_memory(path: Path, own: bool):
-    """Returns the bytes of memory that a file of this length can need; a file may request any amount.
-    Headroom's own traces are compressed, so that one byte can stand for many events."""
-    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    size = path.stat().st_size
-    limit = in_use + (4 * 2**30 + 4000 * size if own else 512 * 2**20 + 200 * size)
+def bound_memory(more: int):
+    """Limits the bytes of address space to those in use and `more`; a file may request any amount."""
+    limit = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + more
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
