@@ -218,6 +218,18 @@ model.fit(tf.data.Dataset.from_generator(batches, output_signature=some), verbos
     assert framework(answer)["steps"] == 3
 
 
+def test_a_loop_outside_of_functions_runs_as_often_as_it_says(gpu, tensorflow):
+    rows = random.randint(2, 9)
+    answer = gpu(*CARD, python=tensorflow, arguments=[str(rows)], program="""
+import sys
+import tensorflow as tf
+rows = int(sys.argv[1])
+print("doubled", *tf.map_fn(lambda row: 2 * row, tf.zeros([rows, 3])).shape)
+""")
+    assert answer.status == 0, answer.errors
+    assert f"doubled {rows} 3" in answer.output
+
+
 def test_shapes_that_the_device_calculates_are_right(gpu, tensorflow):
     shape = [random.randint(2, 9) for _ in range(4)]
     kept = random.sample(range(4), 2)

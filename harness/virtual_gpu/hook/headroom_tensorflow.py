@@ -53,6 +53,29 @@ def install(tensorflow):
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool follows rules that were found on an H200")
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays)
+    combine_conditions_on_the_host(tensorflow)
+
+
+def combine_conditions_on_the_host(tensorflow):
+    """A loop without a tf.function, as in tf.map_fn, asks logical_and whether it goes on. On a card a kernel
+    would answer, so scalars are combined on the host."""
+    from tensorflow.python.ops import gen_math_ops, math_ops
+
+    def on_the_host(operation):
+        @functools.wraps(operation)
+        def combined(*operands, **options):
+            values = [*operands, *options.values()]
+            if tensorflow.executing_eagerly() and all(getattr(value, "shape", ()) in ((), None) for value in values):
+                with tensorflow.device("CPU"):
+                    return operation(*operands, **options)
+            return operation(*operands, **options)
+
+        return combined
+
+    for name in ("logical_and", "logical_not", "logical_or"):
+        combined = on_the_host(getattr(gen_math_ops, name))
+        for module in (tensorflow, tensorflow.math, math_ops, gen_math_ops):
+            setattr(module, name, combined)
 
 
 def trust_masks(rnn):
