@@ -230,6 +230,41 @@ print("doubled", *tf.map_fn(lambda row: 2 * row, tf.zeros([rows, 3])).shape)
     assert f"doubled {rows} 3" in answer.output
 
 
+def test_steps_are_counted_in_whole_numbers_of_64_bits(gpu, tensorflow):
+    steps = random.randint(2, 9)
+    answer = gpu(*CARD, "--until-step", "all", python=tensorflow, arguments=[str(steps)], program="""
+import sys
+import tensorflow as tf
+optimizer, weights = tf.keras.optimizers.SGD(), tf.keras.Variable(tf.ones([4]))
+step = tf.Variable(0, dtype=tf.int64)
+while step < int(sys.argv[1]):
+    optimizer.apply([tf.ones([4])], [weights])
+    step.assign_add(1)
+print("steps", int(step), int(optimizer.iterations))
+""")
+    assert answer.status == 0, answer.errors
+    assert f"steps {steps} {steps}" in answer.output
+
+
+def test_whole_numbers_of_64_bits_are_combined_as_numpy_does(gpu, tensorflow):
+    answer = gpu(*CARD, python=tensorflow, program="""
+import numpy
+import tensorflow as tf
+for count in (1, 3, 50):
+    row, other = numpy.random.randint(-9, 9, (2, count))
+    for a, b in ((row, other), (row, other[0]), (row[0], other), (row[0], other[0])):
+        for name in ("add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
+            found = getattr(tf, name)(tf.constant(a, tf.int64), tf.constant(b, tf.int64)).numpy()
+            assert (found == getattr(numpy, name)(a, b)).all(), (name, a, b, found)
+    variable = tf.Variable(row)
+    assert (variable.assign_add(other).numpy() == row + other).all(), (row, other)
+    assert (variable.assign_sub(2 * other).numpy() == row - other).all(), (row, other)
+print("all are right")
+""")
+    assert answer.status == 0, answer.errors
+    assert "all are right" in answer.output
+
+
 def test_shapes_that_the_device_calculates_are_right(gpu, tensorflow):
     shape = [random.randint(2, 9) for _ in range(4)]
     kept = random.sample(range(4), 2)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -109,6 +111,112 @@ bool convert(void* const* arguments) {
   return true;
 }
 
+// Arithmetic on whole numbers of 64 bits, in which TensorFlow counts steps and compares the count.
+using Long = std::int64_t;
+using Longs = std::vector<Long>;
+
+std::optional<Longs> known_longs(const void* address, Long count) {
+  Longs numbers(static_cast<std::size_t>(count));
+  if (!copy_known(numbers.data(), address, numbers.size() * sizeof numbers[0])) return std::nullopt;
+  return numbers;
+}
+
+// An operand of one number is combined with every number of the other one.
+template <typename Operation>
+void combine(const std::optional<Longs>& a, const std::optional<Longs>& b, Long count,
+             void* result) {
+  using Result = decltype(Operation()(0, 0));
+  const auto length = static_cast<std::size_t>(count);
+  forget_contents(result, length * sizeof(Result));
+  if (!a || !b) return;
+  std::vector<unsigned char> bytes(length * sizeof(Result));
+  for (std::size_t i = 0; i < length; ++i) {
+    const Result one = Operation()((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
+    std::memcpy(bytes.data() + i * sizeof one, &one, sizeof one);
+  }
+  copy(result, bytes.data(), bytes.size());
+}
+
+// As on a GPU, a sum that is too large wraps.
+template <typename Operation>
+struct Wrapping {
+  Long operator()(Long a, Long b) const {
+    return static_cast<Long>(
+        Operation()(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+  }
+};
+
+// Arguments: the count of numbers, two operands, the result. MLIR describes a row by its
+// allocation, address, offset, count and stride, and a single number by the first three. Other
+// shapes have other kernels of the same name, whose first argument is an address.
+template <typename Operation>
+bool combine_elements(void* const* arguments) {
+  constexpr int kPartsOfNumber = 3, kPartsOfRow = 5;
+  const auto count = argument<Long>(arguments, 0);
+  if (count < 1 || count > kMostNumbers) return false;
+  int position = 1;
+  std::optional<Longs> operands[2];
+  for (auto& operand : operands) {
+    const bool is_row = argument<Long>(arguments, position + kPartsOfNumber) == count;
+    operand = known_longs(argument<const void*>(arguments, position + 1), is_row ? count : 1);
+    position += is_row ? kPartsOfRow : kPartsOfNumber;
+  }
+  combine<Operation>(operands[0], operands[1], count, argument<void*>(arguments, position + 1));
+  return true;
+}
+
+// The only argument that is read is Eigen's evaluator of `result = a + b` for rows: for each of the
+// three its address, its count and its device, and a word for the assignment and for the sum.
+template <typename Operation>
+bool combine_in_place(void* const* arguments) {
+  struct Row {
+    void* address;
+    Long count;
+    void* device;
+  };
+  struct Evaluator {
+    Row result;
+    void* assignment;
+    void* sum;
+    Row a, b;
+  };
+  const auto rows = argument<Evaluator>(arguments, 0);
+  const Long count = rows.result.count;
+  if (count < 1 || count > kMostNumbers || rows.a.count != count || rows.b.count != count)
+    return false;
+  combine<Operation>(known_longs(rows.a.address, count), known_longs(rows.b.address, count), count,
+                     rows.result.address);
+  return true;
+}
+
+using Sum = Wrapping<std::plus<>>;
+using Difference = Wrapping<std::minus<>>;
+
+ShapeKernel* kernel_of_longs(std::string_view name) {
+  static const std::map<std::string_view, ShapeKernel*> kernels = {
+      {"AddV2_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Sum>},
+      {"Sub_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Difference>},
+      {"Mul_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Wrapping<std::multiplies<>>>},
+      {"Less_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::less<>>},
+      {"LessEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::less_equal<>>},
+      {"Greater_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::greater<>>},
+      {"GreaterEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::greater_equal<>>},
+      {"Equal_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::equal_to<>>},
+      {"NotEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::not_equal_to<>>},
+  };
+  if (const auto found = kernels.find(name); found != kernels.end()) return found->second;
+  constexpr std::string_view kInPlace =
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
+      "Eigen::TensorMap<Eigen::Tensor<long, 1, 1, long>, 16, Eigen::MakePointer>, "
+      "Eigen::TensorCwiseBinaryOp<Eigen::internal::";
+  if (!name.starts_with(kInPlace)) return nullptr;
+  name.remove_prefix(kInPlace.size());
+  if (name.starts_with("scalar_sum_op<long const, long const>, ")) return combine_in_place<Sum>;
+  if (name.starts_with("scalar_difference_op<long const, long const>, "))
+    return combine_in_place<Difference>;
+  return nullptr;
+}
+
 // TensorFlow passes lists of up to eight elements (indices or addresses) by value in this form.
 constexpr std::int32_t kMostPassedByValue = 8;
 template <typename T>
@@ -154,7 +262,7 @@ ShapeKernel* shape_kernel(std::string_view name) {
     if (has(">(bool const*, int*, unsigned int, ")) return count;
     if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;
   }
-  return nullptr;
+  return kernel_of_longs(name);
 }
 
 }  // namespace headroom::virtual_gpu
