@@ -115,7 +115,7 @@ WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& p
   const double cpu_before = own_cpu_s();
   std::optional<Clock::time_point> kill_at;
   for (Clock::time_point next = begin;;) {
-    WatchSample sample = watcher.take();
+    const WatchSample sample = watcher.take();
     on_sample(sample);
     const bool was_within = !record.breach;
     if (was_within) record.breach = watcher.breach_of(sample);
@@ -127,7 +127,6 @@ WatchRecord watch(ForeignProcess& process, ProcessTree& tree, const WatchPlan& p
       }
     }
     if (kill_at && Clock::now() >= *kill_at) signal_all(sample.processes, SIGKILL);
-    record.samples.push_back(std::move(sample));
     // Missed polls are not repeated.
     next = std::max(next + plan.interval, Clock::now());
     if (process.wait_until(next) != ForeignProcess::Event::time_is_up) break;

@@ -43,7 +43,6 @@ struct WatchPlan {
 };
 
 struct WatchRecord {
-  std::vector<WatchSample> samples;
   std::optional<BudgetBreach> breach;
   std::string no_gpu;  // why samples lack GPU memory; "" = they have it
   double duration_s = 0;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "harness/base/subprocess.h"
@@ -16,17 +15,10 @@ namespace {
 
 constexpr std::size_t kMostNamed = 5;  // growths, in words
 
-using ProcessKey = std::pair<pid_t, std::uint64_t>;
+constexpr std::size_t kMostPoints = std::size_t{1} << 15;
 
 void raise(std::optional<WatchPeak>& peak, Bytes bytes, const WatchSample& sample) {
   if (!peak || bytes > peak->bytes) peak = {bytes, sample.time_s, sample.processes.size()};
-}
-
-void add(Series& series, double time_s, Bytes bytes) {
-  const double minutes = time_s / 60;
-  if (!series.at.empty() && minutes <= series.at.back()) return;
-  series.at.push_back(minutes);
-  series.values.push_back(static_cast<double>(bytes));
 }
 
 std::string name_of(const ProcessUsage& process) {
@@ -98,22 +90,6 @@ const WatchedGrowth& leading(const WatchSummary& summary) {
   return summary.growth.front();
 }
 
-// Processes that leak, the fastest first.
-std::vector<WatchedGrowth> growing_processes(const std::map<ProcessKey, Series>& by_process,
-                                             const std::map<ProcessKey, ProcessUsage>& last_seen,
-                                             const LeakOptions& options) {
-  std::vector<WatchedGrowth> growing;
-  for (const auto& [key, series] : by_process) {
-    LeakFinding finding = detect_leak(series, options);
-    if (finding.verdict == LeakVerdict::leak)
-      growing.push_back(
-          {WatchedGrowth::Of::process, "RSS of " + name_of(last_seen.at(key)), finding});
-  }
-  std::sort(growing.begin(), growing.end(),
-            [](const auto& a, const auto& b) { return a.finding.slope > b.finding.slope; });
-  return growing;
-}
-
 std::string labelled(std::string_view name, const std::string& words) {
   return fmt::format("  {:<8}{}\n", name, words);
 }
@@ -164,59 +140,84 @@ bool WatchSummary::has_leak() const {
   });
 }
 
-WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOptions& options) {
-  WatchSummary summary;
-  Series resident, proportional, gpu;
-  std::map<ProcessKey, Series> by_process;
-  std::map<ProcessKey, ProcessUsage> last_seen;
-  std::optional<WatchPeak> resident_peak;
-  summary.gpu_is_of_the_tree = std::any_of(samples.begin(), samples.end(), [](const auto& sample) {
-    return sample.gpu && sample.gpu->by_processes;
-  });
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const WatchSample& sample = samples[i];
-    if (i > 0)
-      summary.longest_gap_s =
-          std::max(summary.longest_gap_s, sample.time_s - samples[i - 1].time_s);
-    raise(resident_peak, sample.resident, sample);
-    summary.swapped_peak = std::max(summary.swapped_peak, sample.swapped);
-    if (!sample.processes.empty()) add(resident, sample.time_s, sample.resident);
-    if (sample.proportional) {
-      raise(summary.proportional, *sample.proportional, sample);
-      add(proportional, sample.time_s, *sample.proportional);
-    }
-    if (sample.gpu) {
-      const Bytes used =
-          summary.gpu_is_of_the_tree ? sample.gpu->by_processes.value_or(0) : sample.gpu->used;
-      raise(summary.gpu, used, sample);
-      add(gpu, sample.time_s, used);
-    }
-    for (const ProcessUsage& process : sample.processes) {
-      const ProcessKey key(process.pid, process.started);
-      const Bytes before = last_seen[key].high_water_mark;
-      last_seen[key] = process;
-      // The kernel updates its counters in batches, so the high-water mark may lag behind RSS.
-      last_seen[key].high_water_mark =
-          std::max({before, process.high_water_mark, process.resident});
-      add(by_process[key], sample.time_s, process.resident);
-    }
+void ThinnedSeries::add(double time_s, Bytes bytes) {
+  if (polls_++ % stride_ != 0) return;
+  const double minutes = time_s / 60;
+  if (!series_.at.empty() && minutes <= series_.at.back()) return;
+  series_.at.push_back(minutes);
+  series_.values.push_back(static_cast<double>(bytes));
+  if (series_.size() < kMostPoints) return;
+  for (std::vector<double>* numbers : {&series_.at, &series_.values}) {
+    for (std::size_t i = 0; 2 * i < numbers->size(); ++i) (*numbers)[i] = (*numbers)[2 * i];
+    numbers->resize((numbers->size() + 1) / 2);
   }
-  summary.resident = resident_peak.value_or(WatchPeak{});
-  summary.processes_seen = last_seen.size();
-  for (const auto& [key, process] : last_seen)
-    if (!summary.highest || process.high_water_mark > summary.highest->high_water_mark)
-      summary.highest = process;
+  stride_ *= 2;
+}
 
-  const bool by_pss = proportional.size() >= kFewestLeakPoints;
-  summary.growth.push_back({WatchedGrowth::Of::tree, by_pss ? "PSS of the tree" : "RSS of the tree",
-                            detect_leak(by_pss ? proportional : resident, options)});
-  if (gpu.size() > 0)
+void WatchSummarizer::add(const WatchSample& sample) {
+  if (latest_) summary_.longest_gap_s = std::max(summary_.longest_gap_s, sample.time_s - *latest_);
+  latest_ = sample.time_s;
+  raise(resident_peak_, sample.resident, sample);
+  summary_.swapped_peak = std::max(summary_.swapped_peak, sample.swapped);
+  if (!sample.processes.empty()) resident_.add(sample.time_s, sample.resident);
+  if (sample.proportional) {
+    raise(summary_.proportional, *sample.proportional, sample);
+    proportional_.add(sample.time_s, *sample.proportional);
+  }
+  if (sample.gpu) {
+    summary_.gpu_is_of_the_tree |= sample.gpu->by_processes.has_value();
+    const Bytes used = sample.gpu->by_processes.value_or(0);
+    raise(of_tree_.peak, used, sample);
+    of_tree_.used.add(sample.time_s, used);
+    raise(of_devices_.peak, sample.gpu->used, sample);
+    of_devices_.used.add(sample.time_s, sample.gpu->used);
+  }
+  for (auto& [key, process] : alive_) process.seen = false;
+  for (const ProcessUsage& process : sample.processes) add(process, sample.time_s);
+  for (const auto& [key, process] : alive_)
+    if (!process.seen) judge(process, grew_);
+  std::erase_if(alive_, [](const auto& one) { return !one.second.seen; });
+}
+
+void WatchSummarizer::add(const ProcessUsage& process, double time_s) {
+  const auto [found, is_new] = alive_.try_emplace({process.pid, process.started});
+  if (is_new) ++summary_.processes_seen;
+  Followed& followed = found->second;
+  followed.resident.add(time_s, process.resident);
+  followed.last = process;
+  followed.seen = true;
+  // The kernel updates its counters in batches, so the high-water mark may lag behind RSS.
+  const Bytes highest = std::max(process.high_water_mark, process.resident);
+  if (summary_.highest && highest <= summary_.highest->high_water_mark) return;
+  summary_.highest = process;
+  summary_.highest->high_water_mark = highest;
+}
+
+void WatchSummarizer::judge(const Followed& process, std::vector<WatchedGrowth>& growing) const {
+  const LeakFinding finding = detect_leak(process.resident.series(), options_);
+  if (finding.verdict == LeakVerdict::leak)
+    growing.push_back({WatchedGrowth::Of::process, "RSS of " + name_of(process.last), finding});
+}
+
+WatchSummary WatchSummarizer::summary() const {
+  WatchSummary summary = summary_;
+  summary.resident = resident_peak_.value_or(WatchPeak{});
+  const bool by_pss = proportional_.series().size() >= kFewestLeakPoints;
+  summary.growth.push_back(
+      {WatchedGrowth::Of::tree, by_pss ? "PSS of the tree" : "RSS of the tree",
+       detect_leak(by_pss ? proportional_.series() : resident_.series(), options_)});
+  const Gpu& gpu = summary.gpu_is_of_the_tree ? of_tree_ : of_devices_;
+  summary.gpu = gpu.peak;
+  if (gpu.peak)
     summary.growth.push_back(
         {summary.gpu_is_of_the_tree ? WatchedGrowth::Of::tree : WatchedGrowth::Of::devices,
          summary.gpu_is_of_the_tree ? "GPU memory of the tree" : "GPU memory of the devices",
-         detect_leak(gpu, options)});
-  for (WatchedGrowth& one : growing_processes(by_process, last_seen, options))
-    summary.growth.push_back(std::move(one));
+         detect_leak(gpu.used.series(), options_)});
+  std::vector<WatchedGrowth> growing = grew_;
+  for (const auto& [key, process] : alive_) judge(process, growing);
+  std::stable_sort(growing.begin(), growing.end(),
+                   [](const auto& a, const auto& b) { return a.finding.slope > b.finding.slope; });
+  std::move(growing.begin(), growing.end(), std::back_inserter(summary.growth));
   return summary;
 }
 

@@ -1,8 +1,10 @@
 // Summarises a watched process tree, as figures and in words.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/stats/leak_detector.h"
@@ -40,7 +42,46 @@ struct WatchSummary {
   bool has_leak() const;  // of the tree, or of its own GPU memory where known
 };
 
-WatchSummary summarise(const std::vector<WatchSample>& samples, const LeakOptions& options);
+// A series of bytes over minutes. Of a long one, only every second, fourth, … poll is kept.
+class ThinnedSeries {
+ public:
+  void add(double time_s, Bytes bytes);
+  const Series& series() const { return series_; }
+
+ private:
+  Series series_;
+  std::size_t polls_ = 0, stride_ = 1;
+};
+
+// Sums polls up as they come, in memory that does not grow with the time of watching.
+class WatchSummarizer {
+ public:
+  explicit WatchSummarizer(const LeakOptions& options) : options_(options) {}
+  void add(const WatchSample& sample);
+  WatchSummary summary() const;
+
+ private:
+  struct Followed {
+    ThinnedSeries resident;
+    ProcessUsage last;
+    bool seen = false;  // by the latest poll
+  };
+  struct Gpu {
+    std::optional<WatchPeak> peak;
+    ThinnedSeries used;
+  };
+  void add(const ProcessUsage& process, double time_s);
+  void judge(const Followed& process, std::vector<WatchedGrowth>& growing) const;
+
+  LeakOptions options_;
+  WatchSummary summary_;
+  std::optional<WatchPeak> resident_peak_;
+  ThinnedSeries resident_, proportional_;
+  Gpu of_tree_, of_devices_;
+  std::map<std::pair<pid_t, std::uint64_t>, Followed> alive_;
+  std::vector<WatchedGrowth> grew_;  // processes that leaked until they ended
+  std::optional<double> latest_;     // time of the latest poll
+};
 
 // One fact per line, without colours.
 std::string to_words(const WatchSummary& summary, const WatchRecord& record, const WatchPlan& plan,

@@ -46,15 +46,19 @@ ExitCode watch_command(const WatchOptions& options) {
   ProcessTree tree = options.pid ? ProcessTree(*options.pid, Root::included)
                                  : ProcessTree(::getpid(), Root::left_out);
   write_file_durably(directory / "watch.json", to_json(header, nullptr, nullptr));
+  WatchSummarizer summarizer(options.leak);
   const WatchRecord record = watch(
       process, tree, options.plan,
-      [&](const WatchSample& sample) { timeline << to_json(sample) << std::endl; },
+      [&](const WatchSample& sample) {
+        timeline << to_json(sample) << std::endl;
+        summarizer.add(sample);
+      },
       [&](const BudgetBreach& breach) {
         out::print(stderr, "headroom watch: over budget at {:.1f} s: {} held, {} allowed{}\n",
                    breach.time_s, format_bytes(breach.held), format_bytes(*options.plan.budget),
                    options.plan.stop_over_budget ? "; stopping it" : "");
       });
-  const WatchSummary summary = summarise(record.samples, options.leak);
+  const WatchSummary summary = summarizer.summary();
   write_file_durably(directory / "watch.json", to_json(header, &record, &summary));
   out::print(stderr, "headroom watch: {}", to_words(summary, record, options.plan, options.leak));
   if (!timeline)
