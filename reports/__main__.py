@@ -19,7 +19,7 @@ from reports.data.watch import read_watch
 from reports.exports import FORMATS
 from reports.render import render, render_changes, render_page
 from reports.share import shared_files
-from reports.views.closing import closing
+from reports.views.first_screen.closing import closing
 from reports.views.gpu import build_gpu
 from reports.views.watch import build_watch
 

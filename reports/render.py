@@ -15,8 +15,8 @@ from reports.charts.palette import split_spec
 from reports.data import glossary, units
 from reports.data.read import Changes, RunData
 from reports.views.changes import MAXIMUM_ROWS, build_changes
+from reports.views.first_screen.summary import build_summary
 from reports.views.page import page_of, sections
-from reports.views.summary import build_summary
 
 TEMPLATES = Path(__file__).with_name("templates")
 

@@ -9,8 +9,8 @@ from typing import Iterator
 from reports.charts.preview import preview
 from reports.data.read import RunData
 from reports.render import render, render_page, stylesheet
+from reports.views.first_screen.summary import build_summary
 from reports.views.page import page_of
-from reports.views.summary import build_summary
 
 
 def shared_files(data: RunData, address: str) -> Iterator[tuple[str, bytes]]:

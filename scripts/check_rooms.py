@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the C++ sources against the table of rooms in docs/design.md.
+"""Checks the sources against the table of rooms in docs/design.md.
 
 usage: check_rooms.py [ROOT]
 
-Prints each include that the table does not allow, each folder without a row, and each folder of more
-than 25 source files. Exit: 0 nothing found, 1 something found, 2 the table cannot be read.
+Prints each include that the table does not allow, each folder of C++ without a row, and each folder of
+more than 25 source files in C++ or in Python. Exit: 0 nothing found, 1 something found, 2 the table cannot be read.
 """
 
 import re
@@ -15,6 +15,7 @@ from pathlib import Path
 MAXIMUM_FILES = 25
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 FOLDERS = ("harness", "strategies", "workloads", "bench", "capture", "python", "tests/unit")
+FOLDERS_OF_PYTHON = (*FOLDERS, "reports", "scripts", "tests/cli", "tests/report", "tests/scripts")
 ROW = re.compile(r"^\| `([a-z_/*]+)` \|[^|]*\|([^|]*)\|$")
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"')
 
@@ -88,6 +89,8 @@ def complaints(root: Path, rooms: dict[str, set[str]]) -> list[str]:
             other = room_of(include[1], rooms)
             if other is None or not may_include(room, other, rooms):
                 found.append(f'{path}:{number}: {room} may not include "{include[1]}"')
+    python = (path for folder in FOLDERS_OF_PYTHON for path in (root / folder).rglob("*.py"))
+    files += Counter(path.parent.relative_to(root).as_posix() for path in python)
     found += [f"{folder}: no row of the table names this folder" for folder in sorted(homeless)]
     found += [
         f"{folder}: {count} source files; a room holds at most {MAXIMUM_FILES}"

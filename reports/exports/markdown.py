@@ -13,7 +13,7 @@ from reports.data.devices import basis
 from reports.data.history import read_check
 from reports.data.read import Changes, RunData
 from reports.views.failures import build_failures
-from reports.views.findings import build_findings
+from reports.views.first_screen.findings import build_findings
 from reports.views.page import page_of
 
 MAXIMUM_BYTES = 900 * 1024

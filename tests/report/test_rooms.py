@@ -13,7 +13,7 @@ ROOMS = ("data", "charts", "views", "exports")
 def test_no_room_of_the_report_imports_a_later_one() -> None:
     backwards = []
     for number, room in enumerate(ROOMS):
-        for file in (Path(reports.__file__).parent / room).glob("*.py"):
+        for file in (Path(reports.__file__).parent / room).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text())):
                 target = (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else []
                 if target[:1] == ["reports"] and (*target, "")[1] not in ROOMS[: number + 1]:

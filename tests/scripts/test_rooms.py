@@ -69,9 +69,18 @@ def test_a_folder_without_a_row_is_named(check):
     assert result.returncode == 1
 
 
-@pytest.mark.parametrize("folder", ["harness/base", "harness/trace/file", "tests/unit/base"])
-def test_a_folder_of_more_than_25_sources_is_named(check, folder):
-    result = check({f"{folder}/part{number}.cpp": "" for number in range(26)})
+@pytest.mark.parametrize(
+    "folder, ending",
+    [
+        ("harness/base", "cpp"),
+        ("harness/trace/file", "cpp"),
+        ("tests/unit/base", "cpp"),
+        ("reports/views", "py"),
+        ("tests/cli", "py"),
+    ],
+)
+def test_a_folder_of_more_than_25_sources_is_named(check, folder, ending):
+    result = check({f"{folder}/part{number}.{ending}": "" for number in range(26)})
     assert result.stdout == f"{folder}: 26 source files; a room holds at most 25\n"
     assert result.returncode == 1
 

@@ -9,7 +9,7 @@ from fixture import run_of
 from fixture_verdicts import claim_of, evidence_of, part_of, verdict_of
 
 from reports.data.read import RunData
-from reports.views.closing import WIDTH, closing
+from reports.views.first_screen.closing import WIDTH, closing
 
 GIB = 2.0**30
 

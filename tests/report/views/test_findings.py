@@ -11,7 +11,7 @@ from fixture import cell_of, run_of
 from fixture_verdicts import absent, bound_of, claim_of, comparison_of, evidence_of, part_of, verdict_of
 
 from reports.data.read import RunData
-from reports.views.findings import Finding, build_findings
+from reports.views.first_screen.findings import Finding, build_findings
 from reports.views.page import Page
 
 HELD = "reserved_bytes.after_step_1"

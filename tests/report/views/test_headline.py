@@ -8,7 +8,7 @@ import pytest
 from fixture_verdicts import bound_of, claim_of, verdict_of
 from test_findings import GIB, findings, held, ratio
 
-from reports.views.findings import Finding
+from reports.views.first_screen.findings import Finding
 
 SENTENCE = "Growth held {less|more} memory than before."
 

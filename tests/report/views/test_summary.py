@@ -10,8 +10,8 @@ from fixture import cell_of, run_of, sample_of
 from fixture_verdicts import claim_of, part_of
 
 from reports.data.read import RunData
+from reports.views.first_screen.summary import Summary, build_summary
 from reports.views.page import Page
-from reports.views.summary import Summary, build_summary
 
 
 def summary(samples: list[dict[str, Any]], **changes: Any) -> Summary:

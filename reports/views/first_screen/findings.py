@@ -19,8 +19,8 @@ from reports.data.devices import NEARNESS, basis
 from reports.data.glossary import Word
 from reports.data.slug import slug
 from reports.views.claims import deciding_part
-from reports.views.finding_text import FOUND, finding_sentence, relative, than, with_figures
-from reports.views.headline import answers, figures, headline, holding
+from reports.views.first_screen.finding_text import FOUND, finding_sentence, relative, than, with_figures
+from reports.views.first_screen.headline import answers, figures, headline, holding
 from reports.views.page import Page
 
 MAXIMUM_COMPARISONS = 8  # of a run without claims; Compare has all

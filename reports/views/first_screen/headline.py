@@ -9,7 +9,7 @@ from typing import Any, Iterator, Sequence
 
 from reports.charts.evidence import Series, series_of
 from reports.data import glossary, units
-from reports.views.finding_text import FOUND, UNDECIDED, place, with_figures
+from reports.views.first_screen.finding_text import FOUND, UNDECIDED, place, with_figures
 from reports.views.page import Page
 
 _PLACEHOLDER = re.compile(r"\{([^{}|]+)(?:\|([^{}|]+))?\}")

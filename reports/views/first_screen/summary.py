@@ -12,7 +12,7 @@ from reports.data import glossary, units
 from reports.data.devices import NEARNESS, Traits, simulated, traits_of
 from reports.data.glossary import Word
 from reports.data.read import RunData
-from reports.views.findings import Finding, build_findings
+from reports.views.first_screen.findings import Finding, build_findings
 from reports.views.page import Page
 
 FIRST = 10  # findings that are shown at once

@@ -9,9 +9,9 @@ from typing import Iterator
 from reports.data import glossary
 from reports.data.read import RunData
 from reports.views.cost import build_cost
-from reports.views.findings import Finding
+from reports.views.first_screen.findings import Finding
+from reports.views.first_screen.summary import build_summary
 from reports.views.page import page_of
-from reports.views.summary import build_summary
 
 WIDTH = 100
 UNDECIDED, UNTESTABLE = "INCONCLUSIVE", "NOT-TESTABLE-HERE"
