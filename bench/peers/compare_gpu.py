@@ -19,8 +19,9 @@ import tempfile
 from pathlib import Path
 from statistics import mean, median
 
-from compare import HEADROOM, LOSS_TOLERANCE, MODELS, disagreement, run
-from compare import centre, headroom_sample, measure
+from compare import LOSS_TOLERANCE, centre, disagreement, headroom_sample, measure, run
+from models import MODELS
+from ways import HEADROOM
 
 FOLDER = Path(__file__).resolve().parent
 GPU_MODELS = ("resnet50", "bert-base", "dcgan")

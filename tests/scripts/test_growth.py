@@ -13,6 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "bench" / "micro"))
 
 import growth  # noqa: E402
+import growth_page  # noqa: E402
 
 FAST = {"tcmalloc": 70.0, "caching": 48.0, "expandable": 60.0, "bfc(growth=on)": 34.0, "pool": 30.0, "planned": 13.0}
 
@@ -52,7 +53,7 @@ def test_without_tcmalloc_nothing_is_compared(tmp_path: Path) -> None:
 
 def test_the_slope_is_the_exponent_of_growth() -> None:
     rows = [{"size": size, "seconds": 3e-9 * size**1.5} for size in (100, 1_000, 10_000)]
-    assert growth.slope(rows) == pytest.approx(1.5)
+    assert growth_page.slope(rows) == pytest.approx(1.5)
 
 
 def test_a_history_has_about_the_events_that_were_asked_for_and_frees_only_what_lives(tmp_path: Path) -> None:
@@ -72,9 +73,10 @@ def test_the_record_becomes_a_figure_and_tables(tmp_path: Path, monkeypatch: pyt
     rows = [{"what": "report", "size": size, "seconds": size / 100, "html_bytes": 4e6} for size in (300, 1_000, 3_000)]
     record, page, figure = tmp_path / "record.json", tmp_path / "page.md", tmp_path / "growth.svg"
     record.write_text(json.dumps({"report": about | {"rows": rows}, "allocators": about | {"rows": steps}}))
-    page.write_text(f"before\n{growth.BEGIN}\nold\n{growth.END}\nafter\n")
-    for name, path in (("RECORD", record), ("PAGE", page), ("FIGURE", figure)):
-        monkeypatch.setattr(growth, name, path)
+    page.write_text(f"before\n{growth_page.BEGIN}\nold\n{growth_page.END}\nafter\n")
+    monkeypatch.setattr(growth, "RECORD", record)
+    for name, path in (("PAGE", page), ("FIGURE", figure)):
+        monkeypatch.setattr(growth_page, name, path)
     monkeypatch.setattr(sys, "argv", ["growth.py", "draw"])
     assert growth.main() == 0
     text = page.read_text()

@@ -1,48 +1,22 @@
-#include "harness/verdicts/judgement.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/support/synthetic_samples.h"
+#include "tests/unit/verdicts/judged.h"
 
 namespace headroom::judgement_test {
 namespace {
 
+using testing::claim_on;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::judge;
+using testing::judge_as_planned;
+using testing::kReserved;
+using testing::kTime;
+using testing::only_part;
 using ::testing::StartsWith;
-
-constexpr const char* kTime = "steady_step_time_ns";
-constexpr const char* kReserved = "reserved_bytes.initial";
-
-ClaimJudgement judge_as_planned(const Claim& claim, const std::vector<Experiment>& planned,
-                                const std::vector<Sample>& samples,
-                                Reliability reliability = Reliability::full) {
-  static std::vector<Claim> claims;  // judgements point into it
-  claims = {claim};
-  return judge_claims(claims, planned, SampleTable(samples), reliability).front();
-}
-
-ClaimJudgement judge(const Claim& claim, const std::vector<Sample>& samples,
-                     Reliability reliability = Reliability::full) {
-  return judge_as_planned(claim, experiments_of(claim), samples, reliability);
-}
-
-const PartVerdict& only_part(const ClaimJudgement& judgement) {
-  return judgement.parts.at(0).verdicts.at(0);
-}
-
-Claim claim_on(const std::string& device, ClaimPart part) {
-  Claim claim = synthetic::claim(device);
-  claim.parts = {std::move(part)};
-  return claim;
-}
-
-std::vector<Sample> timed(const std::string& device, double effect, double spread,
-                          int blocks = 12) {
-  return synthetic::timed_blocks(synthetic::experiment(device), blocks, effect, spread);
-}
+using testing::timed;
 
 TEST(Judgement, says_each_word_of_the_data_made_for_it) {
   struct Case {
@@ -89,62 +63,6 @@ TEST(Judgement, takes_simulated_bytes_under_the_engines_own_rules_for_its_own) {
   EXPECT_EQ(judgement.verdict, ClaimVerdict::reproduced);
   EXPECT_TRUE(only_part(judgement).own);
   EXPECT_EQ(only_part(judgement).basis, Basis::simulated);
-}
-
-// A claim that compares two ways in which a framework trains on a virtual card.
-struct OnVirtualCard {
-  Claim claim;
-  std::vector<Sample> samples;
-};
-
-OnVirtualCard on_virtual_card(const std::string& engine, const std::string& metric,
-                              const std::vector<double>& treatment) {
-  OnVirtualCard made;
-  made.claim = synthetic::claim("virtual(card=v100-16gb)");
-  made.claim.subject.engine = engine;
-  made.claim.parts = {synthetic::number(metric, -0.62, 0.1)};
-  for (Arm& arm : made.claim.experiments[0].arms)
-    arm.cell.scenario = Spec("virtual_gpu", {{"framework", "tensorflow"}});
-  const Experiment experiment = experiments_of(made.claim).front();
-  for (std::size_t block = 0; block < treatment.size(); ++block) {
-    for (const char* arm : {"base", "new"}) {
-      Sample sample = synthetic::sample(experiment, arm, static_cast<int>(block));
-      sample.ledger_available = false;
-      sample.step_time_ns.clear();
-      sample.engine = "TensorFlow 9.9";
-      sample.figures[metric] = arm == std::string("base") ? 1000 : treatment[block];
-      made.samples.push_back(std::move(sample));
-    }
-  }
-  return made;
-}
-
-TEST(VirtualCard, gives_a_frameworks_own_bytes_which_decide_claims_about_it) {
-  for (const auto& [bytes, word] :
-       {std::pair(380.0, ClaimVerdict::reproduced), std::pair(1000.0, ClaimVerdict::refuted)}) {
-    const auto [claim, samples] = on_virtual_card("TensorFlow 2", kReserved, {bytes, bytes});
-    const auto judgement = judge(claim, samples);
-    EXPECT_EQ(judgement.verdict, word) << judgement.why;
-    EXPECT_TRUE(only_part(judgement).own);
-    EXPECT_EQ(only_part(judgement).basis, Basis::virtual_card);
-    EXPECT_EQ(only_part(judgement).subject, "TensorFlow 9.9 on a virtual v100-16gb");
-    EXPECT_THAT(judgement.why, HasSubstr("virtual"));
-  }
-}
-
-TEST(VirtualCard, says_nothing_of_another_framework) {
-  const auto [claim, samples] = on_virtual_card("PyTorch", kReserved, {380, 380});
-  EXPECT_FALSE(only_part(judge(claim, samples)).own);
-  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::not_testable_here);
-}
-
-TEST(VirtualCard, lets_processes_differ_by_less_than_a_thousandth) {
-  const auto [near, near_samples] =
-      on_virtual_card("TensorFlow 2", "allocated_bytes.overall_peak", {380, 380.01});
-  EXPECT_EQ(judge(near, near_samples).verdict, ClaimVerdict::reproduced);
-  const auto [far, far_samples] =
-      on_virtual_card("TensorFlow 2", "allocated_bytes.overall_peak", {380, 382});
-  EXPECT_NE(judge(far, far_samples).verdict, ClaimVerdict::reproduced);
 }
 
 TEST(Judgement, takes_them_for_an_analogue_under_other_rules_or_on_another_rung) {
@@ -200,123 +118,6 @@ TEST(Judgement, of_a_bound_looks_at_one_arm) {
   EXPECT_EQ(judge(claim_on("cuda", part), samples).verdict, ClaimVerdict::refuted);
   for (Sample& sample : samples) sample.ledger.device_allocations[4] = 1;
   EXPECT_EQ(judge(claim_on("cuda", part), samples).verdict, ClaimVerdict::reproduced);
-}
-
-// A claim on cuda whose one part asks an engine's software, here TensorFlow's, for something.
-struct Asked {
-  Claim claim;
-  std::vector<Sample> samples;
-};
-
-Asked ask(PartKind kind, bool is_there, const std::string& engine = "TensorFlow 2") {
-  Asked asked;
-  asked.claim = synthetic::claim("host");
-  asked.claim.subject.engine = engine;
-  Arm& arm = asked.claim.experiments[0].arms[1];
-  arm.cell.scenario = Spec("interface", {{"engine", "tensorflow"}, {"name", "made_up"}});
-  asked.claim.parts = {synthetic::part(kind, Judge::predicate, "interface.works")};
-  asked.claim.parts[0].claimed.holds = true;
-  asked.claim.parts[0].claimed.at_least = 1;
-  const Experiment experiment = experiments_of(asked.claim).front();
-  for (int block = 0; block < 2; ++block) {
-    asked.samples.push_back(synthetic::sample(experiment, "new", block));
-    asked.samples.back().figures["works"] = is_there ? 1 : 0;
-    asked.samples.back().note = "AttributeError: no attribute (executed with TensorFlow 9.9).";
-  }
-  return asked;
-}
-
-TEST(Interface, that_is_not_there_makes_the_claim_ill_posed_on_whatever_device) {
-  const auto [claim, samples] = ask(PartKind::interface, false);
-  const auto judgement = judge(claim, samples);
-  EXPECT_EQ(judgement.verdict, ClaimVerdict::ill_posed);
-  EXPECT_TRUE(only_part(judgement).own);
-  EXPECT_EQ(only_part(judgement).subject, "TensorFlow on host");
-  EXPECT_THAT(judgement.why, HasSubstr("TensorFlow 9.9"));
-}
-
-TEST(Interface, that_is_there_decides_nothing) {
-  const auto [claim, samples] = ask(PartKind::interface, true);
-  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::not_testable_here);
-}
-
-TEST(Interface, of_another_engine_is_no_evidence_on_the_subject) {
-  const auto [claim, samples] = ask(PartKind::interface, false, "PyTorch");
-  EXPECT_FALSE(only_part(judge(claim, samples)).own);
-  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::not_testable_here);
-}
-
-TEST(Judgement, of_a_predicate_is_a_yes_or_a_no) {
-  const auto [claim, samples] = ask(PartKind::direction, true);
-  EXPECT_EQ(judge(claim, samples).verdict, ClaimVerdict::reproduced);
-  EXPECT_THAT(judge(claim, samples).why, HasSubstr("Yes: "));
-  const auto [refuted, none] = ask(PartKind::direction, false);
-  EXPECT_EQ(judge(refuted, none).verdict, ClaimVerdict::refuted);
-  EXPECT_THAT(judge(refuted, none).why, HasSubstr("No: "));
-}
-
-// A sweep on meta in which `new` reserves the given shares of the 1000 bytes of `base`.
-struct SweepCase {
-  Claim claim;
-  std::vector<Sample> samples;
-};
-
-SweepCase sweep_of(const std::vector<std::pair<std::string, Bytes>>& points) {
-  SweepCase result;
-  result.claim = claim_on("meta", synthetic::number(kReserved, -0.62, 0.1));
-  result.claim.experiments[0].sweep = Sweep{"batch", {}};
-  for (const auto& [batch, bytes] : points) {
-    result.claim.experiments[0].sweep->values.push_back(batch);
-    const Experiment experiment = synthetic::experiment("meta", "C1/x/batch=" + batch);
-    synthetic::append(result.samples, synthetic::reserved_blocks(experiment, 1000, bytes));
-  }
-  return result;
-}
-
-TEST(Sweep, that_holds_in_part_is_conditional_and_prints_the_range) {
-  const auto [claim, samples] =
-      sweep_of({{"1", 10}, {"2", 370}, {"4", 385}, {"8", 900}, {"16", 400}});
-  const auto judgement = judge(claim, samples);
-  EXPECT_EQ(judgement.verdict, ClaimVerdict::conditional);
-  EXPECT_EQ(only_part(judgement).holds_for, "x batch 2…4, 16");
-  EXPECT_EQ(only_part(judgement).evidence.size(), 5u);
-}
-
-TEST(Sweep, that_holds_nowhere_names_where_it_passes_the_claimed_size) {
-  const auto [claim, samples] = sweep_of({{"1", 10}, {"2", 800}});
-  const auto judgement = judge(claim, samples);
-  EXPECT_EQ(judgement.verdict, ClaimVerdict::direction_only);
-  EXPECT_THAT(only_part(judgement).holds_for, IsEmpty());
-  EXPECT_THAT(judgement.why, HasSubstr("between x batch=1 and x batch=2"));
-}
-
-TEST(Sweep, keeps_a_point_that_ran_out_of_memory_and_says_why) {
-  auto [claim, samples] = sweep_of({{"1", 380}, {"2", 380}});
-  for (Sample& sample : samples) {
-    if (sample.experiment != "C1/x/batch=2") continue;
-    sample.status = SampleStatus::oom;
-    sample.reason = "asked for 5 bytes";
-  }
-  const auto judgement = judge(claim, samples);
-  EXPECT_EQ(judgement.verdict, ClaimVerdict::reproduced);
-  ASSERT_EQ(only_part(judgement).evidence.size(), 2u);
-  EXPECT_EQ(only_part(judgement).evidence[1].verdict, ClaimVerdict::not_testable_here);
-  EXPECT_THAT(judgement.why, HasSubstr("asked for 5 bytes"));
-}
-
-TEST(Sweep, is_judged_by_the_points_that_the_run_was_to_take) {
-  const auto [claim, samples] = sweep_of({{"1", 380}, {"2", 900}});
-  std::vector<Experiment> planned = experiments_of(claim);
-  planned.pop_back();
-  const auto judgement = judge_as_planned(claim, planned, {samples.begin(), samples.begin() + 4});
-  EXPECT_EQ(judgement.verdict, ClaimVerdict::reproduced);
-  EXPECT_EQ(only_part(judgement).evidence.size(), 1u);
-}
-
-TEST(Sweep, stays_open_if_the_run_ended_before_a_point_that_it_was_to_take) {
-  const auto [claim, samples] = sweep_of({{"1", 380}, {"2", 900}});
-  const auto judgement = judge(claim, {samples.begin(), samples.begin() + 4});
-  EXPECT_EQ(judgement.verdict, ClaimVerdict::inconclusive);
 }
 
 // A claim with two parts, of which only that on experiment `x` was planned and has samples.
