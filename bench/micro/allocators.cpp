@@ -12,7 +12,7 @@
 
 #include "bench/micro/benchmarks.h"
 #include "bench/micro/peers.h"
-#include "bench/micro/recorded_run.h"
+#include "bench/micro/recorded_training.h"
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"

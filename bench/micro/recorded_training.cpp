@@ -1,4 +1,4 @@
-#include "bench/micro/recorded_run.h"
+#include "bench/micro/recorded_training.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ Trace record_resnet50(int steps, std::uint64_t seed) {
                     fmt::format("headroom-micro-{}{}", getpid(), kTraceExtension);
   const Sample sample = run_cell(cell, seed, path);
   if (sample.status != SampleStatus::ok)
-    throw Error("the run to be replayed could not be recorded: " + sample.reason);
+    throw Error("the training to be replayed could not be recorded: " + sample.reason);
   Trace trace = read_trace(path);
   std::filesystem::remove(path);
   return trace;

@@ -1,4 +1,4 @@
-// A run recorded on meta, for benchmarks over traces.
+// Training recorded on meta, for benchmarks over traces.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/micro/benchmarks.h"
-#include "bench/micro/recorded_run.h"
+#include "bench/micro/recorded_training.h"
 #include "harness/trace/file/reader.h"
 #include "harness/trace/file/writer.h"
 
@@ -21,7 +21,7 @@ constexpr int kSteps = 300;  // of ResNet-50
 
 // The times resemble those of an executor on a CPU: one time stamp per op, tens of microseconds
 // apart.
-Trace training_run() {
+Trace training_trace() {
   Trace trace = record_resnet50(kSteps, kSeed);
   std::mt19937_64 random(kSeed);
   std::uniform_int_distribution<std::uint64_t> pause(10'000, 500'000);
@@ -36,7 +36,7 @@ Trace training_run() {
 }
 
 // Blocks of log-uniform size at random places, freed in random order.
-Trace random_run() {
+Trace random_trace() {
   std::mt19937_64 random(kSeed);
   std::uniform_real_distribution<double> exponent(8, 30);
   std::vector<TraceEvent> live;
@@ -64,8 +64,8 @@ Trace random_run() {
 }
 
 const Trace& trace_named(const std::string& name) {
-  static const Trace training = training_run();
-  static const Trace random = random_run();
+  static const Trace training = training_trace();
+  static const Trace random = random_trace();
   return name == "resnet50" ? training : random;
 }
 

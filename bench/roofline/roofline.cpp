@@ -7,12 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "harness/base/duration.h"
 #include "harness/base/registry.h"
 #include "harness/machine/probe.h"
 #include "harness/plan/accumulation.h"
@@ -22,12 +22,6 @@
 
 namespace headroom {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Bytes per second that all threads together read and write while they scale one large array into
 // another; the best of several rounds.

@@ -108,81 +108,53 @@ int card_number(int device) {
   return is_device(device) ? visible_cards()[static_cast<std::size_t>(device)] : device;
 }
 
-// Attribute numbers follow the documentation of CUdevice_attribute.
 int device_attribute(int attribute) {
   const Card& c = card();
-  switch (attribute) {
-    case 1:  // threads per block
-    case 2:  // block dimensions x, y
-    case 3:
-      return 1024;
-    case 4:
-      return 64;  // block dimension z
-    case 5:
-      return 2'147'483'647;  // grid dimensions x, y, z
-    case 6:
-    case 7:
-      return 65'535;
-    case 8:
-      return 49'152;  // shared memory per block
-    case 9:
-      return 65'536;  // constant memory
-    case 10:
-      return 32;  // warp size
-    case 11:
-      return 2'147'483'647;  // largest pitch
-    case 12:
-      return 65'536;  // registers per block
-    case 13:
-      return c.clock_khz;
-    case 14:
-      return 512;  // texture alignment
-    case 16:
-      return c.multiprocessors;
-    case 19:  // can map host memory
-    case 31:  // concurrent kernels
-    case 40:  // asynchronous engines
-    case 41:
-      return 1;  // unified addressing
-    case 36:
-      return c.memory_clock_khz;
-    case 37:
-      return c.memory_bus_bits;
-    case 38:
-      return c.l2_cache_bytes;
-    case 39:
-      return c.threads_per_multiprocessor;
-    case 75:
-      return c.compute_major;
-    case 76:
-      return c.compute_minor;
-    case 78:
-      return 1;  // stream priorities
-    case 81:
-      return c.shared_bytes_per_multiprocessor;
-    case 82:
-      return 65'536;  // registers per multiprocessor
-    case 83:
-      return 1;  // managed memory
-    case 95:
-      return 1;  // cooperative launch
-    case 97:
-      return c.shared_bytes_per_block_optin;
-    case 102:
-      return 1;  // virtual memory management
-    case 103:
-      return 1;  // POSIX file descriptors as handles
-    case 106:
-      return c.blocks_per_multiprocessor;
-    case 111:
-      return 1024;  // reserved shared memory per block
-    case 115:
-      return 1;  // memory pools
-    case 120:
-      return c.compute_major >= 9 ? 1 : 0;  // cluster launch
-    default:
-      return 0;
-  }
+  const struct {
+    int attribute;  // the number of a CUdevice_attribute
+    int value;
+  } attributes[] = {
+      {1, 1024},            // threads per block
+      {2, 1024},            // largest block: x
+      {3, 1024},            // y
+      {4, 64},              // z
+      {5, 2'147'483'647},   // largest grid: x
+      {6, 65'535},          // y
+      {7, 65'535},          // z
+      {8, 49'152},          // shared memory per block
+      {9, 65'536},          // constant memory
+      {10, 32},             // threads per warp
+      {11, 2'147'483'647},  // largest pitch
+      {12, 65'536},         // registers per block
+      {13, c.clock_khz},
+      {14, 512},  // texture alignment
+      {16, c.multiprocessors},
+      {19, 1},  // can map host memory
+      {31, 1},  // concurrent kernels
+      {36, c.memory_clock_khz},
+      {37, c.memory_bus_bits},
+      {38, c.l2_cache_bytes},
+      {39, c.threads_per_multiprocessor},
+      {40, 1},  // asynchronous engines
+      {41, 1},  // unified addressing
+      {75, c.compute_major},
+      {76, c.compute_minor},
+      {78, 1},  // stream priorities
+      {81, c.shared_bytes_per_multiprocessor},
+      {82, 65'536},  // registers per multiprocessor
+      {83, 1},       // managed memory
+      {95, 1},       // cooperative launch
+      {97, c.shared_bytes_per_block_optin},
+      {102, 1},  // virtual memory management
+      {103, 1},  // POSIX file descriptors as handles
+      {106, c.blocks_per_multiprocessor},
+      {111, 1024},                          // reserved shared memory per block
+      {115, 1},                             // memory pools
+      {120, c.compute_major >= 9 ? 1 : 0},  // cluster launch
+  };
+  for (const auto& known : attributes)
+    if (known.attribute == attribute) return known.value;
+  return 0;
 }
 
 HEADROOM_EXPORT void headroom_gpu_set_oldest_code(int architecture) { oldest_code = architecture; }

@@ -44,15 +44,7 @@ class RandomSample {
     sample.recomputed_ops_per_step = 3;
     sample.parameter_count = 1000;
     sample.ledger_available = true;
-    sample.ledger.requested = moments();
-    sample.ledger.allocated = moments();
-    sample.ledger.reserved = moments();
-    for (PhasePeaks& peaks : sample.ledger.phase_peaks)
-      peaks = {.requested = bytes(), .allocated = bytes(), .reserved = bytes()};
-    for (Bytes& role : sample.ledger.requested_at_peak) role = bytes();
-    sample.ledger.internal_fragmentation = fraction();
-    sample.ledger.external_fragmentation = fraction();
-    sample.ledger.utilisation = fraction();
+    add_ledger(sample.ledger);
     sample.lower_bound_bytes = bytes();
     sample.process = {.resident = moments(), .baseline = bytes()};
     sample.driver = {.used = moments(), .baseline = bytes(), .process = moments()};
@@ -60,13 +52,7 @@ class RandomSample {
                       .heap_live_bytes = bytes(),
                       .heap_peak_bytes = bytes(),
                       .heap_allocations_per_step = number(100)};
-    sample.pipeline.stages = {{.name = "prefetch(2)",
-                               .elements = number(100),
-                               .wait_ns = number(1'000'000),
-                               .host_bytes_peak = bytes(),
-                               .counters = {{"depth", 2}}},
-                              {.name = "direct", .elements = number(100)}};
-    sample.pipeline.host_bytes_after_step = {bytes(), bytes(), bytes(), bytes()};
+    sample.pipeline = pipeline();
     sample.probe_before_gflops = 100 + fraction();
     sample.probe_after_gflops = 100 + fraction();
     sample.cpu_wait_ns = number(1000);
@@ -100,6 +86,30 @@ class RandomSample {
             .warmup_peak = bytes(),
             .steady_peak = bytes(),
             .overall_peak = bytes()};
+  }
+
+  void add_ledger(Ledger& ledger) {
+    ledger.requested = moments();
+    ledger.allocated = moments();
+    ledger.reserved = moments();
+    for (PhasePeaks& peaks : ledger.phase_peaks)
+      peaks = {.requested = bytes(), .allocated = bytes(), .reserved = bytes()};
+    for (Bytes& role : ledger.requested_at_peak) role = bytes();
+    ledger.internal_fragmentation = fraction();
+    ledger.external_fragmentation = fraction();
+    ledger.utilisation = fraction();
+  }
+
+  PipelineRecord pipeline() {
+    PipelineRecord pipeline;
+    pipeline.stages = {{.name = "prefetch(2)",
+                        .elements = number(100),
+                        .wait_ns = number(1'000'000),
+                        .host_bytes_peak = bytes(),
+                        .counters = {{"depth", 2}}},
+                       {.name = "direct", .elements = number(100)}};
+    pipeline.host_bytes_after_step = {bytes(), bytes(), bytes(), bytes()};
+    return pipeline;
   }
 
   std::mt19937_64 random_;
