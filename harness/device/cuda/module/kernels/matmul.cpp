@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/device/cuda/module/kernels/choose_product.h"
 #include "harness/device/cuda/module/kernels/gemm.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
 #include "harness/device/cuda/module/kernels/own_kernel.h"
@@ -19,27 +20,6 @@
 
 namespace headroom::cuda {
 namespace {
-
-using Layout = Owned<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
-using Matmul = Owned<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
-
-// Limit of a workspace: the size NVIDIA recommends for Hopper.
-constexpr std::uint64_t kWorkspaceLimit = 32 * kMiB;
-
-cudaDataType_t library_type(DType dtype) {
-  switch (dtype) {
-    case DType::bf16:
-      return CUDA_R_16BF;
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::f8e4m3:
-      return CUDA_R_8F_E4M3;
-    case DType::f8e5m2:
-      return CUDA_R_8F_E5M2;
-    default:
-      return CUDA_R_32F;
-  }
-}
 
 cublasComputeType_t arithmetic_of(const Op& op, DType type) {
   return type == DType::f32 && computes_in_tf32(op) ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -58,21 +38,6 @@ void require_8_bits(const Op& op) {
                     op.name, found / 10, found % 10));
 }
 
-Layout describe(const GemmMatrix& matrix, DType dtype, std::int64_t batch) {
-  auto layout = make_owned<cublasLtMatrixLayoutDestroy>(
-      cublasLtMatrixLayoutCreate, "a matrix", library_type(dtype),
-      static_cast<std::uint64_t>(matrix.rows), static_cast<std::uint64_t>(matrix.columns),
-      matrix.leading);
-  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
-    require_success(
-        cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, &value, sizeof(value)),
-        "the batch of a matrix");
-  };
-  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
-  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.stride);
-  return layout;
-}
-
 class Product final : public Kernel {
  public:
   Product(const Context& context, const Program& program, const Op& op)
@@ -81,9 +46,9 @@ class Product final : public Kernel {
         gemm_(gemm_of(op, program)),
         types_{program.value(op.inputs[gemm_.a]).dtype, program.value(op.inputs[gemm_.b]).dtype},
         result_type_(program.value(op.outputs[0]).dtype),
-        a_(describe(gemm_.of_a, types_[0], library_int(gemm_.batch, op))),
-        b_(describe(gemm_.of_b, types_[1], gemm_.batch)),
-        d_(describe(gemm_.of_d, result_type_, gemm_.batch)),
+        a_(describe_matrix(gemm_.of_a, types_[0], library_int(gemm_.batch, op))),
+        b_(describe_matrix(gemm_.of_b, types_[1], gemm_.batch)),
+        d_(describe_matrix(gemm_.of_d, result_type_, gemm_.batch)),
         matmul_(make_owned<cublasLtMatmulDescDestroy>(cublasLtMatmulDescCreate, "a product",
                                                       arithmetic_of(op, types_[0]), CUDA_R_32F)) {
     set(CUBLASLT_MATMUL_DESC_TRANSA, gemm_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -198,14 +163,6 @@ class Product final : public Kernel {
     return copy;
   }
 
-  // Blocks are aligned to 256 bytes; matrices inside them are aligned as their strides are.
-  std::uint32_t alignment(const GemmMatrix& matrix, std::size_t operand, DType type) const {
-    std::uint32_t aligned = 256;
-    for (const std::int64_t distance : {matrix.stride, gemm_.steps[operand]})
-      while (distance * static_cast<std::int64_t>(size_of(type)) % aligned != 0) aligned /= 2;
-    return aligned;
-  }
-
   // Chooses one call for the matrices of all samples and heads, whose addresses a kernel writes to
   // a table. Returns false where one stride leads from matrix to matrix, and where cuBLAS has no
   // such call.
@@ -215,10 +172,10 @@ class Product final : public Kernel {
     constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);
     constexpr std::uint32_t kPointerArray = 1;
     const std::int64_t matrices = library_int(gemm_.calls * gemm_.batch, op);
-    std::array layouts = {describe(gemm_.of_a, types_[0], matrices),
-                          describe(gemm_.of_b, types_[1], matrices),
-                          describe(gemm_.of_d, result_type_, matrices)};
-    for (const Layout& layout : layouts)
+    std::array layouts = {describe_matrix(gemm_.of_a, types_[0], matrices),
+                          describe_matrix(gemm_.of_b, types_[1], matrices),
+                          describe_matrix(gemm_.of_d, result_type_, matrices)};
+    for (const MatrixLayout& layout : layouts)
       if (cublasLtMatrixLayoutSetAttribute(layout.get(), kBatchMode, &kPointerArray,
                                            sizeof(kPointerArray)) != CUBLAS_STATUS_SUCCESS)
         return false;
@@ -242,34 +199,15 @@ class Product final : public Kernel {
     return true;
   }
 
-  // Takes the first algorithm in the library's list that the library calls possible; returns false
-  // if there is none. Timing the algorithms would let the choice change from run to run.
   bool choose(const Op& op) {
-    const auto preference =
-        make_owned<cublasLtMatmulPreferenceDestroy>(cublasLtMatmulPreferenceCreate, "a preference");
-    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-      require_success(
-          cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
-          "a preference for a product");
-    };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceLimit);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(gemm_.of_a, 0, types_[0]));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(gemm_.of_b, 1, types_[1]));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(gemm_.of_d, 2, result_type_));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(gemm_.of_d, 2, result_type_));
-    std::array<cublasLtMatmulHeuristicResult_t, 8> ranked{};
-    int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        cublas_, matmul_.get(), a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
-        static_cast<int>(ranked.size()), ranked.data(), &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-    require_success(status, "to choose an algorithm for " + op.name);
-    const auto end = ranked.begin() + found;
-    const auto possible = std::find_if(
-        ranked.begin(), end, [](const auto& one) { return one.state == CUBLAS_STATUS_SUCCESS; });
-    if (possible == end) return false;
-    chosen_ = *possible;
-    return true;
+    const auto found = choose_product_algorithm(
+        cublas_, matmul_.get(),
+        {.a = {a_.get(), alignment_of(gemm_.of_a, gemm_.steps[0], types_[0])},
+         .b = {b_.get(), alignment_of(gemm_.of_b, gemm_.steps[1], types_[1])},
+         .d = {d_.get(), alignment_of(gemm_.of_d, gemm_.steps[2], result_type_)}},
+        op.name);
+    if (found) chosen_ = *found;
+    return found.has_value();
   }
 
   // Adds the bias by a kernel of our own after the product, if the library does not in one call.
@@ -299,7 +237,7 @@ class Product final : public Kernel {
   Gemm gemm_;
   std::array<DType, 2> types_;  // a, b
   DType result_type_;
-  Layout a_, b_, d_;
+  MatrixLayout a_, b_, d_;
   Matmul matmul_;
   std::unique_ptr<Kernel> cast_bias_;  // casts the bias into the workspace
   std::unique_ptr<Kernel> add_bias_;   // null when the product adds it
