@@ -6,6 +6,10 @@
 #include <set>
 
 #include "harness/base/error.h"
+#include "harness/base/file.h"
+#include "harness/base/home.h"
+#include "harness/base/registry.h"
+#include "harness/plan/scenario.h"
 #include "tests/unit/support/synthetic_samples.h"
 
 namespace headroom::metric_test {
@@ -119,6 +123,21 @@ TEST(Metric, is_exact_for_bytes_and_noisy_for_times) {
 TEST(Metric, has_a_name_of_its_own_each) {
   std::set<std::string> names;
   for (const Metric& metric : metrics()) EXPECT_TRUE(names.insert(metric.name).second);
+}
+
+// Figures of scenarios stand in no table of the report that compares them.
+TEST(Metric, of_which_more_is_better_is_the_same_one_for_the_report) {
+  const std::string glossary = read_file(headroom_home() / "reports" / "data" / "glossary.toml");
+  const std::size_t begin = glossary.find("\nmore = [");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string listed = glossary.substr(begin, glossary.find(']', begin) - begin);
+  for (const Metric& metric : metrics()) {
+    const std::string kind = metric.name.substr(0, metric.name.find('.'));
+    if (Registry<ScenarioKind>::instance().contains(kind)) continue;
+    EXPECT_EQ(listed.find('"' + kind + '"') != std::string::npos,
+              metric.better == Metric::Better::more)
+        << metric.name;
+  }
 }
 
 TEST(Metric, that_nobody_knows_is_answered_with_the_nearest_name) {
