@@ -1,4 +1,4 @@
-// Measures how fast a training run is turned into a trace on meta, independent of the allocator.
+// Measures how fast training is turned into a trace on meta, independent of the allocator.
 // This dominates the time of a plan at the scale of published models.
 #include <benchmark/benchmark.h>
 

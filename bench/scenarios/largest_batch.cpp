@@ -4,7 +4,7 @@
 // that fails says nothing about smaller or larger ones (harness/whatif/largest_batch.h).
 //
 // Simulated: requests are served on a virtual capacity, so the device must be meta. Cost: one plan
-// of the training run per batch tried.
+// of the training per batch tried.
 #include <fmt/format.h>
 
 #include "harness/base/error.h"

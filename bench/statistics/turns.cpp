@@ -1,6 +1,7 @@
 // Tests comparisons of configurations that take turns, from recorded runs of the suite
 // bench/statistics/turns.toml: how often identical ones look different, how often waits of a known
-// size are seen, and whether taking turns shows the cost that runs one after another show. Usage:
+// size are seen, and whether taking turns shows the cost that processes one after another show.
+// Usage:
 //   build/headroom run bench/statistics/turns.toml
 //   build/bench/statistics/turns RUN...
 #include <fmt/format.h>

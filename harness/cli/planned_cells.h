@@ -1,4 +1,4 @@
-// The training runs that a command line of headroom plan or search asks about.
+// The cells that a command line of headroom plan or search asks about.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ class Injection {
 
 struct InjectionKind {
   static constexpr std::string_view kKind = "injection";
-  // Whether the effect appears as a ratio to the run without it, or as a difference from it.
+  // Whether the effect appears as a ratio to training without it, or as a difference from it.
   enum class Shows { ratio, difference };
 
   std::string name;

@@ -13,7 +13,8 @@
 
 namespace headroom {
 
-// Whether a configuration has results, or why it has none. A comparison reports the later of two.
+// Whether a configuration has results, or why it has none. Of the two states of a comparison, the
+// one that stands later in this list is reported.
 enum class ResultState { present, unavailable, out_of_memory, not_run, failed, not_engaged };
 std::string_view to_string(ResultState state);  // "ok", "unavailable", …, "not_engaged"
 

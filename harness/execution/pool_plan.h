@@ -1,4 +1,4 @@
-// Plans all transient values of a Program in one block: offsets are fixed before the first run,
+// Plans all transient values of a Program in one block: offsets are fixed before the first step,
 // from which values are live at the same time. Needs a lowered Program in its final order.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Memory figures of a run from sources other than the allocator: the operating system, the GPU
+// Memory figures of a process from sources other than the allocator: the operating system, the GPU
 // driver and the malloc witness.
 #pragma once
 

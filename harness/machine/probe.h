@@ -10,8 +10,8 @@ namespace headroom {
 // not, and must not cost a pair.
 inline constexpr int kProbeAttempts = 5;
 
-// Returns the best of kProbeAttempts runs of fused multiply-add on `threads` threads at once, as
-// total GFLOP/s (an add and a multiply count as two).
+// Returns the best of kProbeAttempts attempts at fused multiply-add on `threads` threads at once,
+// as total GFLOP/s (an add and a multiply count as two).
 double probe_gflops(int threads,
                     std::chrono::milliseconds duration = std::chrono::milliseconds{10});
 

@@ -76,7 +76,7 @@ class Allocator {
   virtual void record_stream(const Block&, StreamId) {}
   // Called when that stream has finished all work submitted so far.
   virtual void stream_synchronized(StreamId) {}
-  // Why a result under this strategy's name would not count. Asked after the run: for example, a
+  // Why a result under this strategy's name would not count. Asked after training: for example, a
   // growing strategy must have grown, and preallocation must hold exactly one segment.
   virtual Reason why_not_engaged() const { return std::nullopt; }
 };

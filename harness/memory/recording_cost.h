@@ -1,4 +1,4 @@
-// The cost of recording a run's allocations, measured in the process that recorded them.
+// The cost of recording allocations, measured in the process that recorded them.
 #pragma once
 
 #include <cstdint>

@@ -19,14 +19,14 @@ namespace headroom {
 enum class SampleStatus { ok, oom, crash, timeout, unsupported, invalid };
 std::string to_string(SampleStatus status);
 
-// The input pipeline's part of a run.
+// The input pipeline's part of a sample.
 struct PipelineRecord {
   enum class Basis : std::uint8_t {
     measured,  // counted by the stages as they worked
     estimated  // nothing was loaded: bytes when full, if the spec determines them
   };
   Basis basis = Basis::measured;
-  // Outermost first; empty if the run ended before they were known.
+  // Outermost first; empty if training ended before they were known.
   std::vector<StageReport> stages;
   // Bytes held by all stages; parallel to Ledger::allocated_after_step.
   std::vector<Bytes> host_bytes_after_step;

@@ -20,8 +20,8 @@ class Machine {
   Machine(const MachineNoise& noise, std::mt19937_64& generator)
       : noise_(noise), generator_(generator), drift_(noise.drift_sd * normal_(generator)) {}
 
-  // Returns the logarithm of the time of one run.
-  double run() {
+  // Returns the logarithm of the time of one sample.
+  double measure() {
     drift_ =
         kMemory * drift_ + noise_.drift_sd * std::sqrt(1 - kMemory * kMemory) * normal_(generator_);
     const bool burst = uniform_(generator_) < noise_.burst_share;
@@ -65,16 +65,16 @@ Interval welch_interval(const std::vector<double>& a, const std::vector<double>&
 Interval one_after_the_other(const Simulation& simulation, Machine& machine) {
   std::vector<double> a(simulation.pairs);
   std::vector<double> b(simulation.pairs);
-  for (double& value : a) value = machine.run();
-  for (double& value : b) value = machine.run() + simulation.effect;
+  for (double& value : a) value = machine.measure();
+  for (double& value : b) value = machine.measure() + simulation.effect;
   return welch_interval(a, b);
 }
 
 void add_pairs(const Simulation& simulation, Machine& machine, std::size_t count,
                std::vector<double>& differences) {
   while (differences.size() < count) {
-    const double first = machine.run();
-    const double second = machine.run();
+    const double first = machine.measure();
+    const double second = machine.measure();
     const double difference = machine.coin() ? second - first : first - second;
     differences.push_back(difference + simulation.effect);
   }

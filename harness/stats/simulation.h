@@ -8,17 +8,17 @@
 
 namespace headroom {
 
-// Noise of the logarithm of a run's time.
+// Noise of the logarithm of a sample's time.
 struct MachineNoise {
-  double drift_sd = 0.05;        // slow drift: first-order autoregressive, coefficient 0.9 per run
-  double independent_sd = 0.02;  // independent noise of each run
-  double burst_share = 0.03;     // share of the runs that are up to 15 % slower
+  double drift_sd = 0.05;  // slow drift: first-order autoregressive, coefficient 0.9 per sample
+  double independent_sd = 0.02;  // independent noise of each sample
+  double burst_share = 0.03;     // share of the samples that are up to 15 % slower
 };
 // Noise without drift or bursts, where paired differences have this standard deviation.
 MachineNoise independent_noise(double sd_of_differences);
 
 enum class Design {
-  one_after_the_other,  // all runs of A, then all of B; Welch's t-test
+  one_after_the_other,  // all samples of A, then all of B; Welch's t-test
   paired,               // A and B back to back in random order; the interval of paired.h
   two_stage,            // paired, with as many more pairs as the pilot's dispersion requires
 };

@@ -116,8 +116,8 @@ class Bookkeeper {
     }
   }
 
-  // Measures the holes once at the end of a run of allocations that reached a new peak, rather than
-  // after each allocation.
+  // Measures the holes once, after the last of several allocations that each reached a new peak,
+  // not after each allocation.
   void measure_fragmentation() {
     if (!at_new_peak_) return;
     at_new_peak_ = false;

@@ -1,4 +1,4 @@
-// Writes a training run's initial state, its batches and its losses to files, so that another
+// Writes the initial state of training, its batches and its losses to files, so that another
 // framework can repeat the same steps. The side-by-side benchmarks start from these files.
 #pragma once
 

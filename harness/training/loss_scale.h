@@ -1,4 +1,4 @@
-// Effects of loss scaling in a run, as named figures of a sample.
+// Effects of loss scaling on training, as named figures of a sample.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace headroom {
 // was scaled.
 std::map<std::string, double> loss_scale_figures(const Trainer& trainer, const TrainingPlan& plan);
 
-// Why a run with these figures trained nothing: all of its `updates` were skipped.
+// Why training with these figures changed nothing: all of its `updates` were skipped.
 Reason why_nothing_trained(const std::map<std::string, double>& figures, int updates);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Effects of offloading in a run, as named figures of a sample.
+// Effects of offloading on training, as named figures of a sample.
 #pragma once
 
 #include <map>

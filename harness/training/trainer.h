@@ -54,7 +54,7 @@ class Trainer {
   Bytes offloaded_bytes() const { return offloaded_; }  // copied to the host so far
   // Bytes that captured Programs hold permanently; 0 if none is captured.
   Bytes captured_bytes() const { return pools_ == nullptr ? 0 : pools_->bytes(); }
-  // Why no training Program ran as its execution names it ("" = at least one did).
+  // Why no training Program ran as its execution names it; absent if at least one did.
   Reason why_not_engaged() const;
 
  private:

@@ -35,7 +35,7 @@ struct TrainingPlan {
   int evaluation_interval = 0;  // also between steps; 0 = only after the last
   // Whether the inputs of an execution are copied to the device while the one before it computes.
   bool staged = false;
-  // Why a pass of the cell had no effect on any Program; "" if all passes engaged.
+  // Why a pass of the cell had no effect on any Program; absent if all passes engaged.
   Reason not_engaged = {};
 
   const Step& usual() const { return shapes.front(); }

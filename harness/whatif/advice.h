@@ -1,4 +1,4 @@
-// Which changes to a training run would make its batch fit.
+// Which changes to a cell would make its batch fit.
 #pragma once
 
 #include <string>

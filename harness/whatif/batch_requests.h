@@ -1,4 +1,4 @@
-// The requests of a cell's training run at any batch; each batch is computed once.
+// The requests of a cell at any batch; each batch is computed once.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Determines whether a training run fits a card, up to which batch, and under which allocators.
-// Simulated: requests are counted and served on a virtual capacity, nothing is computed or timed.
+// Determines whether the training of a cell fits a card, up to which batch, and under which
+// allocators. Simulated: requests are counted and served on a virtual capacity, nothing is computed
+// or timed.
 #pragma once
 
 #include <array>

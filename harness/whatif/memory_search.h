@@ -1,4 +1,4 @@
-// Searches for the largest batch and the smallest capacity of a training run under each allocator.
+// Searches for the largest batch and the smallest capacity of a cell under each allocator.
 // Many trials are needed, because one that fails proves nothing about other batches or capacities.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The requests of a training run, independent of the allocator: its Programs are executed on meta
+// The requests of training, independent of the allocator: its Programs are executed on meta
 // with unlimited memory.
 #pragma once
 

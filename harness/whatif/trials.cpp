@@ -49,7 +49,7 @@ class TrainedTrials final : public Trials {
     const Sample sample = train(allocator, batch, capacity, file);
     if (sample.status != SampleStatus::oom) return std::nullopt;
     Trace trace = read_trace(file);
-    // Later events belong to the end of the run, which frees everything.
+    // Later events belong to the end of training, which frees everything.
     while (!trace.events.empty() && trace.events.back().kind != EventKind::oom)
       trace.events.pop_back();
     if (trace.events.empty()) return std::nullopt;  // the device itself was too small

@@ -1,4 +1,4 @@
-// Tries whether a training run fits a device, either by simulating the allocator alone or by
+// Tries whether training fits a device, either by simulating the allocator alone or by
 // training.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace headroom {
 class Trials {
  public:
   virtual ~Trials() = default;
-  // Throws NotSupported when the allocator does not exist on this device, or when the run fails for
-  // another reason than memory.
+  // Throws NotSupported when the allocator does not exist on this device, or when training fails
+  // for another reason than memory.
   virtual bool fits(const Spec& allocator, std::int64_t batch, Bytes capacity) = 0;
   // The first request that was refused; nothing if all were served or none was made.
   virtual std::optional<ReplayFailure> failure(const Spec& allocator, std::int64_t batch,

@@ -1,5 +1,5 @@
-// Finds the smallest capacity that serves a training run, when one capacity says nothing about
-// others.
+// Finds the smallest capacity that serves all requests of a cell, when one capacity says nothing
+// about others.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The work of a stage of an input pipeline in one run, for the record of a sample.
+// The work of a stage of an input pipeline, for the record of a sample.
 #pragma once
 
 #include <cstdint>

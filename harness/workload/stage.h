@@ -33,7 +33,7 @@ class Stage {
   const std::string& name() const { return name_; }
   StageReport report() const;
   Bytes host_bytes() const { return held_; }
-  // Why the run was not what the stage's name promises; "" if it was. Asked after the run.
+  // Why the stage did not do what its name promises; absent if it did. Asked after training.
   virtual Reason why_not_engaged() const { return std::nullopt; }
 
  protected:

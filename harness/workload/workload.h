@@ -32,8 +32,8 @@ class BatchSource {
   // Fills the next whole held-out batch, in order; false when none is left.
   virtual bool next_held_out_batch(std::span<const std::span<std::byte>> inputs) = 0;
   virtual void restart_held_out() = 0;
-  // Why these are not the batches that the workload's parameters name ("" = they are); for example,
-  // labels that should have been shuffled kept their order.
+  // Why these are not the batches that the workload's parameters name; absent if they are. For
+  // example, labels that should have been shuffled kept their order.
   virtual Reason why_not_engaged() const { return std::nullopt; }
 };
 

@@ -6,10 +6,10 @@
 // with virtual memory.
 //
 // stitching: the same, but before new pages are mapped, wholly idle pages are moved to where they
-// are needed, largest run first, like GMLake's stitching (doi 10.1145/3620665.3640423). GMLake maps
-// a page at several addresses at once and keeps the mappings for reuse; here a page has one
-// address, because the host's anonymous pages can be moved (mremap) but not mapped twice. Stitching
-// costs time only while memory is fragmented.
+// are needed, the largest idle stretch first, like GMLake's stitching
+// (doi 10.1145/3620665.3640423). GMLake maps a page at several addresses at once and keeps the
+// mappings for reuse; here a page has one address, because the host's anonymous pages can be moved
+// (mremap) but not mapped twice. Stitching costs time only while memory is fragmented.
 //
 // Every stream has its own pools; blocks that other streams use wait as in `caching`. Idle pages
 // move within a stream only. Not modelled: garbage collection, which skips these segments.
@@ -164,8 +164,8 @@ class Expandable final : public StreamedAllocator<Expandable> {
     return chosen;
   }
 
-  // The first of a run of adjacent idle chunks, mapped or not, that together hold `size`: the
-  // lowest run that includes unmapped addresses, or newly reserved ones.
+  // The first of adjacent idle chunks, mapped or not, that together hold `size`: those at the
+  // lowest addresses that include unmapped addresses, or newly reserved ones.
   Handle room_to_expand(Pool& pool, Bytes size) {
     for (const auto& [address, handle] : pool.unmapped) {
       const Handle previous = chunk(handle).previous;
@@ -311,7 +311,7 @@ class Expandable final : public StreamedAllocator<Expandable> {
   // For the destructor: also unmaps pages that are still in use.
   void remove_all_pages(Handle first) {
     const Reservation place = place_of(first);
-    Bytes begin = 0;  // begin of the mapped run that contains `at`
+    Bytes begin = 0;  // begin of the mapped stretch that contains `at`
     Bytes end = 0;
     for (Handle at = first; at != kNone; at = chunk(at).next) {
       const Bytes next = offset_of(at) + chunk(at).size;

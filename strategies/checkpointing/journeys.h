@@ -19,7 +19,7 @@ struct Journey {
 };
 
 // Returns the journeys of all values that are made in a stretch of ops, read after it and never
-// changed, in the order in which they are made. A stretch is the forward pass, or a run of
+// changed, in the order in which they are made. A stretch is the forward pass, or
 // consecutive ops that recompute. A value is away from its last use in its stretch until `prefetch`
 // ops before the first later op that reads it.
 std::vector<Journey> journeys(const Program& differentiated, std::size_t prefetch);

@@ -43,7 +43,7 @@ std::vector<Unit> units_of(const Program& differentiated);
 // The row-major bytes of values that the forward pass makes and the backward pass reads.
 Bytes saved_bytes(const Program& differentiated);
 
-// Returns "" when an op is recomputed and fewer bytes are saved than before.
+// Returns nothing when an op is recomputed and fewer bytes are saved than before.
 Reason why_not_engaged(const Spec& spec, const Program& before, const Program& after);
 
 }  // namespace headroom::checkpointing

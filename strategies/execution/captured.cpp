@@ -3,7 +3,7 @@
 // so every transient value of a Program has a fixed place: an offset in one block, planned from
 // overlapping lifetimes. PyTorch likewise gives each graph a private pool. The block is allocated
 // before the first step and never freed.
-//   pool=shared  one block for all Programs of a run, of the size of the largest (default).
+//   pool=shared  one block for all Programs, of the size of the largest (default).
 //                Phases, shapes and micro-batches run one after another and pass on no values in
 //                it. Graphs captured into one pool do the same, which PyTorch allows if they are
 //                replayed in the order of their capture.

@@ -49,7 +49,7 @@ class OperandLists {
 // Keeps all gradients alive up to this op.
 void hold_gradients(ProgramBuilder& builder, const Trained& trained);
 
-// Returns "" when the loop is per_tensor or an op of `after` changes several weights.
+// Returns nothing when the loop is per_tensor or an op of `after` changes several weights.
 Reason why_not_together(const Spec& spec, const Program& after);
 
 }  // namespace headroom::optimizer

@@ -5,7 +5,7 @@
 // the memory is page-locked (cudaHostAlloc) and the copies have a stream of their own. On host the
 // same ring and bookkeeping use ordinary pages: memcpy needs no page-locked memory, nothing
 // overlaps a copy, and locking would only use up the process's limit (RLIMIT_MEMLOCK). Costs n
-// batches of host memory, and on the device the inputs of the next run. Compared with prefetch(n)
+// batches of host memory, and on the device the inputs of the next step. Compared with prefetch(n)
 // it saves the copy from its buffer to the trainer's.
 #include <algorithm>
 #include <atomic>

@@ -34,7 +34,7 @@ bool keeps_casts(const Spec& spec);
 Program cast_again_in_backward(Program program);
 
 // Why a lowered Program is not what the two above promise: every product computes in `reduced`, or
-// in 8 bits where it is meant to; every weight is kept in f32. "" = it is.
+// in 8 bits where it is meant to; every weight is kept in f32. Absent if it is.
 Reason why_not_mixed_precision(const Program& lowered, DType reduced,
                                LinearLayers linear = LinearLayers::as_products);
 

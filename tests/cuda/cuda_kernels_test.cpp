@@ -27,7 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
-using testing::HostRun;
+using testing::HostExecution;
 using ::testing::IsEmpty;
 using testing::Tensors;
 using ::testing::ThrowsMessage;
@@ -101,7 +101,7 @@ class CudaKernels : public ::testing::Test {
     allocator_ = std::make_unique<RecordingAllocator>(*strategy_, recorder_);
   }
 
-  HostRun::Compile on_gpu() {
+  HostExecution::Compile on_gpu() {
     return [this](const Program& lowered) {
       return std::make_unique<OnGpu>(lowered, *device_, *allocator_);
     };
@@ -161,7 +161,7 @@ TEST_F(CudaKernels, of_whole_training_steps_agree_with_the_reference_op_by_op) {
 // At this length, even exact sums of TF32 products would differ by far more than the tolerance.
 TEST_F(CudaKernels, of_products_compute_in_f32) {
   build_.emit_one("linear", "fc", {input("x", {33, 301}), input("w", {17, 301}), input("b", {17})});
-  HostRun run(lower_for_gpu(), on_gpu());
+  HostExecution run(lower_for_gpu(), on_gpu());
   Tensors tensors(run.program());
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(run.program(), tensors, random, 3);
@@ -176,7 +176,7 @@ TEST_F(CudaKernels, of_products_that_may_use_tf32_are_no_coarser) {
   const ValueId x = input("x", {rows, inner}), w = input("w", {columns, inner});
   const ValueId y = build_.emit_one("linear", "fc", {x, w, input("b", {columns})});
   compute_in_tf32(program_.ops.back());
-  HostRun run(lower_for_gpu(), on_gpu());
+  HostExecution run(lower_for_gpu(), on_gpu());
   Tensors tensors(run.program());
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(run.program(), tensors, random, 3);
@@ -237,7 +237,7 @@ TEST_F(CudaKernels, of_convolutions_keep_to_the_workspace_limit_of_the_rules) {
 TEST_F(CudaKernels, of_convolutions_compute_in_f32) {
   build_.emit_one("convolution", "conv", {input("x", {2, 64, 16, 16}), input("w", {64, 64, 3, 3})},
                   {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}});
-  HostRun run(lower_for_gpu(), on_gpu());
+  HostExecution run(lower_for_gpu(), on_gpu());
   Tensors tensors(run.program());
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(run.program(), tensors, random, 3);
@@ -341,7 +341,7 @@ TEST_F(CudaKernels, take_the_temporary_storage_of_a_large_reduction_from_the_str
   constexpr std::int64_t kRows = 1'000'003;
   build_.emit_one("count_correct", "hits",
                   {input("logits", {kRows, 3}), input("labels", {kRows}, DType::s32)});
-  HostRun run(lower_for_gpu(), on_gpu());
+  HostExecution run(lower_for_gpu(), on_gpu());
   Tensors tensors(run.program());
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(run.program(), tensors, random, 3);

@@ -19,14 +19,14 @@ namespace {
 
 using ::testing::Each;
 using ::testing::Ge;
-using testing::HostRun;
+using testing::HostExecution;
 using ::testing::IsNan;
 using testing::Tensor;
 using testing::Tensors;
 
-HostRun in_loops(Program program) {
+HostExecution in_loops(Program program) {
   PersistentLayouts layouts;
-  return HostRun(lower(std::move(program), "dense", layouts), testing::compile_in_loops);
+  return HostExecution(lower(std::move(program), "dense", layouts), testing::compile_in_loops);
 }
 
 TEST(CudaWork, of_every_kind_agrees_with_the_reference_on_random_shapes) {
@@ -71,10 +71,10 @@ TEST(CudaWork, of_dropout_keeps_the_elements_that_the_host_keeps) {
   Tensors tensors(program);
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(program, tensors, random, std::numeric_limits<std::int32_t>::max());
-  HostRun loops = in_loops(program);
+  HostExecution loops = in_loops(program);
   PersistentLayouts layouts;
-  HostRun host(lower(program, "onednn", layouts));
-  for (HostRun* run : {&loops, &host}) {
+  HostExecution host(lower(program, "onednn", layouts));
+  for (HostExecution* run : {&loops, &host}) {
     run->write_all(tensors);
     run->run();
   }
@@ -119,10 +119,10 @@ TEST(CudaWork, of_adam_in_8_bits_agrees_with_the_host) {
     testing::fill_randomly(adam.program, tensors, random, 4);
     for (const std::size_t i : {2, 4})
       for (double& code : tensors[adam.operands[i]]) code = static_cast<double>(random() % 256);
-    HostRun loops = in_loops(adam.program);
+    HostExecution loops = in_loops(adam.program);
     PersistentLayouts layouts;
-    HostRun host(lower(adam.program, "onednn", layouts));
-    for (HostRun* run : {&loops, &host}) {
+    HostExecution host(lower(adam.program, "onednn", layouts));
+    for (HostExecution* run : {&loops, &host}) {
       run->write_all(tensors);
       run->run();
     }
@@ -150,7 +150,7 @@ TEST(CudaWork, of_a_label_or_a_row_that_is_not_there_gives_nan_and_reads_nothing
   const auto labels = build.input("labels", {2}, DType::s32);
   const auto y = build.emit("softmax_cross_entropy", "loss", {logits, labels});
   const auto picked = build.emit_one("gather_rows", "rows", {logits, labels});
-  HostRun run = in_loops(program);
+  HostExecution run = in_loops(program);
   run.write(logits, {1, 2, 3, 4, 5, 6});
   run.write(labels, {0, 1'000'000'000});
   run.run();
@@ -168,7 +168,7 @@ TEST(CudaWork, of_gradients_that_overflowed_is_told_from_fine_ones) {
     const auto scale = build.input("scale", {1}, DType::f32);
     const auto g = build.input("g", {1000}, DType::f32), h = build.input("h", {3}, DType::f32);
     const auto found = build.emit("check_gradients", "check", {scale, g, h});
-    HostRun run = in_loops(program);
+    HostExecution run = in_loops(program);
     Tensor gradient(1000, 1.0);
     gradient[testing::test_seed() % gradient.size()] = bad;
     run.write(scale, {4});

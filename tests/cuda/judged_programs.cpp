@@ -60,7 +60,7 @@ void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& ra
 }
 
 void judge(const std::vector<OneOp>& all, const std::string& rules,
-           const HostRun::Compile& compile) {
+           const HostExecution::Compile& compile) {
   std::mt19937_64 random(test_seed());
   Sizes sizes(random());
   for (const OneOp& one : all)
@@ -72,7 +72,7 @@ void judge(const std::vector<OneOp>& all, const std::string& rules,
         SCOPED_TRACE(one.name + " in " + std::string(to_string(type)) + ", " +
                      to_string(program.values[0].shape));
         PersistentLayouts layouts;
-        HostRun run(lower(std::move(program), rules, layouts), compile);
+        HostExecution run(lower(std::move(program), rules, layouts), compile);
         run.allow_rounding_of("convolution_backward_weights");
         run.compute_on_tensor_cores();
         Tensors tensors(run.program());
@@ -85,11 +85,11 @@ void judge(const std::vector<OneOp>& all, const std::string& rules,
       }
 }
 
-void judge_training_steps(const std::string& rules, const HostRun::Compile& compile) {
+void judge_training_steps(const std::string& rules, const HostExecution::Compile& compile) {
   std::mt19937_64 random(test_seed());
   for (Program& step : training_steps(rules)) {
     SCOPED_TRACE(step.name + " of " + std::to_string(step.ops.size()) + " ops");
-    HostRun run(std::move(step), compile);
+    HostExecution run(std::move(step), compile);
     run.compute_on_tensor_cores();
     Tensors tensors(run.program());
     fill_for_cuda(run.program(), tensors, random, 2);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/cuda/one_op_programs.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 namespace headroom::testing {
 
@@ -18,9 +18,9 @@ void fill_for_cuda(const Program& program, Tensors& tensors, std::mt19937_64& ra
 // Builds each of `all` a few times in each of its element types, lowers it under `rules`, runs and
 // judges it, then repeats the run with outputs written over operands.
 void judge(const std::vector<OneOp>& all, const std::string& rules,
-           const HostRun::Compile& compile);
+           const HostExecution::Compile& compile);
 
 // Runs and judges one training step of a small residual network, BERT, GPT and DCGAN, op by op.
-void judge_training_steps(const std::string& rules, const HostRun::Compile& compile);
+void judge_training_steps(const std::string& rules, const HostExecution::Compile& compile);
 
 }  // namespace headroom::testing

@@ -125,7 +125,7 @@ void run_reference(const Program& program, const Op& op, const OpBuffers& buffer
     const float* data = cuda::floats(buffers.inputs[i]);
     tensors[op.inputs[i]].assign(data, data + cuda::count_of(program, op.inputs[i]));
   }
-  reference_run(program, op, tensors);
+  execute_reference(program, op, tensors);
   const Tensor& y = tensors[op.outputs[0]];
   std::copy(y.begin(), y.end(), cuda::floats(buffers.outputs[0]));
 }

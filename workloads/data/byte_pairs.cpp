@@ -21,7 +21,7 @@ struct Word {
 
 bool is_letter(unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; }
 
-// Splits text into words: a run of letters and digits, or one other character, with the blank
+// Splits text into words: a sequence of letters and digits, or one other character, with the blank
 // before it.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;

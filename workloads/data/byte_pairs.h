@@ -22,8 +22,8 @@ struct EncodedText {
   std::vector<std::int32_t> tokens;     // of all documents, each ended by a separator
 };
 
-// Lowers ASCII letters, replaces each run of blanks by one blank, and puts one before the first
-// word. The concatenated tokens of a document spell this text.
+// Lowers ASCII letters, replaces each sequence of blanks by one blank, and puts one before the
+// first word. The concatenated tokens of a document spell this text.
 std::string normalise(std::string_view document);
 
 // Learns at most `size` tokens from the documents and encodes the documents with them.

@@ -19,10 +19,10 @@ class GraphDriver {
   virtual void launch() = 0;            // runs the captured work
 };
 
-// The first run queues the work normally: libraries load their kernels then, which may make the
-// driver wait, and waiting is forbidden during a capture. The second run captures the work, and
-// every run from then on launches the capture. Throws NotSupported with the reason when the work
-// cannot be captured.
+// The first call of run() queues the work normally: libraries load their kernels then, which may
+// make the driver wait, and waiting is forbidden during a capture. The second call captures the
+// work, and every later call launches the capture. Throws NotSupported with the reason when the
+// work cannot be captured.
 class GraphReplay final : public CapturedProgram {
  public:
   // `queue` must queue the same work with the same addresses each time.

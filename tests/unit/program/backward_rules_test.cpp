@@ -78,7 +78,7 @@ struct SingleOp {
 
     Tensors tensors(program);
     testing::fill_randomly(program, tensors, random, 3);
-    testing::reference_run(program, tensors);
+    testing::execute_reference(program, tensors);
     ASSERT_EQ(gradients.size(), operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (program.value(operands[i]).dtype != DType::f32) {
@@ -88,7 +88,7 @@ struct SingleOp {
       ASSERT_NE(gradients[i], kNoValue);
       const auto elements = some_elements(tensors[operands[i]].size(), 1000, random);
       const Tensor slopes = finite_differences(tensors[operands[i]], elements, [&] {
-        testing::reference_run(program, op, tensors);
+        testing::execute_reference(program, op, tensors);
         return dot(tensors[op.outputs[0]], tensors[from_above]);
       });
       expect_slopes(tensors[gradients[i]], elements, slopes,
@@ -250,13 +250,13 @@ TEST(Differentiate, gives_the_derivative_of_a_sum_of_losses_and_leaves_frozen_we
   std::mt19937_64 random(testing::test_seed());
   Tensors tensors(program);
   testing::fill_randomly(program, tensors, random, 4);
-  testing::reference_run(program, tensors);
+  testing::execute_reference(program, tensors);
   for (const auto& [weight, gradient] : program.gradients) {
     EXPECT_TRUE(weight == trained || weight == bias);
     const Tensor found = tensors[gradient];
     const auto elements = some_elements(found.size(), 30, random);
     const Tensor slopes = finite_differences(tensors[weight], elements, [&] {
-      for (const Op& op : forward.ops) testing::reference_run(program, op, tensors);
+      for (const Op& op : forward.ops) testing::execute_reference(program, op, tensors);
       return tensors[program.loss][0];
     });
     expect_slopes(found, elements, slopes, program.value(weight).name);
@@ -269,13 +269,13 @@ TEST(Differentiate, gives_the_derivative_of_the_loss_by_every_weight_of_a_residu
   std::mt19937_64 random(testing::test_seed());
   Tensors tensors(program);
   testing::fill_randomly(program, tensors, random, 4);
-  testing::reference_run(program, tensors);
+  testing::execute_reference(program, tensors);
   for (const auto& [weight, gradient] : program.gradients) {
     const Tensor found = tensors[gradient];
     const auto elements = some_elements(found.size(), 30, random);
     const Tensor slopes = finite_differences(tensors[weight], elements, [&] {
       for (const Op& op : forward.ops)
-        if (op.mutates.empty()) testing::reference_run(program, op, tensors);
+        if (op.mutates.empty()) testing::execute_reference(program, op, tensors);
       return tensors[program.loss][0];
     });
     expect_slopes(found, elements, slopes, program.value(weight).name);

@@ -9,7 +9,7 @@
 
 #include "harness/program/in_place.h"
 #include "harness/program/lowering/lowering.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/tiny_net.h"
 
 namespace headroom::fusion_test {
@@ -177,7 +177,7 @@ TEST(Fusion, changes_no_bit_of_any_gradient) {
   std::mt19937_64 random(testing::test_seed());
   for (const std::int64_t channels : {10, 16}) {
     const Program plain = differentiate(testing::tiny_residual_net(3, channels, 21, 23));
-    testing::HostRun fused(lowered(plain)), unfused(lowered(kept_apart(plain)));
+    testing::HostExecution fused(lowered(plain)), unfused(lowered(kept_apart(plain)));
     for (const char* name : {"stem.relu", "block.add", "block.relu", "loss.backward",
                              "block.relu.backward", "stem.relu.backward"}) {
       ASSERT_EQ(named(fused.program(), name), nullptr) << name;
@@ -185,7 +185,7 @@ TEST(Fusion, changes_no_bit_of_any_gradient) {
     }
     testing::Tensors tensors(plain);
     testing::fill_randomly(plain, tensors, random, 4);
-    for (testing::HostRun* run : {&fused, &unfused}) {
+    for (testing::HostExecution* run : {&fused, &unfused}) {
       for (ValueId id = 0; id < plain.values.size(); ++id)
         if (!tensors[id].empty()) run->write(id, tensors[id]);
       run->run();

@@ -8,7 +8,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/workload/workload.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 namespace headroom::in_place_test {
 namespace {
@@ -48,7 +48,7 @@ std::set<std::string> tried_in(Program forward, const std::string& precision) {
   const Spec spec = Spec::parse(precision);
   PersistentLayouts layouts;
   Program step = differentiate(apply_pass<PrecisionStrategy>(std::move(forward), spec));
-  testing::HostRun host(lower(std::move(step), "onednn", layouts));
+  testing::HostExecution host(lower(std::move(step), "onednn", layouts));
   std::mt19937_64 random(testing::test_seed());
   testing::Tensors tensors(host.program());
   testing::fill_randomly(host.program(), tensors, random, 2);

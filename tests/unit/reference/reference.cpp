@@ -25,15 +25,15 @@ const Kinds& every_kind() {
 
 }  // namespace
 
-void reference_run(const Program& program, const Op& op, Tensors& tensors) {
+void execute_reference(const Program& program, const Op& op, Tensors& tensors) {
   const auto found = every_kind().find(op.kind);
   if (found == every_kind().end()) throw Error("the reference does not know " + op.kind);
   if (is_conditional(op) && tensors[op.inputs.back()][0] != 0) return;
   found->second({program, unconditional(op), tensors});
 }
 
-void reference_run(const Program& program, Tensors& tensors) {
-  for (const Op& op : program.ops) reference_run(program, op, tensors);
+void execute_reference(const Program& program, Tensors& tensors) {
+  for (const Op& op : program.ops) execute_reference(program, op, tensors);
 }
 
 // Rounds to multiples of the last of 8 bits; std::nearbyint rounds ties to even.

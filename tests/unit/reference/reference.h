@@ -26,9 +26,9 @@ class Tensors {
 };
 
 // Runs one op; its inputs must be present.
-void reference_run(const Program& program, const Op& op, Tensors& tensors);
+void execute_reference(const Program& program, const Op& op, Tensors& tensors);
 // Runs all ops of the Program.
-void reference_run(const Program& program, Tensors& tensors);
+void execute_reference(const Program& program, Tensors& tensors);
 
 // The nearest bf16 value; x must lie in the range of bf16.
 double rounded_to_bf16(double x);

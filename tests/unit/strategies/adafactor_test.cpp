@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/registry.h"
 #include "harness/program/pass.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/tiny_net.h"
 

@@ -14,7 +14,7 @@
 #include "harness/program/pass.h"
 #include "harness/results/sample.h"
 #include "tests/unit/reference/eight_bits.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/tiny_net.h"
@@ -57,7 +57,7 @@ void judge_state(const State& state, const Tensor& wanted) {
 // Runs a step from random weights and states and judges each of its 8-bit updates in double.
 void judge_updates(Program step, std::mt19937_64& random) {
   PersistentLayouts layouts;
-  testing::HostRun host(lower(std::move(step), "onednn", layouts));
+  testing::HostExecution host(lower(std::move(step), "onednn", layouts));
   const Program& program = host.program();
   testing::Tensors before(program);
   testing::fill_randomly(program, before, random, 4);
@@ -132,7 +132,8 @@ TEST(Adam8Bit, starts_from_states_that_are_zero) {
   program.gradients = {{weight, build.input("g", {300}, DType::f32)}};
   const Spec spec = Spec::parse("adam8bit(min_8bit_size=0,learning_rate=1,epsilon=1e-8)");
   PersistentLayouts layouts;
-  testing::HostRun host(lower(apply_pass<OptimizerStrategy>(program, spec), "onednn", layouts));
+  testing::HostExecution host(
+      lower(apply_pass<OptimizerStrategy>(program, spec), "onednn", layouts));
   testing::Tensors tensors(host.program());
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(host.program(), tensors, random, 2);

@@ -19,7 +19,7 @@
 #include "tests/registered_examples.h"
 #include "tests/test_name.h"
 #include "tests/unit/support/alike_layers.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/kept_bytes.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/temporary_directory.h"
@@ -112,8 +112,8 @@ TEST_P(EveryCheckpointing, gives_every_weight_the_gradient_of_the_plain_step) {
         const ValueId same = plain.find(rewritten.value(id).name);
         if (same != kNoValue) after[id] = before[same];
       }
-      testing::reference_run(plain, before);
-      testing::reference_run(rewritten, after);
+      testing::execute_reference(plain, before);
+      testing::execute_reference(rewritten, after);
       ASSERT_EQ(rewritten.gradients.size(), plain.gradients.size());
       for (std::size_t i = 0; i < plain.gradients.size(); ++i)
         EXPECT_EQ(after[rewritten.gradients[i].second], before[plain.gradients[i].second])

@@ -16,7 +16,7 @@
 #include "harness/trace/trace.h"
 #include "harness/trace/trace_io.h"
 #include "tests/registered_examples.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/temporary_directory.h"
 #include "tests/unit/support/tiny_net.h"
@@ -133,10 +133,10 @@ TEST(Fp8, gives_gradients_near_those_in_double_and_farther_off_than_bf16) {
   for (const Program& network : every_network()) {
     const Program plain = in_precision(network, "fp32"), eight_bits = in_precision(network, "fp8");
     Tensors tensors = fresh_tensors(plain);
-    testing::reference_run(plain, tensors);
+    testing::execute_reference(plain, tensors);
     const Tensor exact = gradients_of(plain, eight_bits, [&](ValueId id) { return tensors[id]; });
     const auto off_by = [&](const Program& step) {
-      testing::HostRun host(lowered(step, "onednn"));
+      testing::HostExecution host(lowered(step, "onednn"));
       host.write_all(fresh_tensors(step));
       host.run();
       Tensor found = gradients_of(step, eight_bits, [&](ValueId id) { return host.read(id); });

@@ -12,7 +12,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/runner/run_cell.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/tiny_net.h"
 
 namespace headroom::loss_scaling_test {
@@ -31,7 +31,7 @@ Program cast_program(std::int64_t count, DType from, DType to) {
 }
 
 testing::Tensor cast(const testing::Tensor& numbers, DType from, DType to) {
-  testing::HostRun host(cast_program(static_cast<std::int64_t>(numbers.size()), from, to));
+  testing::HostExecution host(cast_program(static_cast<std::int64_t>(numbers.size()), from, to));
   host.write(host.program().inputs[0], numbers);
   host.run();
   return host.read(host.program().ops.back().outputs[0]);
@@ -105,7 +105,7 @@ struct Kept {
 // overflows nothing.
 Kept stepped(const std::string& precision, const std::string& optimizer) {
   PersistentLayouts layouts;
-  testing::HostRun host(lower(step_of(precision, optimizer), "onednn", layouts));
+  testing::HostExecution host(lower(step_of(precision, optimizer), "onednn", layouts));
   testing::Tensors tensors(host.program());
   std::mt19937_64 random(testing::test_seed());
   testing::fill_randomly(host.program(), tensors, random, 4);

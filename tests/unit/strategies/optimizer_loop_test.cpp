@@ -13,7 +13,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/results/sample.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/tiny_net.h"

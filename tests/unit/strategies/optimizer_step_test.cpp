@@ -14,7 +14,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/pass.h"
 #include "harness/runner/run_cell.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/tiny_net.h"
@@ -100,10 +100,10 @@ TEST(OptimizerStep, clipped_leaves_gradients_whose_norm_is_the_limit_at_most) {
     };
     std::size_t next = 0;
     for (; program.ops[next].phase != Phase::update; ++next)
-      testing::reference_run(program, program.ops[next], tensors);
+      testing::execute_reference(program, program.ops[next], tensors);
     const double before = norm();
     for (; next < program.ops.size(); ++next)
-      testing::reference_run(program, program.ops[next], tensors);
+      testing::execute_reference(program, program.ops[next], tensors);
     EXPECT_NEAR(norm(), std::min(before, limit), 1e-9 * before);
   }
 }
@@ -182,8 +182,8 @@ TEST(Advance, keeps_what_every_op_reads) {
     testing::Tensors before(program), after(moved);
     testing::fill_randomly(program, before, random, 4);
     for (ValueId id = 0; id < program.values.size(); ++id) after[id] = before[id];
-    testing::reference_run(program, before);
-    testing::reference_run(moved, after);
+    testing::execute_reference(program, before);
+    testing::execute_reference(moved, after);
     for (ValueId id = 0; id < program.values.size(); ++id) EXPECT_EQ(after[id], before[id]);
   }
 }

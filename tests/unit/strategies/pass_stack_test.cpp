@@ -139,7 +139,7 @@ struct DoubleSteps {
         tensors[program.inputs[i]] = batch[execution.first_input + i];
       for (ValueId id = 0; id < program.values.size(); ++id)
         if (program.value(id).persistent) tensors[id] = persistent.at(program.value(id).name);
-      testing::reference_run(program, tensors);
+      testing::execute_reference(program, tensors);
       for (ValueId id = 0; id < program.values.size(); ++id)
         if (program.value(id).persistent) persistent[program.value(id).name] = tensors[id];
       gradients.clear();
@@ -210,7 +210,7 @@ bool expect_derivatives(const Program& forward, const Named& persistent, std::ve
     for (std::size_t i = 0; i < kElements; ++i) elements.push_back(random() % tensors[id].size());
     const Tensor slopes =
         testing::finite_differences(tensors[id], elements, kStep, kTolerance, [&] {
-          testing::reference_run(forward, tensors);
+          testing::execute_reference(forward, tensors);
           return tensors[forward.loss][0];
         });
     for (std::size_t i = 0; i < slopes.size(); ++i) {

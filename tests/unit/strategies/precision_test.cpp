@@ -14,7 +14,7 @@
 #include "harness/trace/trace.h"
 #include "harness/trace/trace_io.h"
 #include "tests/test_name.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/step_programs.h"
 #include "tests/unit/support/temporary_directory.h"
 #include "tests/unit/support/tiny_net.h"
@@ -109,7 +109,7 @@ struct Outcome {
 
 // Weights as the network initialises them, at a magnitude at which it would train.
 Outcome computed(const Program& step, std::uint64_t seed) {
-  testing::HostRun host(lowered(step, "onednn"));
+  testing::HostExecution host(lowered(step, "onednn"));
   testing::Tensors tensors(host.program());
   std::mt19937_64 random(seed);
   testing::fill_randomly(host.program(), tensors, random, kClasses);

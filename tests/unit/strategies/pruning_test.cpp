@@ -11,7 +11,7 @@
 #include "harness/program/pass.h"
 #include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/random_sample.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/tiny_net.h"
@@ -120,7 +120,7 @@ TEST(TwoOfFour, leaves_exactly_two_of_each_group_in_whatever_layout_a_weight_has
         differentiate(apply_pass<PruningStrategy>(testing::tiny_residual_net(2, channels), spec));
     step = finish_pass<PruningStrategy>(testing::with_sgd(std::move(step)), spec);
     PersistentLayouts layouts;
-    testing::HostRun host(lower(std::move(step), "onednn", layouts));
+    testing::HostExecution host(lower(std::move(step), "onednn", layouts));
     testing::Tensors tensors(host.program());
     std::mt19937_64 random(testing::test_seed());
     testing::fill_randomly(host.program(), tensors, random, 4);
@@ -204,7 +204,7 @@ TEST(HostKernel, of_two_of_four_agrees_with_the_reference_where_magnitudes_are_e
   build.emit("two_of_four_mask", "choose", {weight, mask, steps}, {{"begin", std::int64_t{3}}},
              {mask});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   testing::Tensors tensors(host.program());
   testing::fill_randomly(host.program(), tensors, random, 2);
   for (double& w : tensors[weight]) w = static_cast<double>(random() % 5) - 2;
@@ -240,7 +240,7 @@ TEST(HostKernel, of_masks_agrees_with_the_reference) {
     build.emit_one("masked", "copy", {weight, mask});
     build.emit("apply_mask", "apply", {weight, mask}, {}, {weight});
     PersistentLayouts layouts;
-    testing::HostRun host(lower(program, "onednn", layouts));
+    testing::HostExecution host(lower(program, "onednn", layouts));
     testing::Tensors tensors(host.program());
     testing::fill_randomly(host.program(), tensors, random, 2);
     for (double& kept : tensors[mask]) kept = static_cast<double>(below(2));

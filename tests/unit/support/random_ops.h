@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 namespace headroom::testing {
 

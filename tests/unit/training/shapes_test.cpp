@@ -12,7 +12,7 @@
 #include "harness/runner/run_cell.h"
 #include "harness/trace/requests.h"
 #include "harness/whatif/training_requests.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/tiny_net.h"
 #include "workloads/data/held_out_text.h"

@@ -9,7 +9,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/kept_bytes.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/step_programs.h"

@@ -13,7 +13,7 @@
 #include "harness/base/error.h"
 #include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/tiny_net.h"
 

@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/runner/run_cell.h"
 #include "harness/workload/workload.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/kept_bytes.h"
 #include "tests/unit/support/small_cells.h"
 #include "tests/unit/support/step_programs.h"

@@ -8,7 +8,7 @@
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/onednn/layout.h"
 #include "tests/unit/support/finite_differences.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 namespace headroom::batch_norm_kernels_test {
 namespace {
@@ -69,7 +69,7 @@ TEST_P(BatchNormOfGroups, agrees_with_the_reference_alone_and_with_what_stands_b
     for (const std::int64_t size : {std::int64_t{1}, between(2, 15), between(17, 24)}) {
       const Shape image = {between(2, 5), channels, size, between(1, 24)};
       SCOPED_TRACE(to_string(image));
-      testing::HostRun host(EveryKind(image).lowered(GetParam().tag));
+      testing::HostExecution host(EveryKind(image).lowered(GetParam().tag));
       Tensors tensors(host.program());
       testing::fill_randomly(host.program(), tensors, random, 2);
       host.write_all(tensors);
@@ -81,7 +81,8 @@ TEST_P(BatchNormOfGroups, agrees_with_the_reference_alone_and_with_what_stands_b
 
 TEST_P(BatchNormOfGroups, writes_over_its_operands_with_the_same_bits) {
   std::mt19937_64 random(testing::test_seed());
-  testing::HostRun host(EveryKind({3, GetParam().channels.back(), 5, 7}).lowered(GetParam().tag));
+  testing::HostExecution host(
+      EveryKind({3, GetParam().channels.back(), 5, 7}).lowered(GetParam().tag));
   Tensors tensors(host.program());
   testing::fill_randomly(host.program(), tensors, random, 2);
   host.write_all(tensors);
@@ -97,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, BatchNormOfGroups,
 // A sum of squares less the square of the sum would lose all digits here.
 TEST(BatchNorm, knows_the_variance_of_numbers_far_from_zero) {
   const EveryKind every({4, 8, 30, 30});
-  testing::HostRun host(every.lowered(Tag::nChw8c));
+  testing::HostExecution host(every.lowered(Tag::nChw8c));
   std::mt19937_64 random(testing::test_seed());
   Tensors tensors(host.program());
   testing::fill_randomly(host.program(), tensors, random, 2);
@@ -107,7 +108,7 @@ TEST(BatchNorm, knows_the_variance_of_numbers_far_from_zero) {
   const Op& op = host.program().ops.front();
   Tensors exact(host.program());
   for (const ValueId id : op.inputs) exact[id] = tensors[id];
-  testing::reference_run(host.program(), op, exact);
+  testing::execute_reference(host.program(), op, exact);
   const Tensor found = host.read(op.outputs[2]);
   for (std::size_t c = 0; c < found.size(); ++c)
     EXPECT_NEAR(found[c] / exact[op.outputs[2]][c], 1, 1e-3);
@@ -133,12 +134,12 @@ void expect_derivative(const std::string& kind, std::size_t of, std::size_t grad
   std::mt19937_64 random(testing::test_seed());
   Tensors tensors(program);
   testing::fill_randomly(program, tensors, random, 2);
-  testing::reference_run(program, tensors);
+  testing::execute_reference(program, tensors);
   Tensor& operand = tensors[forward.inputs[of]];
   std::vector<std::size_t> elements(operand.size());
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = i;
   const Tensor slopes = testing::finite_differences(operand, elements, 1e-5, 1e-3, [&] {
-    testing::reference_run(program, forward, tensors);
+    testing::execute_reference(program, forward, tensors);
     return dot(tensors[forward.outputs[0]], tensors[every.dy]);
   });
   const Tensor& found = tensors[backward.outputs[gradient]];

@@ -7,7 +7,7 @@
 
 #include "harness/base/error.h"
 #include "harness/program/lowering/lowering.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/random_ops.h"
 #include "tests/unit/support/tiny_net.h"
 
@@ -271,7 +271,7 @@ TEST(HostKernel, of_the_loss_stays_finite_for_logits_that_overflow_an_exponentia
   const auto labels = build.input("labels", {1}, DType::s32);
   const auto loss = build.emit("softmax_cross_entropy", "loss", {logits, labels});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(logits, {1000, -1000});
   host.write(labels, {1});
   host.run();
@@ -286,7 +286,7 @@ TEST(HostKernel, of_the_loss_refuses_a_label_outside_the_classes) {
   const auto labels = build.input("labels", {2}, DType::s32);
   build.emit("softmax_cross_entropy", "loss", {logits, labels});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(logits, testing::Tensor(8, 0.0));
   host.write(labels, {3, 4});
   EXPECT_THAT([&] { host.run(); },
@@ -307,7 +307,7 @@ TEST(Host, reads_back_what_it_wrote_in_any_layout) {
   std::mt19937_64 random(testing::test_seed());
   testing::Tensors tensors(lowered);
   testing::fill_randomly(lowered, tensors, random, 4);
-  testing::HostRun host(lowered);
+  testing::HostExecution host(lowered);
   host.write_all(tensors);
   for (ValueId id = 0; id < lowered.values.size(); ++id) {
     if (!lowered.value(id).persistent) continue;

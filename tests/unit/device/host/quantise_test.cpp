@@ -12,7 +12,7 @@
 #include "harness/device/host/kernels/eight_bits.h"
 #include "harness/program/lowering/lowering.h"
 #include "tests/unit/reference/f8.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 namespace headroom::quantise_test {
 namespace {
@@ -87,7 +87,7 @@ Quantised quantised(const Tensor& tensor, DType from, DType to) {
   const ValueId x = build.input("x", {static_cast<std::int64_t>(tensor.size())}, from);
   const auto made = build.emit("quantise", "x8", {x}, {{"to", static_cast<std::int64_t>(to)}});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(x, tensor);
   host.run();
   return {host.read(made[0]), host.read(made[1])};

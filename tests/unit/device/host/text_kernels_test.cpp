@@ -5,7 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/program/lowering/lowering.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 #include "tests/unit/support/random_ops.h"
 
 namespace headroom::text_kernels_test {
@@ -89,7 +89,7 @@ TEST(HostKernel, of_causal_softmax_lets_no_token_see_a_later_one) {
   const auto x = build.input("x", {1, 1, 3, 3}, DType::f32);
   const auto y = build.emit_one("causal_softmax", "op", {x}, {{"scale", 1.0}});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(x, {5, 2000, 3000, -7, -7, 3000, -1000, 0, -1000});
   host.run();
   EXPECT_EQ(host.read(y), (testing::Tensor{1, 0, 0, 0.5, 0.5, 0, 0, 1, 0}));
@@ -102,7 +102,7 @@ TEST(HostKernel, of_masked_softmax_stays_finite_and_leaves_no_weight_on_padding)
   const auto mask = build.input("mask", {2, 3}, DType::s32);
   const auto y = build.emit_one("masked_softmax", "op", {x, mask}, {{"scale", 1.0}});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(x, {-2000, 1000, 3000, 1, 2, 3});
   host.write(mask, {1, 1, 0, 0, 0, 0});
   host.run();
@@ -198,7 +198,7 @@ TEST(HostKernel, of_a_mean_over_no_label_at_all_leaves_the_sum) {
   const auto count = build.emit_one("count_labels", "count", {labels});
   build.emit("divide", "sum.divide", {sum, count}, {}, {sum});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(sum, {0, 0, 0});
   host.write(labels, {-1, -1});
   host.run();
@@ -214,7 +214,7 @@ TEST(HostKernel, of_the_loss_leaves_out_rows_without_a_label) {
   const auto gradient = build.emit_one("softmax_cross_entropy_backward", "back", {loss[1], labels});
   const auto both = build.emit("softmax_cross_entropy_and_gradient", "both", {logits, labels});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(logits, {0, 0, 5, -5, 0, 0});
   host.write(labels, {1, -1, 0});
   host.run();
@@ -232,7 +232,7 @@ TEST(HostKernel, of_gather_rows_refuses_a_row_that_is_not_there) {
   const auto rows = build.input("rows", {2}, DType::s32);
   build.emit("gather_rows", "op", {x, rows});
   PersistentLayouts layouts;
-  testing::HostRun host(lower(program, "onednn", layouts));
+  testing::HostExecution host(lower(program, "onednn", layouts));
   host.write(x, testing::Tensor(8, 0.0));
   host.write(rows, {3, 4});
   EXPECT_THAT([&] { host.run(); },

@@ -8,7 +8,7 @@
 
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/lowering/workspace_limit.h"
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 namespace headroom::winograd_test {
 namespace {
@@ -70,11 +70,11 @@ class Winograd : public ::testing::TestWithParam<Shape> {
 };
 
 TEST_P(Winograd, gives_in_all_passes_what_the_direct_convolution_gives) {
-  testing::HostRun direct(direct_), winograd(winograd_);
+  testing::HostExecution direct(direct_), winograd(winograd_);
   std::mt19937_64 random(testing::test_seed());
   testing::Tensors tensors(direct_);
   testing::fill_randomly(direct_, tensors, random, 2);
-  for (testing::HostRun* run : {&direct, &winograd}) {
+  for (testing::HostExecution* run : {&direct, &winograd}) {
     for (const char* name : {"x", "w", "dy"}) {
       const ValueId id = passes_.program.find(name);
       run->write(id, tensors[id]);

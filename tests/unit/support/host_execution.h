@@ -18,12 +18,12 @@
 
 namespace headroom::testing {
 
-class HostRun {
+class HostExecution {
  public:
-  explicit HostRun(Program lowered);
+  explicit HostExecution(Program lowered);
   // `compile` receives the Program that this object keeps.
   using Compile = std::function<std::unique_ptr<CompiledProgram>(const Program&)>;
-  HostRun(Program lowered, const Compile& compile);
+  HostExecution(Program lowered, const Compile& compile);
 
   void write(ValueId id, const Tensor& plain);
   Tensor read(ValueId id) const;

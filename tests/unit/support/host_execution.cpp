@@ -1,4 +1,4 @@
-#include "tests/unit/support/host_run.h"
+#include "tests/unit/support/host_execution.h"
 
 #include <gtest/gtest.h>
 
@@ -98,9 +98,10 @@ bool same_contents(const Value& value, const std::byte* a, const std::byte* b) {
 
 }  // namespace
 
-HostRun::HostRun(Program lowered) : HostRun(std::move(lowered), compile_for_host) {}
+HostExecution::HostExecution(Program lowered)
+    : HostExecution(std::move(lowered), compile_for_host) {}
 
-HostRun::HostRun(Program lowered, const Compile& compile)
+HostExecution::HostExecution(Program lowered, const Compile& compile)
     : program_(std::move(lowered)), compiled_(compile(program_)) {
   for (const Value& value : program_.values) {
     Buffer buffer;
@@ -113,11 +114,11 @@ HostRun::HostRun(Program lowered, const Compile& compile)
   }
 }
 
-void HostRun::write(ValueId id, const Tensor& tensor) {
+void HostExecution::write(ValueId id, const Tensor& tensor) {
   write_value(program_.value(id), buffers_[id].data, to_plain(program_.value(id), tensor));
 }
 
-Tensor HostRun::read(ValueId id) const {
+Tensor HostExecution::read(ValueId id) const {
   const Value& value = program_.value(id);
   std::vector<std::byte> plain(static_cast<std::size_t>(element_count(value.shape)) *
                                size_of(value.dtype));
@@ -125,13 +126,13 @@ Tensor HostRun::read(ValueId id) const {
   return from_plain(value, plain);
 }
 
-void HostRun::write_all(const Tensors& tensors) {
+void HostExecution::write_all(const Tensors& tensors) {
   for (ValueId id = 0; id < program_.values.size(); ++id)
     if (program_.value(id).persistent || program_.value(id).role == Role::input)
       if (!tensors[id].empty()) write(id, tensors[id]);
 }
 
-void HostRun::run_op(std::size_t index, std::optional<InPlace> places) {
+void HostExecution::run_op(std::size_t index, std::optional<InPlace> places) {
   const Op& op = program_.ops[index];
   std::vector<std::byte*> inputs, outputs;
   for (const ValueId id : op.inputs) inputs.push_back(buffers_[id].data);
@@ -148,24 +149,24 @@ void HostRun::run_op(std::size_t index, std::optional<InPlace> places) {
   compiled_->run(index, {inputs, outputs, workspace});
 }
 
-void HostRun::run() {
+void HostExecution::run() {
   for (std::size_t index = 0; index < program_.ops.size(); ++index) run_op(index);
 }
 
-std::vector<std::vector<std::byte>> HostRun::bytes_of(const std::vector<ValueId>& ids) const {
+std::vector<std::vector<std::byte>> HostExecution::bytes_of(const std::vector<ValueId>& ids) const {
   std::vector<std::vector<std::byte>> bytes;
   for (const ValueId id : ids)
     bytes.emplace_back(buffers_[id].data, buffers_[id].data + buffers_[id].bytes);
   return bytes;
 }
 
-void HostRun::write_bytes(const std::vector<ValueId>& ids,
-                          const std::vector<std::vector<std::byte>>& bytes) {
+void HostExecution::write_bytes(const std::vector<ValueId>& ids,
+                                const std::vector<std::vector<std::byte>>& bytes) {
   for (std::size_t i = 0; i < ids.size(); ++i)
     std::copy(bytes[i].begin(), bytes[i].end(), buffers_[ids[i]].data);
 }
 
-std::set<std::string> HostRun::run_in_place_too() {
+std::set<std::string> HostExecution::run_in_place_too() {
   std::set<std::string> tried;
   for (std::size_t index = 0; index < program_.ops.size(); ++index) {
     const Op& op = program_.ops[index];
@@ -191,7 +192,7 @@ std::set<std::string> HostRun::run_in_place_too() {
   return tried;
 }
 
-void HostRun::run_and_judge() {
+void HostExecution::run_and_judge() {
   Tensors tensors(program_);  // keeps the reference's own max_pool indices from op to op
   for (std::size_t index = 0; index < program_.ops.size(); ++index) {
     const Op& op = program_.ops[index];
@@ -203,20 +204,20 @@ void HostRun::run_and_judge() {
   }
 }
 
-void HostRun::judge(const Op& op, Tensors& before) {
+void HostExecution::judge(const Op& op, Tensors& before) {
   double largest_input = 0;
   for (const ValueId id : op.inputs)
     if (const DType type = program_.value(id).dtype;
         has_numbers(program_.value(id)) && type != DType::s32 && !is_f8(type))
       largest_input = std::max(largest_input, largest(before[id]));
-  reference_run(program_, op, before);
+  execute_reference(program_, op, before);
   for (const ValueId id : op.outputs) judge_value(op, id, before[id], largest_input);
   for (const ValueId id : op.mutates) judge_value(op, id, before[id], largest_input);
   check_guards(op);
 }
 
-double HostRun::rounding_of_tensor_cores(const Op& op, const Value& value,
-                                         const Tensor& wanted) const {
+double HostExecution::rounding_of_tensor_cores(const Op& op, const Value& value,
+                                               const Tensor& wanted) const {
   if (!on_tensor_cores_ || !op.kind.starts_with("linear")) return 0;
   // Those of Hopper keep about 14 bits of a sum of products in 8 bits (arXiv 2412.19437, 3.3.2).
   if (is_f8(program_.value(op.inputs.front()).dtype)) return 0x1p-11 * largest(wanted);
@@ -227,7 +228,8 @@ double HostRun::rounding_of_tensor_cores(const Op& op, const Value& value,
   return (value.dtype == DType::bf16 ? 0x1p-8 : 0x1p-11) * product;
 }
 
-void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double largest_input) {
+void HostExecution::judge_value(const Op& op, ValueId id, const Tensor& wanted,
+                                double largest_input) {
   const Value& value = program_.value(id);
   // Only the meaning of indices is compared, and scratch not at all.
   if (!has_numbers(value) || value.role == Role::workspace) return;
@@ -259,7 +261,7 @@ void HostRun::judge_value(const Op& op, ValueId id, const Tensor& wanted, double
       << op.name << ": '" << value.name << "' has padding that is not zero";
 }
 
-void HostRun::check_guards(const Op& op) const {
+void HostExecution::check_guards(const Op& op) const {
   for (ValueId id = 0; id < buffers_.size(); ++id) {
     const Buffer& buffer = buffers_[id];
     const auto intact = [](std::byte b) { return b == kGuardFill; };
@@ -273,7 +275,7 @@ void HostRun::check_guards(const Op& op) const {
 
 void judge_on_host(Program program, std::int64_t classes) {
   PersistentLayouts layouts;
-  HostRun host(lower(std::move(program), "onednn", layouts));
+  HostExecution host(lower(std::move(program), "onednn", layouts));
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 2; ++round) {
     Tensors tensors(host.program());
