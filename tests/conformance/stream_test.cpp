@@ -42,9 +42,6 @@ class ShadowMap {
   void finished(StreamId stream) {
     for (auto& [address, piece] : pieces_) piece.still_using.erase(stream);
   }
-  void finished_all() {
-    for (auto& [address, piece] : pieces_) piece.still_using.clear();
-  }
   // Why `block` must not be served to its stream now; "" when it may.
   std::string objection(const Block& block) const {
     auto at = pieces_.upper_bound(block.address);

@@ -210,20 +210,6 @@ std::vector<SortedEntries::Entry> SortedEntries::entries() const {
   return all;
 }
 
-std::vector<SortedEntries::Entry> SortedEntries::largest_entries(std::size_t count) const {
-  std::vector<Entry> largest;
-  for (std::size_t branch = branches_.size(); branch > 0; --branch) {
-    for (std::size_t i = branches_[branch - 1]->count; i > 0; --i) {
-      const Leaf& leaf = *branches_[branch - 1]->leaves[i - 1];
-      for (std::size_t entry = leaf.count; entry > 0; --entry) {
-        if (largest.size() == count) return largest;
-        largest.push_back(leaf.entries[entry - 1]);
-      }
-    }
-  }
-  return largest;
-}
-
 bool SortedEntries::take_largest(Entry& taken) {
   if (branches_.empty()) return false;
   const Branch& branch = *branches_.back();

@@ -32,9 +32,8 @@ class SortedEntries {
 
   // Finds the first entry not before (size, address) without removing it. False when there is none.
   bool find_from(Bytes size, Address address, Entry& found) const;
-  // All entries, in order; and the last `count`, largest first.
+  // All entries, in order.
   std::vector<Entry> entries() const;
-  std::vector<Entry> largest_entries(std::size_t count) const;
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
