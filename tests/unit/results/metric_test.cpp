@@ -125,7 +125,7 @@ TEST(Metric, has_a_name_of_its_own_each) {
   for (const Metric& metric : metrics()) EXPECT_TRUE(names.insert(metric.name).second);
 }
 
-// Figures of scenarios stand in no table of the report that compares them.
+// The tables of the report that compare metrics show no figures of scenarios.
 TEST(Metric, of_which_more_is_better_is_the_same_one_for_the_report) {
   const std::string glossary = read_file(headroom_home() / "reports" / "data" / "glossary.toml");
   const std::size_t begin = glossary.find("\nmore = [");
