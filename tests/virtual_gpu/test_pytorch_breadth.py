@@ -190,3 +190,44 @@ def test_a_card_for_which_the_build_has_no_kernels_counts_bytes_and_is_told_of(g
     assert answer.status == 0, answer.errors
     lacks_kernels = "sm_70" not in answer.output and "sm_60" not in answer.output
     assert ("a real card refuses this build of PyTorch" in answer.output) == lacks_kernels
+
+
+TRAIN_ONCE = """
+import torch
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+halve = torch._disable_dynamo(lambda batch: batch / 2)
+def train(batch):
+    model(halve(batch)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+train(torch.randn(8, 64, device="cuda"))
+"""
+COMPILE = """
+graphs = []
+def keep(graph, inputs):
+    names = [getattr(node.target, "__name__", node.target) for node in graph.graph.nodes]
+    graphs.append((torch.is_grad_enabled(), names))
+    return graph
+torch.compile(train, backend=keep)(torch.randn(8, 64, device="cuda"))
+print(graphs)
+"""
+
+
+def test_a_program_that_compiles_nothing_does_not_load_the_compiler(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program="""
+import atexit, sys
+atexit.register(lambda: print("loaded:", "torch._dynamo" in sys.modules))  # after all other work at the exit
+""" + TRAIN_ONCE)
+    assert answer.figures["frameworks"][0]["steps"] == 1, answer.errors
+    assert answer.output.startswith("loaded: False")
+
+
+def test_code_is_compiled_as_if_the_compiler_had_been_there_from_the_start(gpu, pytorch):
+    late, early = (gpu("rtx4090", "--until-step", "all", python=pytorch, program=program + COMPILE)
+                   for program in (TRAIN_ONCE, "import torch._dynamo" + TRAIN_ONCE))
+    assert late.status == 0, late.errors
+    assert "linear" in late.first_line
+    assert "truediv" not in late.first_line, "a function that is excluded from compiled code"
+    assert late.first_line == early.first_line
+    assert late.figures["peak_bytes"] == early.figures["peak_bytes"]

@@ -7,6 +7,7 @@ import pickle
 import time
 import traceback
 
+import headroom_compiler
 import headroom_cpu
 import headroom_known
 import headroom_memory
@@ -209,7 +210,7 @@ def write():
     if not notes.marks:
         mark_what_lives()
     if notes.cpu is None:
-        snapshot = torch.cuda.memory._snapshot()
+        snapshot = headroom_compiler.snapshot(torch)
     else:
         snapshot = {"segments": [], "device_traces": [notes.cpu.stop()]}
         if not snapshot["device_traces"][0]:

@@ -42,6 +42,9 @@ def calling(module, function):
 
 HOOKS = {
     "torch": calling("headroom_torch", "install"),
+    "torch._compile": calling("headroom_compiler", "exclude_later"),
+    "torch._dynamo": calling("headroom_compiler", "use"),
+    "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
     "tensorflow": calling("headroom_tensorflow", "install"),
     "keras.src.callbacks.callback_list": calling("headroom_tensorflow", "count_batches"),
@@ -68,7 +71,9 @@ def run_users_own():
 
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
-    del HOOKS["jax._src.hardware_utils"], HOOKS["keras.src.backend.tensorflow.rnn"]
+    for name in ("jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn", "torch._compile", "torch._dynamo",
+                 "torch.optim.optimizer"):
+        del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
     sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]
