@@ -21,7 +21,7 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr Bytes kPage = 2 * kMiB;
-constexpr Bytes kCapacity = 16 * kPage;
+constexpr Bytes kDeviceCapacity = 16 * kPage;
 
 struct Place {
   const char* device;
@@ -34,12 +34,13 @@ class Memory : public ::testing::TestWithParam<Place> {
     const DeviceKind& kind = Registry<DeviceKind>::instance().find(GetParam().device);
     if (const std::string reason = kind.unavailable(); !reason.empty())
       GTEST_SKIP() << GetParam().device << ": " << reason;
-    device_ = kind.create(
-        Spec(GetParam().device, {{"capacity", std::to_string(kCapacity * (GetParam().part + 1))}}));
-    recorder_.trace().header.capacity_bytes = kCapacity;
+    device_ =
+        kind.create(Spec(GetParam().device,
+                         {{"capacity", std::to_string(kDeviceCapacity * (GetParam().part + 1))}}));
+    recorder_.trace().header.capacity_bytes = kDeviceCapacity;
     device_->memory().record_into(&recorder_);
     if (GetParam().part == Place::share)
-      share_ = std::make_unique<MemoryShare>(device_->memory(), kCapacity);
+      share_ = std::make_unique<MemoryShare>(device_->memory(), kDeviceCapacity);
   }
 
   DeviceMemory& memory() { return share_ ? *share_ : device_->memory(); }
@@ -77,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Every, Memory,
                          });
 
 TEST_P(Memory, charges_nothing_for_reserved_addresses) {
-  const Reservation place = memory().reserve(100 * kCapacity);
+  const Reservation place = memory().reserve(100 * kDeviceCapacity);
   EXPECT_EQ(memory().reserved(), 0u);
   memory().unreserve(place);
 }
@@ -139,15 +140,15 @@ TEST_P(Memory, moves_pages_with_what_is_in_them) {
 }
 
 TEST_P(Memory, serves_every_page_of_the_capacity_and_none_more) {
-  const Reservation place = memory().reserve(kCapacity + kPage);
+  const Reservation place = memory().reserve(kDeviceCapacity + kPage);
   const Segment segment = memory().allocate(kPage);
-  memory().map(place, 0, kCapacity - kPage);
-  EXPECT_THROW(memory().map(place, kCapacity, kPage), OutOfMemory);
+  memory().map(place, 0, kDeviceCapacity - kPage);
+  EXPECT_THROW(memory().map(place, kDeviceCapacity, kPage), OutOfMemory);
   EXPECT_EQ(memory().counters().failed_allocations, 1u);
   memory().free(segment);
-  memory().map(place, kCapacity, kPage);
-  memory().unmap(place, kCapacity, kPage);
-  memory().unmap(place, 0, kCapacity - kPage);
+  memory().map(place, kDeviceCapacity, kPage);
+  memory().unmap(place, kDeviceCapacity, kPage);
+  memory().unmap(place, 0, kDeviceCapacity - kPage);
   memory().unreserve(place);
 }
 
@@ -200,7 +201,7 @@ TEST_P(Memory, records_pages_so_that_validator_and_ledger_see_one_segment) {
 // A device with segments only refuses virtual memory instead of doing something else.
 class SegmentsOnly final : public DeviceMemory {
  public:
-  SegmentsOnly() : DeviceMemory(kCapacity, kPage) {}
+  SegmentsOnly() : DeviceMemory(kDeviceCapacity, kPage) {}
 };
 
 TEST(DeviceWithoutVirtualMemory, refuses_to_reserve_addresses) {

@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 
 // More memory than is ever needed: a strategy that runs out waits for all streams, which this test
 // would not notice.
-constexpr Bytes kCapacity = 4 * kGiB;
+constexpr Bytes kStreamsCapacity = 4 * kGiB;
 constexpr Bytes kMostRequested = 64 * kMiB;
 constexpr int kStreams = 4;
 
@@ -84,7 +84,7 @@ class Streams : public ::testing::TestWithParam<std::string> {
  protected:
   Streams() {
     device_->memory().record_into(&recorder_);
-    recorder_.trace().header.capacity_bytes = kCapacity;
+    recorder_.trace().header.capacity_bytes = kStreamsCapacity;
   }
   ~Streams() override { device_->memory().record_into(nullptr); }
 
@@ -100,7 +100,7 @@ class Streams : public ::testing::TestWithParam<std::string> {
 
   TraceRecorder recorder_{1 << 14};
   std::unique_ptr<Device> device_ =
-      make_device(Spec("meta", {{"capacity", std::to_string(kCapacity)}}));
+      make_device(Spec("meta", {{"capacity", std::to_string(kStreamsCapacity)}}));
   std::unique_ptr<Allocator> strategy_ =
       make_allocator(Spec::parse_composition(GetParam()), device_->memory());
   RecordingAllocator allocator_{*strategy_, recorder_};

@@ -11,7 +11,7 @@ namespace {
 // Limit of a workspace: the size NVIDIA recommends for Hopper.
 constexpr std::uint64_t kWorkspaceLimit = 32 * kMiB;
 
-cudaDataType_t library_type(DType dtype) {
+cudaDataType_t cublas_type(DType dtype) {
   switch (dtype) {
     case DType::bf16:
       return CUDA_R_16BF;
@@ -30,7 +30,7 @@ cudaDataType_t library_type(DType dtype) {
 
 MatrixLayout describe_matrix(const GemmMatrix& matrix, DType dtype, std::int64_t batch) {
   auto layout = make_owned<cublasLtMatrixLayoutDestroy>(
-      cublasLtMatrixLayoutCreate, "a matrix", library_type(dtype),
+      cublasLtMatrixLayoutCreate, "a matrix", cublas_type(dtype),
       static_cast<std::uint64_t>(matrix.rows), static_cast<std::uint64_t>(matrix.columns),
       matrix.leading);
   const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {

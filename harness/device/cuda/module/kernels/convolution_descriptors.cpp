@@ -10,7 +10,7 @@
 namespace headroom::cuda {
 namespace {
 
-cudnnDataType_t library_type(DType type) {
+cudnnDataType_t cudnn_type(DType type) {
   if (type == DType::bf16) return CUDNN_DATA_BFLOAT16;
   return type == DType::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
@@ -21,7 +21,7 @@ constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
 
 cudnnStatus_t set_shape(cudnnTensorDescriptor_t tensor, const Shape& shape, std::int64_t images,
                         DType type, const Op& op) {
-  return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, library_type(type),
+  return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, cudnn_type(type),
                                     library_int(images, op), library_int(shape.at(1), op),
                                     library_int(shape.at(2), op), library_int(shape.at(3), op));
 }
@@ -64,7 +64,7 @@ FilterDescriptor describe_weights(const Value& value, DType type, const Op& op) 
   const Shape& shape = value.shape;
   auto filter = make_owned<cudnnDestroyFilterDescriptor>(cudnnCreateFilterDescriptor, "weights");
   require_success(
-      cudnnSetFilter4dDescriptor(filter.get(), library_type(type), CUDNN_TENSOR_NCHW,
+      cudnnSetFilter4dDescriptor(filter.get(), cudnn_type(type), CUDNN_TENSOR_NCHW,
                                  library_int(shape.at(0), op), library_int(shape.at(1), op),
                                  library_int(shape.at(2), op), library_int(shape.at(3), op)),
       "the shape of the weights");

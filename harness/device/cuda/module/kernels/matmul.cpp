@@ -21,7 +21,7 @@
 namespace headroom::cuda {
 namespace {
 
-cublasComputeType_t arithmetic_of(const Op& op, DType type) {
+cublasComputeType_t compute_type_of(const Op& op, DType type) {
   return type == DType::f32 && computes_in_tf32(op) ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                     : CUBLAS_COMPUTE_32F;
 }
@@ -50,7 +50,7 @@ class Product final : public Kernel {
         b_(describe_matrix(gemm_.of_b, types_[1], gemm_.batch)),
         d_(describe_matrix(gemm_.of_d, result_type_, gemm_.batch)),
         matmul_(make_owned<cublasLtMatmulDescDestroy>(cublasLtMatmulDescCreate, "a product",
-                                                      arithmetic_of(op, types_[0]), CUDA_R_32F)) {
+                                                      compute_type_of(op, types_[0]), CUDA_R_32F)) {
     set(CUBLASLT_MATMUL_DESC_TRANSA, gemm_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, gemm_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (gemm_.has_bias) {
