@@ -92,7 +92,38 @@ history = loss.expand(2).tolist()
     assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:6" in answer.output
 
 
+def test_a_change_of_a_part_is_one_of_the_whole(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + """
+begins = lengths.new_empty(3)
+begins.narrow(0, 0, 1).zero_()
+torch.cumsum(lengths, 0, out=begins.narrow(0, 1, 2))
+print(begins.tolist())
+rows = torch.arange(6, device="cuda").view(2, 3)
+row = rows[0]
+row.add_(10)
+rows[0, 1] = 7
+print(rows.tolist(), row.tolist())
+row.copy_(data[0, 0, :3])
+print(rows.tolist())  # unknown, although a part of it was known before
+""")
+    assert printed(answer) == ["[0, 2, 3]", "[[10, 7, 12], [3, 4, 5]] [10, 7, 12]", "[[0, 0, 0], [0, 0, 0]]"]
+
+
 def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+flags = torch.ones(4, dtype=torch.long).cuda()
+view = flags[:2]
+view += torch.randn(2, device="cuda").sum().long()
+if flags.all():
+    print("known")
+""")
+    assert printed(answer) == []
+    assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:6" \
+        in answer.output
+
+
+def test_a_known_tensor_of_which_a_part_was_drawn_is_drawn(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch
 flags = torch.ones(4, dtype=torch.long).cuda()
@@ -101,9 +132,8 @@ view += torch.randn(2, device="cuda").argmax()
 if flags.all():
     print("known")
 """)
-    assert printed(answer) == []
-    assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:6" \
-        in answer.output
+    assert printed(answer) == ["known"]
+    assert "decided by values drawn at random here: program.py:6" in answer.output
 
 
 def test_generation_ends_at_its_greatest_length(gpu, pytorch):

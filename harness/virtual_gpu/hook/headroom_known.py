@@ -9,7 +9,9 @@ import headroom_memory
 # A real GPU, under `headroom capture`, computes its values.
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_ELEMENTS = 1 << 24  # elements of a followed tensor
-VALUE = "_headroom_value"  # attribute of a tensor: its version, its value on the host, whether the value was drawn
+# Attribute of a tensor: [its version at its last known change], which views share with what they are views of,
+# its value on the host, and whether the value was drawn.
+VALUE = "_headroom_value"
 
 
 class Unknown(Exception):
@@ -59,10 +61,10 @@ def value_of(tensor):
         if tensor.numel() > MOST_ELEMENTS:
             raise Unknown
         return tensor.detach()
-    held = getattr(tensor, "__dict__", {}).get(VALUE)
-    if held is None or held[0] != version_of(tensor):
+    held = held_by(tensor)
+    if held is None or held[0][0] != version_of(tensor):
         raise Unknown
-    Used.drawn |= held[2]
+    Used.drawn |= held[0][1]
     return held[1]
 
 
@@ -70,10 +72,31 @@ def version_of(tensor):
     return 0 if tensor.is_inference() else tensor._version
 
 
-def remember(tensor, value):
+def held_by(tensor):
+    return getattr(tensor, "__dict__", {}).get(VALUE)
+
+
+def remember(tensor, value, source=None):
+    """Records the value of a tensor. A change of the value in place, and that of a view of `source`, is one of
+    all tensors that share its memory."""
     if value is None or value.is_cuda or value.shape != tensor.shape or value.dtype != tensor.dtype:
         return
-    setattr(tensor, VALUE, (version_of(tensor), value, Used.drawn))
+    held, known = held_by(tensor), [0, False]
+    if held is not None and held[1] is value:
+        known = held[0]
+    elif source is not None and is_view_alike(tensor, value, source):
+        known = held_by(source)[0]
+    known[:] = version_of(tensor), known[1] or Used.drawn
+    setattr(tensor, VALUE, (known, value))
+
+
+def is_view_alike(tensor, value, source):
+    """Whether a tensor is a view of the memory of `source`, and its value one of the value of `source`."""
+    held = held_by(source)
+    if held is None or tensor.is_inference() or not tensor._is_view():
+        return False
+    base = source._base if source._is_view() else source
+    return tensor._base is base and value.untyped_storage().data_ptr() == held[1].untyped_storage().data_ptr()
 
 
 def on_host(thing, torch):

@@ -45,7 +45,8 @@ WITH_VALUES = {"topk", "sort"}  # they return the elements, too
 GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
 MOST_GENERATED = 1 << 16  # elements of what is drawn and does not hold integers
 # The value that they give to every element: a number, or the argument with this name at this position.
-FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1, "empty_like": 0,
+FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
+          "empty": 0, "empty_like": 0, "new_empty": 0,
           "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
 # They read the values of these arguments in C++.
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
@@ -144,7 +145,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         values = values if isinstance(values, (list, tuple)) else [values]
         for tensor, value in zip(results, values):
             if isinstance(value, torch.Tensor) and self.is_followed(tensor, args):
-                remember(tensor, value)
+                remember(tensor, value, first_tensor(args, torch))
 
     def value_left(self, name, args):
         """The value of an argument that a call leaves as it is; None = there is none."""
