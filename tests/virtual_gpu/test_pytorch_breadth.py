@@ -28,10 +28,12 @@ TORCHRUN = "import runpy, sys; sys.argv[:1] = ['torchrun', '--nproc-per-node', '
 
 @pytest.fixture
 def on_two_ranks(gpu, pytorch, tmp_path):
-    """on_two_ranks(WRAP) trains under torchrun and returns the roles of both GPUs and the answer."""
+    """on_two_ranks(WRAP) trains under torchrun and returns the roles of both GPUs and the answer. `group` are
+    further arguments of init_process_group()."""
 
-    def run(wrap):
-        (tmp_path / "train.py").write_text(TRAIN_ON_RANKS.replace("WRAP", wrap))
+    def run(wrap, group=""):
+        program = TRAIN_ON_RANKS.replace("WRAP", wrap).replace('group("nccl"', f'group("nccl", {group}')
+        (tmp_path / "train.py").write_text(program)
         answer = gpu("rtx4090", "--gpus", "2", program=TORCHRUN, python=pytorch,
                      arguments=["train.py"])
         assert answer.status == 0, answer.errors
@@ -100,6 +102,59 @@ def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
                  program=TRAIN_ON_RANKS.replace("WRAP", SHARDED))
     assert answer.status == 0, answer.errors
     assert f"live {3 * WEIGHTS // world + 8 * 512}" in answer.output
+
+
+def test_groups_of_a_mesh_of_two_dimensions_have_their_own_sizes_and_ranks(on_two_ranks):
+    """PyTorch splits them off the group of all ranks where that one is bound to a device."""
+    answer, _ = on_two_ranks("""
+mesh = torch.distributed.device_mesh.init_device_mesh("cuda", (2, 1), mesh_dim_names=("rows", "columns"))
+rows, columns = mesh["rows"].get_group(), mesh["columns"].get_group()
+gathered = [torch.empty(4, device="cuda")]
+dist.all_gather(gathered, torch.ones(4, device="cuda"), group=columns)
+os.write(1, f"{rank}: {rows.rank()} of {rows.size()}, {columns.rank()} of {columns.size()}\\n".encode())
+model.cuda()
+""", group="device_id=torch.device('cuda', int(os.environ['LOCAL_RANK']))")
+    assert "0: 0 of 2, 0 of 1\n" in answer.output
+    assert "1: 1 of 2, 0 of 1\n" in answer.output
+
+
+def test_a_model_is_sharded_in_some_dimensions_of_a_pretended_world(gpu, pytorch):
+    sharded = """
+from torch.distributed.fsdp import fully_shard
+mesh = torch.distributed.device_mesh.init_device_mesh("cuda", (4, 2), mesh_dim_names=("copies", "shards"))
+for layer in model:
+    fully_shard(layer, mesh=mesh)
+fully_shard(model, mesh=mesh)
+model.cuda()
+"""
+    program = TRAIN_ON_RANKS.replace("WRAP", sharded).replace(
+        'init_process_group("nccl")', 'init_process_group("nccl", device_id=torch.device("cuda", 0))')
+    answer = gpu("rtx4090", "--world", "8", python=pytorch, program=program)
+    assert answer.status == 0, answer.errors
+    assert f"live {3 * WEIGHTS // 2 + 8 * 512}" in answer.output
+
+
+def test_processes_share_the_tensors_of_one(gpu, pytorch):
+    """The memory counts for the process that made it alone."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+import torch.multiprocessing as mp
+def read(queue, answers):
+    tensor = queue.get()
+    answers.put((tuple(tensor.shape), torch.cuda.memory_allocated()))
+    del tensor
+if __name__ == "__main__":
+    context = mp.get_context("spawn")
+    queue, answers = context.Queue(), context.Queue()
+    process = context.Process(target=read, args=(queue, answers))
+    process.start()
+    tensor = torch.ones(1024, 1024, device="cuda")
+    queue.put(tensor)
+    print(answers.get(), torch.cuda.memory_allocated())
+    process.join()
+""")
+    assert answer.status == 0, answer.errors
+    assert f"((1024, 1024), 0) {1024 * 1024 * 4}\n" in answer.output
 
 
 def test_a_sharded_optimizer_keeps_the_state_of_its_share(gpu, pytorch):

@@ -1,5 +1,6 @@
 """Lets PyTorch's ranks work together although kernels do not run, so that no tensor reaches another rank."""
 
+import ctypes
 import functools
 import importlib
 import inspect
@@ -28,6 +29,22 @@ def trust_other_ranks():
                 raise
 
     module._verify_param_shape_across_processes = verify_what_is_known
+
+
+def tell_sizes_of_splits():
+    """Lets a group that is split off another one have its own number of ranks, which NCCL would count by asking
+    all ranks. Groups that PyTorch could make either way are made anew, which needs no splitting."""
+    torch.distributed.distributed_c10d._get_split_source = lambda *_: None
+    split = getattr(torch.distributed.ProcessGroup, "split_group", None)
+    if split is None:
+        return  # Older versions tell their groups' sizes themselves.
+
+    @functools.wraps(split)
+    def split_group(self, ranks, *arguments, **options):
+        ctypes.CDLL(None).headroom_gpu_next_split_has(len(ranks))
+        return split(self, ranks, *arguments, **options)
+
+    torch.distributed.ProcessGroup.split_group = split_group
 
 
 def group_on_host(group):

@@ -332,10 +332,13 @@ def note_error(kind, value, trace):
 def share_with_other_ranks(torch):
     import headroom_ranks  # only now, because it needs PyTorch
 
+    if not torch.distributed.is_available():
+        return
     headroom_ranks.trust_other_ranks()
+    headroom_ranks.tell_sizes_of_splits()
     if WORLD:
         headroom_ranks.pretend_world(WORLD)
-    elif torch.distributed.is_available():
+    else:
         headroom_ranks.exchange_objects_on_the_host()
 
 

@@ -29,7 +29,7 @@ struct Mapping {
 
 std::mutex mutex;
 std::map<std::uintptr_t, Range> blocks;          // served by allocate()
-std::map<std::uintptr_t, Range> of_code;         // served by allocate_for_code()
+std::map<std::uintptr_t, Range> uncharged;       // served by allocate_uncharged()
 std::map<int, SmallBlocks> small_blocks;         // served by allocate(), by device
 std::map<std::uintptr_t, Range> of_pools;        // served by allocate_from_pool()
 std::map<int, DriverPool> pools;                 // by device
@@ -223,28 +223,28 @@ bool release(void* address) {
   return true;
 }
 
-void* allocate_for_code(std::size_t bytes, int device) {
+void* allocate_uncharged(std::size_t bytes, int device) {
   const std::size_t size = rounded_up(bytes);
   const std::lock_guard lock(mutex);
   void* address = take_addresses(size);
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  if (address != nullptr) of_code[begin] = {begin, size, device};
+  if (address != nullptr) uncharged[begin] = {begin, size, device};
   return address;
 }
 
-void release_for_code(void* address) {
+void release_uncharged(void* address) {
   const std::lock_guard lock(mutex);
-  const auto found = of_code.find(reinterpret_cast<std::uintptr_t>(address));
-  if (found == of_code.end()) return;
+  const auto found = uncharged.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == uncharged.end()) return;
   forget_contents(address, found->second.bytes);
   munmap(address, found->second.bytes);
-  of_code.erase(found);
+  uncharged.erase(found);
 }
 
 std::optional<Range> find(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(mutex);
-  for (const auto* served : {&blocks, &of_pools, &of_code})
+  for (const auto* served : {&blocks, &of_pools, &uncharged})
     if (const auto block = holding(*served, at); block != served->end())
       if (at - block->first < block->second.bytes) return block->second;
   if (const auto mapping = holding(mappings, at); mapping != mappings.end())

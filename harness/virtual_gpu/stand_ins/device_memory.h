@@ -31,11 +31,12 @@ bool release(void* address);
 void synchronise_pools();
 // Calls use(pool) with the driver's pool of a device, which no other thread uses meanwhile.
 void with_pool(int device, const std::function<void(DriverPool&)>& use);
-// Memory for the variables of a program's code. Like the code itself, it is not charged. Returns
-// nullptr when there are no addresses left.
-void* allocate_for_code(std::size_t bytes, int device);
-void release_for_code(void* address);
-// Finds the block, mapping or memory of code that contains `address`.
+// Memory that is not charged against the card: for the variables of a program's code, which is not
+// charged either, and memory that another process holds and has been charged for. Returns nullptr
+// when there are no addresses left.
+void* allocate_uncharged(std::size_t bytes, int device);
+void release_uncharged(void* address);
+// Finds the block, mapping or uncharged memory that contains `address`.
 std::optional<Range> find(const void* address);
 
 std::size_t used_bytes(int device);

@@ -24,6 +24,8 @@ std::size_t element_bytes(int type) {
   return type >= 0 && type < 12 ? kBytes[type] : 1;
 }
 
+int ranks_of_next_split = 0;
+
 int make_communicator(Communicator** out, int ranks, int rank) {
   note_size_not_known("ncclCommInitRank");
   *out = new Communicator{ranks, rank, current_device()};
@@ -64,8 +66,14 @@ HEADROOM_EXPORT int ncclCommInitAll(Communicator** out, int ranks, const int*) {
   for (int rank = 0; rank < ranks; ++rank) make_communicator(&out[rank], ranks, rank);
   return kSuccess;
 }
-HEADROOM_EXPORT int ncclCommSplit(Communicator* parent, int, int, Communicator** out, void*) {
-  return make_communicator(out, parent->ranks, parent->rank);
+// NCCL would count the ranks with the same colour. The hook in the program knows their number.
+HEADROOM_EXPORT void headroom_gpu_next_split_has(int ranks) { ranks_of_next_split = ranks; }
+// `key` orders the ranks of a colour. PyTorch gives each its rank in the new communicator.
+HEADROOM_EXPORT int ncclCommSplit(Communicator* parent, int colour, int key, Communicator** out,
+                                  void*) {
+  *out = nullptr;
+  if (colour < 0) return kSuccess;  // This rank takes part in no new communicator.
+  return make_communicator(out, ranks_of_next_split > 0 ? ranks_of_next_split : parent->ranks, key);
 }
 HEADROOM_EXPORT int ncclCommDestroy(Communicator* communicator) {
   delete communicator;

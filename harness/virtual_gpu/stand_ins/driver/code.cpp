@@ -139,7 +139,7 @@ int load(void** module, const char* code) {
   }
   if (!is_elf(code) && !is_text(code)) return kSuccess;  // its variables are not known
   if (bytes > 0) {
-    made.begin = static_cast<char*>(allocate_for_code(bytes, current_device()));
+    made.begin = static_cast<char*>(allocate_uncharged(bytes, current_device()));
     if (made.begin == nullptr) return kOutOfMemory;
   }
   const std::lock_guard lock(mutex);
@@ -201,7 +201,7 @@ HEADROOM_EXPORT int cuModuleUnload(void* module) {
   const std::lock_guard lock(mutex);
   const auto found = variables.find(module);
   if (found == variables.end()) return kSuccess;
-  if (found->second.begin != nullptr) release_for_code(found->second.begin);
+  if (found->second.begin != nullptr) release_uncharged(found->second.begin);
   variables.erase(found);
   return kSuccess;
 }

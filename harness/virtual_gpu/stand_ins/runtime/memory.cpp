@@ -18,6 +18,15 @@ int device_of_pool(void* pool) {
   return static_cast<int>((reinterpret_cast<std::uintptr_t>(pool) - kFirstPool) / kBetweenPools);
 }
 
+// A process hands such a handle to another one, which then uses the same memory.
+struct HandleOfMemory {
+  std::size_t bytes;
+  char reserved[56];
+};
+struct HandleOfEvent {
+  char reserved[64];
+};
+
 // cudaMemPoolAttr
 constexpr int kThreshold = 4, kHeld = 5, kMostHeld = 6, kUsed = 7, kMostUsed = 8;
 
@@ -178,4 +187,28 @@ HEADROOM_EXPORT int cudaMemcpy2D(void* to, std::size_t to_pitch, const void* fro
                                  std::size_t from_pitch, std::size_t width, std::size_t height,
                                  int kind) {
   return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+}
+
+HEADROOM_EXPORT int cudaIpcGetMemHandle(HandleOfMemory* handle, const void* address) {
+  const auto held = find(address);
+  if (!held) return failed(kInvalidValue);
+  *handle = {held->bytes, {}};
+  return kSuccess;
+}
+// What the other process wrote is not known here, as if a kernel had written it.
+HEADROOM_EXPORT int cudaIpcOpenMemHandle(void** address, HandleOfMemory handle, unsigned) {
+  *address = allocate_uncharged(handle.bytes, current_device());
+  return *address != nullptr ? kSuccess : failed(kOutOfMemory);
+}
+HEADROOM_EXPORT int cudaIpcCloseMemHandle(void* address) {
+  release_uncharged(address);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaIpcGetEventHandle(HandleOfEvent* handle, void*) {
+  *handle = {};
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudaIpcOpenEventHandle(void** event, HandleOfEvent) {
+  *event = new_object();
+  return kSuccess;
 }
