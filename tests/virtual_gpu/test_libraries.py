@@ -190,6 +190,32 @@ print("weights", 4 * sum(p.numel() for p in model.parameters()))
     assert roles["optimizer state"] == 2 * weights
 
 
+@pytest.mark.parametrize("train", ["model.fit(data, data, batch_size=32, epochs=1, verbose=0)", """
+for _ in range(4):
+    model.zero_grad()
+    loss = model.loss(data, model(data))
+    loss.backward()
+    variables = model.trainable_weights
+    with torch.no_grad():
+        model.optimizer.apply([variable.value.grad for variable in variables], variables)
+"""], ids=["fit", "a loop of one's own"])
+def test_keras_trains_on_pytorch(gpu, libraries, train):
+    if not list(libraries.parents[1].glob("lib/*/site-packages/keras")):
+        pytest.skip("libraries was set up without Keras: remove it, then scripts/setup --with libraries")
+    answer = gpu("rtx4090", "--until-step", "3", python=libraries, environment={"KERAS_BACKEND": "torch"}, program="""
+import keras
+import torch
+model = keras.Sequential([
+    keras.Input((512,)), keras.layers.Dense(2048, activation="gelu"), keras.layers.Dense(512)])
+model.compile(keras.optimizers.Adam(), keras.losses.MeanSquaredError())
+data = torch.randn(256, 512).cuda()
+""" + train)
+    roles = roles_of(answer)
+    assert answer.figures["frameworks"][0]["steps"] == 3
+    assert roles["weights"] == 4 * LAYERS
+    assert abs(roles["optimizer state"] - 2 * 4 * LAYERS) < 1024  # and the count of steps
+
+
 def test_bitsandbytes_is_imported(gpu, libraries):
     answer = gpu("rtx4090", python=libraries, program="""
 import torch

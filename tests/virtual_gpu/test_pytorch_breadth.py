@@ -118,6 +118,18 @@ model.cuda()
     assert "1: 1 of 2, 0 of 1\n" in answer.output
 
 
+def test_a_device_that_holds_nothing_is_not_listed(gpu, pytorch):
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""
+import torch
+torch.cuda.init()
+torch.cuda.memory._snapshot()  # adds an event to the history of each device, and so does starting NCCL
+tensor = torch.zeros(1 << 20, device="cuda:0")
+""")
+    assert answer.status == 0, answer.errors
+    device, = answer.figures["frameworks"][0]["devices"]
+    assert device["device"] == 0
+
+
 def test_a_model_is_sharded_in_some_dimensions_of_a_pretended_world(gpu, pytorch):
     sharded = """
 from torch.distributed.fsdp import fully_shard

@@ -29,6 +29,22 @@ main()
     assert roles["weights"] == 3 * 4 * MIB
 
 
+def test_weights_and_gradients_are_told_where_no_optimizer_is_used(gpu, pytorch):
+    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+import torch
+def main():
+    model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+    for _ in range(2):
+        model.zero_grad()
+        model(torch.randn(64, 1024, device="cuda")).sum().backward()
+        torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
+        for parameter in model.parameters():
+            parameter.data.add_(parameter.grad, alpha=-0.1)
+main()
+"""))
+    assert roles["weights"] == roles["gradients"] == 4 * MIB
+
+
 def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):
     """Six weights of 16 MiB. The first step trains three of them; in the second one, memory lacks for the
     gradients of the others."""

@@ -3,6 +3,7 @@ Keras, whatever its backend."""
 
 import functools
 import gc
+import inspect
 import os
 import sys
 
@@ -132,14 +133,21 @@ def count_batches(module):
 
 def count_updates(module):
     """Counts the updates of a training loop that the program contains itself. Updates inside a tf.function
-    are not seen, because it is traced once and then runs without Python."""
+    are not seen, because it is traced once and then runs without Python. On PyTorch, whose record counts steps
+    of its own, an update of any loop is one."""
     apply = module.BaseOptimizer.apply
 
     @functools.wraps(apply)
     def counted(self, *arguments, **options):
-        result = apply(self, *arguments, **options)
         from keras.src import backend
 
+        if backend.backend() == "torch":
+            import headroom_torch
+
+            given = inspect.signature(apply).bind(self, *arguments, **options).arguments
+            variables = given.get("trainable_variables") or self._trainable_variables
+            return headroom_torch.update_of_keras(self, variables, lambda: apply(self, *arguments, **options))
+        result = apply(self, *arguments, **options)
         if backend.backend() == "tensorflow" and not InFit.active:
             import tensorflow as tf
 

@@ -1,6 +1,7 @@
 """Records, inside the user's program, what PyTorch's own allocator does: its counters, its history of
 allocations, out-of-memory errors, and which tensors are weights, gradients and optimizer state."""
 
+import functools
 import itertools
 import os
 import pickle
@@ -28,6 +29,7 @@ class Notes(headroom_notes.Record):
         super().__init__()
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.peaks = {}  # id of an optimizer → the allocated peak when its tensors were last marked
+        self.backward_passes = 0  # after which roles were recorded, since there was no step
         self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
         self.device_type = "cuda"  # of the memory that is recorded
@@ -93,7 +95,7 @@ def peak_so_far():
     return max((torch.cuda.max_memory_allocated(device) for device in devices), default=0)
 
 
-def mark_tensors_of(optimizer):
+def mark_tensors_of(optimizer, parameters_of=parameters_of, mark_state=mark_state):
     """Records the roles of an optimizer's tensors, unless earlier records tell of the same peak."""
     if headroom_served.ONLY_FIGURES:
         return
@@ -109,6 +111,20 @@ def mark_tensors_of(optimizer):
         mark_state(optimizer)
 
 
+def update_of_keras(optimizer, variables, update):
+    """Calls `update`, which changes Keras's `variables`: a step, although Keras uses no optimizer of PyTorch."""
+
+    def mark_tensors():
+        mark_tensors_of(optimizer, lambda _: [variable.value for variable in variables],
+                        lambda _: mark([variable.value for variable in optimizer.variables], "optimizer state"))
+
+    mark_tensors()
+    result = update()
+    mark_tensors()
+    end_step()
+    return result
+
+
 def before_step(optimizer, *_):
     # If this optimizer is still listed, an exception ended its last step.
     if id(optimizer) in notes.stepping:
@@ -120,8 +136,11 @@ def before_step(optimizer, *_):
 def after_step(optimizer, *_):
     mark_tensors_of(optimizer)
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
-    if notes.stepping:
-        return  # an inner step, as in ZeroRedundancyOptimizer
+    if not notes.stepping:  # This is no inner step, as in ZeroRedundancyOptimizer.
+        end_step()
+
+
+def end_step():
     headroom_served.end_step()
     notes.step_times.append(now_us())
     notes.count_steps(1)
@@ -141,6 +160,25 @@ def mark_what_lives():
             mark([p.grad for p in parameters], "gradients", parameters)
         elif issubclass(kind, torch.optim.Optimizer):
             mark_state(thing)
+
+
+def after_backward():
+    """Records the roles of gradients where no optimizer changes the weights: the program may do so itself."""
+    if notes.active and not notes.peaks and notes.backward_passes < MARKED_STEPS:
+        notes.backward_passes += 1
+        mark_what_lives()
+
+
+def watch_backward(torch):
+    backward = torch.autograd.backward
+
+    @functools.wraps(backward)
+    def backward_and_mark(*arguments, **options):
+        result = backward(*arguments, **options)
+        after_backward()
+        return result
+
+    torch.autograd.backward = backward_and_mark
 
 
 def on_out_of_memory(device, requested, *_):
@@ -221,7 +259,7 @@ def write():
     devices = [
         describe_device(device, trace, [s for s in snapshot["segments"] if s["device"] == device])
         for device, trace in enumerate(snapshot["device_traces"])
-        if trace
+        if any(event["action"] == "alloc" for event in trace)
     ]
     notes.write(f"PyTorch {torch.__version__}", devices, name, differences_of(torch))
 
@@ -360,6 +398,8 @@ def install(torch):
         share_with_other_ranks(torch)
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
+    if not headroom_served.ONLY_FIGURES:
+        watch_backward(torch)
     global modules
     if BY_MODULE:
         modules = headroom_modules.watch()
