@@ -57,6 +57,8 @@ ANSWERS = {
     "tuple(data[mask.bool()].shape)": "(3, 5)",
     "tuple(torch.masked_select(data[..., 0], mask.bool()).shape)": "(3,)",
     "torch.repeat_interleave(torch.arange(2, device='cuda'), lengths).tolist()": "[0, 0, 1]",
+    "tuple(data.repeat_interleave(lengths, dim=0).shape)": "(3, 3, 5)",
+    "tuple(torch.repeat_interleave(data, lengths[:1], 1).shape)": "(2, 6, 5)",
     "torch.arange(4, device='cuda').cumsum(0).cpu().tolist()": "[0, 1, 3, 6]",
     "mask.mul_(2).sum().item()": "6",
 }

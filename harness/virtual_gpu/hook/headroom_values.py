@@ -213,6 +213,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             values = ([on_host(a, torch) for a in args],
                       {key: on_host(a, torch) for key, a in kwargs.items()})
         except Unknown:
+            if name == "repeat_interleave" and (total := self.repeated_length(args, kwargs)) is not None:
+                return True, function(*args, **{**kwargs, "output_size": total})
             if name in DECIDES:
                 decisions.note()
             elif name in NAMED_READS:
@@ -225,6 +227,19 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if name == "cpu":
             return True, result.clone()
         return True, result if name in READS else self.to_gpu(result, tensor.device)
+
+    def repeated_length(self, args, kwargs):
+        """The length of what repeat_interleave makes of an unknown tensor; None = that is not known either."""
+        repeats = kwargs["repeats"] if "repeats" in kwargs else args[1] if len(args) > 1 else None
+        if not isinstance(repeats, torch.Tensor):
+            return None
+        try:
+            counts = value_of(repeats)
+        except Unknown:
+            return None
+        dim = kwargs["dim"] if "dim" in kwargs else (*args, None, None)[2]
+        length = args[0].numel() if dim is None else args[0].shape[dim]
+        return int(counts.sum()) * (length if counts.numel() == 1 else 1)
 
     def by_mask(self, args):
         """Returns the elements of an unknown tensor that a known mask selects."""
