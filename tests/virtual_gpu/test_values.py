@@ -164,6 +164,21 @@ if (counts | yes).any():
     assert "program.py:7, program.py:9" in answer.output
 
 
+def test_what_is_sampled_of_unknown_probabilities_is_drawn(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+logits = torch.randn(4, 1000, device="cuda") @ torch.randn(1000, 1000, device="cuda")
+tokens = torch.multinomial(logits.softmax(-1), num_samples=1)
+print(len(set(tokens.flatten().tolist())) > 1, tuple(tokens.shape))
+actions = torch.distributions.Categorical(logits=logits).sample((50,))
+print(actions.unique().numel() > 100, tuple(actions.shape))
+chosen = torch.multinomial(logits.softmax(-1), 1000)  # without replacement
+print((chosen.sort().values == torch.arange(1000, device="cuda")).all().item())
+""")
+    assert printed(answer) == ["True (4, 1)", "True (50, 4)", "True"]
+    assert "decided by values drawn at random here: program.py:7" in answer.output
+
+
 def test_a_router_spreads_its_tokens_over_the_experts(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

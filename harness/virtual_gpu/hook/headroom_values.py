@@ -296,8 +296,24 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                     options["device"] = "cpu"
                 value = function(*[on_host(a, torch) for a in args], **options)
             remember(result, value.detach())
-        except (Unknown, RuntimeError, TypeError):
+        except Unknown:
+            if name == "multinomial":
+                self.choose(args, kwargs, result)
+        except (RuntimeError, TypeError):
             pass
+
+    def choose(self, args, kwargs, result):
+        """Records what multinomial could choose where the probabilities are not known: any, each alike. So text
+        and actions are sampled as from an untrained network."""
+        Used.drawn = True
+        if args and args[0].numel() <= MOST_DRAWN:
+            alike = torch.ones(args[0].shape, device="cpu")
+            count = {key: kwargs[key] for key in ("num_samples", "replacement") if key in kwargs}
+            places = torch.multinomial(alike, *args[1:], **count, generator=self.random)
+        else:
+            places = torch.randint((*args, kwargs.get("input"))[0].shape[-1], result.shape, generator=self.random,
+                                   device="cpu")
+        remember(result, places)
 
     def draw(self, name, function, args, kwargs, result):
         """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
