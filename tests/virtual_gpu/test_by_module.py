@@ -124,3 +124,20 @@ def test_noting_modules_neither_breaks_a_compiled_graph_nor_changes_its_bytes(gp
     assert "graphs 1" in noted.output
     assert "global hooks" not in noted.errors
     assert noted.figures["peak_bytes"] == plain.figures["peak_bytes"]
+
+
+def test_modules_have_their_own_names_under_wrappers(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+model = torch.nn.ModuleDict({"up": torch.nn.Linear(512, 512), "down": checkpoint_wrapper(torch.nn.Linear(512, 512))})
+model.forward = lambda x: model["down"](model["up"](x))
+compiled = torch.compile(model.cuda(), backend="eager")
+optimizer = torch.optim.SGD(compiled.parameters(), momentum=0.9)
+for _ in range(2):
+    compiled(torch.randn(8, 512, device="cuda")).sum().backward()
+    optimizer.step()
+""")
+    assert answer.status == 0, answer.errors
+    weights = {name for name, roles in modules(answer).items() if "weights" in roles}
+    assert weights == {"up", "down"}

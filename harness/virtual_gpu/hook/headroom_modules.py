@@ -3,6 +3,7 @@ It only records: the program's objects are not changed, and no tensor is kept al
 
 import bisect
 import gc
+import re
 import sys
 import threading
 import time
@@ -11,6 +12,8 @@ import weakref
 
 MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
 MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
+# The names by which torch.compile, FSDP and checkpointing hold a module of the program.
+WRAPPED = re.compile(r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)(\.|$)")
 
 
 class Modules:
@@ -35,6 +38,7 @@ class Modules:
         several = sum(any(True for _ in root.parameters()) for root in roots) > 1
         for root in roots:
             for path, module in root.named_modules():
+                path = WRAPPED.sub("", path).rstrip(".")
                 if several or not path or path[0].isdigit():
                     path = f"{self.name_of(root)}.{path}".rstrip(".")
                 if self.path_of(module) is None:
