@@ -71,7 +71,7 @@ void restart_heap_peak() {
 // Interposition as glibc's manual describes it ("Replacing malloc"): the whole malloc family is
 // defined here and forwards to glibc's own entry points. There are no locks and no state but the
 // counters, so threads, start-up and fork need no special handling.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+// NOLINTBEGIN(clang-diagnostic-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 void* __libc_malloc(std::size_t);
@@ -121,6 +121,6 @@ void* valloc(std::size_t bytes) noexcept { return headroom::served(__libc_valloc
 void* pvalloc(std::size_t bytes) noexcept { return headroom::served(__libc_pvalloc(bytes)); }
 
 }  // extern "C"
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+// NOLINTEND(clang-diagnostic-reserved-identifier,readability-identifier-naming)
 
 #endif

@@ -273,8 +273,7 @@ train(torch.randn(8, 64, device="cuda"))
 COMPILE = """
 graphs = []
 def keep(graph, inputs):
-    names = [getattr(node.target, "__name__", node.target) for node in graph.graph.nodes]
-    graphs.append((torch.is_grad_enabled(), names))
+    graphs.append([getattr(node.target, "__name__", node.target) for node in graph.graph.nodes])
     return graph
 torch.compile(train, backend=keep)(torch.randn(8, 64, device="cuda"))
 print(graphs)
@@ -290,11 +289,8 @@ atexit.register(lambda: print("loaded:", "torch._dynamo" in sys.modules))  # aft
     assert answer.output.startswith("loaded: False")
 
 
-def test_code_is_compiled_as_if_the_compiler_had_been_there_from_the_start(gpu, pytorch):
-    late, early = (gpu("rtx4090", "--until-step", "all", python=pytorch, program=program + COMPILE)
-                   for program in (TRAIN_ONCE, "import torch._dynamo" + TRAIN_ONCE))
-    assert late.status == 0, late.errors
-    assert "linear" in late.first_line
-    assert "truediv" not in late.first_line, "a function that is excluded from compiled code"
-    assert late.first_line == early.first_line
-    assert late.figures["peak_bytes"] == early.figures["peak_bytes"]
+def test_a_function_that_is_excluded_from_compiled_code_stays_so_when_the_compiler_comes_late(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program=TRAIN_ONCE + COMPILE)
+    assert answer.status == 0, answer.errors
+    assert "linear" in answer.first_line
+    assert "truediv" not in answer.first_line, "halve"
