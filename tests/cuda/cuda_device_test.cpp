@@ -13,8 +13,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 using ::testing::ThrowsMessage;
 
 const DeviceKind& cuda() { return Registry<DeviceKind>::instance().find("cuda"); }

@@ -22,8 +22,6 @@
 namespace headroom {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The total number of requests replayed for the capacity grid, over all strategies: limits the time
 // for a long history to seconds.
 constexpr std::size_t kGridRequests = 40'000'000;
