@@ -1,5 +1,5 @@
 // Device memory of the GPU that this process uses, through the CUDA functions that PyTorch has
-// loaded. Below `headroom gpu` these are the stand-ins.
+// loaded. Under `headroom gpu` these are the stand-ins.
 #pragma once
 
 #include "harness/device/cuda/mapped_pages.h"
@@ -26,7 +26,7 @@ class CudaPages final : public PageDriver {
   int device_;
 };
 
-// The driver alone decides how much of the card a segment takes, so this counts by 256 bytes.
+// The driver alone decides how much of the card a segment takes, so this counts units of 256 bytes.
 class CudaMemory final : public DeviceMemory {
  public:
   // `device` must be this thread's current device.

@@ -92,7 +92,7 @@ class Served {
     return by_device_.at(static_cast<std::size_t>(device + 1));
   }
 
-  std::mutex mutex_;                                                         // while one is made
+  std::mutex mutex_;  // held while one is made
   std::array<std::atomic<ServedAllocator*>, kMostDevices + 1> by_device_{};  // the host first
 };
 

@@ -14,7 +14,7 @@ struct SourceLocation {  // as c10::SourceLocation
   std::uint32_t line;
 };
 
-// PyTorch's size of the error is not known here; it is 128 bytes in PyTorch 2.15.
+// The size of PyTorch's error class is not known here; it is 128 bytes in PyTorch 2.15.
 constexpr std::size_t kEnoughBytes = 1024;
 
 // Functions and type information needed to throw, all from the libraries that PyTorch itself uses.

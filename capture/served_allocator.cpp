@@ -102,7 +102,8 @@ StreamId ServedAllocator::number_of(const void* stream) {
   return streams_[stream] = static_cast<StreamId>(streams_.size());
 }
 
-// Called at each request, so it does not ask the strategy, some of which search for the answer.
+// Called at each request, so it does not use the strategy's statistics: some strategies have to
+// search for them.
 void ServedAllocator::raise_peaks() {
   figures_.now.reserved = memory_->reserved();
   raise(figures_.peak, figures_.now);

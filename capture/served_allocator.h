@@ -45,7 +45,7 @@ class ServedAllocator {
   std::uint64_t device_allocations();
   Reason why_not_engaged();
 
-  // Around fork(), so that the child does not inherit a lock that another thread holds.
+  // Called around fork(), so that the child does not inherit a lock that another thread holds.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 

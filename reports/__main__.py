@@ -139,7 +139,7 @@ def _umask() -> int:
 
 
 if __name__ == "__main__":
-    gc.disable()  # the process ends with its page: looking for garbage would take an eighth of its time
+    gc.disable()  # the process is short, and garbage collection would take an eighth of its time
     end_with_parent()
     forbid_programs_and_network()
     bound_memory(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)

@@ -119,7 +119,7 @@ def first_argument(arguments):
 
 
 def short(name):
-    """A demangled name without what CUB and the compiler add: the step, and whose it is."""
+    """A demangled name without what CUB and the compiler add: the kind of kernel, and what it computes."""
     name = name.replace("->", "")
     ours = {"static_kernel": "loop", "loop_by_table": "loop by table", "reduce_each_row": "rows",
             "reduce_column_groups": "columns"}  # fmt: skip

@@ -106,7 +106,7 @@ def figures(plan: dict[str, Any] | str, base: dict[str, Any], columns: list[str]
 
 
 def columns_of(plans: list[dict[str, Any] | str]) -> list[str]:
-    """Memory of the host only where some choice takes any."""
+    """The columns of a table; "host" is one only if some choice takes host memory."""
     offloads = any(not isinstance(plan, str) and plan["host_bytes_peak"] for plan in plans)
     return ["live", "again", "ops", "FLOP", "moved"] + (["host"] if offloads else [])
 

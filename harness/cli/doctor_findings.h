@@ -17,7 +17,7 @@ namespace headroom {
 struct DeviceFound {
   std::string name;
   std::string summary;
-  std::string why_not;  // and what is missing; "" if it is ready
+  std::string why_not;  // why it cannot be used, and what is missing; "" if it is ready
 };
 
 struct CudaModuleFound {

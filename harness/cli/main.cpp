@@ -85,7 +85,7 @@ ExitCode executed(const std::vector<std::string>& arguments) try {
 int main(int argc, char** argv) {
   using headroom::ExitCode;
   namespace out = headroom::out;
-  // A file-size limit shall be reported as an error instead of killing the process.
+  // A write beyond a file-size limit becomes an error instead of killing the process.
   std::signal(SIGXFSZ, SIG_IGN);
   headroom::bound_spinning();
   try {

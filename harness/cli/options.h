@@ -170,7 +170,7 @@ struct CaptureOptions : RecordingOptions {
 struct GpuOptions : RecordingOptions {
   std::string card;    // an id or alias of a card; "" with `which`
   bool which = false;  // find the smallest card that is large enough
-  // Find the largest batch: option, argument or variable that sets it; "" = do not.
+  // The option, argument or variable that sets the batch whose largest value is sought; "" = none.
   std::string batch;
   bool settings = false;  // run again with other settings of the framework's allocator
   int devices = 1;

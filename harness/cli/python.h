@@ -22,10 +22,10 @@ std::string find_python(const std::vector<std::string>& modules);
 std::vector<std::string> missing_modules(const std::string& python,
                                          const std::vector<std::string>& modules);
 
-// Runs the Python module `module` of Headroom's own folder. Whatever lies in the working directory,
-// the user's site and the variables PYTHON* is neither imported nor read, and the working directory
-// is Headroom's own folder: paths among `arguments` must be absolute. The module reads files of
-// other people, so it does not get the user's environment.
+// Runs the Python module `module` of Headroom's own folder. The interpreter imports nothing from
+// the user's working directory or site-packages and ignores the variables PYTHON*. Its working
+// directory is Headroom's own folder, so paths among `arguments` must be absolute. The module reads
+// files of other people, so it does not get the user's environment.
 SubprocessResult run_own_module(const std::string& python, const std::string& module,
                                 const std::vector<std::string>& arguments,
                                 std::chrono::milliseconds timeout);

@@ -25,7 +25,7 @@ const std::map<std::string, Counterpart> kNetworks = {
     {"resnet", {"resnet", {"depth", "batch", "image", "classes", "stem"}, {}}},
 };
 
-// Axes that PyTorch decides by itself.
+// Axes that are translated separately, and those that PyTorch decides by itself.
 const std::vector<std::string> kOwnWays = {"workload",  "device",    "rules",
                                            "allocator", "execution", "pipeline"};
 
@@ -84,7 +84,7 @@ Cell cell_of_pytorch(const Cell& cell, int steps) {
   return asked;
 }
 
-// The figures of the scenario, and the role of Headroom's engine that each is beside.
+// The role of Headroom's engine that corresponds to each figure of the scenario.
 const std::map<std::string, std::string> kRoles = {
     {"weight_bytes", "weight"},         {"gradient_bytes", "gradient"},
     {"state_bytes", "optimizer_state"}, {"activation_bytes", "activation"},

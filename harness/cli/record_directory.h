@@ -12,7 +12,7 @@ class RecordDirectory {
   // Makes `path`, or runs/TIME-COMMAND-PID if it is empty. Throws InputError if that cannot be made
   // or is not empty.
   RecordDirectory(std::filesystem::path path, const std::string& command);
-  // If an error ends the command, takes away what it made and nothing was written to.
+  // If an error ends the command, removes the directories that it made and that are still empty.
   ~RecordDirectory();
   RecordDirectory(const RecordDirectory&) = delete;
   RecordDirectory& operator=(const RecordDirectory&) = delete;

@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// Throws InputError for one that is unknown, does not suit a device of `capacity`, or needs to know
-// what frameworks do not tell.
+// Throws InputError for an allocator that is unknown, does not suit a device of `capacity`, or
+// needs information that frameworks do not give.
 void check_served_allocators(const std::vector<std::string>& allocators, Bytes capacity);
 
 }  // namespace headroom

@@ -65,7 +65,7 @@ std::string prepended(const char* variable, const std::string& value, char separ
                                         : fmt::format("{}={}{}{}", variable, value, separator, old);
 }
 
-// All stand-ins but the one for `real`, a library that does without a GPU.
+// Lists all stand-ins except the one for `real`, a library that works without a GPU.
 std::string preload(const fs::path& directory, const fs::path& real) {
   std::string libraries = (directory / kCommonLibrary).string();
   std::istringstream names(kStandInNames);
@@ -189,7 +189,8 @@ CardDescription description_of(const Card& card, Bytes memory) {
 std::vector<std::string> environment_for(const Launch& launch) {
   const fs::path libraries =
       place_of(kCommonLibrary, fs::path("harness") / "virtual_gpu" / "stand_ins");
-  // The stand-ins of other names that lie beside NVRTC are preloaded, so they are not looked for.
+  // NVRTC's folder comes first, so that the user's own NVRTC is found. Other CUDA libraries in it
+  // are not loaded, because their stand-ins are preloaded.
   const std::string library_path =
       launch.nvrtc.empty() ? libraries.string()
                            : launch.nvrtc.parent_path().string() + ":" + libraries.string();

@@ -34,8 +34,8 @@ class Left:
     look: Look
     at: numpy.ndarray
     left: numpy.ndarray  # bytes
-    before: int  # step 1
-    after: int  # step 1
+    before: int  # left before step 1
+    after: int  # left after step 1
     least: int
 
 

@@ -32,7 +32,7 @@ class Look:
     dash: tuple[float, ...]
 
 
-PLAIN = Look("muted", "o", (5, 2))  # beside one of the same allocator
+PLAIN = Look("muted", "o", (5, 2))  # of a baseline that has the same allocator as its treatment
 
 
 class AllocatorLooks:

@@ -29,7 +29,7 @@ def preview(
     claimed: Claimed | None,
     colours: Mapping[str, str],
 ) -> bytes:
-    """A PNG in the page's colours, by name. What does not fit is cut: the page has all of it."""
+    """Returns a PNG. `colours` are the page's, by name. Text that does not fit is cut: the page has all of it."""
     figure = Figure(figsize=(_WIDTH / 100, _HEIGHT / 100), dpi=100, facecolor=colours["page"])
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
@@ -56,7 +56,7 @@ def _lines(text: str, width: int, most: int) -> str:
 
 
 def _strip(axes: Axes, colours: Mapping[str, str], points: Sequence[Point], claimed: Claimed | None) -> None:
-    """As beside the finding on the page: measured beside claimed."""
+    """Draws measured beside claimed, as the page does beside the finding."""
     low, high = reach(points, claimed)
     top, middle, bottom = 515, 550, 585
 

@@ -1,5 +1,5 @@
-"""A finding as a picture of one line: measured beside claimed, or the cases in which it was so. It shows what its
-sentence says, so it needs no text of its own."""
+"""A finding as a picture of one line: measured beside claimed, or a square for each case. It shows only what the
+sentence beside it says, so screen readers skip it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIDE = 12  # of a square
 
 
 def tally(answers: Sequence[bool]) -> Markup:
-    """A square for each case, filled where it was so. Shrinks what does not fit."""
+    """A square for each case, filled if its answer is yes. Many squares are drawn smaller."""
     width = max(_WIDTH, 2 * _EDGE + len(answers) * (_SIDE + 4))
     squares = (
         f'<rect x="{_EDGE + place * (_SIDE + 4)}" y="{(_HEIGHT - _SIDE) / 2}" width="{_SIDE}" height="{_SIDE}" rx="2" '

@@ -121,11 +121,11 @@ def format_value_axis(axes: Axes, text: Callable[[float], str]) -> None:
 
 
 def nice_bytes_ticks(top: float, count: int = 4) -> list[float]:
-    """Round steps in powers of two's units, from 0 to at least `top`."""
+    """Ticks from 0 to at least `top` that are round numbers of KiB, MiB, …"""
     if top <= 0:
         return [0.0, 1.0]
     unit = 1.0
-    # The highest tick is below 1024 of the unit: it would read as 1.46 of the next.
+    # The highest tick must be below 1024 units: 1500 KiB would be printed as 1.46 MiB, which is not round.
     while nice_ticks(top / unit, count)[-1] >= 1024:
         unit *= 1024
     return [tick * unit for tick in nice_ticks(top / unit, count)]
@@ -167,5 +167,5 @@ def hover_data(
         "unit": unit,
         "series": list(series),
     }
-    # "<" cannot end the script element it lies in.
+    # Without "<" no text can end the script element that holds the data.
     return Markup(json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))

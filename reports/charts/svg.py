@@ -118,7 +118,7 @@ def _declarations(style: str) -> Iterable[tuple[str, str]]:
             continue
         if name == "font":  # the shorthand is no attribute; the family is the page's
             weight, size = re.match(r"(?:(bold|\d+) )?([\d.]+)px", value).groups()  # type: ignore[union-attr]
-            if float(size) != TEXT:  # the usual size stands in the style sheet
+            if float(size) != TEXT:  # the usual size is in the style sheet
                 yield "font-size", size
             if weight:
                 yield "font-weight", weight

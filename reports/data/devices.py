@@ -34,7 +34,7 @@ def simulated(cell: dict[str, Any]) -> bool:
     return traits_of(cell).simulated
 
 
-NEARNESS = ("measured", "virtual", "simulated")  # to the subject of a claim about a framework on a GPU
+NEARNESS = ("measured", "virtual", "simulated")  # the closest first to a framework on a GPU, which claims are about
 
 
 def basis(entry: dict[str, Any]) -> str:
@@ -43,5 +43,5 @@ def basis(entry: dict[str, Any]) -> str:
 
 
 def simulated_device(spec: str) -> bool:
-    """By the device's spec, which is all that a trace has: "meta(card=v100-16gb)"."""
+    """The same for a device's spec, which is all that a trace has: "meta(card=v100-16gb)"."""
     return simulated({"device_class": spec.partition("(")[0]})

@@ -28,7 +28,7 @@ class Failure:
     step: int
     live: int  # requested bytes of everything live
     layout: Layout | None  # None where addresses mean nothing
-    in_the_way: Sequence[Obstacle]  # the fewest bytes between holes that would suffice together
+    in_the_way: Sequence[Obstacle]  # as from least_in_the_way()
 
 
 def failure_at(
@@ -68,8 +68,8 @@ def failure_at(
 
 
 def least_in_the_way(layout: Layout, requested: int) -> Sequence[Block]:
-    """The blocks in the part of a segment that would hold `requested` bytes and has the fewest bytes in
-    use. Empty if every segment is smaller."""
+    """Finds the part of a segment that is large enough for `requested` bytes and has the fewest bytes in use, and
+    returns the blocks in it. Empty if every segment is smaller."""
     best: Sequence[Block] = ()
     least = None
     for segment in layout.segments:

@@ -15,7 +15,7 @@ class Block:
     address: int
     size: int
     role: str  # empty: a hole
-    event: int = -1  # that made it; −1: a hole
+    event: int = -1  # the event that allocated it; −1: a hole
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Layout:
 
 
 def layout_at(kinds: Sequence[str], roles: Sequence[str], columns: dict[str, Any], moment: int) -> Layout | None:
-    """After event `moment`. None where blocks do not lie inside segments, or on each other: such
-    addresses mean nothing."""
+    """The layout after event `moment`. None if a block lies outside the segments or two overlap: such addresses
+    mean nothing."""
     mapped: dict[int, Region] = {}  # by address
     live: dict[int, int] = {}  # block id → its event
     for event in range(moment + 1):

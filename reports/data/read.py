@@ -1,4 +1,4 @@
-"""Reads a run directory and checks it against the schema both sides share.
+"""Reads a run directory and checks it against the schema that the program and the report share.
 
 Every defect of the files ends in an InputError that names file and line.
 """

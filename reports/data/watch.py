@@ -1,4 +1,4 @@
-"""Reads what `headroom watch` wrote, against the schema both sides share."""
+"""Reads what `headroom watch` wrote, against the schema that the program and the report share."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@
     return found;
   };
 
-  // One dot per pair: what B took more than A, back to back.
+  // One dot per pair: how much more time B took than A, which ran just before or after it.
   const pairs = (a, b) => {
     if (a.experiment !== b.experiment || a === b) return null;
     const first = new Map(a.blocks.map((block) => [block[0], block]));

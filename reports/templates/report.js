@@ -114,7 +114,7 @@
   // Cells: find, filter, order.
   const list = byId("cell-list");
   const cells = list ? all(":scope > details", list) : [];
-  const names = new Map();  // what a cell is found by
+  const names = new Map();  // the words that find a cell
   const plainWords = (text) => text.toLowerCase().split(/[\s(),;]+/).filter(Boolean);
   const nameOf = (cell) => {
     if (!names.has(cell)) {
@@ -123,7 +123,7 @@
     }
     return names.get(cell);
   };
-  let most = list ? Number(list.dataset.most) : 0;  // at once, until asked for all
+  let most = list ? Number(list.dataset.most) : 0;  // cells shown until the reader asks for all
   const arrangeCells = () => {
     const words = plainWords(byId("cell-find").value);
     const status = byId("cell-status").value;
@@ -182,7 +182,7 @@
   const clearOfBar = () => { root.style.scrollPaddingTop = document.querySelector(".bar").offsetHeight + 16 + "px"; };
   clearOfBar();
   addEventListener("resize", clearOfBar);
-  document.addEventListener("click", (event) => {  // once more to where one already is
+  document.addEventListener("click", (event) => {  // a link to the current address fires no hashchange
     const link = event.target.closest?.("a[href^='#']");
     if (link && link.hash === location.hash) follow();
   });

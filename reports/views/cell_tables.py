@@ -1,4 +1,4 @@
-"""The figures of a configuration as tables: memory, fragmentation, witness, out of memory, samples."""
+"""The figures of a configuration as tables: memory, fragmentation, the heap, out of memory, samples."""
 
 from __future__ import annotations
 

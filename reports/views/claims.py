@@ -87,10 +87,10 @@ def _claim(claim: dict[str, Any], arms: ArmIndex, looks: AllocatorLooks) -> Clai
 
 
 def deciding_part(claim: dict[str, Any]) -> dict[str, Any] | None:
-    """The part on which the claim's verdict rests first; None if it has no parts."""
+    """The first part on which the claim's verdict rests; None if it has no parts."""
     numbers = [part for part in claim["parts"] if part.get("kind") == "number"] or claim["parts"]
-    # An analogue decides only if there is nothing else, and so does a part without a figure, as of a run that
-    # left it out.
+    # An analogue decides only if there is nothing else. A part without a figure, which the run may have left out,
+    # decides only if no part has one.
     own = [part for part in numbers if _evidence_of_subject(part)]
     told = [part for part in own if any(has_figure(item) for item in _evidence_of_subject(part))]
     return next(iter(told or own or numbers), None)

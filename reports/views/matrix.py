@@ -1,5 +1,5 @@
-"""The matrix: workload × allocator, one table per device, only combinations that exist. Where there is
-one allocator only, another axis stands side by side."""
+"""The matrix: workload × allocator, one table per device, only combinations that exist. If there is only
+one allocator, the values of another axis are the columns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MatrixRow:
     workload: SpecText
     label: str  # the parameters in which rows differ
     extra: str  # axes in which they do
-    axes: dict[str, str]  # figures that can be selected
+    axes: dict[str, str]  # values of the axes that a reader can select by
     cells: Sequence[MatrixCell | None]
 
 
@@ -53,7 +53,7 @@ class DeviceTable:
     family: str  # the common part of its experiments' names
     device: str
     evidence: str  # measured, simulated, virtual, or none of these
-    columns: Sequence[tuple[SpecText, Look | None]]  # whether the columns are allocators, which have colours
+    columns: Sequence[tuple[SpecText, Look | None]]  # each with its look; None if they are not allocators
     rows: Sequence[MatrixRow]
     shared: str  # parameters of all its workloads; the allocator if it is not a column
     reference: str  # the column that ratios refer to; empty if there is none
@@ -61,7 +61,7 @@ class DeviceTable:
 
     @property
     def known_cells(self) -> list[MatrixCell]:
-        """All tables in the order of the page."""
+        """The cells that have figures, in the order of the page."""
         return [cell for row in self.rows for cell in row.cells if cell is not None and cell.known]
 
 
@@ -126,7 +126,7 @@ def _table(
     looks: AllocatorLooks,
     selectors: Sequence[str],
 ) -> tuple[DeviceTable, int]:
-    """The table and how many entries it shows. Of two for one configuration, it shows the better measured one."""
+    """The table and how many entries it shows. Of two entries for one configuration it shows the better measured one."""
     extra_axes = [axis for axis in differing([entry["cell"] for entry in entries]) if axis != "allocator"]
     steps_differ = len({(entry["cell"]["warmup_steps"], entry["cell"]["measured_steps"]) for entry in entries}) > 1
     across = _across(entries, extra_axes)

@@ -45,8 +45,8 @@ def page_of(data: RunData) -> Page:
 
 @dataclass(frozen=True)
 class Section:
-    """Registered by being the SECTION of a module of reports.views. Its template, ADDRESS.html, finds
-    what `build` returned under the name of the address."""
+    """A section of the page, registered by being the SECTION of a module of reports.views. Its template,
+    ADDRESS.html, finds what `build` returned under the name of the address."""
 
     address: str  # on the page
     title: str

@@ -32,7 +32,7 @@ def _of_page(page: Page) -> Provenance:
 
 
 def _embedded(data: RunData) -> Markup | None:
-    """run.json and verdicts.json as one data block; "<" cannot end the element it lies in."""
+    """run.json and verdicts.json as one data block, without "<", which could end its element."""
     text = json.dumps({"run": data.run, "verdicts": data.verdicts}, ensure_ascii=False, separators=(",", ":"))
     if len(text) > MAXIMUM_EMBEDDED:
         return None

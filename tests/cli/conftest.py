@@ -59,7 +59,7 @@ class Headroom:
         self.place = place
 
     def _environment(self) -> dict[str, str]:
-        # What the machine's user has accumulated stays out of it.
+        # The state of the machine's user, such as calibration, is not used.
         # One thread: tests run beside each other, and OpenMP's threads wait by spinning.
         inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         return inherited | {"XDG_STATE_HOME": str(self.place / "state"), "OMP_NUM_THREADS": "1"}

@@ -29,7 +29,7 @@ def helps(headroom: Headroom) -> dict[Words, str]:
 
 
 def examples(text: str) -> list[str]:
-    """Without what is quoted, said about them, piped on or another program's."""
+    """The commands of the examples, without quoted texts, explanations, pipes and the commands of other programs."""
     plain = re.sub(r"'[^']*'", "''", text.partition("\nExamples\n")[2])
     return [re.split(r" \| | -- |   ", line)[0] for line in re.findall(r"^  headroom (.*)", plain, re.MULTILINE)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conftest import TIMING, Headroom, record_of, suite_of
 
-# On every machine as on one without the module.
+# Makes every machine behave like one without the CUDA module.
 NO_CUDA = {"HEADROOM_CUDA_MODULE": "/nowhere/libheadroom_cuda.so"}
 
 

@@ -26,7 +26,7 @@ def settle(run: Path) -> None:
 
 @pytest.fixture
 def undecided(headroom: Headroom) -> Path:
-    """Two pairs decide nothing."""
+    """A run whose two pairs decide nothing."""
     assert headroom("run", headroom.write("open.toml", SUITE), "--max-pairs", "2", "--samples-only").code == 0
     settle(headroom.only_run())
     return headroom.only_run()

@@ -32,7 +32,7 @@ def curve() -> dict[str, Any]:
 
 
 def write_gpu(directory: Path, /, **changes: Any) -> Path:
-    """The directory. `changes` replace figures of gpu.json."""
+    """Writes the files and returns the directory. `changes` replace figures of gpu.json."""
     directory.mkdir()
     framework = {
         "name": "PyTorch 2.15.0", "pid": 7, "steps": 1, "stopped_at_step": False, "error": "", "out_of_memory": [],

@@ -1,4 +1,4 @@
-"""The rooms of the report know only the rooms before them."""
+"""Each folder of the report imports only from the folders before it."""
 
 from __future__ import annotations
 

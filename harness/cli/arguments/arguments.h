@@ -46,8 +46,8 @@ CLI::Validator whole_from(unsigned least);
 // Adds "axis=value", the argument of -a; the value may hold '=' itself.
 void add_override(AxisOverrides& axes, const std::string& text);
 
-// Options that several commands have. What they refer to must live until the command line is
-// parsed.
+// Options that several commands have. The variables that they set must live until the command line
+// is parsed.
 void add_axes(CLI::App& command, AxisOverrides& axes, const std::string& help);
 void add_progress(CLI::App& command, ProgressStyle& style);
 CLI::Option* add_json(CLI::App& command, bool& json, const std::string& record);

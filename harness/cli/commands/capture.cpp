@@ -47,8 +47,9 @@ ServedRun run_served(const CaptureOptions& options, const std::string& allocator
   return run;
 }
 
-// Runs all of them in turns, so that a disturbance of the machine meets each of them. The bytes are
-// those of the first round; a later one may only be worse.
+// Runs PyTorch's own allocator and those of the options in turns, so that a disturbance of the
+// machine affects all of them. Verdict and bytes are those of the first round, or of the last round
+// that did not fit.
 std::vector<ServedRun> run_all_served(const CaptureOptions& options, Bytes capacity,
                                       const fs::path& directory) {
   std::vector<std::string> allocators = options.allocators;

@@ -1,5 +1,5 @@
-// headroom check: whether a device computes the same as the host. One check after another, each in
-// a process of its own.
+// headroom check: whether a device computes the same as the host. Each check runs in a process of
+// its own.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -100,7 +100,8 @@ void print_answer(const RunChanges& changes) {
              counts.empty() ? "" : ": ", fmt::join(counts, ", "));
 }
 
-// The worst first, then as they stand in the second run.
+// Returns the cells that are not the same: worse ones, then better ones, then the others, each in
+// the order of `changes`.
 std::vector<const CellChange*> changed_cells(const RunChanges& changes) {
   std::vector<const CellChange*> cells;
   for (const CellChange& cell : changes.cells)

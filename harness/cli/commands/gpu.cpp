@@ -27,9 +27,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kBatchBound = 65'537;  // a search ends below
+constexpr std::int64_t kBatchBound = 65'537;  // a search tries only smaller batches
 constexpr const char* kAllocatorVariable = "PYTORCH_CUDA_ALLOC_CONF";
-// PyTorch collects garbage only below a fraction, which is the program's to set.
+// garbage_collection_threshold is missing because it has no effect unless the program itself limits
+// its memory with set_per_process_memory_fraction().
 constexpr std::array kAllocatorSettings = {"expandable_segments:True", "max_split_size_mb:512"};
 
 fs::path cudnn_of(const GpuOptions& options) {
@@ -130,14 +131,16 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   return best;
 }
 
-// A program that took no step, because its data set is smaller than the batch, shows nothing.
+// Whether the batch fits. A run without any step shows nothing if the program otherwise takes
+// steps: its data set is smaller than the batch.
 bool serves(const GpuAnswer& answer, bool takes_steps) {
   return verdict_of(answer) == GpuVerdict::fits && (steps_taken(answer) > 0 || !takes_steps);
 }
 
-// Runs the program with one batch after the other: from the command's own (else 1) by factors of 4,
-// then bisects, to within 1/64. Whatever is larger than a batch that does not fit is taken not to
-// fit either. The answer is that of the largest that fits, or of the smallest where none does.
+// Runs the program with different batches: starts with the command's own (or 1), multiplies by 4
+// until one does not fit, then bisects to within 1/64. Assumes that no batch fits that is larger
+// than one that does not fit. Returns the answer for the largest batch that fits, or for the
+// smallest one tried if none does.
 GpuAnswer find_largest_batch_of(const GpuOptions& options, const Card& card,
                                 const fs::path& directory) {
   std::map<std::int64_t, GpuAnswer> tried;

@@ -97,7 +97,7 @@ std::string answer(const Steps& steps, const LeakFinding& all,
   const char* unit = steps.own ? "step" : "window";
   const int looked_at = steps.count - steps.warmup;
   const auto leaking = std::count_if(sites.begin(), sites.end(), leaks_here);
-  if (leaking > 0) {  // the fastest stand first, and one that shrinks never leaks
+  if (leaking > 0) {  // sites are sorted, fastest growth first
     const auto first = std::find_if(sites.begin(), sites.end(), leaks_here);
     return fmt::format("LEAKS: {} grows by {} per {}{}; {}.", name_of_site(*first),
                        signed_bytes(first->growth.slope), unit,

@@ -16,7 +16,8 @@ bool serves_somewhere(const Fit& fit) {
                      [](const AllocatorFit& row) { return row.serves(); });
 }
 
-// Only when there is one question and its answer is no.
+// Returns changes that would make the training run fit; none if there are several `fits` or if the
+// run fits already.
 std::vector<Change> changes_for(const std::vector<Fit>& fits, const PlannedCells& planned) {
   if (fits.size() > 1) return {};
   const Spec usual(kUsualAllocator);

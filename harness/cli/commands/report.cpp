@@ -19,7 +19,7 @@ constexpr std::chrono::minutes kLongestReport{10};
 
 // Runs the Python module reports on `run` and returns what it printed: lines, the last ones paths.
 std::string make_reports(const fs::path& run, const std::vector<std::string>& arguments) {
-  std::string kind;  // of a directory with one page
+  std::string kind;  // "watch" or "gpu": a directory that has only one page; "" for a run
   for (const char* name : {"watch", "gpu"})
     if (fs::exists(run / fmt::format("{}.json", name))) kind = name;
   if (kind.empty() && !fs::exists(run / "run.json"))

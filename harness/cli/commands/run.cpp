@@ -155,7 +155,8 @@ ExitCode finish(RunInfo& info, const std::vector<Sample>& recorded, RunDirectory
   return code;
 }
 
-// The verdicts determine what is run again, so they are written first.
+// Adds the blocks that --rerun asks for to the plan of a finished run. Verdicts determine which
+// experiments get them, so they are written first.
 void add_blocks(RecordedRun& run, AddedFor reason, const std::filesystem::path& directory) {
   if (run.info.shard)
     throw InputError(

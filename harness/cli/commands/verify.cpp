@@ -48,7 +48,7 @@ bool all_as_expected(const Judged& judged, const VerifyOptions& options) {
   return all;
 }
 
-// Someone who names a claim alone has no run yet, or forgot it.
+// Throws InputError that explains the usage if the user named a claim but no run.
 void require_run(const std::filesystem::path& run) {
   if (std::filesystem::exists(run)) return;
   for (const Claim& claim : find_claims({}))

@@ -20,7 +20,7 @@ using Held = PeakChange::Held;
 using Part = PeakChange::Part;
 
 constexpr std::size_t kMostChanged = 5;
-// The kinds that divide the peak, the most telling first: the first that both runs have is shown.
+// The ways to divide the peak, most informative first. The first that changed is shown, or all.
 constexpr std::array<const char*, 4> kKinds = {"line", "op", "module", "role"};
 
 // Throws InputError for what no device holds, so that sums of it cannot wrap.

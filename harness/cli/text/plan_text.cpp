@@ -40,7 +40,7 @@ void print_roles(const Fit& fit) {
     if (fit.live_at_peak[role] > 0)
       parts.emplace_back(fit.live_at_peak[role], to_string(static_cast<Role>(role)));
   std::sort(parts.rbegin(), parts.rend());
-  constexpr Bytes kSmall = 200;  // a role of less than this part of the whole is named "other"
+  constexpr Bytes kSmall = 200;  // roles with less than 1/200 of the peak are summed as "other"
   std::vector<std::string> texts;
   Bytes other = 0;
   for (const auto& [bytes, role] : parts) {
@@ -138,8 +138,8 @@ void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
              served ? std::to_string(last(ledger.device_frees)) : "-", verdict(row));
 }
 
-// Prints the defaults that a short command leaves unsaid. One input of a batch stands for all: the
-// first, or the first that is no plain list.
+// Prints the defaults that a short command leaves unsaid. Of a batch it shows one input: the first
+// with two or more dimensions, else the first.
 void print_assumptions(const Fit& fit) {
   const Program program = make_workload(fit.cell.workload)->training_forward();
   const Value* shown = nullptr;

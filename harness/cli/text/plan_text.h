@@ -12,9 +12,9 @@ namespace headroom {
 // The allocator that the answer is about when the command line names none: PyTorch's.
 inline constexpr const char* kUsualAllocator = "caching";
 
-// `fits` differ in axes other than the allocator; at least one. Prints the answer, then `changes`,
-// which make the only fit fit; `pytorch` is about that fit, too. `tables` adds the figures of every
-// allocator.
+// Prints the answer for each of `fits`, which differ in axes other than the allocator and are at
+// least one. `changes`, which would make the batch fit, and `pytorch` are given only for a single
+// fit. `tables` adds the figures of every allocator.
 void print_fits(const std::vector<Fit>& fits, const std::vector<Change>& changes,
                 const std::optional<PytorchNeeds>& pytorch, bool tables);
 void print_fits_json(const std::vector<Fit>& fits, const std::vector<Change>& changes,

@@ -5,8 +5,8 @@
 namespace headroom {
 namespace {
 
-// What PyTorch's hook calls a role of Headroom. Gradients of activations, scratch memory and other
-// short-lived values are temporaries there.
+// Returns the name that the hook in PyTorch uses for a role of Headroom's. To the hook, gradients
+// of activations and scratch memory are temporaries.
 std::string role_beside_pytorch(Role role) {
   switch (role) {
     case Role::weight:

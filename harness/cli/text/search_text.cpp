@@ -84,7 +84,7 @@ void print(const MemorySearch& search) {
     if (row.refused_batch) print_refusal(row);
 }
 
-// The first line: under PyTorch's default where it was tried, else under the first that can be.
+// The first line: for PyTorch's default allocator if it was tried, else for the first that was.
 void print_answer(const MemorySearch& search, bool with_axes) {
   const SearchRow* usual = nullptr;
   const SearchRow* most = nullptr;

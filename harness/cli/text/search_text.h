@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// `searches` differ in axes other than the allocator; at least one.
+// `searches` has at least one entry; the entries differ in axes other than the allocator.
 void print_searches(const std::vector<MemorySearch>& searches);
 void print_searches_json(const std::vector<MemorySearch>& searches);
 

@@ -38,7 +38,7 @@ def finding_sentence(part: dict[str, Any], verdict: dict[str, Any], page: Page) 
 
 
 def _answer(claimed: str, words: Sequence[str]) -> str:
-    """How often it was as claimed; of what is undecided nothing is said but that."""
+    """Says how often it was as claimed. Undecided points are only counted."""
     of, found, undecided = len(words), words.count(FOUND), words.count(UNDECIDED)
     if undecided == of:
         return f"Undecided whether as claimed ({claimed})"

@@ -1,4 +1,4 @@
-"""The first screen of a judged run: of each claim, in one sentence, what was found. The words and
+"""The first screen of a judged run: what was found about each claim, in one sentence. The words and
 numbers come from the evidence and the verdicts of the result file; nothing is judged here."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Finding:
     instead: str  # the first sentence of what to do; empty without a claim
     basis: str  # measured, simulated or virtual
     points: Sequence[Point]  # what its picture shows; empty where no picture can
-    answers: Sequence[bool]  # the same for what is only true or not
+    answers: Sequence[bool]  # what its picture shows if the claim is true or false in each case
     claimed: Claimed | None
 
     @property
@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def quote(self) -> str:
-        """What can stand elsewhere without the page."""
+        """A text that can be quoted without the page."""
         name = ", ".join(part for part in (self.id, self.title) if part)
         return f"{name}: {self.word.word}. {self.told}" + (f" ({self.basis})" if self.basis != "measured" else "")
 
@@ -126,8 +126,8 @@ def _finding(claim: dict[str, Any], page: Page) -> Finding:
     part = deciding_part(claim)
     own = _own(part) if part else []
     others = [verdict for verdict in part["verdicts"] if verdict["relation"] == "analogue"] if part else []
-    # Of several devices the one that the claim's word is of, where it has figures: one that was there,
-    # then a framework's own code on a virtual card, then Headroom's engine.
+    # The first with figures is shown. Devices that have the claim's own verdict come first and, among equals, a
+    # real device, then a framework's own code on a virtual card, then Headroom's engine.
     own.sort(key=lambda verdict: (verdict["verdict"] != claim["verdict"], NEARNESS.index(basis(verdict))))
     told = next((verdict for verdict in own if with_figures(verdict)), None)
     sentence = finding_sentence(part, told, page) if part and told else glossary.as_sentence(claim["why"])
@@ -171,7 +171,7 @@ def _holds(
 
 
 def _differing(claim: dict[str, Any], part: dict[str, Any], told: dict[str, Any], page: Page) -> str:
-    """What does not have the answer of the rest: an interface, points of the sweep, or parts."""
+    """Says what differs from the answer: an interface, points of the sweep, or parts."""
     missing = [part["name"] for part in claim["parts"] if part.get("kind") == "interface" and _is(part, "ILL-POSED")]
     if missing:
         return f"Not possible: {'; '.join(missing)}."

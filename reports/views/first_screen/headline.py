@@ -25,12 +25,12 @@ def headline(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
 
 
 def answers(verdict: dict[str, Any]) -> list[bool]:
-    """Of a part that is true or not: in each case."""
+    """The answer in each case, for a part that is true or false."""
     return [item["comparison"]["theta"] == 1 for item in with_figures(verdict)]
 
 
 def holding(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
-    """Of a part that holds at some points only: at which."""
+    """Says at which points a part holds that holds only at some."""
     known = with_figures(verdict)
     words = [item["comparison"]["verdict"] for item in known]
     found, undecided = words.count(FOUND), words.count(UNDECIDED)
@@ -58,7 +58,7 @@ def _exceptions(series: Sequence[Series]) -> Iterator[str]:
 
 
 def figures(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
-    """What fills the placeholder; alone, it stands for another engine behind the sentence about this one."""
+    """Fills the placeholder. For another engine these words follow the sentence by themselves."""
     known = with_figures(verdict)
     series = series_of(known, page.arms, page.looks)
     placeholder = _PLACEHOLDER.search(part.get("found") or "")

@@ -108,7 +108,7 @@ def _command(run: dict[str, Any]) -> str:
     if not words or words[0].rsplit("/", 1)[-1] != "headroom":
         words.insert(0, "headroom")
     if words[1:] == ["run"]:
-        words.append(run["suite"])  # the default: another day's may be another
+        words.append(run["suite"])  # the default suite, which may change later
     return shlex.join(words)
 
 

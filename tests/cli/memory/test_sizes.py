@@ -50,7 +50,7 @@ def test_a_plan_of_a_large_network_is_counted_exactly(headroom: Headroom) -> Non
     fits = json.loads(headroom("plan", workload, "--device", "1GiB", "-a", "allocator=malloc", "--json").output)
     text = json.dumps(fits)
     (parameters,) = re.findall(r'"parameters": (\d+)', text)
-    # Tables of tokens and places, twelve h² and thirteen h of one layer, two h of the last norm.
+    # Token and position embeddings, 12 h² + 13 h for one layer, 2 h for the last layer norm.
     hidden = 4096
     assert int(parameters) == (2_000_000_000 + 2048) * hidden + 12 * hidden**2 + 13 * hidden + 2 * hidden
 

@@ -17,8 +17,8 @@ from conftest import PROGRAM, Headroom, Outcome
 MIB = 2**20
 OVER_BUDGET, LEAK_FOUND = 13, 14
 
-# Nothing here rests on how long anything takes: children wait until they have been looked at, as
-# the timeline's length tells them.
+# No test depends on how long anything takes: a child waits until it has been sampled often enough,
+# which it sees from the length of the timeline.
 PRELUDE = f"""
 import os, signal, sys, time
 MIB = {MIB}

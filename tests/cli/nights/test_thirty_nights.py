@@ -10,7 +10,7 @@ from conftest import Headroom
 from made_up_nights import COUNTED, TIMED, Nights, found, grow, slow
 
 NIGHTS = 30
-OTHER_MACHINE = 9  # the first night there
+OTHER_MACHINE = 9  # the first night on it
 SLOWDOWN = 19
 MORE_BYTES = 26
 ACCEPTED = 28  # after this night's check

@@ -25,7 +25,7 @@ def at_peak(batch: int = 4) -> tuple[Layout, trace.Timeline]:
 
 
 def events(*rows: tuple[str, int, int, int]) -> tuple[list[str], list[str], dict[str, Any]]:
-    """Of kind, id, address, size."""
+    """The columns of a trace, from rows of kind, id, address and size."""
     kinds, ids, addresses, sizes = zip(*rows)
     return list(kinds), ["weight"] * len(rows), {"id": ids, "address": addresses, "size_bytes": sizes}
 

@@ -28,8 +28,8 @@ std::string_view to_string(GpuVerdict verdict) {
 GpuVerdict verdict_of(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   if (!outcome.not_supported.empty()) return GpuVerdict::not_supported;
-  // JAX tells the program nothing of an error in work that it did not wait for, and the program
-  // ends with 0.
+  // This comes before the exit status: JAX does not report an error in work that the program did
+  // not wait for, so the program can end with 0.
   if (outcome.out_of_memory()) return GpuVerdict::does_not_fit;
   if (answer.exit_status != 0) return GpuVerdict::failed;
   if (outcome.devices.empty()) return GpuVerdict::no_gpu_used;

@@ -73,7 +73,7 @@ struct GpuAnswer {
 GpuVerdict verdict_of(const GpuAnswer& answer);
 // The optimizer steps of the process that took most.
 int steps_taken(const GpuAnswer& answer);
-// One batch of a search, while it goes on.
+// A line about one batch, printed while the search goes on.
 std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served);
 // Returns several lines; the first is the answer.
 std::string to_words(const GpuAnswer& answer);

@@ -69,7 +69,8 @@ ordered_json to_json(const Framework& framework) {
           {"differences", framework.differences}};
 }
 
-// The stand-in says so where it had no cuDNN, or one too old, to ask for a workspace.
+// Whether cuDNN itself chose the workspaces. The stand-in records this name if it had no cuDNN, or
+// one too old, to ask for a workspace.
 bool cudnn_chose(const GpuAnswer& answer) {
   return answer.has_cudnn &&
          !answer.outcome.sizes_not_known.contains("cudnnBackendGetAttribute (workspace)");

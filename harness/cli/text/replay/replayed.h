@@ -21,7 +21,7 @@ struct ReplayRow {
   ViableCapacity viable;
 };
 
-// What the references name must outlive this.
+// The objects that the references name must outlive this.
 struct Replayed {
   const std::filesystem::path& file;
   const Trace& trace;
