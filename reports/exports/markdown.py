@@ -1,5 +1,5 @@
 """A job summary in Markdown, as CI systems show it beside a job: below 900 KiB, whatever the run.
-First comes a minute's reading (verdicts, changes, failures); configurations are folded away.
+It begins with verdicts, changes and failures; configurations are folded away.
 Long tables lose rows, whose number is stated."""
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _cells(verdicts: dict[str, Any], controls: set[str], rows: int) -> list[str]
         lines += ["", "### Without a result", ""]
         lines += _table(("experiment", "variant", "blocks", "status", "reason"), failed, rows)
     if shown:
-        # GitHub reads Markdown inside only between empty lines.
+        # Inside <details>, GitHub renders Markdown only between empty lines.
         lines += ["", "<details>", f"<summary>Every configuration ({len(shown)})</summary>", ""]
         lines += [*_table_of_cells(shown, rows), "", "</details>"]
     return lines
