@@ -64,7 +64,7 @@ def tradeoff_chart(chart_id: str, title: str, strategies: Sequence[Strategy], ta
         textcoords="offset points", color=colour("ink"),
     )  # fmt: skip
     front = [strategy for strategy in strategies if strategy.front]
-    told = len(front) > 1 and all(strategy.bounded for strategy in front)  # else it ranks nothing
+    told = len(front) > 1 and all(strategy.bounded for strategy in front)  # a front without intervals ranks nothing
     if told:
         points = [(strategy.peak, strategy.speed) for strategy in front]
         axes.plot(*zip(*points), color=colour("faint"), linewidth=1.4, dashes=(4, 3), zorder=1)

@@ -34,7 +34,7 @@ def simulated(cell: dict[str, Any]) -> bool:
     return traits_of(cell).simulated
 
 
-NEARNESS = ("measured", "virtual", "simulated")  # the closest first to a framework on a GPU, which claims are about
+NEARNESS = ("measured", "virtual", "simulated")  # the nearest first to what claims are about: a framework on a GPU
 
 
 def basis(entry: dict[str, Any]) -> str:

@@ -16,8 +16,8 @@ bool serves_somewhere(const Fit& fit) {
                      [](const AllocatorFit& row) { return row.serves(); });
 }
 
-// Returns changes that would make the training run fit; none if there are several `fits` or if the
-// run fits already.
+// Returns changes that would make the training run fit; none if there are several `fits`, if it
+// fits already, or if the allocator cannot run here.
 std::vector<Change> changes_for(const std::vector<Fit>& fits, const PlannedCells& planned) {
   if (fits.size() > 1) return {};
   const Spec usual(kUsualAllocator);

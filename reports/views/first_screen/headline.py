@@ -30,7 +30,7 @@ def answers(verdict: dict[str, Any]) -> list[bool]:
 
 
 def holding(part: dict[str, Any], verdict: dict[str, Any], page: Page) -> str:
-    """Says at which points a part holds that holds only at some."""
+    """Names the points at which a part holds, if it holds at some only."""
     known = with_figures(verdict)
     words = [item["comparison"]["verdict"] for item in known]
     found, undecided = words.count(FOUND), words.count(UNDECIDED)
