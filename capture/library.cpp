@@ -132,7 +132,7 @@ void free(void* address, int device) {
   if (address == nullptr) return;
   try {
     if (!Served::instance().of(device).free(address))
-      throw Error("the program freed a block that it was not given");
+      throw Error("the program freed a block that this allocator did not allocate");
   } catch (const Error& error) {
     stop(error);
   }

@@ -88,7 +88,7 @@ def _report(words: list[str]) -> list[Path]:
         try:
             options.share.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{options.share}: cannot be made: {error.strerror}. Name another folder.") from None
+            raise InputError(f"{options.share}: cannot be created: {error.strerror}. Name another folder.") from None
         for name, content in shared_files(data, options.address):
             _write(options.share / name, content)
         written.append(options.share)

@@ -66,13 +66,13 @@ void convert_history(const fs::path& file, const fs::path& out, const std::strin
   const bool stopped =
       said.ending == Ending::signalled && (said.code == SIGXCPU || said.code == SIGKILL);
   if (said.ending == Ending::timed_out || stopped)
-    throw InputError(
-        fmt::format("{}: takes more time or memory to read than an undamaged file of its length",
-                    file.string()));
+    throw InputError(fmt::format(
+        "{}: takes more time or memory to read than an undamaged file of this size would",
+        file.string()));
   if (said.ending == Ending::signalled)
     throw InputError(
         fmt::format("{}: ended the program that reads it ({}); it is damaged, or "
-                    "nested deeper than a history is",
+                    "nested more deeply than any history",
                     file.string(), signal_name(said.code)));
   if (said.code == static_cast<int>(ExitCode::usage)) throw InputError(why);
   throw Error(fmt::format("{} failed to read {}:\n{}", python, file.string(), why));

@@ -37,7 +37,7 @@ void set_network(Spec& scenario, const Spec& workload) {
   const auto found = kNetworks.find(workload.name());
   if (found == kNetworks.end())
     throw InputError(fmt::format(
-        "--pytorch: has no counterpart of {}; it knows bert, gpt and resnet", workload.name()));
+        "--pytorch has no counterpart of {}; it knows bert, gpt and resnet", workload.name()));
   const auto& [network, required, optional] = found->second;
   scenario.set("network", network);
   for (const std::string& key : required)

@@ -25,7 +25,7 @@ RecordDirectory::RecordDirectory(fs::path path, const std::string& command)
     made_.push_back(place);
   fs::create_directories(path_, error);
   if (error)
-    throw InputError(fmt::format("{}: cannot be made: {}; choose another place with --out DIR",
+    throw InputError(fmt::format("{}: cannot be created: {}; choose another place with --out DIR",
                                  path_.string(), error.message()));
   if (!fs::is_empty(path_))
     throw InputError(

@@ -13,9 +13,9 @@ from reports.data.gpu import GpuData
 
 _VERDICTS = {
     "fits": Word("FITS", "good", "check", "The program ran with the memory of this card."),
-    "does not fit": Word("DOES NOT FIT", "bad", "cross", "The framework ended the program for want of memory."),
+    "does not fit": Word("DOES NOT FIT", "bad", "cross", "The framework ended the program because memory ran out."),
     "captured": Word("CAPTURED", "none", "check", "The program ran on this machine, and its memory was recorded."),
-    "out of memory": Word("OUT OF MEMORY", "bad", "cross", "The framework ended the program for want of memory."),
+    "out of memory": Word("OUT OF MEMORY", "bad", "cross", "The framework ended the program because memory ran out."),
     "over budget": Word("OVER BUDGET", "bad", "up", "It fits on the card, but reserved more than was allowed."),
 }
 _MOST_DEVICES = 8
@@ -73,7 +73,7 @@ def _headline(figures: dict[str, Any]) -> str:
         "does not fit": f"It does not fit on {card}, which has {units.bytes_(memory)}.",
         "over budget": f"It is over budget: {of} at the peak, {units.bytes_(figures.get('budget_bytes'))} allowed.",
         "not supported": f"It stopped at {', '.join(figures['not_supported'])}, which the virtual GPU does not have.",
-        "no GPU used": "It never took memory of a CUDA device.",
+        "no GPU used": "It never allocated memory on a CUDA device.",
     }
     return words.get(figures["verdict"], f"It failed with status {figures['exit_status']}; {of} at the peak.")
 
@@ -160,7 +160,7 @@ def _variants(figures: dict[str, Any]) -> list[tuple[str, Table]]:
 def _sources(figures: dict[str, Any]) -> Table:
     own = [
         ("allocated and reserved memory, the message", "the framework's own", "its allocator ran; exact"),
-        ("roles, modules, lines", "the framework's own history", "joined with what its hooks told"),
+        ("roles, modules, lines", "the framework's own history", "combined with what its hooks recorded"),
     ]
     if "captured_on" in figures:
         return _source_table(own)
@@ -176,11 +176,11 @@ def _sources(figures: dict[str, Any]) -> Table:
         ("buffers of NCCL, time", "not known", "no figure is made up"),
     ]
     rows += [
-        (f"what {name} takes", "not known", f"counted as 0 bytes, asked {calls:,} times")
+        (f"size of {name}", "not known", f"counted as 0 bytes, called {calls:,} times")
         for name, calls in figures["sizes_not_known"].items()
     ]
     rows += [
-        (f"what {name} takes", "estimated", f"by a rule of Headroom's, asked {calls:,} times")
+        (f"size of {name}", "estimated", f"by a rule of Headroom's, called {calls:,} times")
         for name, calls in figures.get("sizes_estimated", {}).items()
     ]
     return _source_table(rows)

@@ -52,4 +52,4 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_its_name(
 ) -> None:
     (tmp_path / "file").write_text("")
     assert main([str(synthetic_run), "--share", str(tmp_path / "file" / "public")]) == 2
-    assert "file/public: cannot be made" in capsys.readouterr().err
+    assert "file/public: cannot be created" in capsys.readouterr().err

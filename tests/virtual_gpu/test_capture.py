@@ -175,4 +175,4 @@ def test_a_check_without_a_gpu_says_so(tmp_path):
         [HEADROOM, "gpu", "rtx4090", "--check", "--out", str(tmp_path / "records"), "--", "true"],
         capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.returncode == 2
-    assert "--check: no framework told of memory of a GPU" in done.stderr
+    assert "--check: no framework reported memory on this machine's GPU" in done.stderr

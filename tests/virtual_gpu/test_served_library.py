@@ -89,7 +89,7 @@ def test_every_answer_is_that_of_the_strategy(allocator):
 
 
 @pytest.mark.parametrize("program,complaint,status", [
-    ("free(12345)", "the program freed a block that it was not given", 70),
+    ("free(12345)", "the program freed a block that this allocator did not allocate", 70),
     ("allocate(1)", "unknown allocator", 2),
 ])
 def test_a_mistake_ends_the_program_and_is_named(program, complaint, status):

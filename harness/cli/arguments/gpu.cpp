@@ -8,7 +8,7 @@ namespace headroom {
 namespace {
 
 constexpr const char* kNotes = R"(Examples
-  headroom gpu rtx4090 -- python train.py --batch 16      does it fit, and who holds the memory?
+  headroom gpu rtx4090 -- python train.py --batch 16      does it fit, and what holds the memory?
   headroom gpu --which -- python train.py                 the smallest card on which it fits
   headroom gpu t4 --largest-batch --batch -- python train.py
   headroom gpu a100-80gb --gpus 2 -- torchrun --nproc-per-node 2 train.py
@@ -40,7 +40,8 @@ constexpr const char* kCaptureNotes = R"(Examples
 
 Runs the command and records what PyTorch, TensorFlow or JAX reports about its memory. It switches on
 PyTorch's history of allocations or, on a machine without a GPU, PyTorch's profiler. Both make each step
-slower. Runs of --allocator do without: they tell the memory and, from three rounds on, the time of a step.
+slower. Runs with --allocator use neither: they report memory and, with three or more rounds, the time
+of a step.
 
 Exit status: that of the command; 2 if nothing was captured.)";
 

@@ -35,7 +35,7 @@ void describe_machine(const DoctorFindings& found) {
   say("system", fmt::format("{}, {}", machine.os, machine.kernel));
   say("GPU", machine.gpu ? fmt::format("{}, driver {}", *machine.gpu,
                                        machine.gpu_driver.value_or("unknown"))
-                         : "none that a driver on this machine shows");
+                         : "none visible to a driver on this machine");
 }
 
 void describe_program(const DoctorFindings& found) {
@@ -63,7 +63,7 @@ void describe_devices(const DoctorFindings& found) {
   say("", found.nvml ? fmt::format("NVML: {} GPU(s), {} free", found.nvml->devices,
                                    format_bytes(found.nvml->free))
                      : fmt::format("NVML: {}; it comes with the NVIDIA driver, and without it the "
-                                   "memory of the device lacks what the context takes",
+                                   "memory of the CUDA context is not counted",
                                    found.why_no_nvml));
   if (!found.cuda_module)
     for (const auto& place : found.cuda_module_places) say("", "looked for: " + place.string());

@@ -222,7 +222,7 @@ MeasuredRun measure(const GpuOptions& options, const fs::path& directory) {
     for (const virtual_gpu::FrameworkUse& use : framework.devices)
       if (use.kind == "cuda") return run;
   throw InputError(
-      "gpu --check: no framework told of memory of a GPU of this machine; without one, leave "
+      "gpu --check: no framework reported memory on this machine's GPU; if it has none, leave "
       "--check out");
 }
 

@@ -139,14 +139,16 @@ void print_answer(const std::string& file, const Steps& steps, const LeakFinding
   out::print("{}: {} events in {} {}s, the first {} left out as warm-up.\n", file,
              steps.trace.events.size(), steps.count, unit, steps.warmup);
   if (!steps.own)
-    out::print("It records no steps: a window is one part in {} of its events.\n", kWindows);
+    out::print("It records no steps: its events are divided into {} windows of equal length.\n",
+               kWindows);
   if (sites.empty()) {
-    out::print("No block outlives the {} after the one that took it.\n", unit);
+    out::print("No block outlives the {} after the one that allocated it.\n", unit);
     return;
   }
-  out::print("\nBlocks that outlive the {} after the one that took them, fastest growth first:\n",
-             unit);
-  out::print("{:>13} {:>13}  {:<18} where they were taken\n", fmt::format("per {}", unit),
+  out::print(
+      "\nBlocks that outlive the {} after the one that allocated them, fastest growth first:\n",
+      unit);
+  out::print("{:>13} {:>13}  {:<18} where they were allocated\n", fmt::format("per {}", unit),
              "most held", "verdict");
   for (std::size_t i = 0; i < std::min(kSitesToName, sites.size()); ++i)
     out::print("{:>13} {:>13}  {:<18} {}\n", signed_bytes(sites[i].growth.slope),
@@ -184,7 +186,7 @@ Json to_json(const std::string& file, const Steps& steps, const LeakFinding& all
 ExitCode leaks_command(const LeaksOptions& options) {
   Trace trace = read_history(options.file).trace;
   if (trace.events.empty())
-    throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
+    throw InputError(fmt::format("{}: contains no allocations", options.file.string()));
   const Steps steps = steps_of(std::move(trace), options.warmup);
   if (steps.warmup >= steps.count)
     throw InputError(fmt::format("--warmup {}: the history has {} steps; leave some to look at",

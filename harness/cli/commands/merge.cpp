@@ -29,7 +29,7 @@ void tell_what_is_missing(const RunInfo& merged, const fs::path& run) {
                merged.shards.front().shard.count);
   for (const MergedShard& shard : merged.shards)
     if (shard.status != RunStatus::finished) out::print("Not finished: {}.\n", shard.run_id);
-  out::print("Take the missing samples on one of the machines: headroom run --resume {}\n",
+  out::print("To take the missing samples, run on one of the machines: headroom run --resume {}\n",
              run.string());
 }
 

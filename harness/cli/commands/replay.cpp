@@ -167,7 +167,7 @@ ExitCode replay_command(const ReplayOptions& options) {
     throw InputError(fmt::format("{}: {}", options.file.string(), error.what()));
   }
   if (list.requests.empty())
-    throw InputError(fmt::format("{}: asks for no memory at all", options.file.string()));
+    throw InputError(fmt::format("{}: contains no allocations", options.file.string()));
   const ReplayDevice device = device_of(options, trace.header, list.peak_live_bytes);
   const PlanningProblem problem = planning_problem(history, list, options.file);
   if (options.allocators.empty() && !options.all && !options.json) {

@@ -62,7 +62,7 @@ RunOutcome measure(RunInfo& info, const std::vector<Sample>& recorded, RunDirect
       "Suite {}: {} samples{}, about {}{}. Results go to {}; Ctrl-C ends the run with a report of "
       "the samples taken so far.",
       info.suite, info.planned_samples,
-      recorded.empty() ? "" : fmt::format(", of which {} are there", recorded.size()),
+      recorded.empty() ? "" : fmt::format(", of which {} exist already", recorded.size()),
       to_string(estimate(info.experiments)),
       options.budget ? " (the budget may end it sooner)" : "", directory.path().string()));
   RunOutcome outcome;
@@ -114,7 +114,7 @@ void tell(const RunOutcome& outcome, const RunDirectory& directory) {
 }
 
 void tell_interrupted(std::size_t samples, const RunDirectory& directory) {
-  out::print(stderr, "Interrupted; {} samples are kept. Go on with: {}\n", samples,
+  out::print(stderr, "Interrupted; {} samples are kept. Continue with: {}\n", samples,
              resume_command(directory));
 }
 

@@ -35,9 +35,8 @@ std::string failure_text(const ReplayFailure& failure) {
   if (why.pins.empty()) {
     if (why.largest_hole_bytes < why.requested_bytes)
       return text + "  No segment is as large as the request.\n";
-    return text +
-           fmt::format("  The largest hole would have held it, but was not for this request: {}.\n",
-                       failure.message);
+    return text + fmt::format("  The largest hole is large enough, but not for this request: {}.\n",
+                              failure.message);
   }
   std::vector<std::string> named;
   for (const PinningBlock& pin : why.pins)

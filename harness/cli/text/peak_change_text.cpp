@@ -73,7 +73,7 @@ const char* word_of(PeakChange::Direction direction) {
 }
 
 std::string name_of(const Part& part) {
-  if (part.name.empty()) return "(not told by the history)";
+  if (part.name.empty()) return "(not recorded in the history)";
   return printable(part.name) +
          (part.before.empty() ? "" : fmt::format("  (before: {})", printable(part.before)));
 }
@@ -136,8 +136,9 @@ std::string to_words(const PeakChange& change, bool all) {
   std::vector<std::string> figures;
   if (change.allocated) figures.push_back(figure("allocated", *change.allocated));
   if (change.reserved) figures.push_back(figure("reserved", *change.reserved));
-  std::string text = fmt::format("{}: {}.\n", word_of(change.direction()),
-                                 figures.empty() ? "neither run knows its peak" : figures.front());
+  std::string text =
+      fmt::format("{}: {}.\n", word_of(change.direction()),
+                  figures.empty() ? "neither run recorded its peak" : figures.front());
   if (figures.size() > 1) text += fmt::format("{:>8}{}.\n", "", figures.back());
   std::size_t told = 0;
   for (const char* kind : kKinds) {

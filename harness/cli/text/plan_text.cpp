@@ -50,7 +50,7 @@ void print_roles(const Fit& fit) {
       texts.push_back(fmt::format("{} {}", role, format_bytes(bytes)));
   }
   if (other > 0) texts.push_back(fmt::format("other {}", format_bytes(other)));
-  out::print("  of it {}\n", fmt::join(texts, ", "));
+  out::print("  of which {}\n", fmt::join(texts, ", "));
 }
 
 std::string name_of(const Spec& device) { return device.text("card", "the device"); }
@@ -159,7 +159,7 @@ void print_needs(const Fit& fit) {
              fit.parameters, format_bytes(fit.peak_live_bytes));
   print_roles(fit);
   if (fit.counts.offloaded > 0)
-    out::print("Beside them {} of the host at their highest; {} are copied there and back a step\n",
+    out::print("In addition up to {} of host memory; {} are copied there and back in each step\n",
                format_bytes(fit.counts.host_peak), format_bytes(fit.counts.offloaded));
 }
 

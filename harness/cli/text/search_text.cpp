@@ -66,7 +66,9 @@ void print(const MemorySearch& search) {
     out::print("they alone let batches up to {} fit, larger ones were not tried.\n\n",
                search.last_batch_by_live_bytes);
   else
-    out::print("the smallest batch alone has more than the device holds: none was tried.\n\n");
+    out::print(
+        "even the smallest batch has more live bytes than the device holds, so none was "
+        "tried.\n\n");
   std::size_t width = 9;
   for (const SearchRow& row : search.rows)
     width = std::max(width, row.allocator.to_string().size());
@@ -103,9 +105,9 @@ void print_answer(const MemorySearch& search, bool with_axes) {
              search.simulated ? "fits (simulated)" : "trains", usual->batches.largest,
              usual->allocator.to_string(), search.batch,
              smallest ? fmt::format("needs {}", format_bytes(*smallest))
-                      : "was served in no capacity that was tried");
+                      : "was served in none of the capacities tried");
   if (most->batches.largest > usual->batches.largest)
-    out::print("The most of all: {} under {}.\n", most->batches.largest,
+    out::print("The largest of all: batch {} under {}.\n", most->batches.largest,
                most->allocator.to_string());
 }
 

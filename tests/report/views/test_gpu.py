@@ -29,7 +29,7 @@ def test_it_begins_with_the_answer_and_says_where_each_figure_is_from(tmp_path: 
     assert "It fits: 10 GiB of t4's 15 GiB at the peak, 5 GiB to spare." in text
     assert "layers.0.attention" in text and "/home/me/train.py:12" in text
     assert "cuDNN's own heuristics" in text
-    assert "what cudnnDropoutGetStatesSize takes" in text and "asked 2 times" in text
+    assert "size of cudnnDropoutGetStatesSize" in text and "called 2 times" in text
     assert "What would change it" not in text
 
 

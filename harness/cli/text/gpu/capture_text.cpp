@@ -14,9 +14,8 @@ using virtual_gpu::FrameworkUse;
 std::string to_words(const CaptureAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   if (outcome.frameworks.empty())
-    return "NOTHING CAPTURED: no framework told of memory of a CUDA device, nor PyTorch of memory "
-           "of a "
-           "machine without one\n";
+    return "NOTHING CAPTURED: no framework reported memory on a CUDA device, and PyTorch reported "
+           "none on the CPU\n";
   std::string text =
       outcome.out_of_memory()
           ? fmt::format("OUT OF MEMORY after {}\n  {}\n", steps_of(outcome),

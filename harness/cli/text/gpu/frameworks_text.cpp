@@ -77,10 +77,10 @@ std::string when(const std::string& phase) {
 }  // namespace
 
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
-  if (outcome.frameworks.empty()) return "no framework told of its steps";
+  if (outcome.frameworks.empty()) return "no framework reported its steps";
   const Framework& first = outcome.frameworks.front();
   const std::string name = printable(first.name);
-  if (first.steps == 0) return fmt::format("no counted step of {}", name);
+  if (first.steps == 0) return fmt::format("no optimizer step of {} was counted", name);
   return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s", name);
 }
 
@@ -111,7 +111,7 @@ std::string device_text(const FrameworkUse& use) {
                                  format_bytes(use.peak_allocated), when(use.phase));
   if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
   text += "\n";
-  add_shares(text, "who held it", use.roles);
+  add_shares(text, "what held it", use.roles);
   if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
   if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines);
   return text;

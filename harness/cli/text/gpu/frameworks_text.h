@@ -11,7 +11,7 @@ namespace headroom {
 std::string steps_of(const virtual_gpu::Outcome& outcome);
 // The message of the framework that ran out of memory, and the line of the program; "" if none did.
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome);
-// Several lines about one GPU or the CPU: the peak, and who held it.
+// Several lines about one GPU or the CPU: the peak, and what held it.
 std::string device_text(const virtual_gpu::FrameworkUse& use);
 
 }  // namespace headroom

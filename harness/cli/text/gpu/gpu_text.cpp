@@ -45,8 +45,8 @@ std::string first_line(const GpuAnswer& answer) {
       return fmt::format("STOPPED: the program called {}, which the virtual GPU does not have\n",
                          fmt::join(outcome.not_supported, ", "));
     case GpuVerdict::no_gpu_used:
-      return "NO GPU USED: the program never took memory of a CUDA device; is its framework a CUDA "
-             "build?\n";
+      return "NO GPU USED: the program never allocated memory on a CUDA device; is its framework a "
+             "CUDA build?\n";
     case GpuVerdict::failed:
       return fmt::format("FAILED: the program ended with status {} after {}; {} at the peak\n",
                          answer.exit_status, steps_of(outcome), of);
@@ -86,7 +86,7 @@ std::string what_to_try(const GpuAnswer& answer) {
     text += "  --settings runs it again with other settings of PyTorch's allocator\n";
   if (!answer.batch)
     text += "  --largest-batch NAME finds the largest batch; NAME is the option that sets it\n";
-  text += "  --which finds the smallest card that serves\n";
+  text += "  --which finds the smallest card on which it fits\n";
   return text;
 }
 
@@ -99,10 +99,10 @@ std::string not_known_text(const GpuAnswer& answer) {
         "leaves room\n",
         format_bytes(estimated_context(*answer.card)));
   for (const auto& [function, calls] : answer.outcome.sizes_not_known)
-    text += fmt::format("  not known, counted as 0 bytes: what {} takes (asked {} time{})\n",
-                        function, calls, calls == 1 ? "" : "s");
+    text += fmt::format("  size not known, counted as 0 bytes: {} (called {} time{})\n", function,
+                        calls, calls == 1 ? "" : "s");
   for (const auto& [function, calls] : answer.outcome.sizes_estimated)
-    text += fmt::format("  estimated: what {} takes (asked {} time{})\n", function, calls,
+    text += fmt::format("  size estimated: {} (called {} time{})\n", function, calls,
                         calls == 1 ? "" : "s");
   std::set<std::string> differences;
   for (const Framework& framework : answer.outcome.frameworks)

@@ -65,7 +65,7 @@ std::string to_words(const std::vector<ServedRun>& runs) {
       "    {:>11}  {:>11}  {:>11}",
       "requested", "allocated", "reserved");
   if (resident) text += fmt::format("  {:>11}", "resident");
-  if (times) text += fmt::format("  {:>11}  {:>18}", "step", "ratio (of rounds)");
+  if (times) text += fmt::format("  {:>11}  {:>18}", "step", "ratio (range)");
   text += "\n";
   for (const ServedRun& run : runs) {
     text += fmt::format("    {:>11}  {:>11}  {:>11}", bytes_or_dash(run.peak_requested),
@@ -77,7 +77,7 @@ std::string to_words(const std::vector<ServedRun>& runs) {
     if (!run.not_engaged.empty())
       text += fmt::format("      does not count: {}\n", printable(run.not_engaged));
     if (run.verdict == GpuVerdict::failed)
-      text += fmt::format("      what it printed: {}\n", run.output);
+      text += fmt::format("      its output: {}\n", run.output);
   }
   return text;
 }

@@ -103,10 +103,8 @@ void print_replay_table(const Replayed& replayed) {
     coarsest = std::max(coarsest, row.viable.resolution);
     if (row.refused.empty() && tried == nullptr) tried = &row;
     if (!row.viable.holes.empty())
-      out::print(
-          "{} has holes below its smallest capacity: {} larger than one that served did "
-          "not.\n",
-          row.spec.to_string(), row.viable.holes.size());
+      out::print("{} fails at {} of the capacities tried although a smaller one serves.\n",
+                 row.spec.to_string(), row.viable.holes.size());
   }
   if (tried != nullptr)
     out::print("\nSmallest capacity: sought from {} to {}{}; - where none serves.\n",
