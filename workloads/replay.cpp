@@ -77,7 +77,7 @@ class Replay final : public Workload {
     Program program;
     program.name = "train";
     ProgramBuilder builder(program);
-    // Every Program contains all of them, because they live in every step.
+    // Every Program contains all persistent blocks, because they live in every step.
     for (std::size_t block = 0; block < lifetimes_.size(); ++block)
       if (is_persistent(lifetimes_[block])) add_persistent(program, block);
     std::map<std::uint32_t, ValueId> values;

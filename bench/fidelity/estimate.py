@@ -24,8 +24,8 @@ COLUMNS = ("row", "estimator", "bytes", "version", "note")
 @dataclass
 class Tool:
     name: str
-    environment: str  # where it is installed
-    package: str  # whose version is told
+    environment: str  # in which the tool is installed
+    package: str  # whose version is recorded
     script: tuple[str, ...]  # in estimators/, and its first arguments
     only_adam: bool = False
 
@@ -37,12 +37,12 @@ class Tool:
         return row.has_model and (row.optimizer in ("Adam", "AdamW") or not self.only_adam)
 
     def ask(self, headroom, asked):
-        """For each row the bytes that it says ("" = none), and why it says none."""
+        """Returns for each row the bytes that the tool estimates ("" = none), and why it estimates none."""
         script, *arguments = self.script
         command = [self.python, HERE / "estimators" / script, *arguments]
         command += [json.dumps(row.program) for row in asked]
         with tempfile.TemporaryDirectory() as directory:
-            # Fake tensors of a GPU need one: the virtual one. Their values are not followed.
+            # Fake tensors on a GPU need a GPU, here the virtual one. Their values are not followed.
             start = [headroom, "gpu", "h100", "--until-step", "all", "--out", f"{directory}/run", "--"]
             process = subprocess.run(
                 [*start, *command], capture_output=True, text=True,

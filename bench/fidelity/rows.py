@@ -19,8 +19,8 @@ KERNEL_CODE = {
     LANGUAGE: 18 * MIB,
     LANGUAGE_A100: 18 * MIB,
     CONVOLUTIONAL: 26 * MIB,
-    OPERATORS: 0,  # those runs say what PyTorch counts itself
-    DOCUMENTED: 0,  # those say it too, or CUDA 11 loaded all kernels with the context, which is left out
+    OPERATORS: 0,  # those runs report PyTorch's own count
+    DOCUMENTED: 0,  # the same, or CUDA 11 loaded all kernels with the context, which is left out
 }
 
 # Memory as the measured machines had it; the context is about what CUDA 12 takes there.
@@ -64,8 +64,8 @@ class Row:
     group: str | None = None  # rows that one process can run
     estimates: dict[str, float] = field(default_factory=dict)  # estimator: bytes
     optimizer: str = ""
-    counter: str = "peak_reserved_bytes"  # of PyTorch's, which the measured bytes are
-    has_model: bool = True  # a program for which estimators can be asked
+    counter: str = "peak_reserved_bytes"  # PyTorch's counter that the measured bytes correspond to
+    has_model: bool = True  # whether estimators can be asked about the program
 
     @property
     def constant_bytes(self):
@@ -79,7 +79,7 @@ def lines_of(name):
 
 def training_row(line):
     kind = {"Transformer": LANGUAGE, "TransformerA100": LANGUAGE_A100}.get(line["set"], CONVOLUTIONAL)
-    # A star: the run's configuration does not say; this is the default of its program.
+    # A star marks the default of the program, where the run's configuration does not say.
     common = [line["optimizer"], line["batch"], "--zero-grad", line["zero_grad"].rstrip("*")]
     if kind == CONVOLUTIONAL:
         program = ["convolutional.py", TORCHVISION[line["model"]], *common]

@@ -94,7 +94,7 @@ class Table:
         self.results = {(r["row"], r["environment"], r["workspaces"]): r for r in results}
 
     def virtual(self, row, way):
-        """Bytes that the virtual GPU says, the stated constant included; None = no figure."""
+        """Returns the virtual GPU's bytes, including the constant for the code of kernels; None = no figure."""
         result = self.results.get((row.name, *way))
         if result is None or not result["virtual_bytes"]:
             return None

@@ -9,8 +9,8 @@
 namespace headroom {
 
 // A block lies in the lowest gap that is large enough, else at the beginning of a new region, whose
-// size is a multiple of 32 MiB. An H200's driver (580.159) served PyTorch's segments so: new
-// regions lay below the earlier ones, and what they left free was filled from the lowest gap on.
+// size is a multiple of 32 MiB. An H200's driver (580.159) placed PyTorch's segments in
+// this way: new regions lay below the earlier ones, and gaps were filled from the lowest one on.
 class BlockAddresses {
  public:
   // take_region(bytes) returns where a new region begins, or 0.

@@ -16,8 +16,8 @@ namespace headroom {
 //   - The pool takes memory in chunks of 32 MiB and maps them into one long range of addresses.
 //   - A block takes the smallest gap that is large enough, of equal ones the one that has been free
 //     for the longest time, first among gaps whose chunks are all there; else the end of the range.
-//   - Chunks that are missing are moved from where nobody uses them any more; only then is memory
-//     taken. So a block fits wherever enough chunks are free, however scattered they are.
+//   - Missing chunks are moved from where nobody uses them any more; new memory is taken only if
+//     these do not suffice. So a block fits if enough chunks are free, however scattered they are.
 //   - Freed memory is given back by the next synchronisation, down to the release threshold.
 // Six more runs had a release threshold: the model's peak of held memory is within 3.4 % of the
 // driver's. Five runs hardly waited for the GPU: the model's peak is 38 % lower to 7 % higher
@@ -41,12 +41,12 @@ class DriverPool {
   std::uintptr_t take(std::size_t bytes);
   // Returns false if no block begins there.
   bool give_back(std::uintptr_t block);
-  // Takes freed memory as unused, because the program has waited for the GPU, and gives back what
+  // Counts freed memory as unused, because the program has waited for the GPU, and gives back what
   // exceeds the release threshold.
   void synchronise();
   // Gives back what nobody uses until at most `bytes` are held.
   void trim_to(std::size_t bytes);
-  // Gives back all memory, also that of blocks; none of them may be used any more.
+  // Gives back all memory, including that of blocks, which may not be used any more.
   void give_back_all();
   void set_release_threshold(std::size_t bytes) { threshold_ = bytes; }
   std::size_t release_threshold() const { return threshold_; }

@@ -5,8 +5,8 @@
 //     dev_alloc_footprint), for example 416 KiB for 384 KiB, because five blocks fit in a granule;
 //   - 7 sizes around 1 and 2 MiB on an RTX 3090 with CUDA 13.1 (its pull request 1244);
 //   - the same 12 sizes on an H200 with driver 580.159 (scripts/driver_blocks.py).
-// Pages of 2 MiB that small blocks fill up are also what github.com/pytorch/pytorch, pull request
-// 17120, reports of GPUs since Pascal. Blocks start at multiples of 512 B (github.com/cupy/cupy,
+// github.com/pytorch/pytorch, pull request 17120, also reports pages of 2 MiB that small blocks
+// fill up, on GPUs since Pascal. Blocks start at multiples of 512 B (github.com/cupy/cupy,
 // pull request 176). Assumptions: a block takes the first gap that is large enough, and a granule
 // is freed with its last block.
 #pragma once

@@ -17,7 +17,8 @@ namespace {
 
 using Read = std::function<std::optional<double>(const Sample&)>;
 
-// A metric of the step in the middle. Steps of two samples that took turns are compared one by one.
+// A metric that is the median of the steps. Steps of two samples that took turns are compared one
+// by one.
 Metric middle_step(const char* name, const char* text,
                    std::vector<double> (*times_of)(const Sample&), const char* mean) {
   return {

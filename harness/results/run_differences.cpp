@@ -46,7 +46,7 @@ Facts environment_facts(const RunInfo& info) {
   add(facts, "the compiler", info.headroom.compiler);
   add(facts, "the build type", info.headroom.build_type);
   add(facts, "the compiler flags", info.headroom.flags);
-  // Times that another figure sums up do not compare either, although the machine is the same.
+  // Step times are comparable only if the same figure sums them up, even on the same machine.
   add(facts, "the figure of step times", "median");
   return facts;
 }

@@ -34,8 +34,8 @@ Basis basis_of(const Spec& device) {
   return traits.simulated ? Basis::simulated : Basis::measured;
 }
 
-// Whether the subject's own code decided the figure: on a virtual card it sends the requests of a
-// GPU and meets its capacity. Times are no such figures.
+// Whether the subject's own code decided the figure: on a virtual card it sends the requests that
+// it would send to a GPU, within the same capacity. This is never true of times.
 bool is_of_own_code(const Claim& claim, const Evidence& evidence) {
   return evidence.basis == Basis::virtual_card &&
          traits_of(Spec(claim.subject.device_class)).has_driver &&

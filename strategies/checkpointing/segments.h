@@ -11,7 +11,7 @@ namespace headroom::checkpointing {
 //   keep=device  values between segments stay where they were made (default)
 //   keep=host    they are kept in host memory and copied back for their segment (DeepSpeed's
 //                cpu_checkpointing)
-//   prefetch=1   so many ops ahead of their use
+//   prefetch=1   they are copied back this many ops before their use
 Program recompute_segments(Program differentiated, std::size_t length, const Spec& spec);
 Reason why_segments_not_engaged(const Spec& spec, const Program& before, const Program& after);
 

@@ -190,7 +190,8 @@ def test_shares_of_a_card_are_two_pools(run, tensorflow):
 
 
 def test_a_second_process_has_what_the_first_one_left(run, tensorflow):
-    # Weights, gradients and moments take 1 GiB; TensorFlow leaves 1050 MiB to the system, and takes less of those.
+    # Weights, gradients and moments take 1 GiB. The first process leaves 1050 MiB of the card, of which the second one
+    # takes only a part.
     parameters = "framework=tensorflow,network=mlp,program=two_processes,width=4096"
     shared = run(f"{parameters},visible=all")
     assert shared["status"] == "ok", shared["reason"]
@@ -240,7 +241,7 @@ def test_pytorchs_counters_and_the_cards_ledger_tell_of_the_same_bytes(run, pyto
 def test_pytorchs_settings_are_its_own(run, pytorch):
     parameters = "framework=pytorch,network=mlp,width=1000"
     usual, expandable = (run(parameters + more)["figures"] for more in ("", ",allocator=expandable"))
-    # Of an expandable segment, a block is cut to its size; otherwise up to a MiB stays with it.
+    # A block in an expandable segment is cut to its size; in other segments it may keep up to a MiB more.
     assert expandable["allocated_bytes.overall_peak"] < usual["allocated_bytes.overall_peak"]
     refused = run(parameters + ",growth=on")
     assert refused["status"] == "unsupported"
@@ -260,11 +261,11 @@ def test_accumulation_divides_the_batch(run, framework, request):
 def test_activations_take_half_in_half_the_precision(run, framework, request):
     request.getfixturevalue(framework)
     parameters = f"batch=8192,framework={framework},network=mlp,width=512"
-    # XLA computes in fp32 where the card has no arithmetic in bf16, as a V100.
+    # XLA computes in fp32 on a card without bf16 arithmetic, such as a V100.
     full, half = (run(parameters + more, card="a100-40gb")["figures"] for more in ("", ",precision=bf16"))
     assert half["trained"] == 1
-    # The outputs of three layers take half, and copies of the weights and, in TensorFlow, of the batch come to
-    # that. At least the half of one output remains.
+    # The outputs of three layers take half as much, but copies of the weights and, in TensorFlow, of the batch are
+    # added. At least half of one output is saved.
     saved = full["allocated_bytes.overall_peak"] - half["allocated_bytes.overall_peak"]
     assert saved >= 8192 * 512 * 2
 

@@ -55,7 +55,7 @@ def there():
 
 
 def named_in(library):
-    """Functions whose names are texts of their own in a library, for it to look them up."""
+    """Returns the functions whose names a library contains as separate texts, in order to look them up."""
     with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         words = {word for begin in (b"cu", b"nccl", b"nvml", b"nvrtc", b"nvJitLink")
                  for word in re.findall(rb"\0(" + begin + rb"[A-Z]?\w{2,80})(?=\0)", text)}
@@ -68,7 +68,7 @@ def test_every_function_that_pytorch_imports_is_there(imported):
 
 
 def row_of_the_documentation(title, names):
-    """The row of the table that tells what becomes of functions, as it has to be."""
+    """Returns the row that the table of the documentation must have for these functions."""
     known, exported = outcomes(), there()
     counts = collections.Counter(
         known.get(name, "answered") if name in exported else "not there" for name in names)

@@ -39,7 +39,7 @@ print("found", json.dumps(found))
 
 @pytest.fixture
 def replayed(gpu, tmp_path):
-    """replayed(run): the place of each block and the chunks held after each request, as the stand-in has them."""
+    """replayed(run) returns the stand-in's place of each block and the number of chunks held after each request."""
 
     def replay(run):
         requests = tmp_path / "run.json"

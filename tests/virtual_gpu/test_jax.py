@@ -201,7 +201,7 @@ for turn in range(9):
     {train}
 """
     answer = run(gpu, jax, program, options=("--until-step", "4"))
-    # The first step stands above the loop.
+    # The first step is made before the loop.
     assert answer.figures["frameworks"][0]["steps"] == 4
     assert "turn 2" in answer.output and "turn 3" not in answer.output
 

@@ -105,7 +105,7 @@ def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
 
 
 def test_groups_of_a_mesh_of_two_dimensions_have_their_own_sizes_and_ranks(on_two_ranks):
-    """PyTorch splits them off the group of all ranks where that one is bound to a device."""
+    """PyTorch splits these groups off the group of all ranks if that group is bound to a device."""
     answer, _ = on_two_ranks("""
 mesh = torch.distributed.device_mesh.init_device_mesh("cuda", (2, 1), mesh_dim_names=("rows", "columns"))
 rows, columns = mesh["rows"].get_group(), mesh["columns"].get_group()
@@ -147,7 +147,7 @@ model.cuda()
 
 
 def test_processes_share_the_tensors_of_one(gpu, pytorch):
-    """The memory counts for the process that made it alone."""
+    """Only the process that allocated the memory is charged for it."""
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch
 import torch.multiprocessing as mp
@@ -248,7 +248,7 @@ print(tuple(layer.weight.grad.shape))
 
 
 def test_a_card_for_which_the_build_has_no_kernels_counts_bytes_and_is_told_of(gpu, pytorch):
-    """The backward pass of an embedding sorts, and asks for which architecture the kernels of that were built."""
+    """The backward pass of an embedding sorts, and asks for which architecture the sorting kernels were built."""
     answer = gpu("v100-16gb", python=pytorch, program=(
         "import torch\n"
         "table = torch.nn.Embedding(1000, 128).cuda()\n"

@@ -46,8 +46,8 @@ main()
 
 
 def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):
-    """Six weights of 16 MiB. The first step trains three of them; in the second one, memory lacks for the
-    gradients of the others."""
+    """Six weights of 16 MiB. The first step trains three of them; in the second one, the gradients of the
+    others do not fit."""
     answer = gpu("rtx4090", "--memory", "222MiB", python=pytorch, program="""
 import torch
 layers = torch.nn.ModuleList(torch.nn.Linear(2048, 2048, bias=False) for _ in range(6)).cuda()

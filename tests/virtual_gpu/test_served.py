@@ -41,7 +41,7 @@ if device == "cuda":
     print("left", torch.cuda.memory_allocated())
 """
 
-# Asks for more than there is, is told so, and goes on.
+# Requests more than there is, catches the error, and goes on.
 REFUSED = """
 import sys
 import torch
@@ -61,7 +61,7 @@ def by_allocator(figures):
 
 
 def replayed(snapshot, allocator, capacity):
-    """The peaks of a strategy to which Headroom plays a recorded history."""
+    """Returns the peaks of an allocator under a recorded history that Headroom replays."""
     done = subprocess.run(
         [HEADROOM, "replay", "--json", "--capacity", str(capacity), "--granule", "256", "--allocator", allocator,
          str(snapshot)], capture_output=True, text=True, timeout=120)

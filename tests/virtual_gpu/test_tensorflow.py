@@ -321,7 +321,7 @@ assert not_known.shape == (0, 1), not_known.shape
 
 
 def test_tables_of_words_are_made_from_texts(gpu, tensorflow):
-    """Their numbers are converted on the GPU, and say how long a range is."""
+    """Numbers converted on the GPU determine the length of a range."""
     answer = gpu("l4", python=tensorflow, program="""
 import tensorflow as tf
 words = tf.keras.layers.TextVectorization(output_sequence_length=8)

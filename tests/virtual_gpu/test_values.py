@@ -83,7 +83,7 @@ print(loss.item(), bool(torch.isfinite(loss)), bool(torch.isnan(data).any()))
 
 
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
-    """Such as early stopping, which compares what it has read."""
+    """Early stopping is an example: it compares values that it has read."""
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch
 loss = torch.randn(3, device="cuda").sum()

@@ -21,7 +21,7 @@ def searched(gpu, name, arguments=()):
     return answer
 
 
-# A batch takes as many MiB. The GPU has 50 MiB, in granules of 2 MiB.
+# A batch of N takes N MiB. The GPU has 50 MiB, in granules of 2 MiB.
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [("--batch", []), ("--batch", ["--batch", "3"]), ("--batch", ["--batch=64"]),

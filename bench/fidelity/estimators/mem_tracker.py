@@ -1,4 +1,4 @@
-"""Prints what PyTorch's MemTracker says of programs under fake tensors, in bytes, one a line.
+"""Prints the bytes that PyTorch's MemTracker finds for programs under fake tensors, one number a line.
 
 Each argument is a JSON list: a script of ../programs and its arguments."""
 
@@ -28,7 +28,7 @@ def peak_of(script, *arguments):
     forgetting = register_optimizer_step_post_hook(lambda *_: tracker.reset_mod_stats())
     try:
         options = program.parse(arguments)
-        options.no_mask = True  # whether a fake mask masks anything cannot be asked
+        options.no_mask = True  # a fake mask has no values, so the program could not ask whether it masks anything
         with FakeTensorMode(), tracker:
             program.train(options)
     finally:

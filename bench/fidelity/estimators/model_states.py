@@ -1,4 +1,4 @@
-"""Prints what a tool says that training the models of programs with Adam takes on one GPU, in bytes, one a line.
+"""Prints the bytes that a tool estimates for training the models of programs with Adam on one GPU, one number a line.
 
 The first argument is accelerate or deepspeed, each other a JSON list: a script of ../programs and its arguments."""
 

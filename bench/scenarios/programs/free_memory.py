@@ -29,7 +29,7 @@ def take(case):
     return [bytes(1000) for _ in range(TAKEN // 1040)]
 
 
-gc.disable()  # so that what is freed is freed by what the case names
+gc.disable()  # only what the case names may free memory
 before = meter.resident()
 data = take(given["case"])
 full = meter.resident()

@@ -16,8 +16,8 @@ struct Card {
   Bytes driver_total = 0;  // what the driver reports
   Bytes granule = 0;
   std::string source;
-  // What the programming guide and deviceQuery say of the card.
   std::vector<std::string> aliases;  // names that people type
+  // The figures below come from the programming guide and deviceQuery.
   int compute_major = 0, compute_minor = 0;
   int multiprocessors = 0;
   Bytes shared_per_multiprocessor = 0, shared_per_block_optin = 0;

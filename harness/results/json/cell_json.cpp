@@ -35,7 +35,7 @@ Json cell_to_json(const Cell& cell, std::int64_t batch) {
           {"scenario", cell.scenario.to_string()},
           {"warmup_steps", cell.warmup_steps},
           {"measured_steps", cell.measured_steps},
-          {"distribution", nullptr}};  // no strategies exist yet
+          {"distribution", nullptr}};  // Headroom has no strategies of distribution
 }
 
 Cell cell_from_json(const Json& json) {

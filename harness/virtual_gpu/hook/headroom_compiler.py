@@ -31,7 +31,7 @@ def step_without_compiler(optimizers):
 
     @functools.wraps(with_compiler)
     def chosen_in_each_step(step):
-        divided = with_compiler(step)  # at its ends, compiled code ends
+        divided = with_compiler(step)  # compiled code is interrupted before and after it
 
         @functools.wraps(step)
         def run(optimizer, *arguments, **named):
@@ -54,7 +54,7 @@ def use(_):
 
 
 def snapshot(torch):
-    """Returns PyTorch's snapshot, which asks the compiler for its code if that can be imported."""
+    """Returns PyTorch's snapshot without importing the compiler, which PyTorch would ask for its code."""
     is_absent = "_inductor" not in vars(torch)
     if is_absent:
         torch._inductor = None

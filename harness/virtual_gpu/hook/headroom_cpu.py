@@ -1,5 +1,5 @@
-"""Records, on a machine without a GPU, which of the machine's memory PyTorch allocates: its profiler reports
-every allocation and the Python calls around it."""
+"""Records PyTorch's allocations of the machine's own memory where there is no GPU: PyTorch's profiler reports every
+allocation and the Python calls around it."""
 
 import functools
 import os
@@ -8,7 +8,7 @@ import sys
 
 @functools.lru_cache(maxsize=None)
 def full_path(name):
-    """Returns the path of a source file, which the profiler names without its beginning."""
+    """Returns the whole path of a source file. The profiler leaves out its beginning."""
     if not name.startswith("<"):
         for folder in sys.path:
             path = os.path.abspath(os.path.join(folder, name))
@@ -18,8 +18,8 @@ def full_path(name):
 
 
 def frames_of(event, kinds):
-    """Returns the Python frames around an event, innermost first. A frame's line is that of the call that it
-    was in. An operator such as `a * b` is no call, and then the line is the first one of the function."""
+    """Returns the Python frames around an event, innermost first. A frame's line is the one with the call
+    that was running. An operator such as `a * b` is not a call; the line is then the first of the function."""
     frames, line = [], 0
     while (event := event.parent) is not None:
         if event.tag == kinds.PyCall:

@@ -15,12 +15,12 @@ def draw_proposals(rpn):
     if not FOLLOW:
         return
     forward = rpn.RPNHead.forward
-    random = torch.Generator().manual_seed(0)  # the program's own draws are left as they are
+    random = torch.Generator().manual_seed(0)  # leaves the program's own random numbers as they are
 
     @functools.wraps(forward)
     def forward_and_draw(*arguments):
         results = forward(*arguments)
-        with torch._C.DisableTorchFunction():  # what is asked of tensors here is no call of the program's
+        with torch._C.DisableTorchFunction():  # calls of tensors here are not the program's own
             for result in (tensor for tensors in results for tensor in tensors):
                 if result.is_cuda and result.numel() <= MOST_ELEMENTS:
                     drawn = torch.randn(result.shape, generator=random, device="cpu") * STANDARD_DEVIATION

@@ -75,14 +75,14 @@ class Counted:
 
 
 def counting(transform, has_gradients=False):
-    """jax.jit, jax.grad or the like, which makes functions whose calls are counted."""
+    """Wraps jax.jit, jax.grad or the like, so that calls of the functions that it makes are counted."""
 
     @functools.wraps(transform)
     def make(*arguments, **options):
         made = transform(*arguments, **options)
         if arguments:
             return Counted(made, has_gradients)
-        return lambda function: Counted(made(function), has_gradients)  # used with options only
+        return lambda function: Counted(made(function), has_gradients)  # called with options only, as a decorator
 
     return make
 

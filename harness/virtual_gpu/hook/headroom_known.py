@@ -1,5 +1,5 @@
-"""Known values of tensors on a virtual GPU, kept on the host, and the lines at which a program decided by an
-unknown value."""
+"""Known values of tensors on a virtual GPU, kept on the host, and the lines at which a program branched on
+an unknown value."""
 
 import os
 import sys
@@ -9,8 +9,8 @@ import headroom_memory
 # A real GPU, under `headroom capture`, computes its values.
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
 MOST_ELEMENTS = 1 << 24  # elements of a followed tensor
-# Attribute of a tensor: [its version at its last known change], which views share with what they are views of,
-# its value on the host, and whether the value was drawn.
+# Attribute of a tensor: ([version at its last known change, whether its value was drawn], value on the host).
+# A view shares the list with the tensor that it is a view of.
 VALUE = "_headroom_value"
 
 
@@ -19,7 +19,7 @@ class Unknown(Exception):
 
 
 class Lines:
-    """The lines of the program at which something happened to values, which `what` tells."""
+    """The lines of the program at which something happened to values. `what` says what happened."""
 
     def __init__(self, what):
         self.what, self.lines = what, {}
@@ -48,7 +48,7 @@ reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 
 class Used:
-    """Whether a value that was drawn at random has been read since this was set to False."""
+    """`drawn`: whether a value that was drawn at random has been read since this was set to False."""
 
     drawn = False
 
@@ -77,8 +77,8 @@ def held_by(tensor):
 
 
 def remember(tensor, value, source=None):
-    """Records the value of a tensor. A change of the value in place, and that of a view of `source`, is one of
-    all tensors that share its memory."""
+    """Records the value of a tensor. If the value was changed in place, or the tensor is a view of `source`, the
+    change is known for all tensors that share the memory."""
     if value is None or value.is_cuda or value.shape != tensor.shape or value.dtype != tensor.dtype:
         return
     held, known = held_by(tensor), [0, False]
@@ -91,7 +91,7 @@ def remember(tensor, value, source=None):
 
 
 def is_view_alike(tensor, value, source):
-    """Whether a tensor is a view of the memory of `source`, and its value one of the value of `source`."""
+    """Whether a tensor is a view of the memory of `source`, and its value a view of the value of `source`."""
     held = held_by(source)
     if held is None or tensor.is_inference() or not tensor._is_view():
         return False

@@ -8,7 +8,7 @@ import os
 
 RESERVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 MOST_LINES = 20
-BEFORE = {"filename": "??", "line": 0, "name": "<module>"}  # frame of what a history no longer tells
+BEFORE = {"filename": "??", "line": 0, "name": "<module>"}  # stands for frames that the history has lost
 CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 
 
@@ -67,13 +67,14 @@ class Block:
         self.frames, self.time = event.get("frames") or [], event.get("time_us", 0)
         self.begin, self.end = position, None
         self.end_time = None
-        self.freed_in = ""  # phase; of blocks that the program allocated elsewhere
+        self.freed_in = ""  # phase in which it was freed; recorded only if it was allocated elsewhere
         self.phase = phase_of(self.frames)
 
 
 def with_beginning(history, segments):
-    """Puts in front of a history whose beginning is lost what was held then: what it frees without having
-    allocated it, and what is still held at its end, by the snapshot's `segments`."""
+    """Completes a history whose beginning is lost: puts the allocation of what was held then in front of it. Held
+    were the blocks that the history frees without having allocated them, and those that it did not allocate and
+    that the snapshot's `segments` show as held at the end."""
     held, reserved, lost = set(), set(), []
     for event in history:
         action, address = event["action"], event["addr"]

@@ -1,4 +1,4 @@
-"""Hides a mode that every call of PyTorch passes from what would take another path for it."""
+"""Hides a mode, which every call of PyTorch passes through, from code that would take another path because of it."""
 
 import functools
 
@@ -22,7 +22,7 @@ def hide_from_fast_paths(torch, mode):
 
 
 def leave_out_compiled_code(torch, mode):
-    """Leaves the mode inside compiled functions, because torch.compile would compile the mode's code, too."""
+    """Suspends the mode inside compiled functions, because torch.compile would compile the mode's code, too."""
     overrides, compile_it = torch.overrides, torch.compile
 
     def without_mode(function):

@@ -97,7 +97,7 @@ class Modules:
             path = self.path_of(module)
         stack = self.stack()
         for depth, (entered, _) in enumerate(stack):
-            if entered == id(module):  # an exception left it before
+            if entered == id(module):  # an exception ended its previous call
                 del stack[depth:]
                 break
         stack.append((id(module), path or type(module).__name__))
@@ -118,8 +118,8 @@ class Modules:
 
 
 def watch():
-    """Starts recording. Under torch.compile modules are not called separately, and the compiler sees hooks
-    that do nothing."""
+    """Starts recording. Nothing is recorded under torch.compile, which does not call modules separately: the
+    compiler sees hooks that do nothing."""
     from torch.compiler import is_compiling
     from torch.nn.modules.module import (
         register_module_forward_hook,

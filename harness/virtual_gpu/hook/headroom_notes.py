@@ -1,4 +1,4 @@
-"""Records of a process that the hooks of all frameworks share, and those of Keras, TensorFlow and JAX."""
+"""What the hooks of all frameworks record of a process, and what only those of Keras, TensorFlow and JAX record."""
 
 import atexit
 import json

@@ -1,4 +1,4 @@
-"""Lets PyTorch's ranks work together although kernels do not run, so that no tensor reaches another rank."""
+"""Lets PyTorch's ranks work together although kernels do not run and therefore no tensor reaches another rank."""
 
 import ctypes
 import functools
@@ -32,12 +32,12 @@ def trust_other_ranks():
 
 
 def tell_sizes_of_splits():
-    """Lets a group that is split off another one have its own number of ranks, which NCCL would count by asking
-    all ranks. Groups that PyTorch could make either way are made anew, which needs no splitting."""
+    """Tells a group that is split off another one its number of ranks, which NCCL would count by asking all ranks.
+    Where PyTorch could either split a group off or make a new one, it makes a new one."""
     torch.distributed.distributed_c10d._get_split_source = lambda *_: None
     split = getattr(torch.distributed.ProcessGroup, "split_group", None)
     if split is None:
-        return  # Older versions tell their groups' sizes themselves.
+        return  # Older versions pass the size of each group to NCCL.
 
     @functools.wraps(split)
     def split_group(self, ranks, *arguments, **options):
@@ -60,7 +60,7 @@ def group_on_host(group):
 
 
 def exchange_objects_on_the_host():
-    """Makes objects that ranks exchange arrive. Their bytes are then not on the GPU, as they are with NCCL."""
+    """Lets ranks exchange objects through the host, so that they arrive. NCCL would hold their bytes on the GPU."""
     c10d = torch.distributed.distributed_c10d
 
     def through_host(function):
@@ -70,7 +70,7 @@ def exchange_objects_on_the_host():
         def exchange(*arguments, **named):
             given = signature.bind(*arguments, **named).arguments
             given["group"] = group_on_host(given.get("group"))
-            given.pop("device", None)  # the GPU, where it is named
+            given.pop("device", None)  # the GPU, if the caller names it
             return function(**given)
 
         return exchange
@@ -82,8 +82,8 @@ def exchange_objects_on_the_host():
 
 
 def pretend_world(ranks):
-    """Makes this process rank 0 of `ranks`, of which no other exists: the messages that ranks exchange at
-    the start stay in this process."""
+    """Makes this process rank 0 of `ranks`. No other rank exists: the messages that ranks exchange at the start
+    stay in this process."""
 
     def alone(url, timeout=None, **_):
         yield torch.distributed.HashStore(), 0, ranks

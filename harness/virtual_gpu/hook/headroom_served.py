@@ -6,13 +6,13 @@ import os
 import resource
 import sys
 
-ONLY_FIGURES = "HEADROOM_GPU_ONLY_FIGURES" in os.environ  # neither a history nor roles
+ONLY_FIGURES = "HEADROOM_GPU_ONLY_FIGURES" in os.environ  # record neither a history nor roles
 LIBRARY = os.environ.get("HEADROOM_ALLOCATOR_LIBRARY", "")
-HOST = -1  # the library's number of the machine's own memory
+HOST = -1  # the library's device number for the machine's own memory
 ON_HOST = "HEADROOM_ALLOCATOR_CAPACITY" in os.environ
 MOST_DEVICES = 64
 
-library = None  # once PyTorch is served
+library = None  # set once PyTorch is served
 
 
 class Bytes(ctypes.Structure):

@@ -58,8 +58,8 @@ def install(tensorflow):
 
 
 def combine_conditions_on_the_host(tensorflow):
-    """A loop without a tf.function, as in tf.map_fn, asks logical_and whether it goes on. On a card a kernel
-    would answer, so scalars are combined on the host."""
+    """A loop outside a tf.function, such as that of tf.map_fn, asks logical_and whether to go on. A kernel would
+    compute the answer, so scalars are combined on the host."""
     from tensorflow.python.ops import gen_math_ops, math_ops
 
     def on_the_host(operation):
@@ -80,8 +80,8 @@ def combine_conditions_on_the_host(tensorflow):
 
 
 def trust_masks(rnn):
-    """LSTM and GRU check a mask and count what it leaves of each sequence, by kernels. Here every sequence
-    counts as whole, which changes no shape."""
+    """LSTM and GRU use kernels to check a mask and to compute the length of each sequence from it. Here every
+    sequence has its full length, which changes no shape."""
     import tensorflow as tf
 
     def whole(mask, time_major):
@@ -93,7 +93,7 @@ def trust_masks(rnn):
 
 
 class InFit:
-    """Whether Keras's own training loop runs, whose batches are counted."""
+    """`active`: whether Keras's own training loop, whose batches are counted, is running."""
 
     active = False
 
@@ -133,8 +133,8 @@ def count_batches(module):
 
 def count_updates(module):
     """Counts the updates of a training loop that the program contains itself. Updates inside a tf.function
-    are not seen, because it is traced once and then runs without Python. On PyTorch, whose record counts steps
-    of its own, an update of any loop is one."""
+    are not seen, because it is traced once and then runs without Python. With the PyTorch backend, PyTorch's hook
+    counts the update of any loop as a step."""
     apply = module.BaseOptimizer.apply
 
     @functools.wraps(apply)

@@ -19,8 +19,8 @@ import headroom_served
 BY_MODULE = os.environ.get("HEADROOM_GPU_MODULES", "on") != "off" and not headroom_served.ONLY_FIGURES
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
-DRIVERS_OWN = "cudaMallocAsync"  # an allocator
-MARKED_STEPS = 8  # later steps repeat these; roles are recorded again where the peak has risen
+DRIVERS_OWN = "cudaMallocAsync"  # the name of the allocator inside the driver
+MARKED_STEPS = 8  # roles are recorded in these steps; later steps repeat them unless the peak rises
 MOST_SEARCHES = 20  # limit on searches for all live modules
 
 
@@ -29,7 +29,7 @@ class Notes(headroom_notes.Record):
         super().__init__()
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.peaks = {}  # id of an optimizer → the allocated peak when its tensors were last marked
-        self.backward_passes = 0  # after which roles were recorded, since there was no step
+        self.backward_passes = 0  # those after which roles were recorded, because there was no step
         self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
         self.device_type = "cuda"  # of the memory that is recorded
@@ -88,7 +88,7 @@ def parameters_of(optimizer):
 
 
 def peak_so_far():
-    """Returns the bytes that PyTorch has allocated at most on one device."""
+    """Returns the allocated peak of the device on which it is highest."""
     import torch
 
     devices = range(torch.cuda.device_count() if notes.device_type == "cuda" else 0)
@@ -96,13 +96,13 @@ def peak_so_far():
 
 
 def mark_tensors_of(optimizer, parameters_of=parameters_of, mark_state=mark_state):
-    """Records the roles of an optimizer's tensors, unless earlier records tell of the same peak."""
+    """Records the roles of an optimizer's tensors, unless they were recorded at the same peak before."""
     if headroom_served.ONLY_FIGURES:
         return
     peak = peak_so_far()
     known = notes.peaks.get(id(optimizer), -1)
     if known < 0 and len(notes.peaks) < MOST_SEARCHES:
-        mark_what_lives()  # weights that no optimizer changes, too: frozen ones, averages
+        mark_what_lives()  # includes weights that no optimizer changes, such as frozen ones and averages
     if notes.steps < MARKED_STEPS or peak > known:
         notes.peaks[id(optimizer)] = peak
         parameters = parameters_of(optimizer)
@@ -112,7 +112,8 @@ def mark_tensors_of(optimizer, parameters_of=parameters_of, mark_state=mark_stat
 
 
 def update_of_keras(optimizer, variables, update):
-    """Calls `update`, which changes Keras's `variables`: a step, although Keras uses no optimizer of PyTorch."""
+    """Calls `update`, which changes Keras's `variables`. It counts as a step, although Keras uses no optimizer of
+    PyTorch."""
 
     def mark_tensors():
         mark_tensors_of(optimizer, lambda _: [variable.value for variable in variables],
@@ -136,7 +137,7 @@ def before_step(optimizer, *_):
 def after_step(optimizer, *_):
     mark_tensors_of(optimizer)
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
-    if not notes.stepping:  # This is no inner step, as in ZeroRedundancyOptimizer.
+    if not notes.stepping:  # not an inner step, such as that of ZeroRedundancyOptimizer
         end_step()
 
 
@@ -163,7 +164,7 @@ def mark_what_lives():
 
 
 def after_backward():
-    """Records the roles of gradients where no optimizer changes the weights: the program may do so itself."""
+    """Records the roles of gradients if the program changes the weights itself, without an optimizer."""
     if notes.active and not notes.peaks and notes.backward_passes < MARKED_STEPS:
         notes.backward_passes += 1
         mark_what_lives()
@@ -188,7 +189,7 @@ def on_out_of_memory(device, requested, *_):
             line = f"{frame.filename}:{frame.lineno}"
             break
     notes.out_of_memory.append({"device": device, "requested": requested, "line": line})
-    mark_what_lives()  # what the current step made so far
+    mark_what_lives()  # includes what the current step has made so far
 
 
 def describe_device(device, trace, segments):
@@ -252,7 +253,7 @@ def write():
     else:
         snapshot = {"segments": [], "device_traces": [notes.cpu.stop()]}
         if not snapshot["device_traces"][0]:
-            return  # such as a process that only compiles
+            return  # a process that allocated nothing, such as one that only compiles
     name = f"snapshot-{os.getpid()}.pickle"
     with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)
@@ -265,7 +266,7 @@ def write():
 
 
 def differences_of(torch):
-    """In what the run differs from one on a real card, in sentences."""
+    """Returns sentences that say how the run differs from one on a real card."""
     if notes.cpu is not None or headroom_notes.CAPTURE:
         return []
     known = headroom_known
@@ -285,7 +286,7 @@ def cards_without_kernels(torch):
 
 
 def lacks_cudnn_attention(torch):
-    """Whether NVRTC is missing, which compiles the attention of cuDNN 9.19. That of 9.26 does without."""
+    """Whether NVRTC is missing, which compiles the attention of cuDNN 9.19. Version 9.26 does not need NVRTC."""
     if "HEADROOM_GPU_NVRTC" in os.environ or not torch.backends.cudnn.is_available():
         return False
     # torch.backends.cudnn.version() refuses cards for which this version has no kernels.
@@ -319,7 +320,7 @@ def write_figures(torch):
     """Writes what `--allocator` compares of two runs of a program."""
     served = headroom_served.library is not None
     if not served and notes.device_type == "cpu":
-        devices = [{**headroom_served.without_holders(0, "cpu"), "peak_allocated": 0}]  # its malloc counts nothing
+        devices = [{**headroom_served.without_holders(0, "cpu"), "peak_allocated": 0}]  # malloc counts nothing
     else:
         devices = headroom_served.describe() if served else []
     ends = notes.step_times

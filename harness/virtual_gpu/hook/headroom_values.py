@@ -23,40 +23,40 @@ from headroom_known import (
     value_of,
 )
 
-MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, which are all equal
+MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
-MOST_FILLED = 64  # elements of a tensor with one value in the place of another tensor, if not of integers
+MOST_FILLED = 64  # elements of a tensor that one value fills, such as zeros_like, and that does not hold integers
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
 READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
 NAMED_READS = {"item", "tolist", "__int__", "__float__"}
-# The shapes of their results depend on values.
+# Calls whose results have shapes that depend on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "nms", "__getitem__"}
 DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
-# They return positions of elements of their input. Where these are unknown, they are drawn at random: routers
-# of experts then spread the tokens as those of an untrained network do.
+# Calls that return positions of elements of their input. Unknown positions are drawn at random, so routers of
+# experts spread the tokens as those of an untrained network do.
 DRAWN = {"topk", "argmax", "argmin", "sort", "argsort", "randperm"}
-WITH_VALUES = {"topk", "sort"}  # they return the elements, too
-# The host draws the random numbers that a generator of the GPU would draw.
+WITH_VALUES = {"topk", "sort"}  # of these, the calls that return the elements, too
+# Calls whose random numbers the host draws in place of a generator of the GPU.
 GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
-MOST_GENERATED = 1 << 16  # elements of what is drawn and does not hold integers
-# The value that they give to every element: a number, or the argument with this name at this position.
+MOST_GENERATED = 1 << 16  # elements of such a result that does not hold integers
+# Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
           "empty": 0, "empty_like": 0, "new_empty": 0,
           "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
-# They read the values of these arguments in C++.
+# Calls that read the values of these arguments in C++.
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
 # Unknown values are assumed to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
-# An argument that they would set is left as it was known: gradients are taken to be finite.
+# Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
-# How many of their first arguments they change.
+# Calls that change arguments, and how many of the first ones.
 CHANGED = {"_amp_update_scale_": 2, "__setitem__": 1}
-# The value of one operand that determines the result, whatever the other operand is.
+# Calls of which one operand with this value determines the result, whatever the other operand is.
 ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
     **dict.fromkeys(("__or__", "__ror__", "__ior__", "logical_or", "bitwise_or"), True),
@@ -148,7 +148,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 remember(tensor, value, first_tensor(args, torch))
 
     def value_left(self, name, args):
-        """The value of an argument that a call leaves as it is; None = there is none."""
+        """Returns the known value of the argument that a call leaves unchanged, or None."""
         try:
             return value_of(args[LEFT[name]]) if name in LEFT else None
         except Unknown:
@@ -229,7 +229,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         return True, result if name in READS else self.to_gpu(result, tensor.device)
 
     def repeated_length(self, args, kwargs):
-        """The length of what repeat_interleave makes of an unknown tensor; None = that is not known either."""
+        """Returns the length of what repeat_interleave makes of an unknown tensor, or None if it is unknown, too."""
         repeats = kwargs["repeats"] if "repeats" in kwargs else args[1] if len(args) > 1 else None
         if not isinstance(repeats, torch.Tensor):
             return None
@@ -285,7 +285,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
 
     def generate(self, name, function, args, kwargs, result):
-        """Records what the host draws in the place of a generator of the GPU."""
+        """Records what the host draws in place of a generator of the GPU."""
         options = {"generator": self.random}
         try:
             if name == "rand_like":
@@ -303,8 +303,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             pass
 
     def choose(self, args, kwargs, result):
-        """Records what multinomial could choose where the probabilities are not known: any, each alike. So text
-        and actions are sampled as from an untrained network."""
+        """Records a choice for multinomial when the probabilities are unknown: all are taken to be equal. Text and
+        actions are thus sampled as from an untrained network."""
         Used.drawn = True
         if args and args[0].numel() <= MOST_DRAWN:
             alike = torch.ones(args[0].shape, device="cpu")

@@ -160,7 +160,7 @@ int device_attribute(int attribute) {
 HEADROOM_EXPORT void headroom_gpu_set_oldest_code(int architecture) { oldest_code = architecture; }
 
 // The architectures that PyTorch's wheels contain code for. A card that is older than all code of
-// the program's CUDA version runs none on real hardware; here it counts as running the oldest.
+// the program's CUDA version runs none on real hardware; here it is assumed to run the oldest.
 int architecture_of_kernels() {
   constexpr int kBuilt[] = {50, 60, 70, 75, 80, 86, 90, 100, 120};
   const int own = card().compute_major * 10 + card().compute_minor;

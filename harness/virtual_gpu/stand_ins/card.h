@@ -42,8 +42,8 @@ int card_number(int device);
 int device_attribute(int attribute);
 
 // Returns the architecture (86 for 8.6) whose code the card runs. Wheels contain code for some
-// architectures; a card runs the code of the highest one that does not exceed its own, as one
-// of 8.9 the code for 8.6. Libraries choose their parameters by it.
+// architectures; a card runs the code of the highest one that does not exceed its own: a card
+// of 8.9 runs the code for 8.6. Libraries choose their parameters by it.
 int architecture_of_kernels();
 
 }  // namespace headroom::virtual_gpu

@@ -45,8 +45,8 @@ void* describe_card(void* cudnn) {
   void* descriptor = nullptr;
   if (create(kDeviceProperties, &descriptor) != kSuccess) return nullptr;
   const Card& c = card();
-  // The keys are those that OpenXLA's cudnn_device_props.cc writes, and the width of the memory's
-  // bus, which cuDNN 9.28 asks for (it names a missing key in its log).
+  // The keys are those that OpenXLA's cudnn_device_props.cc writes, plus the width of the memory
+  // bus, which cuDNN 9.28 requires (it names a missing key in its log).
   char json[2048];
   std::snprintf(
       json, sizeof json,

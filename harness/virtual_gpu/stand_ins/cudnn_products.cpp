@@ -56,8 +56,8 @@ std::optional<int64_t> workspace_of_operation(const Descriptor& operation) {
   const int64_t in = filters[1], out = filters[0];
   if (operation.kind != kBackwardWeights)
     return out > in ? 0 : single ? kProductBytes : kProductBytesIn16Bits;
-  // A product in single precision for each image, whose results are added up: it comes first where
-  // these results are no larger than what is multiplied.
+  // The engine computes a product in single precision for each image and adds up the results. It is
+  // ranked first if these results are no larger than the factors.
   const int64_t pixels =
       std::accumulate(images.begin() + 2, images.end(), int64_t{1}, std::multiplies<>());
   const int64_t results = in * out * int64_t{sizeof(float)};

@@ -23,9 +23,9 @@ struct Range {
 
 // Returns nullptr when the card is full, and for zero bytes, which does not count as a refusal.
 void* allocate(std::size_t bytes, int device);
-// The same from the pool of the driver, for cudaMallocAsync.
+// The same from the driver's pool, for cudaMallocAsync.
 void* allocate_from_pool(std::size_t bytes, int device);
-// Returns false if `address` was not returned by one of them.
+// Returns false if `address` was not returned by one of the functions above.
 bool release(void* address);
 // Pools give memory back when the program waits for the GPU; each such call reports it here.
 void synchronise_pools();

@@ -17,7 +17,7 @@
 namespace headroom::virtual_gpu {
 namespace {
 
-// Frameworks allocate at least this much, so that many bytes belong to the result alone.
+// Frameworks allocate at least this many bytes, so a result has at least as many for itself.
 constexpr std::size_t kLeastAllocation = 256;
 
 struct Kernel {

@@ -32,8 +32,8 @@ int make_communicator(Communicator** out, int ranks, int rank) {
   return kSuccess;
 }
 
-// The buffer that a rank needs not, as the result of ncclReduce where it is not the root, may be
-// null.
+// A buffer that a rank does not need may be null, such as the result of ncclReduce on a rank that
+// is not the root.
 int exchange(const void* from, void* to, std::size_t bytes) {
   if (from != to && from != nullptr && to != nullptr) copy(to, from, bytes);
   return kSuccess;

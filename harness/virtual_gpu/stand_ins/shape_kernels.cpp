@@ -70,8 +70,8 @@ bool product(void* const* arguments) {
 }
 
 // Flags are counted in one kernel, or in parts whose counts a second kernel adds up. The result may
-// lie in memory of the host, where a kernel that does nothing would leave what was there before. Of
-// flags that are not known, none counts as set.
+// lie in memory of the host, where a kernel that does nothing would leave what was there before.
+// Unknown flags count as not set.
 
 // Arguments: flags, the counts of all parts, number of flags. Here the first part has all.
 bool count(void* const* arguments) {

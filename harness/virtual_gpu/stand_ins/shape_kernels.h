@@ -1,4 +1,4 @@
-// Kernels by which TensorFlow computes shapes on the device, as when dimensions are open. The
+// Kernels by which TensorFlow computes shapes on the device if it does not know all dimensions. The
 // processor carries them out if all of their few numbers are known; otherwise a network that
 // accepts sequences of any length would get shapes of zeros.
 #pragma once

@@ -81,7 +81,7 @@ TEST(Evidence, compares_steps_that_took_turns_one_by_one) {
   for (Sample& sample : samples) {
     sample.cell.warmup_steps = 1;
     sample.turns = {.steps = 1, .numbers = {0}};
-    // The machine is slow from the fourth step on, in one of the two already from the third.
+    // The machine is slow from the fourth step on, in one of the two samples from the third on.
     sample.step_time_ns = sample.arm == "base" ? std::vector<std::uint64_t>{9, 100, 100, 200, 200}
                                                : std::vector<std::uint64_t>{9, 105, 210, 210, 210};
   }

@@ -29,7 +29,7 @@ using testing::lowered;
 using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
-// the smallest number of classes that any input needs: segments of a text
+// The smallest number of classes that any input needs: a text has two segments.
 constexpr std::int64_t kClasses = 2;
 
 // Why the host cannot compute in this precision; "" if it can.

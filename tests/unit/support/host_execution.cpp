@@ -219,7 +219,7 @@ void HostExecution::judge(const Op& op, Tensors& before) {
 double HostExecution::rounding_of_tensor_cores(const Op& op, const Value& value,
                                                const Tensor& wanted) const {
   if (!on_tensor_cores_ || !op.kind.starts_with("linear")) return 0;
-  // Those of Hopper keep about 14 bits of a sum of products in 8 bits (arXiv 2412.19437, 3.3.2).
+  // Hopper's tensor cores keep about 14 bits of a sum of 8-bit products (arXiv 2412.19437, 3.3.2).
   if (is_f8(program_.value(op.inputs.front()).dtype)) return 0x1p-11 * largest(wanted);
   // The product may be rounded before the bias is added, as on an H200, and is at most this large.
   const bool has_bias = op.kind == "linear" && op.inputs.size() > 2 && op.inputs[2] != kNoValue;

@@ -12,7 +12,7 @@ from conftest import MIB
 from programs import answers_of_headroom, divergence, random_program, split
 
 SERVER = Path(__file__).with_name("tensorflow_bfc.cpp")
-ENDLESS_BELOW = 4096  # below this, TensorFlow 2.21 does not end if the device refuses regions
+ENDLESS_BELOW = 4096  # below this limit, TensorFlow 2.21 loops forever if the device refuses regions
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-// The rules of ops/update.cpp for many weights at once, whole (fused_…) or in parts (foreach_…).
+// The rules of update.cpp for many weights at once, whole (fused_…) or in parts (foreach_…).
 #include "harness/program/update_lists.h"
 #include "harness/program/ops/rules.h"
 

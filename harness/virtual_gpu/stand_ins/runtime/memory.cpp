@@ -11,14 +11,15 @@ using namespace headroom::virtual_gpu;
 
 namespace {
 
-// Every pool of a device is that of the driver, which this handle names.
+// Every pool of a device is the driver's pool. Its handle is this number plus 16 for each device
+// before it.
 constexpr std::uintptr_t kFirstPool = 0x5000, kBetweenPools = 16;
 
 int device_of_pool(void* pool) {
   return static_cast<int>((reinterpret_cast<std::uintptr_t>(pool) - kFirstPool) / kBetweenPools);
 }
 
-// A process hands such a handle to another one, which then uses the same memory.
+// A handle that a process passes to another one, which then uses the same memory.
 struct HandleOfMemory {
   std::size_t bytes;
   char reserved[56];

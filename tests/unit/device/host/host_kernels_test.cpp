@@ -179,7 +179,8 @@ TEST(HostKernel, of_upsample_and_sum_pool_agree_with_the_reference) {
   });
 }
 
-// Next to convolutions, which choose channel blocks; images have another block size than features.
+// The neighbours are convolutions, which choose channel blocks: one size for images, another for
+// features.
 TEST(HostKernel, of_upsample_and_sum_pool_reads_and_writes_the_layouts_of_convolutions) {
   testing::judge_on_random_shapes<Shapes>([](Shapes& shapes, ProgramBuilder& build) {
     const Attributes same = {{"strides", Shape{1, 1}}, {"padding", Shape{1, 1, 1, 1}}};
