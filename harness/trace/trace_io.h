@@ -14,7 +14,7 @@ namespace headroom {
 inline constexpr const char* kTraceExtension = ".hrtrace";
 
 // Writes atomically: the file gets its name only when it is complete. Throws InputError when it
-// cannot be created, DeviceError when writing fails (disk full).
+// cannot be created or writing fails (disk full).
 void write_trace(const Trace& trace, const std::string& path);
 
 // Throws InputError naming the file when it is missing, truncated, damaged, not a trace, or claims

@@ -22,13 +22,13 @@ enum class BlockKind : char { header = 'H', names = 'N', chunk = 'C', end = 'E' 
 
 class BlockWriter {
  public:
-  // Writes the magic number. Throws DeviceError when the stream fails.
+  // Writes the magic number. Throws InputError when the stream fails.
   explicit BlockWriter(std::ostream& out);
   ~BlockWriter();
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 
-  // Throws InputError when the content exceeds kMaximumContent, DeviceError when the stream fails.
+  // Throws InputError when the content exceeds kMaximumContent or the stream fails.
   void write(BlockKind kind, std::string_view content);
   void flush();
 

@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// Every function throws DeviceError when the stream fails.
+// Every function throws InputError when the stream fails.
 class TraceWriter {
  public:
   TraceWriter(std::ostream& out, const TraceHeader& header);
