@@ -42,7 +42,7 @@ struct AllocationHint {
   // Name of the op, or of the value when no op is running: "layer1.0.conv1.backward_data". The
   // dotted parts are modules. "" means unknown. Valid only during the call.
   std::string_view name = {};
-  StreamId stream = 0;  // uses the block; its work is finished when the block is freed
+  StreamId stream = 0;  // uses the block; has submitted all work on it when the block is freed
 };
 
 struct AllocatorStatistics {
@@ -90,7 +90,7 @@ struct Trace;
 struct AllocatorStrategy {
   static constexpr std::string_view kKind = "allocator";
   std::string name;
-  // what it is, its source and its cost, in one or two sentences
+  // What it is, its source and its cost, in one or two sentences.
   std::string summary;
   std::vector<std::string> parameters;  // known keys
   std::vector<std::string> examples;    // specs for conformance tests and lists

@@ -23,7 +23,8 @@ double estimated_seconds(const Experiment& experiment) {
   return is_exact(experiment) ? 1 : 5;
 }
 
-// How often samples must be waited for. Those that run beside one of another block count in part.
+// How often the run waits for samples. Samples that run side by side count as one; the result is a
+// fraction because they may belong to several blocks.
 double rounds(const Experiment& experiment, int samples) {
   return static_cast<double>(samples) / samples_at_once(experiment.arms.front().cell);
 }

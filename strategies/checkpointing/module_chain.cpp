@@ -117,7 +117,7 @@ class Facts {
   std::vector<std::size_t> maker_, first_reader_, last_reader_;  // forward ops, by value
   std::vector<std::size_t> first_elsewhere_;              // first reader in another unit, by value
   std::vector<std::vector<std::size_t>> backward_reads_;  // backward ops, by value
-  // Whether every region keeps a value: it is a result, or its op cannot be repeated.
+  // Whether no region drops the value, because it is a result or its op cannot be repeated.
   std::vector<bool> leaves_;
   std::vector<Work> work_;  // by forward op
 };

@@ -95,7 +95,7 @@ TEST(RaggedLengths, are_unlike_and_at_least_a_quarter_of_the_longest_which_is_on
   }
 }
 
-// A strategy that plans the memory of a step meets each of these shapes for the first time once.
+// A strategy that plans the memory of a step plans each of these shapes once.
 TEST(RaggedLengths, are_planned_anew_for_each_length_and_not_again) {
   Cell asked = cell("gpt(preset=tiny,lengths=ragged)", "meta(capacity=1GiB)", 3 * 64);
   asked.allocator = Spec("planned");

@@ -40,7 +40,7 @@ TEST(Replay, tells_the_strategy_where_a_step_ends) {
     build.step(static_cast<std::int32_t>(step)).alloc(step, 0, 8 * kMiB).free(step);
   const ReplayOutcome outcome =
       replay(requests_of(build.trace()), Spec("async"), {.capacity = kGiB});
-  EXPECT_EQ(outcome.device_allocations, 3U);  // async gives everything back at the end of each
+  EXPECT_EQ(outcome.device_allocations, 3U);  // async gives all back after each step
 }
 
 ViableCapacity viable(const Spec& allocator) {

@@ -148,7 +148,7 @@ TEST_F(Caching, gives_the_one_oversize_block_back_that_is_large_enough) {
   give(a);
   give(b);
   decisions();
-  take(32 * kMiB);  // 60 MiB are 20 or more too many, and 30 are left of the device
+  take(32 * kMiB);  // 60 MiB are over 20 too large, and 30 are left of the device
   EXPECT_THAT(decisions(), ElementsAre("segment 2 back", "segment 3: 32MiB", "32MiB at 3+0"));
 }
 
