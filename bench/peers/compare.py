@@ -4,7 +4,7 @@
 Both start from the same weights and see the same batches. Headroom's first gradients must be
 close to those in double precision, and the first losses must agree.
 Every sample is a new process; a block runs every variant once, in random order, so that drift of
-the machine affects all alike. The figure of a sample is its time over the steps after warm-up.
+the machine affects all alike. The figure of a sample is its mean step time after warm-up.
 """
 
 import argparse

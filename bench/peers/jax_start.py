@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Measures the start of JAX: seconds from the import to the first array on the GPU, and the bytes
-that the GPU then lacks, according to the driver's own tool. Prints one JSON object; `scripts/peer
+of the GPU that this takes, according to the driver's own tool. Prints one JSON object; `scripts/peer
 --device cuda` runs it under each setting of XLA's allocator. Without that tool, or with several
 GPUs, the bytes are null.
 """

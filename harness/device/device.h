@@ -1,5 +1,5 @@
 // A device runs lowered Programs in its own memory. host computes with oneDNN, meta computes
-// nothing, cuda is a module loaded on demand.
+// nothing, cuda is a module loaded on demand. virtual is a card for programs of frameworks only.
 #pragma once
 
 #include <cstddef>

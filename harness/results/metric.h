@@ -13,7 +13,8 @@
 namespace headroom {
 
 struct Metric {
-  enum class Class { exact, noisy };  // exact: two fresh processes must agree bit for bit
+  // exact: fresh processes must agree bit for bit, or within DeviceTraits::exact_within.
+  enum class Class { exact, noisy };
   enum class Better { less, more };
 
   std::string name;  // "reserved_bytes.after_step_1", "steady_step_time_ns"

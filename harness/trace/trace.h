@@ -1,4 +1,4 @@
-// The data structure shared by all parts: an ordered list of allocation events. Every run on every
+// The data structure shared by all parts: an ordered list of allocation events. Training on any
 // device produces one; replay, planning, validation, timelines and exports are functions over it.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""Prints the bytes that PyTorch's MemTracker finds for programs under fake tensors, one number a line.
+"""Prints for each program what PyTorch's MemTracker finds under fake tensors, as a line `bytes N` or `none REASON`.
 
 Each argument is a JSON list: a script of ../programs and its arguments."""
 

@@ -1,4 +1,4 @@
-"""Prints the bytes that a tool estimates for training the models of programs with Adam on one GPU, one number a line.
+"""Prints for each program what a tool estimates for training its model with Adam on one GPU, as a line `bytes N`.
 
 The first argument is accelerate or deepspeed, each other a JSON list: a script of ../programs and its arguments."""
 

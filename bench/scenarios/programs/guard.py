@@ -1,10 +1,10 @@
 """A guard around blocks of code, and blocks that misuse memory in known ways: which does it see?
 
 policy: end (memory at the end less at the start, as the source has it), peak (highest less start),
-slope (straight line over the ends of 12 blocks). block: leak (keeps 16 MiB), slow_leak (keeps
-1 MiB), spike (64 MiB for a moment), sound (takes and gives back 4 MiB). The guard's limit is 8 MiB,
-over 12 blocks for the slope. Leaked memory is kept until the end: if it were freed, the next block
-could take it without growth.
+slope (straight line over the ends of the last 10 of 12 blocks). block: leak (keeps 16 MiB),
+slow_leak (keeps 1 MiB), spike (64 MiB for a moment), sound (takes and gives back 4 MiB). The guard's
+limit is 8 MiB, over 12 blocks for the slope. Leaked memory is kept until the end: if it were freed,
+the next block could take it without growth.
 """
 
 import random

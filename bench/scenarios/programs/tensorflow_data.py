@@ -1,8 +1,9 @@
 """tf.data beside a plain loop: memory and time of one epoch over 128 MiB of samples.
 
 case: loop (arrays in memory, sliced), pipeline (from_tensor_slices of the same arrays, shuffled over
-10,000, batched, prefetched), file (records read from a file as needed, shuffled over 64). prefetch:
-batches ahead, 0 for none. produce_ms and consume_ms: waiting per batch on either side, for time.
+10,000, batched, prefetched), file (records read from a file as needed, shuffled over 64), waiting
+(3,200 small samples from a generator that waits, for time). prefetch: batches ahead in the last two,
+0 for none. produce_ms: waiting of the generator per batch. consume_ms: waiting of the loop per batch.
 """
 
 import os
