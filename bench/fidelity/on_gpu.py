@@ -111,7 +111,7 @@ def figures(where, name, options):
 
 
 def requests(records):
-    """The sizes that the program asked PyTorch's allocator for and gave back (negative), in order."""
+    """The bytes of each request to PyTorch's allocator (negative: given back) and of each segment (imaginary)."""
     for snapshot in sorted(records.glob("*.pickle")):
         with open(snapshot, "rb") as lines:
             events = pickle.load(lines)["device_traces"][0]

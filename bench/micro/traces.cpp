@@ -19,8 +19,7 @@ constexpr std::uint64_t kSeed = 20261121;
 constexpr std::size_t kEvents = 1'000'000;
 constexpr int kSteps = 300;  // of ResNet-50
 
-// The times resemble those of an executor on a CPU: one time stamp per op, tens of microseconds
-// apart.
+// The times resemble those of an executor on a CPU: one time stamp per op, 10 to 500 µs apart.
 Trace training_trace() {
   Trace trace = record_resnet50(kSteps, kSeed);
   std::mt19937_64 random(kSeed);

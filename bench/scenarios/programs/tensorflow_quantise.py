@@ -1,4 +1,4 @@
-"""A trained model, and the same converted with its weights quantised: bytes of the file.
+"""A model converted to TensorFlow Lite, as it is or with its weights quantised: bytes of the file.
 
 form: float (converted as it is) or int8 (dynamic range).
 """
