@@ -18,9 +18,8 @@ class StreamGraph final : public GraphDriver {
   StreamGraph(const Context& context, bool copies)
       : stream_(context.stream()), copies_(copies ? context.copies() : nullptr) {}
 
-  // Relaxed mode: threads that load batches may call CUDA during the capture, and so may libraries
-  // at their first call, for example to load a kernel. Stricter modes forbid both, and nothing has
-  // run before the capture that would have loaded those kernels.
+  // Relaxed mode: threads that load batches may call CUDA during the capture, and so may libraries,
+  // for example to load a kernel that the first run did not load. Stricter modes forbid both.
   void begin() override {
     require_success(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed),
                     "to capture a stream");
