@@ -13,9 +13,9 @@ enum class Order {
 };
 
 // An op waits for the makers of its operands and, before it changes a value, for all readers of the
-// old value. Ops that recompute, or copy back offloaded values, also wait for the op before them:
-// otherwise they would be ready at once, and values dropped by checkpointing would be back before
-// the backward pass. Needs a lowered Program.
+// old value. Ops that recompute, or copy back offloaded values, also wait for the last other op
+// before them: otherwise they would be ready at once, and values dropped by checkpointing would be
+// back before the backward pass. Needs a lowered Program.
 Program reorder(Program lowered, Order order);
 
 }  // namespace headroom::execution
