@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "harness/base/registry.h"
 #include "harness/device/device.h"
+#include "harness/device/traits.h"
 
 namespace headroom {
 namespace {
@@ -90,13 +92,18 @@ ArmState arm_state(const SampleTable& table, const Experiment& experiment, const
   return state;
 }
 
+bool count_as_same(double a, double b, const Spec& device) {
+  return std::abs(a - b) <= traits_of(device).exact_within * std::abs(a);
+}
+
 std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric) {
   std::optional<double> common;
   for (const auto& [block, sample] : samples) {
     if (sample->status != SampleStatus::ok) continue;
     const auto value = metric.value(*sample);
-    if (!value || (common && *common != *value)) return std::nullopt;
-    common = value;
+    if (!value || (common && !count_as_same(*common, *value, sample->cell.device)))
+      return std::nullopt;
+    common = common.value_or(*value);
   }
   return common;
 }

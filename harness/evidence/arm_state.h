@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "harness/base/spec.h"
 #include "harness/evidence/sample_table.h"
 #include "harness/plan/experiment.h"
 #include "harness/results/metric.h"
@@ -26,7 +27,9 @@ struct ArmState {
 };
 ArmState arm_state(const SampleTable& table, const Experiment& experiment, const Arm& arm);
 
-// Returns the value on which all samples that have one agree; nothing if they differ.
+// Whether two exact figures of this device differ by no more than fresh processes may.
+bool count_as_same(double a, double b, const Spec& device);
+// Returns the first value if all samples agree on it; nothing if they differ.
 std::optional<double> agreed_value(const SampleTable::ByBlock& samples, const Metric& metric);
 // Full identity of the lowering rules of the samples; "" if none has a result.
 std::string lowering_rules_of(const SampleTable::ByBlock& samples);

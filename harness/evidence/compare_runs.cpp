@@ -68,7 +68,7 @@ void compare_metrics(CellChange& cell, const Spec& device, const SampleTable::By
     if (class_on(metric, device) != Metric::Class::exact) continue;
     const auto before = agreed_value(first, metric);
     const auto after = agreed_value(second, metric);
-    if (!before || !after || *before == *after) continue;
+    if (!before || !after || count_as_same(*before, *after, device)) continue;
     cell.changes.push_back({&metric, *before, *after, judge(metric, *before, *after)});
   }
   // Bytes come first, because they are the memory cost of a step; then larger changes.
@@ -130,7 +130,7 @@ CellChange compare_cell(const ArmOfRun& first, const SampleTable& first_table,
     cell.sentence =
         told.empty() ? "every exact metric is the same" : fmt::format("{}", fmt::join(told, "; "));
     if (cell.changes.size() > kTold)
-      cell.sentence += fmt::format("; {} metrics more", cell.changes.size() - kTold);
+      cell.sentence += fmt::format("; and {} more metrics", cell.changes.size() - kTold);
   }
   return cell;
 }
@@ -141,7 +141,7 @@ std::vector<RunDifference> all_differences(const RunInfo& first, const RunInfo& 
     if (a != b) differences.push_back({what, a, b});
   };
   const auto program = [](const RunInfo& info) {
-    return fmt::format("{}{}, commit {}{}", info.headroom.version, "",
+    return fmt::format("{}, commit {}{}", info.headroom.version,
                        info.headroom.commit.value_or("unknown").substr(0, 12),
                        info.headroom.dirty.value_or(false) ? " with changes" : "");
   };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "harness/evidence/arm_state.h"
 #include "harness/evidence/wording.h"
 #include "harness/nights/levels.h"
 
@@ -106,7 +107,7 @@ class NightJudge {
         .kind = FindingKind::bytes, .what = cell.name(), .metric = metric.name, .sentence = {}};
     if (now == cell.exact.end()) {
       finding.sentence = fmt::format("{} was exact and now differs between processes", metric.text);
-    } else if (worsening(metric, before, now->second) > 0) {
+    } else if (is_worse(cell, metric, before, now->second)) {
       finding.sentence = change_text(metric, before, now->second);
     } else {
       return;
@@ -115,9 +116,14 @@ class NightJudge {
       const NightCell* other = cell_of(night, cell);
       if (other == nullptr || other->status != kResult) return false;
       const auto value = other->exact.find(metric.name);
-      return value == other->exact.end() || worsening(metric, before, value->second) > 0;
+      return value == other->exact.end() || is_worse(cell, metric, before, value->second);
     });
     check_.failures.push_back(finding);
+  }
+
+  static bool is_worse(const NightCell& cell, const Metric& metric, double before, double now) {
+    return worsening(metric, before, now) > 0 &&
+           !count_as_same(before, now, Spec(cell.device_class));
   }
 
   const NightCell* cell_of(const Night& night, const NightCell& cell) {

@@ -30,7 +30,9 @@ void read_probe(const Json& json, Sample& sample) {
 // Throughput over steady steps only.
 Json throughput(const Sample& sample) {
   const auto warmup = static_cast<std::size_t>(sample.cell.warmup_steps);
-  if (!traits_of(sample.cell.device).timed || sample.step_time_ns.size() <= warmup) return nullptr;
+  if (!traits_of(sample.cell.device).timed || sample.step_time_ns.size() <= warmup ||
+      sample.samples_per_step == 0)
+    return nullptr;
   const auto first = sample.step_time_ns.begin() + static_cast<std::ptrdiff_t>(warmup);
   const double total_ns =
       static_cast<double>(std::accumulate(first, sample.step_time_ns.end(), std::uint64_t{0}));

@@ -119,6 +119,13 @@ TEST_F(ResultFiles, compute_throughput_from_steady_steps_only) {
   EXPECT_THAT(to_json(sample), HasSubstr(R"("throughput_samples_per_s":12.0)"));
 }
 
+TEST_F(ResultFiles, have_no_throughput_of_a_program_that_does_not_tell_its_samples) {
+  Sample sample = samples_();
+  sample.step_time_ns = {9'000'000'000, 500'000'000, 500'000'000, 1'000'000'000};
+  sample.samples_per_step = 0;
+  EXPECT_THAT(to_json(sample), HasSubstr(R"("throughput_samples_per_s":null)"));
+}
+
 TEST_F(ResultFiles, give_back_the_request_a_sample_process_gets) {
   const SampleRequest request{
       .cell = samples_().cell, .seed = (1ULL << 53) - 1, .trace_path = "/tmp/x.hrtrace"};
