@@ -68,7 +68,7 @@ def main():
     options = parser.parse_args()
     for tool in TOOLS:
         if not tool.python.exists():
-            sys.exit(f"it is missing: scripts/setup --with {tool.environment}")
+            sys.exit(f"{tool.environment} is missing: run scripts/setup --with {tool.environment}")
         version = f"{tool.package} {measure.version_in(tool.python, tool.package)}"
         done = measure.read_results(options.estimates)
         known = {(e["row"], e["estimator"]) for e in done if e["bytes"]}

@@ -180,7 +180,7 @@ def main():
         return
     if not options.table:
         if not python_of(options.environment).exists():
-            sys.exit(f"it is missing: scripts/setup --with {options.environment}")
+            sys.exit(f"{options.environment} is missing: run scripts/setup --with {options.environment}")
         gpu = VirtualGpu(options.headroom, options.environment)
         measure(gpu, wanted, options.results, options.apart)
     if options.results == HERE / "results.csv":

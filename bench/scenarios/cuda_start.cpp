@@ -58,7 +58,7 @@ const bool cuda_start_is_registered = Registry<ScenarioKind>::instance().add(
                  bytes("kernels_bytes", "bytes the first of Headroom's own kernels takes"),
                  bytes("cudnn_bytes", "bytes a handle of cuDNN takes"),
                  bytes("cublas_bytes", "bytes a handle of cuBLAS takes"),
-                 bytes("total_bytes", "bytes gone before the first tensor")},
+                 bytes("total_bytes", "bytes taken before the first tensor")},
      .check = nullptr,
      .run = start_on_cuda,
      .engine = nullptr});

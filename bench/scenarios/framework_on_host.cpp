@@ -72,10 +72,10 @@ void check_framework_on_host(const Spec& scenario) {
     throw_unknown_name("framework", framework, {kFramework});
   for (const char* own : {"seed", "steps", "turns", "warmup"})
     if (scenario.has(own))
-      throw InputError(
-          fmt::format("{}: {} is not the scenario's to choose; an experiment has warmup_steps and "
-                      "measured_steps",
-                      scenario.to_string(), own));
+      throw InputError(fmt::format(
+          "{}: {} is not a parameter of this scenario; an experiment has warmup_steps and "
+          "measured_steps",
+          scenario.to_string(), own));
 }
 
 const bool framework_on_host_is_registered = Registry<ScenarioKind>::instance().add(

@@ -35,7 +35,7 @@ Json recorded(const std::string& engine, const std::string& name) {
                                     facts.at("recorded").get<std::string>());
     return with_place;
   }
-  throw InputError(fmt::format("{} knows nothing of '{}'", file.string(), name));
+  throw InputError(fmt::format("{} has no fact about '{}'", file.string(), name));
 }
 
 Json ask(const std::string& engine, const std::string& name, const std::string& what) {

@@ -60,7 +60,7 @@ const std::vector<ScenarioFigure> kOwnFigures = {
            "share of what was taken that went back to the framework's allocator", kMoreIsBetter),
     figure("returned_to_card_share", "1", "share of what was taken that went back to the card",
            kMoreIsBetter),
-    figure("holds", "1", "what the program looked for is so"),
+    figure("holds", "1", "the condition that the program tested holds"),
     bytes_at_peak("weight_bytes", "weights"),
     bytes_at_peak("gradient_bytes", "gradients"),
     bytes_at_peak("state_bytes", "optimizer state"),

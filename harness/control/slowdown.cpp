@@ -46,7 +46,7 @@ class Slowdown final : public Injection {
 
 const bool registered = Registry<InjectionKind>::instance().add(
     {.name = "slowdown",
-     .summary = "Each step computes for an additional share of its own time",
+     .summary = "Each step busy-waits for an additional share of its own time",
      .parameters = {"share"},
      .examples = {"slowdown", "slowdown(share=0.2)"},
      .metric = "steady_step_time_ns",

@@ -107,7 +107,7 @@ void add_figures_of_training(std::vector<Metric>& table) {
                      }});
   };
   add("offloaded_bytes_per_step", "bytes copied to memory of the host, and back, per step");
-  add("offload_peak_bytes", "most offloaded bytes in memory of the host at a time");
+  add("offload_peak_bytes", "peak of the offloaded bytes in host memory");
   add("offload_reserved_bytes", "memory of the host taken for offloaded bytes");
   add("captured_pool_bytes", "memory that captured steps keep for good");
 }
@@ -189,8 +189,9 @@ void add_work_and_counts(std::vector<Metric>& table) {
                    }});
   table.push_back({"steady_minor_faults_per_step", "1", "minor page faults per step after warm-up",
                    noisy, less, steady_mean(&Sample::minor_faults)});
-  table.push_back({"pipeline_bytes", "B", "most host bytes the input pipeline held after a step",
-                   noisy, less, [](const Sample& s) -> std::optional<double> {
+  table.push_back({"pipeline_bytes", "B",
+                   "peak of the host bytes that the input pipeline holds after a step", noisy, less,
+                   [](const Sample& s) -> std::optional<double> {
                      const auto& held = s.pipeline.host_bytes_after_step;
                      if (!has_time(s) || held.empty()) return std::nullopt;
                      return static_cast<double>(*std::max_element(held.begin(), held.end()));

@@ -169,7 +169,7 @@ const bool partition_is_registered = Registry<AllocatorAdaptor>::instance().add(
     {.name = "partition",
      .summary = "Gives modules fixed shares of the device (shares=generator:0.4/rest:0.6, or "
                 "bytes), each with an allocator and a limit of its own, as TensorFlow's logical "
-                "devices have. Other shares (then=0.5/0.5) apply after so many steps (after=)",
+                "devices have. Other shares (then=0.5/0.5) apply after that many steps (after=)",
      .parameters = {"after", "shares", "then"},
      .examples = {"partition(shares=generator:0.5/rest:0.5)|bfc(growth=on)",
                   "partition(after=1,shares=generator:0.4/discriminator+rest:0.6,then=0.5/0.5)|"

@@ -39,7 +39,7 @@ bool keeps_on_host(const Spec& spec) {
   const std::string keep = spec.text("keep", "device");
   if (keep != "device" && keep != "host")
     throw InputError(
-        fmt::format("{}: keep '{}' does not exist; take device or host", spec.to_string(), keep));
+        fmt::format("{}: keep must be device or host, not '{}'", spec.to_string(), keep));
   if (keep == "device" && spec.has("prefetch"))
     throw InputError(
         fmt::format("{}: values kept on the device are not prefetched; leave out "

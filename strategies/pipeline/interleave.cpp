@@ -10,7 +10,7 @@ namespace {
 
 const bool interleave_is_registered = Registry<StageKind>::instance().add(
     {.name = "interleave",
-     .summary = "Reads records on so many threads at once and passes them on in order",
+     .summary = "Reads records on the given number of threads at once and passes them on in order",
      .parameters = {"value"},
      .examples = {"map|interleave(2)|stream"},
      .check = [](const Spec& spec) { threads_of(spec, "value", 0); },

@@ -56,8 +56,8 @@ class Prefetch final : public BatchesAhead {
 
 const bool prefetch_is_registered = Registry<StageKind>::instance().add(
     {.name = "prefetch",
-     .summary =
-         "A thread makes up to so many batches ahead; auto raises the number as needed, up to 16",
+     .summary = "A thread makes up to the given number of batches ahead; auto raises the number as "
+                "needed, up to 16",
      .parameters = {"value"},
      .examples = {"prefetch(2)", "prefetch(1)|stream", "prefetch(auto)|memory"},
      .check =

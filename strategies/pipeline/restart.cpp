@@ -50,7 +50,7 @@ class Restart final : public BatchStage {
 
 const bool restart_is_registered = Registry<StageKind>::instance().add(
     {.name = "restart",
-     .summary = "Destroys and rebuilds every stage behind it after so many batches",
+     .summary = "Destroys and rebuilds every stage behind it after the given number of batches",
      .parameters = {"value"},
      .examples = {"restart(3)|prefetch(2)|stream", "restart(2)|direct"},
      .check =

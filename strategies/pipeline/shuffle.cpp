@@ -64,7 +64,8 @@ class Shuffle final : public RecordStage {
 
 const bool shuffle_is_registered = Registry<StageKind>::instance().add(
     {.name = "shuffle",
-     .summary = "Draws records at random from a buffer of so many, which is filled in the order of "
+     .summary = "Draws records at random from a buffer of the given number, which is filled in the "
+                "order of "
                 "the files",
      .parameters = {"value"},
      .examples = {"shuffle(64)|stream", "prefetch(2)|map(threads=2)|shuffle(64)|cache|stream"},

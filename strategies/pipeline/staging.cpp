@@ -87,7 +87,8 @@ class Staging final : public BatchesAhead {
 
 const bool staging_is_registered = Registry<StageKind>::instance().add(
     {.name = "staging",
-     .summary = "Makes up to so many batches ahead in memory that the device copies from while it "
+     .summary = "Makes up to the given number of batches ahead in memory that the device copies "
+                "from while it "
                 "computes",
      .parameters = {"value"},
      .examples = {"staging(2)", "staging(2)|stream"},

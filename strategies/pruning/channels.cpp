@@ -103,7 +103,7 @@ Program remove_channels(Program program, const Spec& spec) {
     throw NotSupported(
         "pruning=channels: '" + program.name +
         "' uses weights that another turn of the step trains, and a turn does not know which "
-        "channels the other removes; take magnitude");
+        "channels the other removes; use pruning=magnitude");
   const Finder finder(program);
   std::vector<Channels> found;
   for (const Op& op : program.ops)

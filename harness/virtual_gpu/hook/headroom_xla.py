@@ -204,7 +204,7 @@ def describe(use, known=None, out_of_memory=False):
         add(modules, module_of(name), size)
     beside = {"(arguments)": sum(program.bytes_of["parameter"].values()),
               "(results)": roles["results"],
-              "(temporaries, not in use then)": roles["temporaries"] - sum(lines.values())}
+              "(temporaries, not in use at the peak)": roles["temporaries"] - sum(lines.values())}
     if (others := use["peak_allocated"] - program.bytes()) > 0:
         roles["other arrays"] = beside["(other arrays)"] = others
     if list(modules) == [OUTSIDE]:
