@@ -15,7 +15,8 @@ from pathlib import Path
 MAXIMUM_FILES = 25
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 FOLDERS = ("harness", "strategies", "workloads", "bench", "capture", "python", "tests/unit")
-FOLDERS_OF_PYTHON = (*FOLDERS, "reports", "scripts", "tests/cli", "tests/report", "tests/scripts")
+FOLDERS_OF_PYTHON = (*FOLDERS, "reports", "scripts", "tests/cli", "tests/report", "tests/scripts",
+                     "tests/virtual_gpu")
 ROW = re.compile(r"^\| `([a-z_/*]+)` \|[^|]*\|([^|]*)\|$")
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"')
 

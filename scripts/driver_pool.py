@@ -5,9 +5,9 @@ scripts/driver_pool.py FILE.jsonl.gz
 
 Each line is a run: its name, its release threshold, whether every request was followed by a synchronisation, and
 its log. An entry of a log is what was asked (a: allocate, f: free), the key of the block, its bytes, its place
-after the first one, and the chunks of 32 MiB that the pool then held. tests/virtual_gpu/measured has such a file
-of an H200, which harness/gpu_driver/driver_pool.h follows; another GPU or driver is compared
-by running tests/virtual_gpu/test_driver_pool.py on its file. Exit code: 2 no GPU or too little memory.
+after the first one, and the chunks of 32 MiB that the pool then held. tests/virtual_gpu/identity/measured has such
+a file of an H200, which harness/gpu_driver/driver_pool.h follows; another GPU or driver is compared by running
+tests/virtual_gpu/identity/test_same_as_driver_pool.py on its file. Exit code: 2 no GPU or too little memory.
 """
 
 import ctypes

@@ -12,7 +12,7 @@ namespace headroom {
 
 // NVIDIA does not document how a pool places blocks. This model repeats what an H200's driver
 // (580.159) did with 600 random requests, each followed by a synchronisation, to the address and to
-// the byte that the pool held (tests/virtual_gpu/test_driver_pool.py):
+// the byte that the pool held (tests/virtual_gpu/identity/test_same_as_driver_pool.py):
 //   - The pool takes memory in chunks of 32 MiB and maps them into one long range of addresses.
 //   - A block takes the smallest gap that is large enough, of equal ones the one that has been free
 //     for the longest time, first among gaps whose chunks are all there; else the end of the range.
