@@ -199,7 +199,7 @@ def test_a_refused_request_is_explained_by_what_lies_in_its_way(headroom: Headro
 def test_a_request_refused_beside_a_hole_is_explained_in_the_strategys_own_words(headroom: Headroom) -> None:
     history = headroom.write("history.txt", f"1 a {8 * MIB} 0\n1 b {8 * MIB} 0\n1 c {8 * MIB} 0\n")
     outcome = headroom("replay", history, "--capacity", "32MiB", "--allocator", "limit(20MiB)|bfc")
-    assert "was not for this request: out of memory: no room for 8.00 MiB under limit(20MiB)" in outcome.output
+    assert "but not for this request: out of memory: no room for 8.00 MiB under limit(20MiB)" in outcome.output
 
 
 def test_the_place_in_the_users_code_is_named(headroom: Headroom) -> None:

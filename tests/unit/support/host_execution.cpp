@@ -238,7 +238,7 @@ void HostExecution::judge_value(const Op& op, ValueId id, const Tensor& wanted,
   // Allows for sums of up to some thousand single-precision terms of the inputs' size, which may
   // cancel. Rounding to 8 bits is itself exact.
   const double tolerance =
-      is_f8(value.dtype) ? 0 : 1e-5 * (1 + std::max(largest(wanted), largest_input));
+      is_f8(value.dtype) ? 0 : 2e-5 * (1 + std::max(largest(wanted), largest_input));
   // Allows for rounding the result to 8 or 11 bits: half a unit, or a full unit when it is stored
   // and read again on the way.
   const DType kept =
