@@ -173,7 +173,7 @@ TEST(KeptOnHost, that_has_nothing_between_segments_is_not_engaged_and_says_so) {
 TEST(KeptOnHost, refuses_places_it_does_not_know_and_fetching_what_has_not_left) {
   const Program plain = differentiate(chain(3));
   EXPECT_THAT([&] { checkpointed(plain, "every(keep=disk)"); },
-              ThrowsMessage<InputError>(HasSubstr("take device or host")));
+              ThrowsMessage<InputError>(HasSubstr("keep must be device or host")));
   EXPECT_THAT([&] { checkpointed(plain, "sqrt(prefetch=2)"); },
               ThrowsMessage<InputError>(HasSubstr("use keep=host")));
   EXPECT_THROW(checkpointed(plain, "every(keep=host,prefetch=-1)"), InputError);
