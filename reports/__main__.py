@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return USAGE_ERROR
     except MemoryError:
-        print("error: it would take more than half of this machine's memory.", file=sys.stderr)
+        print("error: the report needs more than half of this machine's memory.", file=sys.stderr)
         return USAGE_ERROR
     for target in written:
         print(target.resolve())

@@ -27,7 +27,8 @@ class DriverPool {
   static constexpr std::size_t kChunk = std::size_t{32} << 20;
   static constexpr std::size_t kAlignment = 512;  // of blocks and of their sizes
 
-  // What happens to the memory of chunks, each named by its offset from the pool's first address.
+  // The pool calls these when it takes, gives back or moves the memory of a chunk. A chunk is named
+  // by its offset from the pool's first address.
   struct Chunks {
     std::function<bool(std::size_t)> take;  // returns false if there is no memory
     std::function<void(std::size_t)> give_back;

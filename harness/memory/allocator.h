@@ -90,7 +90,7 @@ struct Trace;
 struct AllocatorStrategy {
   static constexpr std::string_view kKind = "allocator";
   std::string name;
-  // What it is, its source and its cost, in one or two sentences.
+  // Says what the strategy is, its source and its cost, in one or two sentences.
   std::string summary;
   std::vector<std::string> parameters;  // known keys
   std::vector<std::string> examples;    // specs for conformance tests and lists

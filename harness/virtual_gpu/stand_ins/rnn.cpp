@@ -127,7 +127,7 @@ std::size_t forward_elements(const Rnn& rnn, const Sequences& sequences) {
   if (rnn.directions() == 2)
     return sequences.tokens * (4 * wide + (layers == 1 ? 2 : 4) * hidden) +
            batch * layers * (is_lstm ? 10 : 6) * hidden;
-  // With several layers and no dropout, a limited number of steps of each sequence counts.
+  // With several layers and no dropout, at most 4 * layers + 8 steps of each sequence take memory.
   const std::size_t counted_steps = layers == 1 || has_dropout(rnn)
                                         ? sequences.tokens
                                         : std::min(sequences.tokens, (4 * layers + 8) * batch);

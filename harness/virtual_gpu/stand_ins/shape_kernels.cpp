@@ -121,7 +121,7 @@ std::optional<Longs> known_longs(const void* address, Long count) {
   return numbers;
 }
 
-// An operand of one number is combined with every number of the other one.
+// If one operand is a single number, it is combined with every number of the other operand.
 template <typename Operation>
 void combine(const std::optional<Longs>& a, const std::optional<Longs>& b, Long count,
              void* result) {
@@ -137,7 +137,7 @@ void combine(const std::optional<Longs>& a, const std::optional<Longs>& b, Long 
   copy(result, bytes.data(), bytes.size());
 }
 
-// As on a GPU, a sum that is too large wraps.
+// Results that need more than 64 bits wrap around, as on a GPU.
 template <typename Operation>
 struct Wrapping {
   Long operator()(Long a, Long b) const {

@@ -1,4 +1,4 @@
-// On which figures the samples of one configuration agree.
+// Tests when the samples of one configuration agree on an exact figure.
 #include "harness/evidence/arm_state.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace headroom::arm_state_test {
 namespace {
 
-// What two samples agree on that reserved these bytes at first.
+// Returns the value that two samples agree on if they reserved these bytes before the first step.
 std::optional<double> agreed(const std::string& device, Bytes first, Bytes second) {
   const Experiment experiment = synthetic::experiment(device);
   std::vector<Sample> samples;

@@ -1,4 +1,4 @@
-// What polls of a process tree sum up to: verdicts after hours, and of processes that have ended.
+// Tests the summary of a long watch, and of processes that ended while they were watched.
 #include "harness/watch/watch_summary.h"
 
 #include <gmock/gmock.h>

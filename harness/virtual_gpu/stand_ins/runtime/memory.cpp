@@ -196,7 +196,7 @@ HEADROOM_EXPORT int cudaIpcGetMemHandle(HandleOfMemory* handle, const void* addr
   *handle = {held->bytes, {}};
   return kSuccess;
 }
-// What the other process wrote is not known here, as if a kernel had written it.
+// This process does not know what the other one wrote there: the contents read as zeros.
 HEADROOM_EXPORT int cudaIpcOpenMemHandle(void** address, HandleOfMemory handle, unsigned) {
   *address = allocate_uncharged(handle.bytes, current_device());
   return *address != nullptr ? kSuccess : failed(kOutOfMemory);
