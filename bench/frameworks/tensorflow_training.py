@@ -29,7 +29,7 @@ ONLY_FOR = {"shares": ("dcgan",), "lengths": ("bert",), "toolkit": ("resnet50", 
 given = card.options(
     lacks={"checkpointing": "keras.RematScope fails on TensorFlow in a graph (Keras's issue 21207)"}, **DEFAULTS)
 card.check_only_for(given, DEFAULTS, ONLY_FOR)
-card.forget_settings("TF_", "CUDA_", keep=("TF_CUDNN_USE_AUTOTUNE",))
+card.forget_settings("TF_", "CUDA_", keep=("TF_CUDNN_USE_AUTOTUNE", "CUDA_VISIBLE_DEVICES"))
 os.environ["TF_CPP_VMODULE"] = "bfc_allocator=1"
 if given["growth"] == "on":
     os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"

@@ -1,8 +1,8 @@
 """Two processes train at once on the same cards. The second starts when the first has trained and holds its
 memory.
 
-visible: all (both see every card, as with CUDA_VISIBLE_DEVICES=0,1 in each) or own (each was given a card of
-its own). The other settings are those of tensorflow_training.py.
+visible: all (both see every card, as with CUDA_VISIBLE_DEVICES=0,1 in each) or own (each sees one card, with
+CUDA_VISIBLE_DEVICES=0 and =1). The other settings are those of tensorflow_training.py.
 """
 
 import json
@@ -16,10 +16,10 @@ import card
 TRAINING = Path(__file__).with_name("tensorflow_training.py")
 
 
-def start(arguments, shared):
+def start(arguments, own_card):
     environment = dict(os.environ)
-    if shared:
-        environment["HEADROOM_GPU_CARD"] += ";shared=1"
+    if own_card is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = str(own_card)
     return subprocess.Popen([sys.executable, "-s", str(TRAINING), *arguments, "--hold", "on"], text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
@@ -31,8 +31,8 @@ def main():
     del arguments[place : place + 2]
     card.one_of("visible", visible, ("all", "own"))
     processes, results = [], []
-    for _ in range(2):
-        processes.append(start(arguments, visible == "all"))
+    for number in range(2):
+        processes.append(start(arguments, number if visible == "own" else None))
         for line in processes[-1].stdout:
             if line.startswith('{"engine"'):
                 results.append(json.loads(line))

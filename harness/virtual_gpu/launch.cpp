@@ -76,13 +76,13 @@ std::string preload(const fs::path& directory, const fs::path& real) {
 
 std::string describe(const CardDescription& card, int devices) {
   return fmt::format(
-      "name={};memory={};devices={};major={};minor={};multiprocessors={};"
+      "name={};memory={};context={};devices={};major={};minor={};multiprocessors={};"
       "shared_per_multiprocessor={};shared_per_block_optin={};threads_per_multiprocessor={};"
       "blocks_per_multiprocessor={};l2={};clock_khz={};memory_clock_khz={};memory_bus_bits={}",
-      card.name, card.memory, devices, card.compute_major, card.compute_minor, card.multiprocessors,
-      card.shared_per_multiprocessor, card.shared_per_block_optin, card.threads_per_multiprocessor,
-      card.blocks_per_multiprocessor, card.l2_cache, card.clock_khz, card.memory_clock_khz,
-      card.memory_bus_bits);
+      card.name, card.memory, card.context, devices, card.compute_major, card.compute_minor,
+      card.multiprocessors, card.shared_per_multiprocessor, card.shared_per_block_optin,
+      card.threads_per_multiprocessor, card.blocks_per_multiprocessor, card.l2_cache,
+      card.clock_khz, card.memory_clock_khz, card.memory_bus_bits);
 }
 
 fs::path home() { return headroom_home() / "harness" / "virtual_gpu"; }
@@ -170,9 +170,10 @@ std::vector<std::string> environment_for_serving(const Serving& serving) {
   return result;
 }
 
-CardDescription description_of(const Card& card, Bytes memory) {
+CardDescription description_of(const Card& card, Bytes memory, Bytes context) {
   return {.name = card.name,
           .memory = memory,
+          .context = context,
           .compute_major = card.compute_major,
           .compute_minor = card.compute_minor,
           .multiprocessors = card.multiprocessors,

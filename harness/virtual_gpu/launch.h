@@ -15,7 +15,8 @@ namespace headroom::virtual_gpu {
 // The card as CUDA describes it to the program.
 struct CardDescription {
   std::string name;
-  Bytes memory = 0;
+  Bytes memory = 0;   // without the context of the first process
+  Bytes context = 0;  // of each further process on the card
   int compute_major = 0, compute_minor = 0;
   int multiprocessors = 0;
   Bytes shared_per_multiprocessor = 0, shared_per_block_optin = 0;
@@ -25,7 +26,7 @@ struct CardDescription {
 };
 
 // Describes `card` with `memory` bytes, which may be fewer than it has.
-CardDescription description_of(const Card& card, Bytes memory);
+CardDescription description_of(const Card& card, Bytes memory, Bytes context = 0);
 
 struct Launch {
   CardDescription card;

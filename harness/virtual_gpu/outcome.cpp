@@ -40,12 +40,12 @@ void add_record(Outcome& outcome, const fs::path& file) {
     const DeviceRecord& device = record->devices[i];
     if (device.allocations == 0 && device.refusals == 0) continue;
     DeviceUse& use = outcome.devices[i];
-    use.peak = std::max<Bytes>(use.peak, device.peak_bytes);
-    use.refusals += device.refusals;
-    if (device.refusals > 0) {
-      use.refused = device.refused_bytes;
-      use.used_when_refused = device.used_when_refused;
+    if (device.peak_bytes > use.peak) {
+      use.peak = device.peak_bytes;
+      use.processes = device.processes_at_peak;
     }
+    use.refusals += device.refusals;
+    if (device.refusals > 0) use.refused = device.refused_bytes;
   }
   for_each_name(record->sizes_not_known, [&](const std::string& name, std::uint64_t calls) {
     outcome.sizes_not_known[name] += calls;
@@ -121,6 +121,12 @@ Bytes Outcome::peak() const {
   Bytes most = 0;
   for (const auto& [index, device] : devices) most = std::max(most, device.peak);
   return most;
+}
+
+std::uint64_t Outcome::processes() const {
+  for (const auto& [index, device] : devices)
+    if (device.peak == peak()) return device.processes;
+  return 0;
 }
 
 bool Outcome::out_of_memory() const {

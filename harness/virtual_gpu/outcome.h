@@ -12,13 +12,12 @@
 
 namespace headroom::virtual_gpu {
 
-// A device in the records of the stand-ins. Each process has the card to itself: if several used
-// one, these are the figures of the process that held most.
+// A device in the records of the stand-ins, with the memory of all processes that used it.
 struct DeviceUse {
-  Bytes peak = 0;
-  std::uint64_t refusals = 0;  // requests refused because the card was full
-  Bytes refused = 0;           // bytes of the last refused request
-  Bytes used_when_refused = 0;
+  Bytes peak = 0;               // the most that they held together
+  std::uint64_t processes = 0;  // how many of them held it
+  std::uint64_t refusals = 0;   // requests refused because the card was full
+  Bytes refused = 0;            // bytes of the last refused request
 };
 
 // Bytes of one role, or of one line, at the framework's allocated peak.
@@ -84,8 +83,9 @@ struct Outcome {
   std::vector<std::string> not_supported;
   std::uint64_t kernel_launches = 0;
 
-  Bytes peak() const;          // peak of the device that held most
-  bool out_of_memory() const;  // whether a process ended out of memory
+  Bytes peak() const;               // peak of the device that held most
+  std::uint64_t processes() const;  // how many held memory of that device then
+  bool out_of_memory() const;       // whether a process ended out of memory
 };
 
 // Reads the directory that Launch::records named. Throws Error for a damaged file.

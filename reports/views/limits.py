@@ -85,8 +85,8 @@ def _table(
                 Datum(key[0]),
                 Datum(key[1]),
                 Datum(key[2]),
-                Datum(text(fitted) if fitted is not None else "none tried", sort=fitted),
-                Datum(text(failed) if failed is not None else "none tried", sort=failed),
+                Datum(text(fitted) if fitted is not None else "none that was tried", sort=fitted),
+                Datum(text(failed) if failed is not None else "none that was tried", sort=failed),
             )
         )
     return Table(("workload", "device", "strategy", *headers), rows) if rows else None

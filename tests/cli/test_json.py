@@ -29,7 +29,7 @@ def test_doctor_says_which_devices_are_ready_and_why_the_others_are_not(headroom
     assert devices.keys() == {entry["name"] for entry in json.loads(headroom("list", "devices", "--json").output)["devices"]}
     for name, device in devices.items():
         assert device["ready"] == (device["reason"] is None)
-        word = f"ready: {device['summary']}" if device["ready"] else f"not here: {device['reason']}"
+        word = f"ready: {device['summary']}" if device["ready"] else f"not available here: {device['reason']}"
         assert re.search(rf"^  {name} +{re.escape(word)}$", told, re.MULTILINE)
     assert (found["nvml"] is None) == (found["why_no_nvml"] is not None)
 
@@ -77,7 +77,7 @@ def test_a_dry_run_says_why_a_cell_cannot_run_here(headroom: Headroom, counting:
     plan, told = record_of(headroom(*arguments, "--json", **NO_CUDA).output), headroom(*arguments, **NO_CUDA).output
     reasons = [arm["not_here"] for experiment in plan["experiments"] for arm in experiment["arms"]]
     assert len(reasons) == 12
-    assert all(f"[not here: {reason}]" in told for reason in reasons)
+    assert all(f"[not available here: {reason}]" in told for reason in reasons)
 
 
 def test_a_dry_run_says_which_framework_is_missing_and_expects_no_time_for_it(headroom: Headroom, tmp_path: Path) -> None:

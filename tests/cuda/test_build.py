@@ -250,7 +250,7 @@ def test_a_packed_build_starts_where_there_is_no_apt_and_no_python(bare_root):
         return done.stdout
 
     assert "files              /headroom-gpu\n" in start("doctor")
-    assert "not here" in start("check", "cuda")
+    assert "not available here" in start("check", "cuda")
 
 
 @needs_module
@@ -274,7 +274,7 @@ def test_a_packed_build_runs_from_another_place(archive, tmp_path):
 
 def test_the_suite_gpu_says_why_it_cannot_run_here(tmp_path):
     unavailable = subprocess.run([PROGRAM, "check", "cuda"], capture_output=True, text=True)
-    if "not here" not in unavailable.stdout:
+    if "not available here" not in unavailable.stdout:
         pytest.skip("there is a CUDA GPU here")
     assert unavailable.returncode == 0
     plan = ["--filter", "device=cuda*", "--samples-only", "--out", tmp_path, "--progress", "none"]

@@ -197,7 +197,7 @@ def test_a_second_process_has_what_the_first_one_left(run, tensorflow):
     assert shared["status"] == "ok", shared["reason"]
     assert shared["figures"]["trained"] == 0
     assert shared["note"].startswith("Process 2: It ran out of memory")
-    own = run(f"{parameters},visible=own")
+    own = run(f"cards=2,{parameters},visible=own")
     assert own["figures"]["trained"] == 1, own["note"]
 
 

@@ -146,6 +146,30 @@ model.cuda()
     assert f"live {3 * WEIGHTS // 2 + 8 * 512}" in answer.output
 
 
+def test_processes_that_train_on_one_card_are_added_up_and_run_out_of_memory_together(gpu, pytorch):
+    program = """
+import torch, torch.multiprocessing as mp
+def train(rank, trained):
+    model = torch.nn.Linear(2048, 2048).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model(torch.ones(8, 2048, device="cuda")).sum().backward()
+        optimizer.step()
+    trained.wait()
+if __name__ == "__main__":
+    mp.spawn(train, args=(mp.get_context("spawn").Barrier(3),), nprocs=3)
+"""
+    fits = gpu("t4", python=pytorch, program=program)
+    assert fits.status == 0, fits.errors
+    device, = fits.figures["devices"]
+    reserved = [f["devices"][0]["peak_reserved_bytes"] for f in fits.figures["frameworks"] if f["devices"]]
+    assert (device["processes"], device["peak_bytes"]) == (3, sum(reserved))
+    assert "of 3 processes" in fits.output and "2 optimizer steps" in fits.output
+    two_of_three = f"{2 * reserved[0] + (8 << 20)}B"
+    full = gpu("t4", "--memory", two_of_three, python=pytorch, program=program)
+    assert full.figures["verdict"] == "does not fit", full.errors
+
+
 def test_processes_share_the_tensors_of_one(gpu, pytorch):
     """Only the process that allocated the memory is charged for it."""
     answer = gpu("rtx4090", python=pytorch, program="""

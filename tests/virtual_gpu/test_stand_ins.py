@@ -47,8 +47,7 @@ def test_memory_is_charged_to_the_card_that_the_list_names(gpu):
 
 def test_processes_that_share_a_card_have_what_others_left(gpu):
     answer = gpu("l4", "--memory", "64MiB", program=RUNTIME + """
-import os, subprocess, sys
-os.environ["HEADROOM_GPU_CARD"] += ";shared=1"
+import subprocess, sys
 if len(sys.argv) == 1:
     assert allocate(48 << 20)[0] == 0
     subprocess.run([sys.executable, __file__, "second"], check=True)
@@ -57,7 +56,67 @@ else:
     cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
     assert (free.value, total.value) == (16 << 20, 64 << 20)
     assert allocate(18 << 20)[0] == 2, "cudaErrorMemoryAllocation"
-    assert allocate(16 << 20)[0] == 0
+    assert allocate(14 << 20)[0] == 0
+""")
+    assert answer.status == 0, answer.errors
+    [device] = answer.figures["devices"]
+    assert (device["peak_bytes"], device["processes"]) == (62 * MIB, 2)
+    assert "at the peak of 2 processes" in answer.output
+
+
+def test_processes_that_never_ran_at_once_are_not_added_up(gpu):
+    answer = gpu("l4", "--memory", "64MiB", program=RUNTIME + """
+import os, subprocess, sys
+if len(sys.argv) == 1:
+    for size in (48, 60, 30):
+        subprocess.run([sys.executable, __file__, str(size)], check=True)
+    ended = subprocess.Popen([sys.executable, __file__, "20"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # its entry stays until the parent asks
+    assert allocate(64 << 20)[0] == 0
+else:
+    assert allocate(int(sys.argv[1]) << 20)[0] == 0
+""")
+    assert answer.status == 0, answer.errors
+    [device] = answer.figures["devices"]
+    assert (device["peak_bytes"], device["processes"]) == (64 * MIB, 1)
+
+
+def test_processes_that_take_memory_at_once_never_get_more_than_there_is(gpu):
+    answer = gpu("l4", "--memory", "512MiB", program=RUNTIME + """
+import os, time
+
+def wait_for_all(name):
+    with open(name, "a") as file:
+        file.write("x")
+    while os.path.getsize(name) < 4:
+        time.sleep(0.001)
+
+children = []
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        wait_for_all("begun")
+        while allocate(2 << 20)[0] == 0:
+            pass
+        wait_for_all("full")
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["devices"][0]["peak_bytes"] == 512 * MIB
+
+
+def test_each_process_on_a_card_takes_a_context(gpu):
+    answer = gpu("l4", "--memory", "64MiB", "--context", "10MiB", program=RUNTIME + """
+import subprocess, sys
+if len(sys.argv) == 1:
+    assert allocate(20 << 20)[0] == 0
+    subprocess.run([sys.executable, __file__, "second"], check=True)
+else:
+    assert allocate(26 << 20)[0] == 2, "cudaErrorMemoryAllocation"
+    assert allocate(24 << 20)[0] == 0
 """)
     assert answer.status == 0, answer.errors
 

@@ -115,7 +115,8 @@ ExitCode check_command(const CheckOptions& options) {
     if (options.json)
       print_json(to_json(device.to_string(), reason, {}));
     else
-      out::print("{} is not here, so there is nothing to check: {}\n", device.to_string(), reason);
+      out::print("{} is not available here, so there is nothing to check: {}\n", device.to_string(),
+                 reason);
     return ExitCode::ok;
   }
   if (!kind.traits.computes)

@@ -53,8 +53,8 @@ void describe_program(const DoctorFindings& found) {
 void describe_devices(const DoctorFindings& found) {
   out::print("Devices\n");
   for (const DeviceFound& device : found.devices)
-    say(device.name,
-        device.why_not.empty() ? "ready: " + device.summary : "not here: " + device.why_not);
+    say(device.name, device.why_not.empty() ? "ready: " + device.summary
+                                            : "not available here: " + device.why_not);
   if (found.cuda_module) {
     for (const auto& [what, is] : found.cuda_module->details)
       say("", fmt::format("{}: {}", what, is));

@@ -70,13 +70,14 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                  format_bytes(options.context), format_bytes(whole)));
   const Bytes memory = whole - options.context;
   const RecordDirectory records(trial.directory, "");
-  const virtual_gpu::Launch launch{.card = virtual_gpu::description_of(card, memory),
-                                   .devices = options.devices,
-                                   .world = options.world,
-                                   .until_step = options.until_step,
-                                   .records = fs::absolute(trial.directory),
-                                   .cudnn = cudnn_of(options),
-                                   .nvrtc = virtual_gpu::find_nvrtc(options.command.front())};
+  const virtual_gpu::Launch launch{
+      .card = virtual_gpu::description_of(card, memory, options.context),
+      .devices = options.devices,
+      .world = options.world,
+      .until_step = options.until_step,
+      .records = fs::absolute(trial.directory),
+      .cudnn = cudnn_of(options),
+      .nvrtc = virtual_gpu::find_nvrtc(options.command.front())};
   const int status = run(options, trial, launch);
   return {.card = &card,
           .memory = memory,

@@ -66,7 +66,7 @@ Section section_of(const char* name) {
     if constexpr (requires { plugin.refuses; }) entry.excludes = exclusions_of(plugin);
     if constexpr (requires { plugin.unavailable(); }) {
       const std::string why = plugin.unavailable ? plugin.unavailable() : "";
-      if (!why.empty()) entry.summary += fmt::format(" [not here: {}]", why);
+      if (!why.empty()) entry.summary += fmt::format(" [not available here: {}]", why);
     }
     section.entries.push_back(std::move(entry));
   }

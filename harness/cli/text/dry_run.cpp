@@ -47,7 +47,7 @@ void print_dry_run(const RunPlan& plan) {
     for (const Arm& arm : experiment.arms) {
       const auto why_not = why_not_here(arm.cell);
       out::print("  {} x {}{}\n", experiment.blocks, arm.cell.id(),
-                 why_not ? fmt::format(" [not here: {}]", *why_not) : "");
+                 why_not ? fmt::format(" [not available here: {}]", *why_not) : "");
     }
   }
   out::print("{} configurations in {} experiments, {} samples. It takes about {} (an estimate).\n",

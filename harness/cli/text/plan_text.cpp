@@ -123,7 +123,7 @@ void print_advice(const Fit& fit, const std::vector<Change>& changes) {
 
 void print_row(const Fit& fit, const AllocatorFit& row, std::size_t width) {
   if (!row.refused.empty()) {
-    out::print("{:<{}} not here: {}\n", row.allocator.to_string(), width, row.refused);
+    out::print("{:<{}} not available here: {}\n", row.allocator.to_string(), width, row.refused);
     return;
   }
   const Ledger& ledger = row.outcome.ledger;

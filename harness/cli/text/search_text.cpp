@@ -30,7 +30,7 @@ std::string in_words(const std::vector<std::int64_t>& batches) {
 
 void print_row(const MemorySearch& search, const SearchRow& row, std::size_t width) {
   if (!row.refused.empty()) {
-    out::print("{:<{}} not here: {}\n", row.allocator.to_string(), width, row.refused);
+    out::print("{:<{}} not available here: {}\n", row.allocator.to_string(), width, row.refused);
     return;
   }
   const auto& smallest = row.capacity.smallest;

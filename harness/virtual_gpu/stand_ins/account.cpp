@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +65,18 @@ void note(NameList& list, const char* name) {
 // A forked child shares the parent's mapping, so it must use a record of its own.
 void forget_record() { current = nullptr; }
 
+// A process that ended holds no memory, also while its parent has not yet asked how it ended.
+bool is_running(int pid) {
+  std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
+  if (file == nullptr) return false;
+  char text[512] = "";
+  const std::size_t length = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[length] = '\0';
+  const char* state = std::strrchr(text, ')');  // the name before it may contain anything
+  return state != nullptr && std::strncmp(state, ") Z", 3) != 0;
+}
+
 }  // namespace
 
 Record& record() {
@@ -77,7 +90,7 @@ Record& record() {
   return *made;
 }
 
-std::vector<Holder> holders_of(int device) {
+std::vector<Holder> holders_of(int card) {
   std::vector<Holder> result;
   const char* place = std::getenv("HEADROOM_GPU_RECORDS");
   DIR* directory = place == nullptr ? nullptr : opendir(place);
@@ -88,15 +101,31 @@ std::vector<Holder> holders_of(int device) {
     const int file = open((std::string(place) + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) continue;
     const auto record = std::make_unique<Record>();
-    const bool whole = ::read(file, record.get(), sizeof *record) == sizeof *record;
+    constexpr ssize_t kHead = offsetof(Record, sizes_not_known);
+    const bool whole = ::read(file, record.get(), kHead) == kHead;
     close(file);
     const int pid = static_cast<int>(record->pid);
-    const unsigned long long bytes = record->devices[device].used_bytes;
-    if (whole && record->magic == kRecordMagic && bytes > 0 && kill(pid, 0) == 0)
+    const std::uint64_t bytes = record->devices[card].used_bytes;
+    if (whole && record->magic == kRecordMagic && bytes > 0 && is_running(pid))
       result.push_back({pid, bytes});
   }
   closedir(directory);
   return result;
+}
+
+CardsLock::CardsLock() {
+  const char* place = std::getenv("HEADROOM_GPU_RECORDS");
+  if (place == nullptr) return;
+  file_ = open((std::string(place) + "/cards.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file_ < 0) return;
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  while (fcntl(file_, F_SETLKW, &whole) != 0 && errno == EINTR) {
+  }
+}
+
+CardsLock::~CardsLock() {
+  if (file_ >= 0) close(file_);
 }
 
 void note_size_not_known(const char* function) { note(record().sizes_not_known, function); }

@@ -1,6 +1,7 @@
 // This process's record (record.h), and functions that note calls in it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/record.h"
@@ -12,14 +13,27 @@ namespace headroom::virtual_gpu {
 // forked child has its own record.
 Record& record();
 
-// A process of this run that holds memory of a device.
+// A process of this run that holds memory of a card.
 struct Holder {
   int pid = 0;
-  unsigned long long bytes = 0;
+  std::uint64_t bytes = 0;
 };
 
 // Returns the holders by the records of the run's processes. Ended processes hold nothing.
-std::vector<Holder> holders_of(int device);
+std::vector<Holder> holders_of(int card);
+
+// While it exists, other processes of the run that make one of these wait. A process that takes
+// memory of a card makes one, so that two of them cannot take the same bytes.
+class CardsLock {
+ public:
+  CardsLock();
+  ~CardsLock();
+  CardsLock(const CardsLock&) = delete;
+  CardsLock& operator=(const CardsLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
 
 // Notes that `function` answered 0 bytes because only NVIDIA's library knows the size.
 void note_size_not_known(const char* function);

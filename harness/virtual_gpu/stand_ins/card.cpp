@@ -50,7 +50,7 @@ Card read_card() {
   if (const auto name = values.find("name"); name != values.end()) card.name = name->second;
   number("memory", card.memory_bytes);
   number("devices", card.devices);
-  number("shared", card.shared);
+  number("context", card.context_bytes);
   number("major", card.compute_major);
   number("minor", card.compute_minor);
   number("multiprocessors", card.multiprocessors);

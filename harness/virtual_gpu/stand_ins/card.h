@@ -10,7 +10,7 @@ struct Card {
   std::string name = "virtual GPU";
   std::size_t memory_bytes = 0;  // what CUDA reports as the total
   int devices = 1;
-  bool shared = false;  // with other processes of the run; otherwise each has the card for itself
+  std::size_t context_bytes = 0;  // what each further process takes for itself
   int compute_major = 8, compute_minor = 0;
   int multiprocessors = 108;
   int shared_bytes_per_multiprocessor = 167'936;

@@ -80,29 +80,39 @@ BlockAddresses block_addresses([](std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(take_addresses(bytes));
 });
 
-// Returns what this process may hold of a device: all that others leave. Processes that take memory
-// at the same moment do not see each other's.
-std::size_t capacity_of(int device) {
-  std::size_t left = card().memory_bytes;
-  if (!card().shared) return left;
-  for (const Holder& holder : holders_of(card_number(device)))
-    if (holder.pid != getpid()) left -= std::min<std::size_t>(left, holder.bytes);
-  return left;
+// What other processes of the run hold of a device.
+struct Others {
+  std::size_t bytes = 0;  // with the contexts of these processes
+  std::size_t processes = 0;
+};
+
+Others others_on(int device) {
+  Others others;
+  for (const Holder& holder : holders_of(card_number(device))) {
+    if (holder.pid == getpid()) continue;
+    others.bytes += holder.bytes + card().context_bytes;
+    ++others.processes;
+  }
+  return others;
 }
 
 // Charges `bytes` to the device, or notes a refusal. The mutex must be held.
 bool charge(std::size_t bytes, int device) {
   DeviceRecord& account = record().devices[card_number(device)];
-  const std::size_t used = account.used_bytes;
-  const std::size_t capacity = capacity_of(device);
-  if (used > capacity || bytes > capacity - used) {
+  const CardsLock lock;
+  const Others others = others_on(device);
+  const std::size_t own = account.used_bytes;
+  const std::size_t used = own + others.bytes;
+  if (used > card().memory_bytes || bytes > card().memory_bytes - used) {
     ++account.refusals;
     account.refused_bytes = bytes;
-    account.used_when_refused = used;
     return false;
   }
-  account.used_bytes = used + bytes;
-  if (used + bytes > account.peak_bytes) account.peak_bytes = used + bytes;
+  account.used_bytes = own + bytes;
+  if (used + bytes > account.peak_bytes) {
+    account.peak_bytes = used + bytes;
+    account.processes_at_peak = others.processes + 1;
+  }
   return true;
 }
 
@@ -265,8 +275,8 @@ HEADROOM_EXPORT std::uint64_t headroom_gpu_used_bytes(int device) {
 }
 
 std::size_t free_bytes(int device) {
-  const std::size_t used = used_bytes(device), capacity = capacity_of(device);
-  return used > capacity ? 0 : capacity - used;
+  const std::size_t used = used_bytes(device) + others_on(device).bytes;
+  return used > card().memory_bytes ? 0 : card().memory_bytes - used;
 }
 
 void* reserve_addresses(std::size_t bytes) {

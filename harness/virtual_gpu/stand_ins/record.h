@@ -7,18 +7,19 @@
 
 namespace headroom::virtual_gpu {
 
-inline constexpr std::uint64_t kRecordMagic = 0x31554750'56445248;  // "HRDVPGU1"
+inline constexpr std::uint64_t kRecordMagic = 0x32554750'56445248;  // "HRDVPGU2"
 inline constexpr int kMaxDevices = 64;
 inline constexpr int kMaxNames = 64;
 inline constexpr int kNameBytes = 96;
 
 struct DeviceRecord {
-  std::atomic<std::uint64_t> used_bytes;         // device memory held now
-  std::atomic<std::uint64_t> peak_bytes;         // the most held at any time
-  std::atomic<std::uint64_t> allocations;        // requests served
-  std::atomic<std::uint64_t> refusals;           // requests refused because the card was full
-  std::atomic<std::uint64_t> refused_bytes;      // size of the last refused request
-  std::atomic<std::uint64_t> used_when_refused;  // bytes held at that time
+  std::atomic<std::uint64_t> used_bytes;     // device memory that this process holds now
+  std::atomic<std::uint64_t> allocations;    // requests served
+  std::atomic<std::uint64_t> refusals;       // requests refused because the card was full
+  std::atomic<std::uint64_t> refused_bytes;  // size of the last refused request
+  // The most that all processes of the run held when this one took memory, and how many held it.
+  std::atomic<std::uint64_t> peak_bytes;
+  std::atomic<std::uint64_t> processes_at_peak;
 };
 
 // A list of function names that grows and never shrinks.

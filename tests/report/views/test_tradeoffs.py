@@ -129,7 +129,7 @@ def test_the_largest_batch_is_told_per_allocator_where_one_found_no_room() -> No
     found = build(at(8, "bfc"), at(16, "bfc"), without_room(at(32, "bfc")), at(32, "caching"))
     assert found.limits.largest_batch is not None
     rows = {row[2].text: (row[3].text, row[4].text) for row in found.limits.largest_batch.rows}
-    assert rows == {"bfc": ("16", "32"), "caching": ("32", "none tried")}
+    assert rows == {"bfc": ("16", "32"), "caching": ("32", "none that was tried")}
     assert build(at(8, "bfc"), at(16, "bfc")).limits.largest_batch is None
 
 

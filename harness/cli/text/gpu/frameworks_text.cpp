@@ -78,10 +78,11 @@ std::string when(const std::string& phase) {
 
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework reported its steps";
-  const Framework& first = outcome.frameworks.front();
-  const std::string name = printable(first.name);
-  if (first.steps == 0) return fmt::format("no optimizer step of {} was counted", name);
-  return fmt::format("{} optimizer step{} of {}", first.steps, first.steps == 1 ? "" : "s", name);
+  const auto& most =
+      *std::ranges::max_element(outcome.frameworks, {}, [](const Framework& f) { return f.steps; });
+  const std::string name = printable(most.name);
+  if (most.steps == 0) return fmt::format("no optimizer step of {} was counted", name);
+  return fmt::format("{} optimizer step{} of {}", most.steps, most.steps == 1 ? "" : "s", name);
 }
 
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {

@@ -85,6 +85,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
   for (const auto& [index, use] : outcome.devices)
     devices.push_back({{"device", index},
                        {"peak_bytes", use.peak},
+                       {"processes", use.processes},
                        {"refused_requests", use.refusals},
                        {"last_refused_bytes", use.refused}});
   ordered_json json = {

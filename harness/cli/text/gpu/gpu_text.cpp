@@ -14,24 +14,35 @@ namespace {
 using virtual_gpu::Framework;
 using virtual_gpu::FrameworkUse;
 
+// The estimated context of each process that held memory at the peak.
+Bytes estimated_contexts(const GpuAnswer& answer) {
+  return estimated_context(*answer.card) * std::max<Bytes>(1, answer.outcome.processes());
+}
+
+std::string contexts(const GpuAnswer& answer) {
+  return answer.outcome.processes() > 1
+             ? fmt::format("the CUDA contexts of {} processes", answer.outcome.processes())
+             : "the CUDA context";
+}
+
 // Returns a warning if the memory to spare is smaller than a CUDA context, else "".
 std::string context_warning(const GpuAnswer& answer) {
-  const Bytes context = estimated_context(*answer.card);
-  if (answer.context > 0 || answer.memory - answer.outcome.peak() >= context) return "";
+  const Bytes estimated = estimated_contexts(answer);
+  if (answer.context > 0 || answer.memory - answer.outcome.peak() >= estimated) return "";
   return fmt::format(
-      "  On a real card it may not fit: the CUDA context takes about {} of it (estimated; "
-      "--context "
-      "leaves it room)\n",
-      format_bytes(context));
+      "  On a real card it may not fit: about {} of it go to {} (estimated; --context BYTES leaves "
+      "room)\n",
+      format_bytes(estimated), contexts(answer));
 }
 
 std::string first_line(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
-  const std::string of = fmt::format("{} of {}'s {}", format_bytes(outcome.peak()), answer.card->id,
-                                     format_bytes(answer.memory));
+  std::string peak = fmt::format("{} of {}'s {} at the peak", format_bytes(outcome.peak()),
+                                 answer.card->id, format_bytes(answer.memory));
+  if (outcome.processes() > 1) peak += fmt::format(" of {} processes", outcome.processes());
   switch (verdict_of(answer)) {
     case GpuVerdict::fits:
-      return fmt::format("FITS: {} at the peak, {} to spare ({})\n{}", of,
+      return fmt::format("FITS: {}, {} to spare ({})\n{}", peak,
                          format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
                          context_warning(answer));
     case GpuVerdict::does_not_fit:
@@ -39,8 +50,8 @@ std::string first_line(const GpuAnswer& answer) {
                          format_bytes(answer.memory), steps_of(outcome),
                          why_out_of_memory(outcome));
     case GpuVerdict::over_budget:
-      return fmt::format("OVER BUDGET: {} at the peak, {} allowed ({})\n", of,
-                         format_bytes(*answer.budget), steps_of(outcome));
+      return fmt::format("OVER BUDGET: {}, {} allowed ({})\n", peak, format_bytes(*answer.budget),
+                         steps_of(outcome));
     case GpuVerdict::not_supported:
       return fmt::format("STOPPED: the program called {}, which the virtual GPU does not have\n",
                          fmt::join(outcome.not_supported, ", "));
@@ -48,8 +59,8 @@ std::string first_line(const GpuAnswer& answer) {
       return "NO GPU USED: the program never allocated memory on a CUDA device; is its framework a "
              "CUDA build?\n";
     case GpuVerdict::failed:
-      return fmt::format("FAILED: the program ended with status {} after {}; {} at the peak\n",
-                         answer.exit_status, steps_of(outcome), of);
+      return fmt::format("FAILED: the program ended with status {} after {}; {}\n",
+                         answer.exit_status, steps_of(outcome), peak);
   }
   return "";
 }
@@ -94,10 +105,9 @@ std::string not_known_text(const GpuAnswer& answer) {
   std::string text;
   if (answer.context == 0)
     text += fmt::format(
-        "  not counted: the CUDA context, about {} (estimated), and loaded kernels; --context "
-        "BYTES "
-        "leaves room\n",
-        format_bytes(estimated_context(*answer.card)));
+        "  not counted: {}, about {} (estimated), and loaded kernels; --context BYTES leaves "
+        "room\n",
+        contexts(answer), format_bytes(estimated_contexts(answer)));
   for (const auto& [function, calls] : answer.outcome.sizes_not_known)
     text += fmt::format("  size not known, counted as 0 bytes: {} (called {} time{})\n", function,
                         calls, calls == 1 ? "" : "s");

@@ -21,7 +21,7 @@ std::string size_or_dash(const std::optional<Bytes>& bytes) {
 void print_row(const ReplayRow& row, std::size_t width) {
   const ReplayOutcome& outcome = row.outcome;
   if (!row.refused.empty()) {
-    out::print("{:<{}} not here: {}\n", row.spec.to_string(), width, row.refused);
+    out::print("{:<{}} not available here: {}\n", row.spec.to_string(), width, row.refused);
     return;
   }
   const Ledger& ledger = outcome.ledger;
