@@ -163,7 +163,7 @@ class Lowering {
 
   void decide(ValueId id, const Layout& layout) {
     onednn::set_layout(lowered_.values[id], layout);
-    layouts_[id] = layout;
+    layouts_[id] = onednn::layout_of(lowered_.values[id]);  // as kernels will see it
   }
 
   struct Copy {

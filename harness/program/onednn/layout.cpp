@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -39,13 +38,6 @@ DType from_library(memory::data_type type) {
     if (to_library(dtype) == type) return dtype;
   throw Error("oneDNN chose an element type that a Program cannot have");
 }
-
-// With AMX, oneDNN 2.6.3 gives wrong products in bf16, and it runs some convolutions with another
-// implementation than the one whose workspace was queried. AMX must therefore be disabled before
-// the library is first used; DNNL_MAX_CPU_ISA in the environment overrides this.
-[[maybe_unused]] const bool kWithoutAmx =
-    std::getenv("DNNL_MAX_CPU_ISA") == nullptr &&
-    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
 
 }  // namespace
 

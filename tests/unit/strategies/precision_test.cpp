@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "harness/base/error.h"
@@ -74,15 +75,50 @@ Program tiny_adversary() {
   return program;
 }
 
+using Between = std::function<std::int64_t(std::int64_t low, std::int64_t high)>;
+
+// Convolutions from, to and between images of one pixel, and linear layers, of random sizes, which
+// decide what kernels oneDNN takes and which parts of their blocks stay empty. tanh keeps numbers
+// in the range of fp16.
+Program random_products(const Between& between) {
+  Program program{.name = "train"};
+  ProgramBuilder build(program);
+  const auto weight = [&](const char* name, const Shape& shape) {
+    return build.persistent(name, shape, Role::weight, {Fill::normal, 0.3});
+  };
+  const Attributes whole = {{"strides", Shape{1, 1}}, {"padding", Shape{0, 0, 0, 0}}};
+  const std::int64_t images = between(1, 5), in = between(1, 70), inner = between(1, 70);
+  const std::int64_t out = between(1, 70), pixels = between(1, 5), classes = between(kClasses, 150);
+  const ValueId code = build.input("code", {images, in, 1, 1}, DType::f32);
+  const ValueId labels = build.input("labels", {images}, DType::s32);
+  ValueId x = build.emit_one("transposed_convolution", "up",
+                             {code, weight("up.weight", {in, inner, pixels, pixels})}, whole);
+  x = build.emit_one("convolution", "down",
+                     {x, weight("down.weight", {out, inner, pixels, pixels})}, whole);
+  x = build.emit_one("tanh", "down.tanh", {x});
+  x = build.emit_one("convolution", "pixel", {x, weight("pixel.weight", {in, out, 1, 1})}, whole);
+  x = build.emit_one("tanh", "pixel.tanh", {x});
+  x = build.emit_one("global_average_pool", "average", {x});
+  x = build.emit_one("linear", "hidden",
+                     {x, weight("hidden.weight", {out, in}), weight("hidden.bias", {out})});
+  x = build.emit_one("tanh", "hidden.tanh", {x});
+  x = build.emit_one("linear", "head",
+                     {x, weight("head.weight", {classes, out}), weight("head.bias", {classes})});
+  program.loss = build.emit("softmax_cross_entropy", "loss", {x, labels}).front();
+  program.results = {program.loss};
+  return program;
+}
+
 std::vector<Program> every_network() {
   std::mt19937_64 random(testing::test_seed());
-  const auto between = [&](std::int64_t low, std::int64_t high) {
+  const Between between = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };
   std::vector<Program> networks = {small_bert(), small_gpt(), tiny_adversary()};
   for (int i = 0; i < 4; ++i)
     networks.push_back(
         testing::tiny_residual_net(between(2, 5), between(2, 40), between(4, 12), between(4, 12)));
+  for (int i = 0; i < 4; ++i) networks.push_back(random_products(between));
   return networks;
 }
 
