@@ -84,6 +84,48 @@ except torch.OutOfMemoryError:
     assert answer.figures["frameworks"][0]["out_of_memory"][0]["requested_bytes"] == 4 << 30
 
 
+TAKES_TOO_MUCH = """
+import sys
+import torch
+import torch.multiprocessing as mp
+def train(*_):
+    kept = torch.nn.Linear(1024, 1024, bias=False).cuda()
+    torch.zeros(1 << 40, device="cuda")
+if __name__ == "__main__":
+"""
+IN_A_CHILD = "child = mp.get_context(METHOD).Process(target=train); child.start(); child.join(); sys.exit(child.exitcode)"
+
+
+@pytest.mark.parametrize("ending", [
+    "sys.excepthook = lambda *_: print('shown in its own way'); train()",
+    "try:\n        train()\n    except RuntimeError as error:\n        print(error); sys.exit(1)",
+    "mp.spawn(train, nprocs=1)",
+    IN_A_CHILD.replace("METHOD", "'spawn'"),
+    IN_A_CHILD.replace("METHOD", "'fork'"),
+], ids=["shown by the program", "caught", "spawned and joined", "spawned", "forked"])
+def test_out_of_memory_is_an_answer_however_the_program_ends(gpu, pytorch, ending):
+    answer = gpu("rtx4090", python=pytorch, program=TAKES_TOO_MUCH + "    " + ending)
+    assert answer.status == 3, answer.output + answer.errors
+    assert roles(answer)["weights"] == 4 * MIB
+
+
+def test_a_program_that_outlives_a_process_without_memory_is_no_failure(gpu, pytorch):
+    """As programs do that try configurations in processes of their own."""
+    answer = gpu("rtx4090", python=pytorch, program=TAKES_TOO_MUCH + "    " + IN_A_CHILD.replace(
+        "METHOD", "'spawn'").replace("child.exitcode", "0"))
+    assert answer.status == 0, answer.output + answer.errors
+
+
+def test_an_out_of_memory_that_a_process_passes_on_is_an_answer(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=TAKES_TOO_MUCH + """
+    from concurrent.futures import ProcessPoolExecutor
+    with ProcessPoolExecutor(1, mp_context=mp.get_context("spawn")) as processes:
+        processes.submit(train).result()
+""")
+    assert answer.status == 3, answer.output + answer.errors
+    assert "CUDA out of memory. Tried to allocate" in answer.output
+
+
 def test_a_smaller_card_than_the_peak_does_not_serve(gpu, pytorch):
     """The verdict agrees with the peak: with 2 MiB less than was reserved the program does not fit, unless
     the allocator manages with less, which PyTorch then shows by reserving less."""

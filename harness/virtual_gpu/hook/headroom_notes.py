@@ -1,7 +1,9 @@
 """What the hooks of all frameworks record of a process, and what only those of Keras, TensorFlow and JAX record."""
 
 import atexit
+import functools
 import json
+import multiprocessing.util
 import os
 import re
 import sys
@@ -102,15 +104,40 @@ class Record:
 def watch_process(note_error, forget, write):
     """Calls `note_error(kind, value, trace)` when an exception ends the program, `forget()` in forked
     children, which are not the program, and `write()` when the process ends."""
-    shown = sys.excepthook
 
-    def excepthook(kind, value, trace):
-        note_error(kind, value, trace)
-        shown(kind, value, trace)
+    def note(error):
+        if error is not None and not isinstance(error, SystemExit):
+            note_error(type(error), error, error.__traceback__)
 
-    sys.excepthook = excepthook
+    def at_exit():
+        # An exception that ends a child of multiprocessing is being handled; another one Python is about to show,
+        # or a library that does so instead.
+        note(sys.exc_info()[1] or getattr(sys, "last_value", None))
+        write()
+
+    def watch_end(*_):
+        multiprocessing.util.Finalize(None, at_exit, exitpriority=0)
+
+    leave, leave_at_once = sys.exit, os._exit
+
+    @functools.wraps(leave)
+    def leave_after_error(status=None):
+        if status:
+            note(sys.exc_info()[1])  # the exception that the program has caught and now ends with
+        leave(status)
+
+    @functools.wraps(leave_at_once)
+    def leave_without_atexit(status):
+        if status:
+            note(sys.exc_info()[1])
+        write()
+        leave_at_once(status)
+
+    sys.exit, os._exit = leave_after_error, leave_without_atexit
     os.register_at_fork(after_in_child=forget)
-    atexit.register(write)
+    atexit.register(at_exit)
+    watch_end()  # a child of multiprocessing may end without atexit
+    multiprocessing.util.register_after_fork(watch_end, watch_end)
 
 
 class Notes(Record):

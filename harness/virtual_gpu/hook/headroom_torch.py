@@ -240,7 +240,7 @@ def write():
     if notes.written or not (notes.active or notes.ended_out_of_memory):
         return
     notes.written = True
-    if not notes.active:  # it ended with the error of a child
+    if not notes.active:  # The error is that of another process, which passed it on.
         notes.write(f"PyTorch {torch.__version__}", [], "", [])
         return
     if headroom_served.ONLY_FIGURES:
@@ -362,14 +362,8 @@ def note_error(kind, value, trace):
     import torch
 
     notes.error = f"{kind.__name__}: {value}"
-    # torch.multiprocessing ends a parent with an error whose message is the traceback of the child.
-    of_child = notes.error.rfind("torch.OutOfMemoryError: ")
-    if of_child > 0:
-        notes.error = notes.error[of_child:]
     notes.ended_out_of_memory = (
-        issubclass(kind, torch.OutOfMemoryError)
-        or of_child > 0
-        or "DefaultCPUAllocator: " in notes.error
+        issubclass(kind, torch.OutOfMemoryError) or "DefaultCPUAllocator: " in notes.error
     )
     if notes.ended_out_of_memory and headroom_served.library is not None:
         line = headroom_notes.users_line(trace)

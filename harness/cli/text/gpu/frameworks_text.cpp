@@ -78,8 +78,10 @@ std::string when(const std::string& phase) {
 
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework reported its steps";
-  const auto& most =
-      *std::ranges::max_element(outcome.frameworks, {}, [](const Framework& f) { return f.steps; });
+  // Of several processes, some may only start and test those that train.
+  const Framework& most =
+      *std::max_element(outcome.frameworks.begin(), outcome.frameworks.end(),
+                        [](const Framework& a, const Framework& b) { return a.steps < b.steps; });
   const std::string name = printable(most.name);
   if (most.steps == 0) return fmt::format("no optimizer step of {} was counted", name);
   return fmt::format("{} optimizer step{} of {}", most.steps, most.steps == 1 ? "" : "s", name);

@@ -7,6 +7,20 @@ namespace headroom {
 using virtual_gpu::Framework;
 using virtual_gpu::FrameworkUse;
 
+namespace {
+
+// A program that ends with 0 has survived what ended a process of its own. JAX is different: it
+// does not report an error in work that the program did not wait for.
+bool has_ended_out_of_memory(const GpuAnswer& answer) {
+  const auto& frameworks = answer.outcome.frameworks;
+  return std::any_of(frameworks.begin(), frameworks.end(), [&](const Framework& framework) {
+    return framework.ended_out_of_memory &&
+           (answer.exit_status != 0 || framework.name.starts_with("JAX"));
+  });
+}
+
+}  // namespace
+
 std::string_view to_string(GpuVerdict verdict) {
   switch (verdict) {
     case GpuVerdict::fits:
@@ -28,9 +42,7 @@ std::string_view to_string(GpuVerdict verdict) {
 GpuVerdict verdict_of(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   if (!outcome.not_supported.empty()) return GpuVerdict::not_supported;
-  // This comes before the exit status: JAX does not report an error in work that the program did
-  // not wait for, so the program can end with 0.
-  if (outcome.out_of_memory()) return GpuVerdict::does_not_fit;
+  if (has_ended_out_of_memory(answer)) return GpuVerdict::does_not_fit;
   if (answer.exit_status != 0) return GpuVerdict::failed;
   if (outcome.devices.empty()) return GpuVerdict::no_gpu_used;
   if (answer.budget && outcome.peak() > *answer.budget) return GpuVerdict::over_budget;
