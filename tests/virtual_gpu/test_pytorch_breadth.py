@@ -104,6 +104,13 @@ def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
     assert f"live {3 * WEIGHTS // world + 8 * 512}" in answer.output
 
 
+def test_gradients_are_divided_by_a_number_of_the_programs_choice(gpu, pytorch):
+    answer = gpu("rtx4090", "--world", "4", python=pytorch, program=TRAIN_ON_RANKS.replace(
+        "WRAP", SHARDED + "for part in [*model, model]: part.set_gradient_divide_factor(3.0)"))
+    assert answer.status == 0, answer.output + answer.errors
+    assert answer.figures["frameworks"][0]["steps"] == 3
+
+
 def test_groups_of_a_mesh_of_two_dimensions_have_their_own_sizes_and_ranks(on_two_ranks):
     """PyTorch splits these groups off the group of all ranks if that group is bound to a device."""
     answer, _ = on_two_ranks("""
