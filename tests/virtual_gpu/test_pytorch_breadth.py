@@ -210,6 +210,36 @@ def test_a_sharded_optimizer_keeps_the_state_of_its_share(gpu, pytorch):
     assert f"live {2 * WEIGHTS + WEIGHTS // 4}" in answer.output
 
 
+@pytest.mark.parametrize("make", [
+    """
+optimizers = {p: torch.optim.Adam([p]) for p in model.parameters()}
+def update(parameter):
+    optimizers[parameter].step()
+    optimizers[parameter].zero_grad()
+for parameter in model.parameters():
+    parameter.register_post_accumulate_grad_hook(update)
+""", """
+from torch.distributed.optim import _apply_optimizer_in_backward
+_apply_optimizer_in_backward(torch.optim.Adam, model.parameters(), {})
+"""], ids=["hooks", "a function of PyTorch"])
+def test_updates_within_a_backward_pass_are_one_step(gpu, pytorch, make):
+    answer = gpu("rtx4090", "--until-step", "3", python=pytorch, program="""
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(8)]).cuda()
+MAKE
+for batch in range(10):
+    print("batch", batch)
+    model(torch.randn(64, 1024, device="cuda")).sum().backward()
+""".replace("MAKE", make))
+    assert answer.status == 0, answer.errors
+    framework = answer.figures["frameworks"][0]
+    assert (framework["steps"], framework["stopped_at_step"]) == (3, True)
+    assert "batch 2" in answer.output and "batch 3" not in answer.output
+    roles = {share["name"]: share["bytes"] for share in framework["devices"][0]["roles"]}
+    assert (roles["weights"], roles["optimizer state"]) == (WEIGHTS, 2 * WEIGHTS)
+    assert roles["gradients"] <= WEIGHTS // 4, "each gradient is freed at once"
+
+
 def test_a_model_on_two_gpus_of_one_process_trains(gpu, pytorch):
     """The second GPU holds a copy of the weights during a step, and its gradients go to the first one."""
     answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""

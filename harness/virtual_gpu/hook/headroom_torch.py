@@ -29,6 +29,7 @@ class Notes(headroom_notes.Record):
         super().__init__()
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.peaks = {}  # id of an optimizer → the allocated peak when its tensors were last marked
+        self.stepped_in_backward = False  # whether an optimizer stepped in the current backward pass
         self.backward_passes = 0  # those after which roles were recorded, because there was no step
         self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
@@ -137,8 +138,18 @@ def before_step(optimizer, *_):
 def after_step(optimizer, *_):
     mark_tensors_of(optimizer)
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
-    if not notes.stepping:  # not an inner step, such as that of ZeroRedundancyOptimizer
+    if notes.stepping:  # an inner step, such as that of ZeroRedundancyOptimizer
+        return
+    if in_backward():  # one of many, each of which changes the weights whose gradient has just been computed
+        notes.stepped_in_backward = True
+    else:
         end_step()
+
+
+def in_backward():
+    import torch
+
+    return torch._C._current_graph_task_id() != -1
 
 
 def end_step():
@@ -164,7 +175,11 @@ def mark_what_lives():
 
 
 def after_backward():
-    """Records the roles of gradients if the program changes the weights itself, without an optimizer."""
+    """Counts the steps of a backward pass as one. Records the roles of gradients if the program changes the weights
+    itself, without an optimizer."""
+    if notes.stepped_in_backward and not in_backward():
+        notes.stepped_in_backward = False
+        end_step()
     if notes.active and not notes.peaks and notes.backward_passes < MARKED_STEPS:
         notes.backward_passes += 1
         mark_what_lives()
