@@ -93,6 +93,23 @@ def test_what_the_forward_pass_keeps_is_an_activation_whatever_called_the_module
         assert shares(memory.summarise(history.events, []))["activations"] == 100, frames
 
 
+def test_the_loss_that_an_optimizer_lets_the_program_compute_is_not_the_optimizers():
+    closure = {"filename": "/home/me/train.py", "line": 3, "name": "closure"}
+    history = History()
+    history.alloc(1000, 100, closure, OPTIMIZER, SCRIPT)
+    history.alloc(2000, 1)
+    history.free(1000, 100)
+    assert shares(memory.summarise(history.events, []))["activations"] == 100
+
+
+def test_the_step_of_an_optimizer_that_the_program_defines_is_the_optimizers():
+    step = {"filename": "/home/me/train.py", "line": 3, "name": "step"}
+    wrapper = {"filename": "/x/site-packages/torch/optim/optimizer.py", "line": 1, "name": "wrapper"}
+    history = History()
+    history.alloc(1000, 100, step, wrapper, SCRIPT)
+    assert memory.summarise(history.events, [])["phase"] == "optimizer"
+
+
 def test_what_the_engine_calls_in_python_is_of_the_backward_pass():
     function = {"filename": "/x/site-packages/torch/autograd/function.py", "line": 1, "name": "apply"}
     recompute = {"filename": "/x/site-packages/torch/utils/checkpoint.py", "line": 1, "name": "unpack_hook"}

@@ -30,22 +30,33 @@ def is_users(filename):
 PROGRAMS_OWN = {"<module>", "_run_module_as_main", "_bootstrap"}
 
 
+def is_optimizers(filename):
+    return "torch/optim/" in filename or "keras/src/optimizers/" in filename or filename.endswith("/optimizer.py")
+
+
+def has_called_back(optimizer, inner):
+    """Whether an optimizer of PyTorch has called the program's closure, which computes the loss, in a frame of the
+    file `inner`. The code in optimizer.py calls the steps of optimizers, which may be the program's own."""
+    called = inner and "/torch/" not in inner and "virtual_gpu/hook" not in inner
+    return called and "torch/optim/" in optimizer and not optimizer.endswith("/optimizer.py")
+
+
 def phase_of(frames):
     """Returns the phase of the training step in which an allocation was made, or memory freed, judged by its
     Python frames. The backward pass of a GPU runs in threads without Python frames or with those of the
     functions that it calls, that of a CPU below the call of its engine."""
     if not frames or frames[-1]["name"] not in PROGRAMS_OWN:
         return "backward"
-    phase = ""
+    phase, inner = "", ""
     for frame in frames:
         name = frame["filename"]
         if frame["name"] == "_engine_run_backward":
             return "backward"
         if not phase and frame["name"] == "_call_impl":
             phase = "forward"
-        elif not phase and ("torch/optim/" in name or "keras/src/optimizers/" in name
-                            or name.endswith("/optimizer.py")):
-            phase = "optimizer"
+        elif not phase and is_optimizers(name):
+            phase = "elsewhere" if has_called_back(name, inner) else "optimizer"
+        inner = name
     return phase or "elsewhere"
 
 
