@@ -53,6 +53,19 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     assert "layers.*.up  (3 alike)" in answer.output
 
 
+def test_what_is_allocated_after_checkpointing_is_of_no_module(gpu, pytorch):
+    """Checkpointing ends a repeated forward pass with an exception once it has all that the backward pass needs."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from torch.utils.checkpoint import checkpoint
+layers = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256)).cuda()
+checkpoint(layers, torch.randn(16, 256, device="cuda", requires_grad=True), use_reentrant=False).sum().backward()
+large = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+""")
+    assert answer.status == 0, answer.errors
+    assert modules(answer)["(outside of modules)"]["batch and other"] >= 64 << 20
+
+
 def test_modules_of_one_class_are_told_apart(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

@@ -12,8 +12,8 @@ import weakref
 
 MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
 MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
-# The names by which torch.compile, FSDP and checkpointing hold a module of the program.
-WRAPPED = re.compile(r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)(\.|$)")
+# The names by which torch.compile, FSDP, checkpointing and Lightning Fabric hold a module of the program.
+WRAPPED = re.compile(r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)(\.|$)")
 
 
 class Modules:
@@ -22,7 +22,7 @@ class Modules:
     def __init__(self):
         self.moments, self.names = [], []
         self.paths = {}  # id of a module → (reference, path)
-        self.owners = {}  # id of a parameter → (reference, path of its module)
+        self.owners = {}  # id of a parameter or buffer → (reference, path of its module)
         self.roots = {}  # id of a module that no other contains → (reference, name)
         self.searches = 0
         self.threads = threading.local()
@@ -43,9 +43,9 @@ class Modules:
                     path = f"{self.name_of(root)}.{path}".rstrip(".")
                 if self.path_of(module) is None:
                     self.paths[id(module)] = (weakref.ref(module), path)
-                for parameter in module._parameters.values():
-                    if parameter is not None:
-                        self.owners[id(parameter)] = (weakref.ref(parameter), path)
+                for tensor in (*module._parameters.values(), *module._buffers.values()):
+                    if tensor is not None:
+                        self.owners[id(tensor)] = (weakref.ref(tensor), path)
 
     def name_of(self, root):
         """Returns the name of the script's variable that holds the module, or else the name of its class. The
@@ -67,11 +67,11 @@ class Modules:
         reference, path = self.paths.get(id(module), (None, None))
         return path if reference is not None and reference() is module else None
 
-    def owner_of(self, parameter):
-        """Returns the path of the parameter's module, "" if it has none."""
+    def owner_of(self, tensor):
+        """Returns the path of the module of a parameter or buffer, "" if it has none."""
         for _ in range(2):
-            reference, path = self.owners.get(id(parameter), (None, ""))
-            if reference is not None and reference() is parameter:
+            reference, path = self.owners.get(id(tensor), (None, ""))
+            if reference is not None and reference() is tensor:
                 return path
             if self.searches >= MOST_SEARCHES:
                 break
@@ -138,5 +138,5 @@ def watch():
             modules.leave(module)
 
     register_module_forward_pre_hook(before)
-    register_module_forward_hook(after)
+    register_module_forward_hook(after, always_call=True)  # checkpointing ends what it repeats with an exception
     return modules
