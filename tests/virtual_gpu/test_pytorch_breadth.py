@@ -64,6 +64,21 @@ def test_a_fully_sharded_model_holds_half_on_each_of_two_ranks(on_two_ranks):
     assert answer.output.count(f"live {3 * WEIGHTS // 2 + 8 * 512}") == 2
 
 
+def test_a_model_that_the_first_version_of_fsdp_shards_is_saved(on_two_ranks):
+    _, ranks = on_two_ranks("""
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, StateDictType
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+model = FSDP(model, device_id=rank, auto_wrap_policy=ModuleWrapPolicy({torch.nn.Linear}), use_orig_params=True)
+import atexit
+atexit.register(lambda: os.write(1, b"saved\\n"))
+with FSDP.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+    for weight in model.state_dict().values():
+        weight.cpu()
+""")
+    for roles in ranks:
+        assert roles["gathered weights"] >= WEIGHTS // 8
+
+
 SHARDED = """
 from torch.distributed.fsdp import fully_shard
 for layer in model:

@@ -390,3 +390,19 @@ nearest = torch.randn(99, 9, device="cuda").argmin(1)
 print(len(torch.randn(50, device="cuda").sort()[1].unique()), len(nearest.unique()))
 """)
     assert printed(answer) == ["(48, 8)", "50 9"]
+
+
+def test_functions_of_torch_func_run(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, vmap
+x = torch.randn(8, device="cuda")
+print(*[tuple(f(torch.sin)(x).shape) for f in (jacfwd, jacrev)], tuple(hessian(lambda x: (x ** 3).sum())(x).shape))
+model = torch.nn.Linear(8, 4).cuda()
+def loss(weights, x):
+    return functional_call(model, weights, x[None]).sum()
+per_sample = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), torch.randn(5, 8, device="cuda"))
+print(tuple(per_sample["weight"].shape))
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.output.startswith("(8, 8) (8, 8) (8, 8)\n(5, 4, 8)\n")

@@ -55,8 +55,10 @@ class Used:
 
 def value_of(tensor):
     """Returns the value of a tensor on the host. Raises Unknown."""
+    if type(tensor).__name__ not in ("Tensor", "Parameter"):  # other kinds may not even tell their device
+        raise Unknown
     if not tensor.is_cuda:
-        if type(tensor).__name__ not in ("Tensor", "Parameter") or tensor.device.type != "cpu":
+        if tensor.device.type != "cpu":
             raise Unknown
         if tensor.numel() > MOST_ELEMENTS:
             raise Unknown
@@ -81,6 +83,8 @@ def remember(tensor, value, source=None):
     change is known for all tensors that share the memory."""
     if value is None or value.is_cuda or value.shape != tensor.shape or value.dtype != tensor.dtype:
         return
+    if is_transformed(tensor) or is_transformed(value):
+        return
     held, known = held_by(tensor), [0, False]
     if held is not None and held[1] is value:
         known = held[0]
@@ -88,6 +92,13 @@ def remember(tensor, value, source=None):
         known = held_by(source)[0]
     known[:] = version_of(tensor), known[1] or Used.drawn
     setattr(tensor, VALUE, (known, value))
+
+
+def is_transformed(tensor):
+    """Whether a tensor is one inside a function that torch.func transforms, which has no memory of its own."""
+    import torch
+
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def is_view_alike(tensor, value, source):

@@ -10,6 +10,8 @@ import torch
 # Functions of whole groups that send Python objects as tensors, whose bytes the receivers read. Those of two
 # ranks, such as send_object_list, are not among them: the other ranks would have to make the group as well.
 OBJECTS = ("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list")
+# What PyTorch says of sizes that other ranks would have sent: that they are not the same, or no sizes at all.
+OF_UNKNOWN_SIZES = ("DDP expects same model across all ranks", "cannot be converted to type int without overflow")
 on_host = {}  # group whose tensors are on GPUs → group of the same ranks that exchanges through the host
 
 
@@ -25,7 +27,7 @@ def trust_other_ranks():
         try:
             return verify(*arguments)
         except RuntimeError as error:
-            if "DDP expects same model across all ranks" not in str(error):
+            if not any(reason in str(error) for reason in OF_UNKNOWN_SIZES):
                 raise
 
     module._verify_param_shape_across_processes = verify_what_is_known
