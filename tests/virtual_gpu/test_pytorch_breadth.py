@@ -60,6 +60,8 @@ def test_a_fully_sharded_model_holds_half_on_each_of_two_ranks(on_two_ranks):
     answer, ranks = on_two_ranks(SHARDED)
     for roles in ranks:
         assert roles["optimizer state"] == 2 * WEIGHTS // 2 + 8 * 4
+        assert roles["weights"] == WEIGHTS // 2
+        assert WEIGHTS // 8 <= roles["gathered weights"] <= WEIGHTS // 2, "those of one layer to a few"
     # Weights and two moments, and 512 bytes for each step count.
     assert answer.output.count(f"live {3 * WEIGHTS // 2 + 8 * 512}") == 2
 

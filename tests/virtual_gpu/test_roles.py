@@ -161,6 +161,48 @@ for _ in range(3):
     assert roles["optimizer state"] == 2 * roles["weights"]
 
 
+def test_buffers_are_told_and_belong_to_their_module(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+class Causal(torch.nn.Linear):
+    def __init__(self):
+        super().__init__(1024, 1024, bias=False)
+        self.register_buffer("mask", torch.ones(2048, 1024).tril())
+model = torch.nn.Sequential(Causal(), torch.nn.Linear(1024, 1024, bias=False)).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for _ in range(2):
+    model(torch.randn(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+""")
+    roles = roles_of(answer)
+    assert (roles["weights"], roles["buffers"]) == (2 * 4 * MIB, 8 * MIB)
+    modules = answer.figures["frameworks"][0]["devices"][0]["modules"]
+    assert {"model.0": 8 * MIB, "model.1": 0} == {
+        module["name"]: module["roles"].get("buffers", 0) for module in modules if module["name"].startswith("model.")}
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_keeps_its_whole_history(gpu, pytorch, search):
+    """It keeps two lists of five vectors, each as long as all weights together, and two more. Up to two of those that
+    it has just dropped are still there at the peak."""
+    answer = gpu("rtx4090", python=pytorch, program=f"""
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512, bias=False) for _ in range(4)]).cuda()
+optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4, history_size=5, line_search_fn={search!r})
+x = torch.randn(64, 512, device="cuda")
+def closure():
+    optimizer.zero_grad()
+    loss = (model(x) - 1).pow(2).mean()
+    loss.backward()
+    return loss
+for _ in range(3):
+    optimizer.step(closure)
+print(optimizer.param_groups[0]["tolerance_grad"])
+""")
+    assert 12 * 4 * MIB <= roles_of(answer)["optimizer state"] < 15 * 4 * MIB
+    assert answer.output.startswith("1e-07")
+
+
 def test_an_optimizer_that_could_not_be_made_does_not_hide_what_was_held(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

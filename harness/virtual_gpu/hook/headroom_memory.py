@@ -26,6 +26,7 @@ def is_users(filename):
     )
 
 
+GATHERING = {"unshard", "wait_for_unshard"}  # functions of both versions of FSDP
 # The outermost frames of the program's own threads.
 PROGRAMS_OWN = {"<module>", "_run_module_as_main", "_bootstrap"}
 
@@ -158,11 +159,18 @@ def roles_of(blocks, marks):
     return result
 
 
+def is_gathered(frames):
+    """Whether FSDP allocates here what it gathers of all ranks: weights, for as long as it needs them."""
+    return any(frame["name"] in GATHERING and "torch/distributed/fsdp/" in frame["filename"] for frame in frames)
+
+
 def role_by_phase(block, backward_after):
     """Returns the role of a block without a mark. `backward_after` finds the start of the next backward
     pass."""
     if block.frames and block.frames[0]["filename"].endswith("torch/nn/parallel/distributed.py"):
         return "gradient buckets"
+    if is_gathered(block.frames):
+        return "gathered weights"
     if block.phase == "forward":
         begin = backward_after(block.begin)
         kept = block.end is None or (begin is not None and block.end > begin)

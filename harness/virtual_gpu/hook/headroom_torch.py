@@ -1,5 +1,5 @@
 """Records, inside the user's program, what PyTorch's own allocator does: its counters, its history of
-allocations, out-of-memory errors, and which tensors are weights, gradients and optimizer state."""
+allocations, out-of-memory errors, and which tensors are weights, buffers, gradients and optimizer state."""
 
 import functools
 import itertools
@@ -75,13 +75,23 @@ def mark(tensors, role, owners=()):
             continue
 
 
+def tensors_in(state):
+    """Returns the tensors of an optimizer's state for a parameter, which may hold lists of them, as in LBFGS."""
+    import torch
+
+    if isinstance(state, torch.Tensor):
+        return [state]
+    values = state.values() if isinstance(state, dict) else state if isinstance(state, (list, tuple)) else ()
+    return [tensor for value in values for tensor in tensors_in(value)]
+
+
 def mark_state(optimizer):
     import torch
 
+    of_all = isinstance(optimizer, torch.optim.LBFGS)  # keeps the state of all parameters as that of the first
     for parameter, state in getattr(optimizer, "state", {}).items():  # none if its constructor failed
-        values = state.values() if isinstance(state, dict) else ()
-        tensors = [value for value in values if isinstance(value, torch.Tensor)]
-        mark(tensors, "optimizer state", [parameter] * len(tensors))
+        tensors = tensors_in(state)
+        mark(tensors, "optimizer state", [None if of_all else parameter] * len(tensors))
 
 
 def parameters_of(optimizer):
@@ -170,6 +180,8 @@ def mark_what_lives():
             parameters = [p for p in thing.__dict__.get("_parameters", {}).values() if p is not None]
             mark(parameters, "weights", parameters)
             mark([p.grad for p in parameters], "gradients", parameters)
+            buffers = [buffer for buffer in thing.__dict__.get("_buffers", {}).values() if buffer is not None]
+            mark(buffers, "buffers", buffers)
         elif issubclass(kind, torch.optim.Optimizer):
             mark_state(thing)
 
@@ -270,8 +282,9 @@ def write():
         snapshot = headroom_compiler.snapshot(torch)
     else:
         snapshot = {"segments": [], "device_traces": [notes.cpu.stop()]}
-        if not snapshot["device_traces"][0]:
-            return  # a process that allocated nothing, such as one that only compiles
+    events = (event for trace in snapshot["device_traces"] for event in trace)
+    if not (notes.steps or notes.error or any(event["action"] == "alloc" for event in events)):
+        return  # a process that allocated nothing, such as one that only compiles
     name = f"snapshot-{os.getpid()}.pickle"
     with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
         pickle.dump(snapshot, out)

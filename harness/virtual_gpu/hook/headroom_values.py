@@ -6,7 +6,9 @@ real card.
 Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
+import functools
 import re
+import sys
 
 import headroom_mode
 import torch
@@ -52,6 +54,10 @@ FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones
 READ_INSIDE = {"ctc_loss": slice(2, 4)}
 # Unknown values are assumed to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+# LBFGS keeps a direction if its curvature is greater than this, and ends a step early if gradients or changes are not
+# greater than its tolerances. It goes on here, as it does in training that goes well.
+LEAST_CURVATURE = 1e-10
+TOLERANCES = {"tolerance_grad": -1, "tolerance_change": -1}
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
 # Calls that change arguments, and how many of the first ones.
@@ -67,6 +73,32 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
 
 def is_mask(index):
     return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
+
+
+def goes_well(name, args, caller):
+    """Whether a call is a comparison in LBFGS that is true in a search that goes well."""
+    if not caller.f_code.co_filename.endswith("/lbfgs.py"):
+        return False
+    if name in ("le", "__le__"):
+        return caller.f_code.co_name == "_strong_wolfe"  # the slope is small enough after the first try
+    return name in ("gt", "__gt__") and args[1] == LEAST_CURVATURE
+
+
+def search_on(torch):
+    """Lets LBFGS take all of its iterations."""
+    step = torch.optim.LBFGS.step
+
+    @functools.wraps(step)
+    def step_on(self, closure):
+        group = self.param_groups[0]
+        tolerances = {name: group[name] for name in TOLERANCES}
+        group.update(TOLERANCES)
+        try:
+            return step(self, closure)
+        finally:
+            group.update(tolerances)
+
+    torch.optim.LBFGS.step = step_on
 
 
 class FollowValues(torch.overrides.TorchFunctionMode):
@@ -95,6 +127,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep(name, function, args, host, result)
         elif name in FINITE:
             self.keep_alike(FINITE[name], result)
+        elif goes_well(name, args, sys._getframe(1)):
+            self.keep_alike(True, result)
         elif name in FILLED:
             self.keep_filling(result, FILLED[name], args, kwargs)
         elif name == "copy_":
@@ -351,5 +385,6 @@ def follow():
     mode.__enter__()
     headroom_mode.leave_out_compiled_code(torch, mode)
     headroom_mode.hide_from_fast_paths(torch, mode)
+    search_on(torch)
     # A distribution would check its parameters' values, which are unknown.
     torch.distributions.Distribution.set_default_validate_args(False)
