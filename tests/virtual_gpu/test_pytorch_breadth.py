@@ -113,6 +113,21 @@ model.cuda()
     assert f"1: ['from 1'] {everyone} None ['second']\n" in answer.output
 
 
+def test_two_ranks_exchange_objects(on_two_ranks):
+    answer, _ = on_two_ranks("""
+if rank == 0:
+    dist.send_object_list(["first", {"shape": (2, 3)}], dst=1)
+    dist.send_object_list(["second"], dst=1, device=torch.device("cuda"))
+else:
+    for length in (2, 1):
+        told = [None] * length
+        source = dist.recv_object_list(told, src=0)
+        os.write(1, f"{told} from {source}\\n".encode())
+model.cuda()
+""")
+    assert "['first', {'shape': (2, 3)}] from 0\n['second'] from 0\n" in answer.output
+
+
 @pytest.mark.parametrize("world", [2, 8])
 def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
     answer = gpu("rtx4090", "--world", str(world), python=pytorch,
@@ -289,6 +304,34 @@ print("in the pool", sum(segment["allocated_size"] for segment in pool))
 """)
     assert answer.status == 0, answer.errors
     assert f"in the pool {2 * 512 * 1024 * 4}" in answer.output
+
+
+def test_a_replay_of_a_captured_step_is_a_step(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "4", python=pytorch, program="""
+import torch
+model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), capturable=True)
+x = torch.randn(64, 1024, device="cuda")
+def step():
+    optimizer.zero_grad(set_to_none=True)
+    model(x).sum().backward()
+    optimizer.step()
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    step()
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    step()
+for replay in range(100):
+    print("replay", replay)
+    graph.replay()
+""")
+    assert answer.status == 0, answer.errors
+    framework = answer.figures["frameworks"][0]
+    assert (framework["steps"], framework["stopped_at_step"]) == (4, True)
+    assert "replay 2" in answer.output and "replay 3" not in answer.output
 
 
 def test_a_compiled_chain_of_operators_allocates_its_result_alone(gpu, pytorch):

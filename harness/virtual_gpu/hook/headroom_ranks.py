@@ -1,14 +1,15 @@
 """Lets PyTorch's ranks work together although kernels do not run and therefore no tensor reaches another rank."""
 
+import collections
 import ctypes
 import functools
 import importlib
 import inspect
+import pickle
 
 import torch
 
-# Functions of whole groups that send Python objects as tensors, whose bytes the receivers read. Those of two
-# ranks, such as send_object_list, are not among them: the other ranks would have to make the group as well.
+# Functions of whole groups that send Python objects as tensors, whose bytes the receivers read.
 OBJECTS = ("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list")
 # What PyTorch says of sizes that other ranks would have sent: that they are not the same, or no sizes at all.
 OF_UNKNOWN_SIZES = ("DDP expects same model across all ranks", "cannot be converted to type int without overflow")
@@ -81,6 +82,35 @@ def exchange_objects_on_the_host():
         if function := getattr(c10d, name, None):
             for module in (c10d, torch.distributed):
                 setattr(module, name, through_host(function))
+
+
+def exchange_objects_of_two_through_the_store():
+    """Lets two ranks exchange objects through the store by which all ranks have found each other. To make a group on
+    the host, the other ranks would have to take part."""
+    c10d = torch.distributed.distributed_c10d
+    counts = collections.Counter()
+
+    def next_key(source, target):
+        counts[source, target] += 1
+        return f"headroom/{source}/{target}/{counts[source, target]}"
+
+    def global_rank(rank, group, rank_in_group):
+        if rank_in_group is None:
+            return rank
+        return c10d.get_global_rank(group or c10d._get_default_group(), rank_in_group)
+
+    def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None, **_):
+        key = next_key(c10d.get_rank(), global_rank(dst, group, group_dst))
+        c10d._get_default_store().set(key, pickle.dumps(list(object_list)))
+
+    def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, **_):
+        source = global_rank(src, group, group_src)
+        object_list[:] = pickle.loads(c10d._get_default_store().get(next_key(source, c10d.get_rank())))
+        return source
+
+    for replacement in (send_object_list, recv_object_list):
+        for module in (c10d, torch.distributed):
+            setattr(module, replacement.__name__, replacement)
 
 
 def pretend_world(ranks):

@@ -7,6 +7,7 @@ import os
 import pickle
 import time
 import traceback
+import weakref
 
 import headroom_compiler
 import headroom_cpu
@@ -30,6 +31,7 @@ class Notes(headroom_notes.Record):
         self.stepping = []  # ids of the optimizers that are in a step, the outermost first
         self.peaks = {}  # id of an optimizer → the allocated peak when its tensors were last marked
         self.stepped_in_backward = False  # whether an optimizer stepped in the current backward pass
+        self.stepped_in_capture = False  # whether an optimizer stepped in the CUDA graph that is being captured
         self.backward_passes = 0  # those after which roles were recorded, because there was no step
         self.step_times = []  # end of each optimizer step, in µs
         self.marks = []  # (time in µs, address, bytes, role, module)
@@ -150,10 +152,39 @@ def after_step(optimizer, *_):
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
     if notes.stepping:  # an inner step, such as that of ZeroRedundancyOptimizer
         return
-    if in_backward():  # one of many, each of which changes the weights whose gradient has just been computed
+    if is_capturing():
+        notes.stepped_in_capture = True  # counted when the graph is replayed
+    elif in_backward():  # one of many, each of which changes the weights whose gradient has just been computed
         notes.stepped_in_backward = True
     else:
         end_step()
+
+
+def is_capturing():
+    import torch
+
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+
+
+def count_replays(torch):
+    """Counts a step at each replay of a CUDA graph that has captured one."""
+    end, replay = torch.cuda.CUDAGraph.capture_end, torch.cuda.CUDAGraph.replay
+    with_step = weakref.WeakSet()
+
+    @functools.wraps(end)
+    def capture_end(graph, *arguments):
+        end(graph, *arguments)
+        if notes.stepped_in_capture:
+            notes.stepped_in_capture = False
+            with_step.add(graph)
+
+    @functools.wraps(replay)
+    def replay_and_count(graph):
+        replay(graph)
+        if graph in with_step:
+            end_step()
+
+    torch.cuda.CUDAGraph.capture_end, torch.cuda.CUDAGraph.replay = capture_end, replay_and_count
 
 
 def in_backward():
@@ -410,6 +441,7 @@ def share_with_other_ranks(torch):
         headroom_ranks.pretend_world(WORLD)
     else:
         headroom_ranks.exchange_objects_on_the_host()
+        headroom_ranks.exchange_objects_of_two_through_the_store()
 
 
 def forget():
@@ -430,6 +462,7 @@ def install(torch):
         share_with_other_ranks(torch)
     register_optimizer_step_pre_hook(before_step)
     register_optimizer_step_post_hook(after_step)
+    count_replays(torch)
     if not headroom_served.ONLY_FIGURES:
         watch_backward(torch)
     global modules
