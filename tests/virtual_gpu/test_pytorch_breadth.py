@@ -354,6 +354,22 @@ for name, function in (("eager", chain), ("compiled", torch.compile(chain))):
     assert f"compiled {4 << 20}" in answer.output
 
 
+def test_measuring_a_kernel_does_not_repeat_it_for_long(gpu, pytorch):
+    """Triton repeats a kernel as often as fits into a tenth of a second, by the time that the GPU says it takes."""
+    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
+        pytest.skip("Triton is not installed beside PyTorch")
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from triton.testing import do_bench
+calls = []
+x = torch.ones(8, device="cuda")
+do_bench(lambda: calls.append(x + 1))
+print(len(calls), "calls")
+""")
+    assert answer.status == 0, answer.errors
+    assert int(answer.output.split()[0]) < 100
+
+
 def test_a_sparse_matrix_is_multiplied(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

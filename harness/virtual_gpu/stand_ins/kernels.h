@@ -5,6 +5,10 @@
 
 namespace headroom::virtual_gpu {
 
+// The time between any two events. Nothing takes time here. The answer is not 0, because programs
+// divide by it, and not small, because those that measure kernels repeat them until it adds up.
+constexpr float kMillisecondsBetweenEvents = 100;
+
 // Notes a kernel that a library registers: its address and its mangled name, which must stay valid.
 void note_kernel(const void* function, const char* mangled_name);
 // Notes a function of generated code, if its plain name is that of a kernel that is carried out.

@@ -39,7 +39,7 @@ HEADROOM_EXPORT int cuEventCreate(void** event, unsigned) {
   return kSuccess;
 }
 HEADROOM_EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
-  *milliseconds = 0.001f;
+  *milliseconds = kMillisecondsBetweenEvents;
   return kSuccess;
 }
 HEADROOM_EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
