@@ -61,6 +61,16 @@ def test_the_program_stops_at_the_step_it_was_told(gpu, pytorch):
     assert answer.status == 0
 
 
+def test_a_program_that_looks_for_pytorch_before_it_imports_it_is_recorded(gpu, pytorch):
+    """As libraries do to see whether PyTorch is installed, such as datasets and transformers."""
+    answer = gpu("rtx4090", "--until-step", "2", python=pytorch, arguments=["256", "1000"], program="""
+import importlib.util
+print(importlib.util.find_spec("torch").name, importlib.util.find_spec("torch.optim.optimizer").name)
+""" + TRAIN)
+    assert answer.status == 0, answer.errors
+    assert answer.figures["frameworks"][0]["steps"] == 2
+
+
 def test_out_of_memory_is_an_answer_in_pytorchs_own_words(gpu, pytorch):
     answer = gpu("rtx4090", "--memory", "200MiB", program=TRAIN, python=pytorch,
                  arguments=["2048", "3"])

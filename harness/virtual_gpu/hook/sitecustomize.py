@@ -11,16 +11,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Calls `then` with the module `name` after it has been imported normally."""
+    """Calls `then` with the module `name` after it has been imported normally. Libraries may look for the module
+    before, to see whether it is installed."""
 
     def __init__(self, name, then):
         self.name, self.then, self.loader = name, then, None
+        self.is_searching = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != self.name:
+        if name != self.name or self.is_searching:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.is_searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.is_searching = False
         if spec is None or spec.loader is None:
             return spec
         self.loader, spec.loader = spec.loader, self
@@ -30,6 +35,7 @@ class AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
+        sys.meta_path.remove(self)
         module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
         self.then(module)
