@@ -186,7 +186,8 @@ def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     "jax.jit(jax.grad(loss))(weights, batch['x'])",
     "update(weights, jax.value_and_grad(loss)(weights, batch['x'])[1])",
     "held.step(weights, batch)",
-], ids=["compiled step", "compiled gradient", "gradient outside", "method"])
+    "ahead(weights, batch)",
+], ids=["compiled step", "compiled gradient", "gradient outside", "method", "compiled ahead of time"])
 def test_a_call_that_calculates_gradients_is_a_step(gpu, jax, train):
     program = STEP.replace("ROWS", "64").replace("weights = step", "step") + f"""
 from functools import partial
@@ -196,6 +197,8 @@ class Held:
         return step(weights, batch)
 held, batch = Held(), {{"x": jnp.zeros((64, 1024))}}
 update = jax.jit(lambda weights, gradients: weights)
+ahead = jax.jit(step).lower(weights, batch).compile()
+ahead.memory_analysis()
 for turn in range(9):
     print("turn", turn)
     {train}

@@ -37,6 +37,9 @@ def finish():
         jax.block_until_ready(jax.live_arrays())
 
 
+STAGES = {"trace", "lower", "compile"}  # jax.jit(f).lower(x).compile() can be called like jax.jit(f)
+
+
 class Called(threading.local):
     """The functions that are being called, the outermost first."""
 
@@ -68,7 +71,22 @@ class Counted:
         return result
 
     def __getattr__(self, name):
-        return getattr(self._function, name)
+        value = getattr(self._function, name)
+        return self._followed(value) if name in STAGES else value
+
+    def _followed(self, stage):
+        """Wraps a stage of compilation ahead of time, so that calls of what is compiled are counted."""
+
+        @functools.wraps(stage)
+        def make(*arguments, **options):
+            called.functions.append(self)
+            try:
+                made = stage(*arguments, **options)
+            finally:
+                called.functions.pop()
+            return Counted(made, self._has_gradients)
+
+        return make
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
