@@ -1,6 +1,9 @@
 """The memory of each module, named by the path of PyTorch's modules."""
 
 import random
+import subprocess
+
+import pytest
 
 LAYERS = """
 import sys
@@ -64,6 +67,20 @@ large = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
 """)
     assert answer.status == 0, answer.errors
     assert modules(answer)["(outside of modules)"]["batch and other"] >= 64 << 20
+
+
+def test_a_model_that_compiles_itself_counts_as_one_module(gpu, pytorch):
+    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
+        pytest.skip("Triton is not installed beside PyTorch")
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 256)).cuda()
+model.compile()
+for _ in range(2):
+    model(torch.randn(4096, 256, device="cuda")).sum().backward()
+""")
+    assert answer.status == 0, answer.errors
+    assert modules(answer)["model"]["activations"] >= 4096 * 1024 * 4
 
 
 def test_modules_of_one_class_are_told_apart(gpu, pytorch):

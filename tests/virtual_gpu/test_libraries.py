@@ -240,3 +240,29 @@ said = subprocess.run(query, capture_output=True, text=True, check=True).stdout
 assert int(said) == (total - free) >> 20 >= 32, said
 """)
     assert answer.status == 0, answer.errors
+
+
+def test_deepspeed_shards_weights_over_two_ranks(gpu, libraries, tmp_path):
+    """It compares integers that rank 0 sends."""
+    if not list(libraries.parents[1].glob("lib/*/site-packages/deepspeed")):
+        pytest.skip("DeepSpeed is not installed beside the libraries")
+    (tmp_path / "train.py").write_text(NETWORK.partition("data =")[0] + """
+import deepspeed
+model, optimizer, _, _ = deepspeed.initialize(model=network(), config={
+    "train_micro_batch_size_per_gpu": 8, "bf16": {"enabled": True},
+    "zero_optimization": {"stage": 3, "reduce_bucket_size": 1 << 20},
+    "optimizer": {"type": "AdamW", "params": {"torch_adam": True}}})
+for _ in range(2):
+    model.backward(model(torch.randn(8, 512, device=model.device, dtype=torch.bfloat16)).sum())
+    model.step()
+""")
+    answer = gpu("rtx4090", "--gpus", "2", python=libraries, arguments=["train.py"], program="""
+import runpy, sys
+sys.argv[:1] = ["torchrun", "--nproc-per-node", "2"]
+runpy.run_module("torch.distributed.run", run_name="__main__")
+""")
+    assert answer.status == 0, answer.errors
+    for framework in answer.figures["frameworks"]:
+        device, = framework["devices"]
+        roles = {share["name"]: share["bytes"] for share in device["roles"]}
+        assert abs(roles["optimizer state"] - 2 * 4 * LAYERS // 2) < 4096, "half of both moments, and padding"

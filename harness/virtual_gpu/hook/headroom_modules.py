@@ -2,6 +2,7 @@
 It only records: the program's objects are not changed, and no tensor is kept alive."""
 
 import bisect
+import functools
 import gc
 import re
 import sys
@@ -120,6 +121,7 @@ class Modules:
 def watch():
     """Starts recording. Nothing is recorded under torch.compile, which does not call modules separately: the
     compiler sees hooks that do nothing."""
+    import torch
     from torch.compiler import is_compiling
     from torch.nn.modules.module import (
         register_module_forward_hook,
@@ -137,6 +139,24 @@ def watch():
         if not is_compiling():
             modules.leave(module)
 
+    def compile_and_note(module, *arguments, **options):
+        compile_it(module, *arguments, **options)
+        call = module._compiled_call_impl  # in place of the call that runs the hooks
+
+        @functools.wraps(call)
+        def call_and_note(*inputs, **named):
+            if is_compiling():
+                return call(*inputs, **named)
+            modules.enter(module)
+            try:
+                return call(*inputs, **named)
+            finally:
+                modules.leave(module)
+
+        module._compiled_call_impl = call_and_note
+
+    compile_it = torch.nn.Module.compile
+    torch.nn.Module.compile = functools.wraps(compile_it)(compile_and_note)
     register_module_forward_pre_hook(before)
     register_module_forward_hook(after, always_call=True)  # checkpointing ends what it repeats with an exception
     return modules

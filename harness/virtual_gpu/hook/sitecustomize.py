@@ -52,6 +52,7 @@ HOOKS = {
     "torch._dynamo": calling("headroom_compiler", "use"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
+    "deepspeed.runtime.zero.utils": calling("headroom_ranks", "trust_the_first_rank"),
     "tensorflow": calling("headroom_tensorflow", "install"),
     "keras.src.callbacks.callback_list": calling("headroom_tensorflow", "count_batches"),
     "tf_keras.src.callbacks": calling("headroom_tensorflow", "count_batches"),
@@ -77,8 +78,8 @@ def run_users_own():
 
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
-    for name in ("jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn", "torch._compile", "torch._dynamo",
-                 "torch.optim.optimizer"):
+    for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
+                 "torch._compile", "torch._dynamo", "torch.optim.optimizer"):
         del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
