@@ -103,7 +103,8 @@ def train(*_):
     torch.zeros(1 << 40, device="cuda")
 if __name__ == "__main__":
 """
-IN_A_CHILD = "child = mp.get_context(METHOD).Process(target=train); child.start(); child.join(); sys.exit(child.exitcode)"
+IN_A_CHILD = "child = mp.get_context(METHOD).Process(target=train); child.start(); child.join(); " \
+    "sys.exit(child.exitcode)"
 
 
 @pytest.mark.parametrize("ending", [
