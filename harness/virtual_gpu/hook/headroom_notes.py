@@ -72,6 +72,7 @@ class Record:
         self.error = ""
         self.ended_out_of_memory = False
         self.out_of_memory = []
+        self.written = False  # a process may end in several ways at once
 
     def count_steps(self, steps):
         self.steps += steps
@@ -196,6 +197,9 @@ def note_error(kind, value, trace):
 
 def write():
     """Writes the records of each framework that used a device."""
+    if notes.written:
+        return
+    notes.written = True
     for framework in notes.frameworks:
         try:
             framework.finish()

@@ -38,7 +38,6 @@ class Notes(headroom_notes.Record):
         self.device_type = "cuda"  # of the memory that is recorded
         self.cpu = None  # history of the machine's own memory, where that is recorded
         self.active = False
-        self.written = False
 
 
 notes = Notes()
