@@ -1,5 +1,6 @@
 """Runs programs on a virtual GPU as a user would."""
 
+import functools
 import json
 import os
 import subprocess
@@ -34,26 +35,77 @@ class Answer:
         return next(line for line in self.output.splitlines() if line.strip())
 
 
-@pytest.fixture
-def gpu(tmp_path):
-    """gpu(card, *options, program=SOURCE, python=…): runs SOURCE as a script on the card."""
+def runs_in(place):
+    """Returns gpu(card, *options, program=SOURCE, python=…), which runs SOURCE as a script in the directory `place`."""
 
     def run(card, *options, program, python=sys.executable, arguments=(), environment=None):
-        script = tmp_path / "program.py"
+        script = place / "program.py"
         script.write_text(program)
-        directory = tmp_path / f"out-{len(list(tmp_path.glob('out-*')))}"
+        directory = place / f"out-{len(list(place.glob('out-*')))}"
         process = subprocess.run(
             [HEADROOM, "gpu", *([card] if card else []), *options, "--out", str(directory), "--",
              str(python), str(script), *arguments],
             capture_output=True,
             text=True,
             timeout=300,
-            cwd=tmp_path,
+            cwd=place,
             env={**os.environ, **(environment or {})},
         )
         return Answer(process, directory)
 
     return run
+
+
+@pytest.fixture
+def gpu(tmp_path):
+    return runs_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_gpu(tmp_path_factory):
+    """For runs that several tests look at, because a framework takes seconds to start."""
+    return runs_in(tmp_path_factory.mktemp("shared"))
+
+
+# Runs scripts one after another, and tells what each one printed.
+ONE_AFTER_ANOTHER = """
+import contextlib, gc, io, json, pathlib, runpy, sys, traceback
+for script in sys.argv[1:]:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except Exception:
+            traceback.print_exc(file=said)
+    gc.collect()
+    print("said", json.dumps([pathlib.Path(script).stem, said.getvalue()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def run_together(request, shared_gpu, tmp_path_factory):
+    """run_together(python) runs the programs of all tests of the module that are marked with program(SOURCE), in
+    one process, and returns the answer and what each program printed, by the name of its test."""
+
+    @functools.cache
+    def run(python):
+        place, scripts = tmp_path_factory.mktemp("programs"), []
+        for test in request.session.items:
+            marked = test.get_closest_marker("program")
+            if marked and test.path == request.path:
+                scripts.append(place / f"{test.name}.py")
+                scripts[-1].write_text(marked.args[0])
+        answer = shared_gpu("a100-40gb", "--until-step", "all", python=python, program=ONE_AFTER_ANOTHER,
+                            arguments=map(str, scripts))
+        assert answer.status == 0, answer.errors
+        lines = answer.output.splitlines()
+        return answer, dict(json.loads(line.removeprefix("said ")) for line in lines if line.startswith("said "))
+
+    return run
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "program(SOURCE): what the test's fixture runs together with others")
 
 
 def environment_python(name):
@@ -69,12 +121,12 @@ def python_of(environment):
     return python
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pytorch():
     return python_of("pytorch")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tensorflow():
     python = python_of("tensorflow")
     if not list(python.parents[1].glob("lib/*/site-packages/nvidia/cudnn")):
@@ -82,6 +134,6 @@ def tensorflow():
     return python
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def jax():
     return python_of("jax")

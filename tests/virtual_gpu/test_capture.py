@@ -31,84 +31,95 @@ for _ in range(3):
 """
 
 
-@pytest.fixture
-def capture(tmp_path):
-    """capture(python, program, *environment) returns the figures and the command's output."""
-
-    def run(python, program, *environment):
-        script, records = tmp_path / "train.py", tmp_path / "captured"
-        script.write_text(program)
-        done = subprocess.run(
-            [HEADROOM, "gpu", "rtx4090", "--out", str(tmp_path / "outside"), "--",
-             "env", *environment, HEADROOM, "capture", "--html", "--out", str(records), "--", str(python), str(script)],
-            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
-        return json.loads((records / "gpu.json").read_text()), done.stdout + done.stderr
-
-    return run
-
-
-def test_what_is_captured_is_what_the_virtual_gpu_tells(gpu, capture, pytorch):
-    captured, said = capture(pytorch, TRAIN)
-    virtual = gpu("rtx4090", program=TRAIN, python=pytorch).figures
-    device, same = captured["frameworks"][0]["devices"][0], virtual["frameworks"][0]["devices"][0]
-    assert device["peak_allocated_bytes"] == same["peak_allocated_bytes"]
-    assert device["roles"] == same["roles"]
-    assert captured["peak_bytes"] == device["peak_reserved_bytes"] == same["peak_reserved_bytes"]
-    assert "PEAK: " in said and "3 optimizer steps of PyTorch" in said
-
-
-def test_the_card_and_what_lies_beside_the_allocator_are_told(capture, pytorch):
-    beside = 5 * MIB
-    captured, said = capture(pytorch, TRAIN + f"""
+BESIDE = 5 * MIB
+TRAIN_AND_ASK = TRAIN + f"""
 import ctypes
 cuda = ctypes.CDLL("libcudart.so.13")
-assert cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t({beside})) == 0
-""")
-    device = captured["frameworks"][0]["devices"][0]
-    assert "RTX 4090" in device["card"]
-    assert beside <= device["beside_allocator_bytes"] < beside + 2 * MIB
-    assert "beside the allocator at the end" in said
+assert cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t({BESIDE})) == 0
+print("mode:", torch.overrides._get_current_function_mode())
+"""
 
 
-def test_a_run_can_be_held_against_what_was_captured(capture, gpu, pytorch, tmp_path):
-    capture(pytorch, TRAIN)
+class Captured:
+    """What `headroom capture` says of a program in the directory `place`, and where its records lie."""
+
+    def __init__(self, place, python, program, *environment):
+        self.script, self.records = place / "train.py", place / "captured"
+        self.script.write_text(program)
+        done = subprocess.run(
+            [HEADROOM, "gpu", "rtx4090", "--out", str(place / "outside"), "--", "env", *environment, HEADROOM,
+             "capture", "--html", "--out", str(self.records), "--", str(python), str(self.script)],
+            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+        self.figures = json.loads((self.records / "gpu.json").read_text())
+        self.device, = self.figures["frameworks"][0]["devices"]
+        self.said = done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def on_gpu(tmp_path_factory, pytorch):
+    return Captured(tmp_path_factory.mktemp("gpu"), pytorch, TRAIN_AND_ASK)
+
+
+@pytest.fixture(scope="module")
+def on_cpu(tmp_path_factory, pytorch):
+    return Captured(tmp_path_factory.mktemp("cpu"), pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
+
+
+@pytest.fixture(scope="module")
+def virtual(shared_gpu, pytorch):
+    """The figures of the device under `headroom gpu`."""
+    return shared_gpu("rtx4090", program=TRAIN, python=pytorch).figures["frameworks"][0]["devices"][0]
+
+
+def test_what_is_captured_is_what_the_virtual_gpu_tells(on_gpu, virtual):
+    assert on_gpu.device["peak_allocated_bytes"] == virtual["peak_allocated_bytes"]
+    assert on_gpu.device["roles"] == virtual["roles"]
+    assert on_gpu.figures["peak_bytes"] == on_gpu.device["peak_reserved_bytes"] == virtual["peak_reserved_bytes"]
+    assert "PEAK: " in on_gpu.said and "3 optimizer steps of PyTorch" in on_gpu.said
+
+
+def test_the_card_and_what_lies_beside_the_allocator_are_told(on_gpu):
+    assert "RTX 4090" in on_gpu.device["card"]
+    assert BESIDE <= on_gpu.device["beside_allocator_bytes"] < BESIDE + 2 * MIB
+    assert "beside the allocator at the end" in on_gpu.said
+
+
+def test_values_are_the_gpus_own(on_gpu):
+    assert "mode: None" in on_gpu.said
+
+
+def test_a_run_can_be_held_against_what_was_captured(on_gpu, gpu, pytorch):
     more = TRAIN.replace("256, 1024", "2560, 1024")
-    answer = gpu("rtx4090", "--against", str(tmp_path / "captured"), program=more, python=pytorch)
+    answer = gpu("rtx4090", "--against", str(on_gpu.records), program=more, python=pytorch)
     assert answer.status == 10
     assert "GREW" in answer.output
 
 
-def test_without_a_gpu_the_memory_of_the_cpu_is_told_by_role_and_line(capture, pytorch, tmp_path):
-    captured, said = capture(pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
-    (device,) = captured["frameworks"][0]["devices"]
-    assert (device["kind"], captured["captured_on"]) == ("cpu", "the CPU of this machine")
-    bytes_of = {role["name"]: role["bytes"] for role in device["roles"]}
+def test_without_a_gpu_the_memory_of_the_cpu_is_told_by_role_and_line(on_cpu):
+    assert (on_cpu.device["kind"], on_cpu.figures["captured_on"]) == ("cpu", "the CPU of this machine")
+    bytes_of = {role["name"]: role["bytes"] for role in on_cpu.device["roles"]}
     assert (bytes_of["weights"], bytes_of["gradients"]) == (4 * MIB, 4 * MIB)
     assert bytes_of["optimizer state"] == 8 * MIB + 4  # and the number of steps
-    lines = {line["name"]: line["bytes"] for line in device["lines"]}
-    assert lines[f"{tmp_path / 'train.py'}:3"] == 4 * MIB
-    assert sum(bytes_of.values()) == sum(lines.values()) == captured["peak_bytes"]
-    assert "on the CPU of this machine" in (tmp_path / "captured" / "report.html").read_text()
-    assert "CPU: " in said
+    lines = {line["name"]: line["bytes"] for line in on_cpu.device["lines"]}
+    assert lines[f"{on_cpu.script}:3"] == 4 * MIB
+    assert sum(bytes_of.values()) == sum(lines.values()) == on_cpu.figures["peak_bytes"]
+    assert "on the CPU of this machine" in (on_cpu.records / "report.html").read_text()
+    assert "CPU: " in on_cpu.said
 
 
-def test_the_virtual_gpu_holds_the_weights_and_states_that_the_cpu_held(capture, gpu, pytorch):
-    captured, _ = capture(pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
-    virtual = gpu("rtx4090", program=TRAIN, python=pytorch).figures
+def test_the_virtual_gpu_holds_the_weights_and_states_that_the_cpu_held(on_cpu, virtual):
+    def lasting(device):
+        return {r["name"]: r["bytes"] // MIB for r in device["roles"]
+                if r["name"] in ("weights", "gradients", "optimizer state")}
 
-    def lasting(figures):
-        roles = figures["frameworks"][0]["devices"][0]["roles"]
-        return {r["name"]: r["bytes"] // MIB for r in roles if r["name"] in ("weights", "gradients", "optimizer state")}
-
-    assert lasting(captured) == lasting(virtual)
+    assert lasting(on_cpu.device) == lasting(virtual)
 
 
-def test_what_a_cpu_allocated_can_be_replayed(capture, pytorch, tmp_path):
-    captured, _ = capture(pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
-    snapshot = tmp_path / "captured" / captured["frameworks"][0]["snapshot"]
+def test_what_a_cpu_allocated_can_be_replayed(on_cpu):
+    snapshot = on_cpu.records / on_cpu.figures["frameworks"][0]["snapshot"]
     done = subprocess.run(
         [HEADROOM, "replay", "--capacity", "1GiB", "--allocator", "caching", str(snapshot)],
-        capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
@@ -123,13 +134,6 @@ def test_a_command_without_a_gpu_is_told_so(tmp_path):
 def test_the_status_is_that_of_the_command(tmp_path):
     command = [HEADROOM, "capture", "--out", str(tmp_path / "records"), "--", "sh", "-c", "exit 7"]
     assert subprocess.run(command, capture_output=True, timeout=60).returncode == 7
-
-
-def test_values_are_the_gpus_own(capture, pytorch):
-    _, said = capture(pytorch, TRAIN + """
-print("mode:", torch.overrides._get_current_function_mode())
-""")
-    assert "mode: None" in said
 
 
 @pytest.fixture

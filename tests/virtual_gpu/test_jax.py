@@ -10,6 +10,12 @@ import jax.numpy as jnp
 kept = [jax.block_until_ready(jnp.zeros((4096, 4096))) for _ in range(3)]
 """
 KEPT = 3 * 64 * MIB
+WITHOUT_GRADIENTS = KEEP + """
+double = jax.jit(lambda x: 2 * x)
+for _ in range(9):
+    double(kept[0])
+print("the end")
+"""
 
 
 def run(gpu, jax, program=KEEP, options=(), **environment):
@@ -18,8 +24,25 @@ def run(gpu, jax, program=KEEP, options=(), **environment):
     return answer
 
 
-def test_three_quarters_of_the_card_are_taken_at_once(gpu, jax):
-    assert run(gpu, jax).figures["peak_bytes"] == 16 * 3 // 4 << 30
+@pytest.fixture(scope="module")
+def kept(shared_gpu, jax):
+    return run(shared_gpu, jax, WITHOUT_GRADIENTS, options=("--until-step", "2"))
+
+
+def test_three_quarters_of_the_card_are_taken_at_once(kept):
+    assert kept.figures["peak_bytes"] == 16 * 3 // 4 << 30
+
+
+def test_a_program_without_gradients_runs_to_its_end(kept):
+    assert "the end" in kept.output
+    assert kept.figures["frameworks"][0]["steps"] == 0
+
+
+def test_jaxs_own_counters_stand_beside_the_ledger(kept):
+    framework = kept.figures["frameworks"][0]
+    assert framework["name"].startswith("JAX ")
+    assert framework["devices"][0]["peak_allocated_bytes"] >= KEPT
+    assert framework["devices"][0]["peak_reserved_bytes"] == kept.figures["peak_bytes"]
 
 
 def test_a_fraction_is_taken_to_the_byte(gpu, jax):
@@ -49,14 +72,6 @@ def test_the_platforms_allocator_may_take_the_whole_card(gpu, jax):
                  XLA_PYTHON_CLIENT_ALLOCATOR="platform")
     assert str(16 << 30) in answer.output
     assert KEPT <= answer.figures["peak_bytes"] <= 2 * KEPT
-
-
-def test_jaxs_own_counters_stand_beside_the_ledger(gpu, jax):
-    answer = run(gpu, jax)
-    framework = answer.figures["frameworks"][0]
-    assert framework["name"].startswith("JAX ")
-    assert framework["devices"][0]["peak_allocated_bytes"] >= KEPT
-    assert framework["devices"][0]["peak_reserved_bytes"] == answer.figures["peak_bytes"]
 
 
 def test_out_of_memory_is_an_answer_in_xlas_own_words(gpu, jax):
@@ -207,14 +222,3 @@ for turn in range(9):
     # The first step is made before the loop.
     assert answer.figures["frameworks"][0]["steps"] == 4
     assert "turn 2" in answer.output and "turn 3" not in answer.output
-
-
-def test_a_program_without_gradients_runs_to_its_end(gpu, jax):
-    answer = run(gpu, jax, KEEP + """
-double = jax.jit(lambda x: 2 * x)
-for _ in range(9):
-    double(kept[0])
-print("the end")
-""", options=("--until-step", "2"))
-    assert "the end" in answer.output
-    assert answer.figures["frameworks"][0]["steps"] == 0

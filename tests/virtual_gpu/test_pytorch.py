@@ -1,9 +1,12 @@
 """PyTorch's ordinary wheel on the virtual GPU. Skipped unless `scripts/setup --with pytorch` has been run."""
 
 import random
+import re
+import subprocess
+from pathlib import Path
 
 import pytest
-from conftest import MIB
+from conftest import HEADROOM, MIB
 
 TRAIN = """
 import sys
@@ -25,32 +28,38 @@ def roles(answer):
     return {share["name"]: share["bytes"] for share in device["roles"]}
 
 
-def test_weights_gradients_and_optimizer_state_are_told_apart_to_the_byte(gpu, pytorch):
-    width = random.randrange(1024, 2048, 128)
-    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=[str(width), "3"])
+@pytest.fixture(scope="module")
+def width():
+    return random.randrange(1024, 2048, 128)
+
+
+@pytest.fixture(scope="module")
+def trained(shared_gpu, pytorch, width):
+    answer = shared_gpu("rtx4090", "--html", program=TRAIN, python=pytorch, arguments=[str(width), "3"])
     assert answer.status == 0, answer.errors
+    return answer
+
+
+def test_weights_gradients_and_optimizer_state_are_told_apart_to_the_byte(trained, width):
     weights = 4 * width * width * 4
-    found = roles(answer)
+    found = roles(trained)
     assert found["weights"] == weights, width
     # Adam keeps a step count of each weight on the host and two moments on the device.
     assert found["optimizer state"] == 2 * weights, width
     assert found["gradients"] <= weights
 
 
-def test_the_roles_add_up_to_what_pytorch_says_it_allocated(gpu, pytorch):
-    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=["1024", "3"])
-    device = answer.figures["frameworks"][0]["devices"][0]
-    assert sum(roles(answer).values()) == device["peak_allocated_bytes"]
+def test_the_roles_add_up_to_what_pytorch_says_it_allocated(trained):
+    device = trained.figures["frameworks"][0]["devices"][0]
+    assert sum(roles(trained).values()) == device["peak_allocated_bytes"]
 
 
-def test_counters_of_pytorch_and_the_ledger_agree(gpu, pytorch):
-    answer = gpu("rtx4090", "--until-step", "all", program=TRAIN, python=pytorch,
-                 arguments=["1024", "4"])
-    said = answer.output.split()
-    device = answer.figures["frameworks"][0]["devices"][0]
+def test_counters_of_pytorch_and_the_ledger_agree(trained):
+    said = trained.output.split()
+    device = trained.figures["frameworks"][0]["devices"][0]
     assert int(said[said.index("allocated") + 1]) == device["peak_allocated_bytes"]
     assert int(said[said.index("reserved") + 1]) == device["peak_reserved_bytes"]
-    assert device["peak_reserved_bytes"] == answer.figures["peak_bytes"]
+    assert device["peak_reserved_bytes"] == trained.figures["peak_bytes"]
 
 
 def test_the_program_stops_at_the_step_it_was_told(gpu, pytorch):
@@ -137,11 +146,10 @@ def test_an_out_of_memory_that_a_process_passes_on_is_an_answer(gpu, pytorch):
     assert "CUDA out of memory. Tried to allocate" in answer.output
 
 
-def test_a_smaller_card_than_the_peak_does_not_serve(gpu, pytorch):
+def test_a_smaller_card_than_the_peak_does_not_serve(gpu, pytorch, trained, width):
     """The verdict agrees with the peak: with 2 MiB less than was reserved the program does not fit, unless
     the allocator manages with less, which PyTorch then shows by reserving less."""
-    arguments = ["1024", "3"]
-    peak = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=arguments).figures["peak_bytes"]
+    peak, arguments = trained.figures["peak_bytes"], [str(width), "3"]
     enough = gpu("rtx4090", "--memory", str(peak), program=TRAIN, python=pytorch,
                  arguments=arguments)
     assert enough.status == 0
@@ -237,29 +245,19 @@ embedding(torch.randint(0, 1000, (8192,)).cuda()).sum().backward()
     assert answer.status == 0, answer.errors
 
 
-def test_the_snapshot_is_what_replay_reads(gpu, pytorch, tmp_path):
-    import subprocess
-
-    from conftest import HEADROOM
-
-    answer = gpu("rtx4090", program=TRAIN, python=pytorch, arguments=["512", "3"])
-    snapshot = f"{answer.figures['directory']}/{answer.figures['frameworks'][0]['snapshot']}"
+def test_the_snapshot_is_what_replay_reads(trained):
+    snapshot = f"{trained.figures['directory']}/{trained.figures['frameworks'][0]['snapshot']}"
     replayed = subprocess.run([HEADROOM, "replay", snapshot, "--capacity", "4GiB", "--json"],
                               capture_output=True, text=True)
     assert replayed.returncode == 0, replayed.stderr
 
 
-def test_the_page_draws_what_was_reserved(gpu, pytorch):
-    import re
-    from pathlib import Path
-
-    answer = gpu("rtx4090", "--html", program=TRAIN, python=pytorch, arguments=["512", "3"])
-    assert answer.status == 0, answer.errors
-    page = (Path(answer.figures["directory"]) / "report.html").read_text()
-    assert "page    " in answer.errors
+def test_the_page_draws_what_was_reserved(trained):
+    page = (Path(trained.figures["directory"]) / "report.html").read_text()
+    assert "page    " in trained.errors
     assert "It fits: " in page
     reserved = re.search(r'\{"name":"reserved","values":\[([^]]*)\]', page)[1].split(",")
-    peak = answer.figures["peak_bytes"] / MIB
+    peak = trained.figures["peak_bytes"] / MIB
     assert abs(max(map(float, reserved)) - peak) < 0.01 * peak
 
 

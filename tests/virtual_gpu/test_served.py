@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import HEADROOM
@@ -70,44 +71,74 @@ def replayed(snapshot, allocator, capacity):
     return [row["requested_bytes_peak"], row["allocated_bytes_peak"], row["reserved_bytes_peak"]]
 
 
-@pytest.mark.parametrize("allocator,settings", [
-    ("caching", ""),
-    ("caching(max_split_size=21MiB)", "max_split_size_mb:21"),
-    ("expandable", "expandable_segments:True"),
-])
-def test_pytorchs_own_rules_take_what_pytorch_takes(gpu, pytorch, allocator, settings):
-    answer = gpu("rtx4090", "--allocator", allocator, program=TRAIN, python=pytorch, arguments=["cuda"],
-                 environment={"PYTORCH_ALLOC_CONF": settings})
-    own, served = answer.figures["allocators"]
+SERVED = ["caching", "bfc(growth=on)", "pool", "tlsf", "expandable", "malloc"]
+SERVED_FULL = ["caching", "bfc(growth=on)", "limit(500MiB)|caching"]
+
+
+def each(allocators):
+    return [word for allocator in allocators for word in ("--allocator", allocator)]
+
+
+@pytest.fixture(scope="module")
+def served_gpu(shared_gpu, pytorch):
+    """TRAIN on a GPU with PyTorch's own allocator and with each of SERVED."""
+    return shared_gpu("rtx4090", *each(SERVED), program=TRAIN, python=pytorch, arguments=["cuda"])
+
+
+@pytest.fixture(scope="module")
+def full_gpu(shared_gpu, pytorch):
+    """REFUSED on a GPU with PyTorch's own allocator and with each of SERVED_FULL."""
+    return shared_gpu("rtx4090", "--memory", "800MiB", *each(SERVED_FULL), program=REFUSED, python=pytorch,
+                      arguments=["cuda"])
+
+
+def output_of(answer, allocator):
+    """What the program printed under the allocator with this number; 0 is PyTorch's own."""
+    return (Path(answer.figures["directory"]) / f"allocator-{allocator}/output.txt").read_text()
+
+
+def takes_what_pytorch_takes(answer, allocator):
+    own, served = answer.figures["allocators"][0], by_allocator(answer.figures)[allocator]
     assert served["verdict"] == "fits", answer.output
     assert [served[size] for size in SIZES] == [own[size] for size in SIZES]
     assert own["peak_reserved_bytes"] > 0
     assert "PyTorch's own" in answer.output and allocator in answer.output
 
 
-def test_the_program_sees_the_figures_of_the_allocator(gpu, pytorch, tmp_path):
-    answer = gpu("rtx4090", "--allocator", "bfc(growth=on)", program=TRAIN, python=pytorch, arguments=["cuda"])
-    _, served = answer.figures["allocators"]
-    output = (tmp_path / "out-0/allocator-1/output.txt").read_text()
+def test_pytorchs_own_rules_take_what_pytorch_takes(served_gpu):
+    takes_what_pytorch_takes(served_gpu, "caching")
+
+
+@pytest.mark.parametrize("allocator,settings", [
+    ("caching(max_split_size=21MiB)", "max_split_size_mb:21"),
+    ("expandable", "expandable_segments:True"),
+])
+def test_pytorchs_own_rules_take_what_pytorch_takes_with_other_settings(gpu, pytorch, allocator, settings):
+    answer = gpu("rtx4090", "--allocator", allocator, program=TRAIN, python=pytorch, arguments=["cuda"],
+                 environment={"PYTORCH_ALLOC_CONF": settings})
+    takes_what_pytorch_takes(answer, allocator)
+
+
+@pytest.mark.parametrize("allocator", SERVED)
+def test_the_program_sees_the_figures_of_the_allocator(served_gpu, allocator):
+    served = by_allocator(served_gpu.figures)[allocator]
+    output = output_of(served_gpu, 1 + SERVED.index(allocator))
     assert f"peak {served['peak_allocated_bytes']} {served['peak_reserved_bytes']}" in output
 
 
-@pytest.mark.parametrize("allocator", ["bfc(growth=on)", "pool", "tlsf", "expandable", "malloc"])
-def test_what_a_gpu_is_served_is_what_replay_foretells(gpu, pytorch, tmp_path, allocator):
-    answer = gpu("rtx4090", "--allocator", allocator, program=TRAIN, python=pytorch, arguments=["cuda"])
-    _, served = answer.figures["allocators"]
-    snapshot = tmp_path / "out-0" / answer.figures["frameworks"][0]["snapshot"]
-    assert [served[size] for size in SIZES] == replayed(snapshot, allocator, answer.figures["memory_bytes"])
+@pytest.mark.parametrize("allocator", SERVED)
+def test_what_a_gpu_is_served_is_what_replay_foretells(served_gpu, allocator):
+    served = by_allocator(served_gpu.figures)[allocator]
+    snapshot = Path(served_gpu.figures["directory"]) / served_gpu.figures["frameworks"][0]["snapshot"]
+    assert [served[size] for size in SIZES] == replayed(snapshot, allocator, served_gpu.figures["memory_bytes"])
 
 
-@pytest.mark.parametrize("allocator", ["caching", "bfc(growth=on)", "limit(500MiB)|caching"])
-def test_a_gpu_that_is_full_ends_in_pytorchs_own_error(gpu, pytorch, tmp_path, allocator):
-    answer = gpu("rtx4090", "--memory", "800MiB", "--allocator", allocator, program=REFUSED, python=pytorch,
-                 arguments=["cuda"])
-    output = (tmp_path / "out-0/allocator-1/output.txt").read_text()
+@pytest.mark.parametrize("allocator", SERVED_FULL)
+def test_a_gpu_that_is_full_ends_in_pytorchs_own_error(full_gpu, allocator):
+    output = output_of(full_gpu, 1 + SERVED_FULL.index(allocator))
     assert "refused: CUDA out of memory. Tried to allocate 900.00 MiB" in output
     assert "goes on with 1000" in output
-    assert answer.figures["allocators"][1]["verdict"] == "fits"
+    assert by_allocator(full_gpu.figures)[allocator]["verdict"] == "fits"
 
 
 def test_a_program_that_does_not_catch_the_error_does_not_fit(gpu, pytorch):
@@ -149,35 +180,44 @@ def test_an_allocator_that_cannot_serve_is_refused_at_once(gpu, allocator, compl
 def on_cpu(tmp_path, pytorch):
     """on_cpu(program, *options): runs it with `headroom capture`. The CUDA wheel needs the outer virtual GPU to
     be imported at all; capture finds no GPU."""
-
-    def run(program, *options):
-        script, records = tmp_path / "train.py", tmp_path / "captured"
-        script.write_text(program)
-        done = subprocess.run(
-            [HEADROOM, "gpu", "rtx4090", "--until-step", "all", "--out", str(tmp_path / "outside"), "--", "env",
-             "CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1", HEADROOM, "capture", "--out", str(records), *options, "--",
-             str(pytorch), str(script), "cpu"],
-            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
-        figures = json.loads((records / "gpu.json").read_text())
-        outputs = [path.read_text() for path in sorted(records.glob("allocator-*-round-1/output.txt"))]
-        return figures, outputs, done.stdout + done.stderr
-
-    return run
+    return lambda program, *options: captured_in(tmp_path, pytorch, program, options)
 
 
-@pytest.mark.parametrize("allocator", ["caching", "bfc(growth=on)", "tlsf"])
-def test_what_a_cpu_is_served_is_what_replay_foretells(on_cpu, tmp_path, allocator):
-    figures, _, said = on_cpu(TRAIN, "--allocator", allocator, "--capacity", "1GiB")
-    _, served = figures["allocators"]
-    snapshot = tmp_path / "captured" / figures["frameworks"][0]["snapshot"]
+def captured_in(place, pytorch, program, options):
+    script, records = place / "train.py", place / "captured"
+    script.write_text(program)
+    done = subprocess.run(
+        [HEADROOM, "gpu", "rtx4090", "--until-step", "all", "--out", str(place / "outside"), "--", "env",
+         "CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1", HEADROOM, "capture", "--out", str(records), *options, "--",
+         str(pytorch), str(script), "cpu"],
+        capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
+    figures = json.loads((records / "gpu.json").read_text())
+    outputs = [path.read_text() for path in sorted(records.glob("allocator-*-round-1/output.txt"))]
+    return figures, outputs, done.stdout + done.stderr
+
+
+SERVED_ON_CPU = ["caching", "bfc(growth=on)", "tlsf", "poison|bfc(growth=on)"]
+
+
+@pytest.fixture(scope="module")
+def served_cpu(tmp_path_factory, pytorch):
+    """TRAIN on the CPU with PyTorch's own allocator and with each of SERVED_ON_CPU, and the recorded history."""
+    place = tmp_path_factory.mktemp("cpu")
+    captured = captured_in(place, pytorch, TRAIN, [*each(SERVED_ON_CPU), "--capacity", "1GiB"])
+    return *captured, place / "captured" / captured[0]["frameworks"][0]["snapshot"]
+
+
+@pytest.mark.parametrize("allocator", SERVED_ON_CPU[:3])
+def test_what_a_cpu_is_served_is_what_replay_foretells(served_cpu, allocator):
+    figures, _, said, snapshot = served_cpu
+    served = by_allocator(figures)[allocator]
     assert [served[size] for size in SIZES] == replayed(snapshot, allocator, 2**30), said
 
 
-def test_training_on_the_cpu_gives_the_same_losses(on_cpu):
-    figures, (own, served, poisoned), said = on_cpu(
-        TRAIN, "--allocator", "caching", "--allocator", "poison|bfc(growth=on)", "--capacity", "1GiB")
+def test_training_on_the_cpu_gives_the_same_losses(served_cpu):
+    figures, (own, *served), said, _ = served_cpu
     assert own.count("loss") == 4
-    assert served == own == poisoned, said
+    assert served == [own] * len(SERVED_ON_CPU), said
     assert all(run["peak_resident_bytes"] > 0 for run in figures["allocators"])
 
 

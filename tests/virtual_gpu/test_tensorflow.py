@@ -1,6 +1,7 @@
 """TensorFlow's ordinary wheel on the virtual GPU. Skipped unless `scripts/setup --with tensorflow` has been
 run."""
 
+import math
 import random
 import re
 
@@ -119,15 +120,32 @@ def test_keras_stops_at_the_step_it_was_told(gpu, tensorflow):
     assert answer.output.count("batch ") == 3
 
 
-def test_the_peak_of_a_step_holds_weights_both_moments_and_a_gradient(gpu, tensorflow):
-    width = random.randrange(1024, 2048, 128)
-    answer = gpu(*CARD, program=FIT, python=tensorflow, arguments=[str(width), "2"])
+@pytest.fixture(scope="module")
+def width():
+    return random.randrange(1024, 2048, 128)
+
+
+@pytest.fixture(scope="module")
+def device(shared_gpu, tensorflow, width):
+    """The first card's figures after Keras has trained four layers of that width."""
+    answer = shared_gpu(*CARD, program=FIT, python=tensorflow, arguments=[str(width), "2"])
     assert answer.status == 0, answer.errors
-    device = framework(answer)["devices"][0]
+    assert framework(answer)["devices"][0]["peak_allocated_bytes"] <= answer.figures["peak_bytes"]
+    return framework(answer)["devices"][0]
+
+
+def test_the_peak_of_a_step_holds_weights_both_moments_and_a_gradient(device, width):
     peaks, weights = device["phase_peak_bytes"], 4 * width * width * 4
     assert peaks["before training"] >= weights, width
     assert 3 * weights + weights // 4 <= peaks["first step"] <= peaks["whole program"], width
-    assert peaks["whole program"] == device["peak_allocated_bytes"] <= answer.figures["peak_bytes"]
+    assert peaks["whole program"] == device["peak_allocated_bytes"]
+
+
+def test_variables_of_keras_have_roles(device, width):
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert roles["weights"] == 4 * width * width * 4
+    assert 0 <= roles["optimizer state"] - 2 * roles["weights"] < 64
+    assert sum(roles.values()) == device["peak_allocated_bytes"]
 
 
 def test_updates_of_a_loop_of_ones_own_are_counted(gpu, tensorflow):
@@ -154,8 +172,14 @@ def test_each_card_of_a_mirrored_strategy_holds_the_weights(gpu, tensorflow):
         assert device["peak_allocated_bytes"] >= 4 * 1024 * 1024 * 4
 
 
-def test_convolutions_and_compiled_functions_run(gpu, tensorflow):
-    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+@pytest.fixture
+def printed(run_together, tensorflow, request):
+    """Returns what the program of this test printed."""
+    return run_together(tensorflow)[1][request.node.name].splitlines()
+
+
+@pytest.mark.program("""
+import tensorflow as tf
 @tf.function(jit_compile=True)
 def compiled(x):
     return tf.reduce_sum(tf.exp(x) * tf.tanh(x))
@@ -164,15 +188,16 @@ images, filters = tf.ones((8, 32, 32, 16)), tf.ones((3, 3, 16, 32))
 with tf.GradientTape() as tape:
     tape.watch(filters)
     loss = tf.reduce_sum(tf.nn.conv2d(images, filters, 1, "SAME"))
-tape.gradient(loss, filters)
+print(*tape.gradient(loss, filters).shape)
 """)
-    assert answer.status == 0, answer.errors
-    assert answer.figures["cudnn_workspaces"] == "cuDNN's own heuristics"
+def test_convolutions_and_compiled_functions_run(printed, run_together, tensorflow):
+    assert printed == ["3 3 16 32"]
+    assert run_together(tensorflow)[0].figures["cudnn_workspaces"] == "cuDNN's own heuristics"
 
 
-def test_the_state_of_an_optimizer_is_made_for_every_variable(gpu, tensorflow):
-    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+@pytest.mark.program("""
 import numpy as np
+import tensorflow as tf
 keras = tf.keras
 layers = [keras.layers.Input((8, 8, 3))]
 for channels in (8, 16, 24, 32, 40):
@@ -181,21 +206,10 @@ model = keras.Sequential([*layers, keras.layers.GlobalAveragePooling2D(), keras.
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 model.fit(np.zeros((16, 8, 8, 3), "float32"), np.zeros(16, "int32"), batch_size=8, verbose=0)
 made = [variable.shape == variable.value.read_value().shape for variable in model.optimizer.variables]
-print("made", sum(made), "of", len(made))
+print(len(made) > 40, all(made))
 """)
-    assert answer.status == 0, answer.errors
-    assert said(answer, "made") == said(answer, "of") > 40
-
-
-def test_variables_of_keras_have_roles(gpu, tensorflow):
-    width = 512
-    answer = gpu(*CARD, program=FIT, python=tensorflow, arguments=(str(width), "2"))
-    assert answer.status == 0, answer.errors
-    device = framework(answer)["devices"][0]
-    roles = {role["name"]: role["bytes"] for role in device["roles"]}
-    assert roles["weights"] == 4 * width * width * 4
-    assert 0 <= roles["optimizer state"] - 2 * roles["weights"] < 64
-    assert sum(roles.values()) == device["peak_allocated_bytes"]
+def test_the_state_of_an_optimizer_is_made_for_every_variable(printed):
+    assert printed == ["True True"]
 
 
 def test_a_network_of_sequences_of_any_length_trains(gpu, tensorflow):
@@ -218,36 +232,32 @@ model.fit(tf.data.Dataset.from_generator(batches, output_signature=some), verbos
     assert framework(answer)["steps"] == 3
 
 
-def test_a_loop_outside_of_functions_runs_as_often_as_it_says(gpu, tensorflow):
-    rows = random.randint(2, 9)
-    answer = gpu(*CARD, python=tensorflow, arguments=[str(rows)], program="""
-import sys
+ROWS, STEPS, SHAPE, KEPT = (random.randint(2, 9), random.randint(2, 9), [random.randint(2, 9) for _ in range(4)],
+                            random.sample(range(4), 2))
+
+
+@pytest.mark.program(f"""
 import tensorflow as tf
-rows = int(sys.argv[1])
-print("doubled", *tf.map_fn(lambda row: 2 * row, tf.zeros([rows, 3])).shape)
+print(*tf.map_fn(lambda row: 2 * row, tf.zeros([{ROWS}, 3])).shape)
 """)
-    assert answer.status == 0, answer.errors
-    assert f"doubled {rows} 3" in answer.output
+def test_a_loop_outside_of_functions_runs_as_often_as_it_says(printed):
+    assert printed == [f"{ROWS} 3"]
 
 
-def test_steps_are_counted_in_whole_numbers_of_64_bits(gpu, tensorflow):
-    steps = random.randint(2, 9)
-    answer = gpu(*CARD, "--until-step", "all", python=tensorflow, arguments=[str(steps)], program="""
-import sys
+@pytest.mark.program(f"""
 import tensorflow as tf
 optimizer, weights = tf.keras.optimizers.SGD(), tf.keras.Variable(tf.ones([4]))
 step = tf.Variable(0, dtype=tf.int64)
-while step < int(sys.argv[1]):
+while step < {STEPS}:
     optimizer.apply([tf.ones([4])], [weights])
     step.assign_add(1)
-print("steps", int(step), int(optimizer.iterations))
+print(int(step), int(optimizer.iterations))
 """)
-    assert answer.status == 0, answer.errors
-    assert f"steps {steps} {steps}" in answer.output
+def test_steps_are_counted_in_whole_numbers_of_64_bits(printed):
+    assert printed == [f"{STEPS} {STEPS}"]
 
 
-def test_whole_numbers_of_64_bits_are_combined_as_numpy_does(gpu, tensorflow):
-    answer = gpu(*CARD, python=tensorflow, program="""
+@pytest.mark.program("""
 import numpy
 import tensorflow as tf
 for count in (1, 3, 50):
@@ -261,30 +271,24 @@ for count in (1, 3, 50):
     assert (variable.assign_sub(2 * other).numpy() == row - other).all(), (row, other)
 print("all are right")
 """)
-    assert answer.status == 0, answer.errors
-    assert "all are right" in answer.output
+def test_whole_numbers_of_64_bits_are_combined_as_numpy_does(printed):
+    assert printed == ["all are right"]
 
 
-def test_shapes_that_the_device_calculates_are_right(gpu, tensorflow):
-    shape = [random.randint(2, 9) for _ in range(4)]
-    kept = random.sample(range(4), 2)
-    answer = gpu(*CARD, python=tensorflow, arguments=[str(number) for number in shape + kept], program="""
-import sys
+@pytest.mark.program(f"""
 import tensorflow as tf
-shape, kept = [int(n) for n in sys.argv[1:5]], [int(n) for n in sys.argv[5:]]
 @tf.function(input_signature=[tf.TensorSpec([None] * 4)])
 def fold(x):
-    rows = tf.reduce_prod(tf.gather(tf.shape(x), kept))
+    rows = tf.reduce_prod(tf.gather(tf.shape(x), {KEPT}))
     return tf.reshape(x, tf.stack([rows, tf.size(x) // rows]))
 @tf.function(input_signature=[tf.TensorSpec([None] * 4)])
 def slope(x):
-    return tf.gradients(tf.reduce_mean(x, axis=kept), x)[0]
-print("rows", *fold(tf.zeros(shape)).shape, *slope(tf.zeros(shape)).shape)
+    return tf.gradients(tf.reduce_mean(x, axis={KEPT}), x)[0]
+print(*fold(tf.zeros({SHAPE})).shape, *slope(tf.zeros({SHAPE})).shape)
 """)
-    rows = shape[kept[0]] * shape[kept[1]]
-    size = shape[0] * shape[1] * shape[2] * shape[3]
-    assert answer.status == 0, (shape, kept, answer.errors)
-    assert f"rows {rows} {size // rows} {' '.join(map(str, shape))}" in answer.output, (shape, kept)
+def test_shapes_that_the_device_calculates_are_right(printed):
+    rows = SHAPE[KEPT[0]] * SHAPE[KEPT[1]]
+    assert printed == [f"{rows} {math.prod(SHAPE) // rows} {' '.join(map(str, SHAPE))}"], (SHAPE, KEPT)
 
 
 def test_layers_of_cudnn_train_with_a_mask(gpu, tensorflow):
@@ -305,29 +309,30 @@ model.fit(tokens, np.ones(64, "int32"), batch_size=16, verbose=0)
     assert "cudnnGetRNNTempSpaceSizes" in answer.output
 
 
-@pytest.mark.parametrize("rows", [1000, 50_000])
-def test_a_known_mask_selects_as_many_rows_as_it_has(gpu, tensorflow, rows):
+def test_a_known_mask_selects_as_many_rows_as_it_has(gpu, tensorflow):
     """TensorFlow counts them on the GPU, in one kernel or in two, with a result in memory of the host."""
-    answer = gpu("l4", python=tensorflow, program=f"""
+    answer = gpu("l4", python=tensorflow, program="""
 import numpy as np
 import tensorflow as tf
-mask = np.random.rand({rows}) < 0.3
-chosen = tf.boolean_mask(tf.ones(({rows}, 2)), mask)
-assert chosen.shape == (mask.sum(), 2), (chosen.shape, mask.sum())
-not_known = tf.where(tf.ones({rows}) > 2.0)
-assert not_known.shape == (0, 1), not_known.shape
+for rows in (1000, 50_000):
+    mask = np.random.rand(rows) < 0.3
+    chosen = tf.boolean_mask(tf.ones((rows, 2)), mask)
+    assert chosen.shape == (mask.sum(), 2), (chosen.shape, mask.sum())
+    not_known = tf.where(tf.ones(rows) > 2.0)
+    assert not_known.shape == (0, 1), not_known.shape
 """)
     assert answer.status == 0, answer.errors
 
 
-def test_tables_of_words_are_made_from_texts(gpu, tensorflow):
-    """Numbers converted on the GPU determine the length of a range."""
-    answer = gpu("l4", python=tensorflow, program="""
+@pytest.mark.program("""
 import tensorflow as tf
 words = tf.keras.layers.TextVectorization(output_sequence_length=8)
 words.adapt(["a b c", "d e f"])
 assert words.vocabulary_size() == 8
 assert words(["a b", "c"]).shape == (2, 8)
 assert tf.range(tf.constant(2), tf.constant(8), dtype=tf.int64).shape == 6
+print("made")
 """)
-    assert answer.status == 0, answer.errors
+def test_tables_of_words_are_made_from_texts(printed):
+    """Numbers converted on the GPU determine the length of a range."""
+    assert printed == ["made"]

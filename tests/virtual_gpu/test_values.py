@@ -1,6 +1,8 @@
 """Values that follow from what a program copied to the virtual GPU, so that its code takes the path that it
 takes on a real card."""
 
+import re
+
 import pytest
 
 TINY_MODEL = """
@@ -26,15 +28,27 @@ def printed(answer):
     return [line for line in answer.output.split("\nFITS")[0].splitlines() if line]
 
 
-def test_a_mask_that_masks_nothing_costs_no_more_than_itself(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program=TINY_MODEL + """
+@pytest.fixture
+def lines(run_together, pytorch, request):
+    """What the program of this test printed."""
+    return run_together(pytorch)[1][request.node.name].splitlines()
+
+
+def test_of_the_programs_that_run_together_only_generation_decides_by_unknown_values(run_together, pytorch):
+    differences = run_together(pytorch)[0].figures["frameworks"][0]["differences"]
+    decided = " ".join(text.partition("taken as 0: ")[2] for text in differences)
+    assert set(re.findall(r"\w+\.py", decided)) <= {"test_generation_ends_at_its_greatest_length.py"}
+
+
+@pytest.mark.program(TINY_MODEL + """
 without = peak()
 mask = torch.ones(4, 512, dtype=torch.long).cuda()
 print(peak(attention_mask=mask) - without)
 mask[0, :7] = 0
 print(peak(attention_mask=mask) - without)
 """)
-    unmasked, masked = map(int, printed(answer))
+def test_a_mask_that_masks_nothing_costs_no_more_than_itself(lines):
+    unmasked, masked = map(int, lines)
     assert unmasked == 4 * 512 * 8
     # A mask that excludes tokens is expanded to one value for each pair of tokens.
     assert masked >= 4 * 512 * 512
@@ -64,14 +78,12 @@ ANSWERS = {
 }
 
 
-def test_what_follows_from_a_copied_tensor_is_known(gpu, pytorch):
-    program = QUESTIONS + "".join(f"print({question})\n" for question in ANSWERS)
-    answers = printed(gpu("rtx4090", python=pytorch, program=program))
-    assert dict(zip(ANSWERS, answers)) == ANSWERS
+@pytest.mark.program(QUESTIONS + "".join(f"print({question})\n" for question in ANSWERS))
+def test_what_follows_from_a_copied_tensor_is_known(lines):
+    assert dict(zip(ANSWERS, lines)) == ANSWERS
 
 
-def test_what_a_kernel_computed_from_data_reads_as_zero_and_is_taken_to_be_finite(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 held = torch.full((64, 64), 7.0).cuda()
 del held  # its memory serves the next tensor
@@ -79,7 +91,8 @@ data = torch.randn(64, 64, device="cuda")
 loss = (data @ data).mean()
 print(loss.item(), bool(torch.isfinite(loss)), bool(torch.isnan(data).any()))
 """)
-    assert printed(answer) == ["0.0 True False"]
+def test_what_a_kernel_computed_from_data_reads_as_zero_and_is_taken_to_be_finite(lines):
+    assert lines == ["0.0 True False"]
 
 
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
@@ -94,8 +107,7 @@ history = loss.expand(2).tolist()
     assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:6" in answer.output
 
 
-def test_a_change_of_a_part_is_one_of_the_whole(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + """
+@pytest.mark.program(QUESTIONS + """
 begins = lengths.new_empty(3)
 begins.narrow(0, 0, 1).zero_()
 torch.cumsum(lengths, 0, out=begins.narrow(0, 1, 2))
@@ -108,7 +120,8 @@ print(rows.tolist(), row.tolist())
 row.copy_(data[0, 0, :3])
 print(rows.tolist())  # unknown, although a part of it was known before
 """)
-    assert printed(answer) == ["[0, 2, 3]", "[[10, 7, 12], [3, 4, 5]] [10, 7, 12]", "[[0, 0, 0], [0, 0, 0]]"]
+def test_a_change_of_a_part_is_one_of_the_whole(lines):
+    assert lines == ["[0, 2, 3]", "[[10, 7, 12], [3, 4, 5]] [10, 7, 12]", "[[0, 0, 0], [0, 0, 0]]"]
 
 
 def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
@@ -138,14 +151,14 @@ if flags.all():
     assert "decided by values drawn at random here: program.py:6" in answer.output
 
 
-def test_generation_ends_at_its_greatest_length(gpu, pytorch):
-    """The drawn tokens are unknown, but it is known that the greatest length is reached."""
-    answer = gpu("rtx4090", python=pytorch, program=TINY_MODEL + """
+@pytest.mark.program(TINY_MODEL + """
 for options in ({}, {"do_sample": True, "top_p": 0.9}):
     print(tuple(model.generate(tokens[:, :8], max_new_tokens=5, **options).shape))
 model.generate(tokens[:, :8], max_new_tokens=5, num_beams=2)
 """)
-    assert printed(answer) == ["(4, 13)"] * 2
+def test_generation_ends_at_its_greatest_length(lines):
+    """The drawn tokens are unknown, but it is known that the greatest length is reached."""
+    assert lines == ["(4, 13)"] * 2
 
 
 def test_a_known_operand_that_settles_the_result_makes_it_known(gpu, pytorch):
@@ -196,8 +209,7 @@ print(int(torch.bincount(single, minlength=8).sum()), len(torch.where(scores > 0
     assert "taken as 0: program.py:9" in answer.output
 
 
-def test_a_known_mask_takes_values(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 mask = torch.tensor([True, False, True, True]).cuda()
 table = torch.zeros(4, 5, device="cuda")
@@ -207,11 +219,11 @@ flags = torch.zeros(4, dtype=torch.long).cuda()
 flags[mask] = 7
 print(flags.tolist())
 """)
-    assert printed(answer) == ["[7, 0, 7, 7]"]
+def test_a_known_mask_takes_values(lines):
+    assert lines == ["[7, 0, 7, 7]"]
 
 
-def test_lengths_that_were_copied_are_known_to_the_ctc_loss(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 scores = torch.randn(50, 3, 20, device="cuda").log_softmax(-1).requires_grad_()
 lengths = torch.tensor([4, 2, 3]).cuda()
@@ -219,7 +231,8 @@ targets = torch.randint(1, 20, (9,)).cuda()
 torch.nn.functional.ctc_loss(scores, targets, torch.full((3,), 50).cuda(), lengths).backward()
 print(tuple(scores.grad.shape))
 """)
-    assert printed(answer) == ["(50, 3, 20)"]
+def test_lengths_that_were_copied_are_known_to_the_ctc_loss(lines):
+    assert lines == ["(50, 3, 20)"]
 
 
 def test_an_encoder_takes_the_fast_path_that_it_takes_on_a_real_card(gpu, pytorch):
@@ -251,23 +264,22 @@ def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     assert printed(answer) == ["False"]
 
 
-@pytest.mark.parametrize("fused", [False, True], ids=["apart", "fused"])
-def test_the_scale_of_a_gradient_scaler_grows_as_long_as_no_gradient_overflows(gpu, pytorch, fused):
-    answer = gpu("rtx4090", "--until-step", "all", python=pytorch, program=f"""
+@pytest.mark.program("""
 import torch
-weights = torch.ones(4, device="cuda", requires_grad=True)
-optimizer = torch.optim.Adam([weights], fused={fused})
-scaler = torch.amp.GradScaler("cuda", init_scale=1024.0, growth_interval=2)
-for _ in range(5):
-    scaler.scale(weights.sum()).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    print(scaler.get_scale())
-    if scaler.get_scale() < 1024:
-        print("skipped")
+for fused in (False, True):
+    weights = torch.ones(4, device="cuda", requires_grad=True)
+    optimizer = torch.optim.Adam([weights], fused=fused)
+    scaler = torch.amp.GradScaler("cuda", init_scale=1024.0, growth_interval=2)
+    for _ in range(5):
+        scaler.scale(weights.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        print(scaler.get_scale())
+        if scaler.get_scale() < 1024:
+            print("skipped")
 """)
-    assert printed(answer) == ["1024.0", "2048.0", "2048.0", "4096.0", "4096.0"]
-    assert "taken as 0" not in answer.output
+def test_the_scale_of_a_gradient_scaler_grows_as_long_as_no_gradient_overflows(lines):
+    assert lines == 2 * ["1024.0", "2048.0", "2048.0", "4096.0", "4096.0"]
 
 
 DETECTION = """
@@ -299,8 +311,7 @@ def test_the_second_stage_of_a_detector_sees_as_many_boxes_as_in_an_untrained_ne
     assert "values drawn at random here" in answer.output
 
 
-def test_what_replaces_every_element_is_known_whatever_was_there(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + """
+@pytest.mark.program(QUESTIONS + """
 places = torch.arange(5, device="cuda")
 unknown = (data > 0).long()
 print(int(unknown.clone().zero_().add_(1).sum()), int(torch.ones_like(unknown).sum()))
@@ -308,22 +319,21 @@ print(int(torch.full_like(unknown, 3).sum()), int(unknown.new_full((2,), fill_va
 print(int(unknown.clone().copy_(mask[..., None]).sum()))
 print(int(torch.empty_like(unknown[0, 0]).scatter_(0, places, places).sum()))
 """)
-    assert printed(answer) == ["30 30", "90 14", "15", "10"]
-    assert "taken as 0" not in answer.output
+def test_what_replaces_every_element_is_known_whatever_was_there(lines):
+    assert lines == ["30 30", "90 14", "15", "10"]
 
 
-def test_lengths_of_packed_sequences_come_back_in_their_order(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 packed = pack_padded_sequence(torch.randn(3, 9, 4).cuda(), torch.tensor([2, 9, 5]), True, enforce_sorted=False)
 print(pad_packed_sequence(packed, batch_first=True)[1].tolist())
 """)
-    assert printed(answer) == ["[2, 9, 5]"]
+def test_lengths_of_packed_sequences_come_back_in_their_order(lines):
+    assert lines == ["[2, 9, 5]"]
 
 
-def test_averages_of_batch_normalisation_are_computed_anew(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 from torch.optim.swa_utils import AveragedModel, update_bn
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)).cuda()
@@ -332,54 +342,54 @@ average.update_parameters(model)
 update_bn([torch.randn(8, 4).cuda()] * 3, average)
 print(int(average.module[1].num_batches_tracked))
 """)
-    assert printed(answer) == ["3"]
+def test_averages_of_batch_normalisation_are_computed_anew(lines):
+    assert lines == ["3"]
 
 
-def test_an_encoder_recognises_the_mask_of_a_causal_network(gpu, pytorch):
-    """Attention then needs no mask."""
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(64, 2, dropout=0), 1).cuda()
 mask = torch.nn.Transformer.generate_square_subsequent_mask(512, device="cuda")
 print(torch.nn.modules.transformer._detect_is_causal_mask(mask, None, 512))
 encoder(torch.randn(512, 4, 64, device="cuda"), mask=mask)
 """)
-    assert printed(answer) == ["True"]
-    assert "taken as 0" not in answer.output
+def test_an_encoder_recognises_the_mask_of_a_causal_network(lines):
+    """Attention then needs no mask."""
+    assert lines == ["True"]
 
 
-def test_values_are_followed_where_the_gpu_is_the_default_device(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 torch.set_default_device("cuda")
 scores = torch.randn(4, 100)
 print(tuple(scores.topk(3)[1].shape), len(scores.argmax(1).unique()) > 1, len(torch.randperm(5).unique()))
 print(bool(torch.isfinite(scores).all()), scores.sum().item())
+torch.set_default_device(None)
 """)
-    assert printed(answer) == ["(4, 3) True 5", "True 0.0"]
+def test_values_are_followed_where_the_gpu_is_the_default_device(lines):
+    assert lines == ["(4, 3) True 5", "True 0.0"]
 
 
-def test_what_the_gpu_would_draw_is_drawn_apart_from_what_the_program_draws(gpu, pytorch):
-    program = """
+@pytest.mark.program("""
 import torch
-torch.manual_seed(0)
-torch.zeros(1, device="cuda")
-if DRAW:
-    where = torch.rand(10_000, device="cuda") < 0.3
-    print(2500 < torch.randn(10_000, 2, device="cuda")[where].shape[0] < 3500)
-    print(2500 < int(torch.bernoulli(torch.full((10_000,), 0.3, device="cuda")).sum()) < 3500)
-    print(torch.randint(5, 9, (1000,), device="cuda").unique().tolist())
-    print(torch.multinomial(torch.tensor([0.0, 1.0, 1.0]).cuda(), 100, replacement=True).unique().tolist())
-print(torch.rand(1).item())
-"""
-    drawn, alone = (printed(gpu("rtx4090", python=pytorch, program=program.replace("DRAW", draw)))
-                    for draw in ("True", "False"))
-    assert drawn == ["True", "True", "[5, 6, 7, 8]", "[1, 2]", *alone]
+for draw in (True, False):
+    torch.manual_seed(0)
+    torch.zeros(1, device="cuda")
+    if draw:
+        where = torch.rand(10_000, device="cuda") < 0.3
+        print(2500 < torch.randn(10_000, 2, device="cuda")[where].shape[0] < 3500)
+        print(2500 < int(torch.bernoulli(torch.full((10_000,), 0.3, device="cuda")).sum()) < 3500)
+        print(torch.randint(5, 9, (1000,), device="cuda").unique().tolist())
+        print(torch.multinomial(torch.tensor([0.0, 1.0, 1.0]).cuda(), 100, replacement=True).unique().tolist())
+    print(torch.rand(1).item())
+""")
+def test_what_the_gpu_would_draw_is_drawn_apart_from_what_the_program_draws(lines):
+    *drawn, beside, alone = lines
+    assert drawn == ["True", "True", "[5, 6, 7, 8]", "[1, 2]"]
+    assert beside == alone
 
 
-def test_an_order_that_is_drawn_can_be_undone(gpu, pytorch):
-    """A masked autoencoder hides three quarters of its tokens in an order that the GPU finds by sorting."""
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 order = torch.randn(4, 16, device="cuda").argsort(1)
 hidden = torch.ones(4, 16, device="cuda")
@@ -389,7 +399,9 @@ print(tuple(torch.randn(4, 16, 8, device="cuda")[hidden].shape))
 nearest = torch.randn(99, 9, device="cuda").argmin(1)
 print(len(torch.randn(50, device="cuda").sort()[1].unique()), len(nearest.unique()))
 """)
-    assert printed(answer) == ["(48, 8)", "50 9"]
+def test_an_order_that_is_drawn_can_be_undone(lines):
+    """A masked autoencoder hides three quarters of its tokens in an order that the GPU finds by sorting."""
+    assert lines == ["(48, 8)", "50 9"]
 
 
 def test_functions_of_torch_func_run(gpu, pytorch):
