@@ -89,7 +89,8 @@ class Served {
   }
 
   std::atomic<ServedAllocator*>& place_of(int device) {
-    return by_device_.at(static_cast<std::size_t>(device + 1));
+    const int place = device + 1;
+    return by_device_.at(static_cast<std::size_t>(place));
   }
 
   std::mutex mutex_;  // held while one is made
