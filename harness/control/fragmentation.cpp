@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-Bytes bytes_of(const Spec& spec) {
+Bytes pinned_bytes(const Spec& spec) {
   const Bytes bytes = spec.bytes("bytes", kBlockAlignment);
   if (bytes == 0) throw InputError(spec.to_string() + ": bytes must be above 0");
   return bytes;
@@ -42,7 +42,7 @@ class Fragmentation final : public Injection {
   std::vector<Block> pins_;
 };
 
-const bool registered = Registry<InjectionKind>::instance().add(
+const bool fragmentation_is_registered = Registry<InjectionKind>::instance().add(
     {.name = "fragmentation",
      .summary = "The first step leaves a small block behind after every op",
      .parameters = {"bytes"},
@@ -52,10 +52,10 @@ const bool registered = Registry<InjectionKind>::instance().add(
      .text =
          [](const Spec& spec) {
            return fmt::format("a block of {} left behind after every op of the first step",
-                              format_bytes(bytes_of(spec)));
+                              format_bytes(pinned_bytes(spec)));
          },
      .create = [](const Spec& spec, Allocator& allocator) -> std::unique_ptr<Injection> {
-       return std::make_unique<Fragmentation>(bytes_of(spec), allocator);
+       return std::make_unique<Fragmentation>(pinned_bytes(spec), allocator);
      }});
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-Bytes bytes_of(const Spec& spec) {
+Bytes leaked_bytes(const Spec& spec) {
   const Bytes bytes = spec.bytes("bytes", 64 * kKiB);
   if (bytes == 0) throw InputError(spec.to_string() + ": bytes must be above 0");
   return bytes;
@@ -37,7 +37,7 @@ class Leak final : public Injection {
   std::vector<Block> kept_;
 };
 
-const bool registered = Registry<InjectionKind>::instance().add(
+const bool leak_is_registered = Registry<InjectionKind>::instance().add(
     {.name = "leak",
      .summary = "Each step keeps a block until training ends",
      .parameters = {"bytes"},
@@ -46,10 +46,11 @@ const bool registered = Registry<InjectionKind>::instance().add(
      .shows = InjectionKind::Shows::difference,
      .text =
          [](const Spec& spec) {
-           return fmt::format("a block of {} that each step keeps", format_bytes(bytes_of(spec)));
+           return fmt::format("a block of {} that each step keeps",
+                              format_bytes(leaked_bytes(spec)));
          },
      .create = [](const Spec& spec, Allocator& allocator) -> std::unique_ptr<Injection> {
-       return std::make_unique<Leak>(bytes_of(spec), allocator);
+       return std::make_unique<Leak>(leaked_bytes(spec), allocator);
      }});
 
 }  // namespace

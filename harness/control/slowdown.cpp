@@ -44,7 +44,7 @@ class Slowdown final : public Injection {
   bool waited_ = false;
 };
 
-const bool registered = Registry<InjectionKind>::instance().add(
+const bool slowdown_is_registered = Registry<InjectionKind>::instance().add(
     {.name = "slowdown",
      .summary = "Each step busy-waits for an additional share of its own time",
      .parameters = {"share"},

@@ -30,7 +30,7 @@ struct Steps {
   int warmup = 0;
 };
 
-Steps steps_of(Trace trace, const std::optional<int>& warmup) {
+Steps divided_into_steps(Trace trace, const std::optional<int>& warmup) {
   int first = 0;
   int last = 0;
   for (const TraceEvent& event : trace.events) {
@@ -187,7 +187,7 @@ ExitCode leaks_command(const LeaksOptions& options) {
   Trace trace = read_history(options.file).trace;
   if (trace.events.empty())
     throw InputError(fmt::format("{}: contains no allocations", options.file.string()));
-  const Steps steps = steps_of(std::move(trace), options.warmup);
+  const Steps steps = divided_into_steps(std::move(trace), options.warmup);
   if (steps.warmup >= steps.count)
     throw InputError(fmt::format("--warmup {}: the history has {} steps; leave some to look at",
                                  steps.warmup, steps.count));

@@ -16,17 +16,17 @@ namespace {
 
 constexpr std::int32_t kIgnored = -1;
 
-struct Rows {
+struct LogitRows {
   std::size_t count;
   std::size_t classes;
 
-  explicit Rows(const Value& logits)
+  explicit LogitRows(const Value& logits)
       : count(static_cast<std::size_t>(logits.shape[0])),
         classes(static_cast<std::size_t>(logits.shape[1])) {}
 };
 
 // Throws for a label that is neither a class nor ignored; returns how many are not ignored.
-std::size_t counted_labels(const std::int32_t* labels, const Rows& rows) {
+std::size_t counted_labels(const std::int32_t* labels, const LogitRows& rows) {
   std::size_t counted = 0;
   for (std::size_t n = 0; n < rows.count; ++n) {
     if (labels[n] == kIgnored) continue;
@@ -76,7 +76,7 @@ HEADROOM_VECTORISED void row_gradient(const float* probabilities, float* gradien
 
 // The sum runs over fixed groups of rows, so that it does not depend on the number of threads.
 Kernel make_cross_entropy(const Op& op, const Program& program) {
-  const Rows rows(program.value(op.inputs[0]));
+  const LogitRows rows(program.value(op.inputs[0]));
   const bool goes_on = op.kind == "softmax_cross_entropy_and_gradient";
   return [rows, goes_on](const OpBuffers& buffers) {
     const float* logits = floats(buffers.inputs[0]);
@@ -109,7 +109,7 @@ Kernel make_cross_entropy(const Op& op, const Program& program) {
 }
 
 Kernel make_cross_entropy_backward(const Op& op, const Program& program) {
-  const Rows rows(program.value(op.inputs[0]));
+  const LogitRows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {
     const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
     const std::size_t counted = counted_labels(labels, rows);
@@ -164,7 +164,7 @@ Kernel make_count_labels(const Op& op, const Program& program) {
 }
 
 Kernel make_count_correct(const Op& op, const Program& program) {
-  const Rows rows(program.value(op.inputs[0]));
+  const LogitRows rows(program.value(op.inputs[0]));
   return [rows](const OpBuffers& buffers) {
     const std::int32_t* labels = whole_numbers(buffers.inputs[1]);
     counted_labels(labels, rows);

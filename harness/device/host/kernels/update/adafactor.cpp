@@ -11,7 +11,7 @@
 namespace headroom::host {
 namespace {
 
-struct Rule {
+struct AdafactorRule {
   double clip_threshold, decay_rate, epsilon1, epsilon2, learning_rate;
   bool relative;
 };
@@ -24,7 +24,7 @@ struct Part {
 
 class Adafactor {
  public:
-  Adafactor(Rule rule, onednn::MatrixPlaces places, bool factored)
+  Adafactor(AdafactorRule rule, onednn::MatrixPlaces places, bool factored)
       : rule_(rule),
         rows_(std::move(places.rows)),
         columns_(std::move(places.columns)),
@@ -120,7 +120,7 @@ class Adafactor {
     });
   }
 
-  Rule rule_;
+  AdafactorRule rule_;
   std::vector<std::size_t> rows_, columns_;
   std::size_t grain_;
   std::vector<Part> parts_;
@@ -131,9 +131,9 @@ class Adafactor {
 }  // namespace
 
 Kernel make_adafactor(const Op& op, const Program& program) {
-  const Rule rule = {op.number("clip_threshold"), op.number("decay_rate"),
-                     op.number("epsilon1"),       op.number("epsilon2"),
-                     op.number("learning_rate"),  op.integer("relative") == 1};
+  const AdafactorRule rule = {op.number("clip_threshold"), op.number("decay_rate"),
+                              op.number("epsilon1"),       op.number("epsilon2"),
+                              op.number("learning_rate"),  op.integer("relative") == 1};
   const Value& weight = program.value(op.inputs[0]);
   return [adafactor = Adafactor(rule, onednn::matrix_places(weight), weight.shape.size() > 1)](
              const OpBuffers& buffers) mutable { adafactor.run(buffers); };

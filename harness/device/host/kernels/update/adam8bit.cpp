@@ -74,7 +74,7 @@ class DynamicNumbers {
 
 constexpr std::size_t kLongestBlock = 4096;  // the maximum that the shape rule accepts
 
-struct Rule {
+struct Adam8bitRule {
   float learning_rate, beta1, beta2, new_mean, new_square, epsilon, weight_decay;
 };
 // Bias corrections for states that start at zero.
@@ -89,7 +89,7 @@ HEADROOM_VECTORISED void widen(const std::uint8_t* __restrict codes,
 }
 
 HEADROOM_VECTORISED void update(float* __restrict weight, const float* __restrict gradient,
-                                float* __restrict mean, float* __restrict square, Rule rule,
+                                float* __restrict mean, float* __restrict square, Adam8bitRule rule,
                                 Corrections corrections, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i];
@@ -128,7 +128,7 @@ struct State {
 };
 
 struct Update {
-  Rule rule;
+  Adam8bitRule rule;
   double beta1, beta2;
   RowMajor elements;
   std::size_t block;
