@@ -142,11 +142,11 @@ def count_updates(module):
         from keras.src import backend
 
         if backend.backend() == "torch":
-            import headroom_torch
+            import headroom_steps
 
             given = inspect.signature(apply).bind(self, *arguments, **options).arguments
             variables = given.get("trainable_variables") or self._trainable_variables
-            return headroom_torch.update_of_keras(self, variables, lambda: apply(self, *arguments, **options))
+            return headroom_steps.update_of_keras(self, variables, lambda: apply(self, *arguments, **options))
         result = apply(self, *arguments, **options)
         if backend.backend() == "tensorflow" and not InFit.active:
             import tensorflow as tf
