@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/contents.h"
@@ -149,19 +150,42 @@ struct Wrapping {
 // Arguments: the count of numbers, two operands, the result. MLIR describes a row by its
 // allocation, address, offset, count and stride, and a single number by the first three. Other
 // shapes have other kernels of the same name, whose first argument is an address.
+struct Elements {
+  Long count = 0;  // 0 for other shapes
+  const void* operands[2] = {};
+  Long counts[2] = {};
+  void* result = nullptr;
+
+  explicit Elements(void* const* arguments) {
+    constexpr int kPartsOfNumber = 3, kPartsOfRow = 5;
+    constexpr Long kFirstAddress = Long{1} << 40;
+    const auto first = argument<Long>(arguments, 0);
+    if (first < 1 || first >= kFirstAddress) return;
+    count = first;
+    int position = 1;
+    for (int i = 0; i < 2; ++i) {
+      const bool is_row = argument<Long>(arguments, position + kPartsOfNumber) == count;
+      operands[i] = argument<const void*>(arguments, position + 1);
+      counts[i] = is_row ? count : 1;
+      position += is_row ? kPartsOfRow : kPartsOfNumber;
+    }
+    result = argument<void*>(arguments, position + 1);
+  }
+};
+
 template <typename Operation>
 bool combine_elements(void* const* arguments) {
-  constexpr int kPartsOfNumber = 3, kPartsOfRow = 5;
-  const auto count = argument<Long>(arguments, 0);
-  if (count < 1 || count > kMostNumbers) return false;
-  int position = 1;
-  std::optional<Longs> operands[2];
-  for (auto& operand : operands) {
-    const bool is_row = argument<Long>(arguments, position + kPartsOfNumber) == count;
-    operand = known_longs(argument<const void*>(arguments, position + 1), is_row ? count : 1);
-    position += is_row ? kPartsOfRow : kPartsOfNumber;
-  }
-  combine<Operation>(operands[0], operands[1], count, argument<void*>(arguments, position + 1));
+  const Elements given(arguments);
+  if (given.count == 0 || given.count > kMostNumbers) return false;
+  combine<Operation>(known_longs(given.operands[0], given.counts[0]),
+                     known_longs(given.operands[1], given.counts[1]), given.count, given.result);
+  return true;
+}
+
+// Comparisons of other numbers are not computed. A mask that lay there before is no longer known.
+bool forget_mask(void* const* arguments) {
+  const Elements given(arguments);
+  if (given.count > 0) forget_contents(given.result, static_cast<std::size_t>(given.count));
   return true;
 }
 
@@ -205,6 +229,10 @@ ShapeKernel* kernel_of_longs(std::string_view name) {
       {"NotEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::not_equal_to<>>},
   };
   if (const auto found = kernels.find(name); found != kernels.end()) return found->second;
+  if (name.find("_GPU_DT_") != name.npos && name.ends_with("_DT_BOOL_kernel")) {
+    const std::string operation(name.substr(0, name.find("_GPU_DT_")));
+    if (kernels.contains(operation + "_GPU_DT_INT64_DT_BOOL_kernel")) return forget_mask;
+  }
   constexpr std::string_view kInPlace =
       "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
       "Eigen::TensorMap<Eigen::Tensor<long, 1, 1, long>, 16, Eigen::MakePointer>, "
