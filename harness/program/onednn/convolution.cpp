@@ -21,9 +21,9 @@ struct Sliding {
   }
 };
 
-// An image of one channel or of one pixel has its channels first and last at once. It is described
-// with channels last where the other image of the convolution has them last, because the
-// implementations for AMX take it only so.
+// The input and the output image. An image of one channel or of one pixel lies in memory alike with
+// channels first and with channels last. It is described with channels last if the other image has
+// them last, because the implementations for AMX accept no other description.
 struct Images {
   Layout x, y;
 

@@ -111,8 +111,8 @@ def watch_process(note_error, forget, write):
             note_error(type(error), error, error.__traceback__)
 
     def at_exit():
-        # An exception that ends a child of multiprocessing is being handled; another one Python is about to show,
-        # or a library that does so instead.
+        # The first is the exception that ends a child of multiprocessing, the second the one that Python, or a
+        # library in its place, is about to show.
         note(sys.exc_info()[1] or getattr(sys, "last_value", None))
         write()
 

@@ -65,7 +65,7 @@ void note(NameList& list, const char* name) {
 // A forked child shares the parent's mapping, so it must use a record of its own.
 void forget_record() { current = nullptr; }
 
-// A process that ended holds no memory, also while its parent has not yet asked how it ended.
+// A process that has ended holds no memory, even if its parent has not waited for it yet.
 bool is_running(int pid) {
   std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
   if (file == nullptr) return false;

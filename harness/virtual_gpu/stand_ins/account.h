@@ -22,8 +22,8 @@ struct Holder {
 // Returns the holders by the records of the run's processes. Ended processes hold nothing.
 std::vector<Holder> holders_of(int card);
 
-// While it exists, other processes of the run that make one of these wait. A process that takes
-// memory of a card makes one, so that two of them cannot take the same bytes.
+// A lock that all processes of the run share. A process holds it while it takes memory of a card,
+// so that two processes cannot take the same bytes.
 class CardsLock {
  public:
   CardsLock();

@@ -80,7 +80,7 @@ BlockAddresses block_addresses([](std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(take_addresses(bytes));
 });
 
-// What other processes of the run hold of a device.
+// The memory of a device that other processes of the run hold.
 struct Others {
   std::size_t bytes = 0;  // with the contexts of these processes
   std::size_t processes = 0;

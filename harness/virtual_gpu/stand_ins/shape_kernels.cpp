@@ -182,7 +182,7 @@ bool combine_elements(void* const* arguments) {
   return true;
 }
 
-// Comparisons of other numbers are not computed. A mask that lay there before is no longer known.
+// Comparisons of other types are not computed, so the contents of their result become unknown.
 bool forget_mask(void* const* arguments) {
   const Elements given(arguments);
   if (given.count > 0) forget_contents(given.result, static_cast<std::size_t>(given.count));

@@ -169,7 +169,7 @@ TEST(Planning, agrees_with_trying_everything_on_small_problems) {
     }
     const Bytes capacity = peak_live_bytes(buffers);
     Offsets offsets;
-    // In the order of time, a placement that cannot go on is left early.
+    // Sorted by time, the exhaustive search gives up a partial placement earlier.
     std::vector<PlanBuffer> in_order = buffers;
     std::ranges::sort(in_order, {}, &PlanBuffer::lower);
     const bool possible = fits_somehow(in_order, capacity, offsets);

@@ -78,7 +78,7 @@ std::string when(const std::string& phase) {
 
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework reported its steps";
-  // Of several processes, some may only start and test those that train.
+  // A process that only starts or evaluates others takes no step, so the one with most is named.
   const Framework& most =
       *std::max_element(outcome.frameworks.begin(), outcome.frameworks.end(),
                         [](const Framework& a, const Framework& b) { return a.steps < b.steps; });
