@@ -211,7 +211,10 @@
     for (const table of all("table:not(.ladder, .stacked)")) {
       const names = all("thead th", table).map((header) => header.textContent);
       if (names.length < 3) continue;
-      for (const row of all("tbody tr", table)) Array.from(row.cells, (cell, place) => { cell.dataset.label = names[place] ?? ""; });
+      for (const cell of all("tbody tr > *", table)) {
+        cell.dataset.label = names[cell.cellIndex] ?? "";
+        if (cell.textContent === "–") cell.classList.add("none");
+      }
       table.classList.add("stacked");
     }
   };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Sequence
 
@@ -46,8 +47,8 @@ class Gpu:
 def build_gpu(data: GpuData) -> Gpu:
     figures = data.figures
     failed = Word(figures["verdict"].upper(), "none", "question", "The program did not run to its end.")
-    uses = [(framework, device) for framework in figures["frameworks"] for device in framework["devices"]]
-    devices = [_device(number, data, framework, device) for number, (framework, device) in enumerate(uses[:_MOST_DEVICES])]
+    uses = _alike_together(figures["frameworks"])
+    devices = [_device(number, data, alike) for number, alike in enumerate(uses[:_MOST_DEVICES])]
     more = f"{_MOST_DEVICES} of {len(uses)} GPUs are shown; gpu.json has all." if len(uses) > _MOST_DEVICES else ""
     return Gpu(
         figures.get("captured_on") or figures["card"],
@@ -103,20 +104,41 @@ def _facts(figures: dict[str, Any]) -> list[tuple[str, Datum]]:
     return facts
 
 
-def _device(number: int, data: GpuData, framework: dict[str, Any], device: dict[str, Any]) -> Device:
-    curve = data.curves.get((framework["pid"], device["device"]))
-    chart = device_chart(f"gpu-{number}", curve, data.figures.get("memory_bytes")) if curve else None
+def _alike_together(frameworks: list[dict[str, Any]]) -> list[list[tuple[int, dict[str, Any]]]]:
+    """Returns (process, device) of every use of a device; those with the same figures stand in one list."""
+    groups: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    for framework in frameworks:
+        for device in framework["devices"]:
+            figures = json.dumps(device | {"device": None}, sort_keys=True)
+            groups.setdefault(figures, []).append((framework["pid"], device))
+    return list(groups.values())
+
+
+def _name(alike: list[tuple[int, dict[str, Any]]]) -> str:
+    process, device = alike[0]
+    if device.get("kind") == "cpu":
+        return f"CPU memory of process {process}"
+    if len(alike) == 1:
+        return f"GPU {device['device']} of process {process}"
+    numbers = sorted({device["device"] for _, device in alike})
+    if len(numbers) == 1:
+        return f"GPU {numbers[0]}, each of {len(alike)} processes"
+    return f"GPUs {', '.join(map(str, numbers))}, each"
+
+
+def _device(number: int, data: GpuData, alike: list[tuple[int, dict[str, Any]]]) -> Device:
+    process, device = alike[0]
+    curve = data.curves.get((process, device["device"]))
+    chart = device_chart(f"memory-{number}", curve, data.figures.get("memory_bytes")) if curve else None
     whole = device["peak_allocated_bytes"]
-    name = "CPU memory" if device.get("kind") == "cpu" else f"GPU {device['device']}"
-    title = f"{name} of process {framework['pid']}"
     phases = sorted(device["phase_peak_bytes"].items(), key=lambda item: -item[1])
     tables = [
         ("By role", _shares("role", [(s["name"], s["bytes"]) for s in device["roles"]], whole), ""),
-        ("By module", *_modules(device.get("modules", []))),
-        ("By line of the program", _shares("line", [(s["name"], s["bytes"]) for s in device["lines"]], whole), ""),
         ("By phase", Table(("phase", "most allocated in it"), [(Datum(n), bytes_datum(b)) for n, b in phases]), ""),
+        ("By line of the program", _shares("line", [(s["name"], s["bytes"]) for s in device["lines"]], whole), ""),
+        ("By module", *_modules(device.get("modules", []))),
     ]
-    return Device(title, chart, [table for table in tables if table[1].rows])
+    return Device(_name(alike), chart, [table for table in tables if table[1].rows])
 
 
 def _shares(what: str, shares: list[tuple[str, int]], whole: int) -> Table:

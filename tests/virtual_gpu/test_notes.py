@@ -54,3 +54,12 @@ def test_the_assembler_names_the_newest_language_that_it_reads():
     result = subprocess.run(call, capture_output=True, text=True)
     assert result.returncode == 1
     assert "Unsupported .version 99.99; current version is '8.8'" in result.stderr
+
+
+def test_a_version_of_pytorch_that_is_too_old_is_named(gpu, tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text('__version__ = "1.13.0"')
+    answer = gpu("t4", program="import torch\nprint('went on')")
+    assert answer.status == 1 and answer.figures["verdict"] == "failed"
+    assert "PyTorch 1.13.0 is too old: 2.6 or newer is needed" in answer.errors
+    assert "Traceback" not in answer.errors and "went on" not in answer.output

@@ -58,6 +58,7 @@ def test_distributed_data_parallel_holds_buckets_as_large_as_the_gradients(on_tw
 
 def test_a_fully_sharded_model_holds_half_on_each_of_two_ranks(on_two_ranks):
     answer, ranks = on_two_ranks(SHARDED)
+    assert "GPUs 0, 1, each:" in answer.output and " torch/distributed/fsdp/" in answer.output
     for roles in ranks:
         assert roles["optimizer state"] == 2 * WEIGHTS // 2 + 8 * 4
         assert roles["weights"] == WEIGHTS // 2

@@ -20,8 +20,9 @@ constexpr const char* kNotes = R"(Examples
 
 Runs the command with libraries that stand in for CUDA's. Kernels do nothing, and device memory is
 address space without pages; the framework's own code does everything else, and its own allocator
-decides the bytes. There are no times, and results are zeros: code that depends on them (sampling,
-early stopping, routing) may behave differently or stop. It needs PyTorch 2.6 or newer, from its
+decides the bytes. There are no times, and results are zeros but for those that follow from the
+program's data alone, such as masks: code that depends on others (sampling, early stopping) may
+behave differently or stop. It needs PyTorch 2.6, TensorFlow 2.21 or JAX 0.10, or newer, from their
 ordinary wheels. Of NVIDIA's wheels only nvidia-cudnn matters: it knows the workspaces of
 convolutions.
 

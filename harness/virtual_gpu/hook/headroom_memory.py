@@ -62,12 +62,13 @@ def phase_of(frames):
 
 
 def line_of(frames):
-    """Returns the innermost line of the user's program or, if there is none, the library's innermost line."""
+    """Returns the innermost line of the user's program or, if there is none, the library's innermost line, whose
+    path begins with the name of the library."""
     for frame in frames:
         if is_users(frame["filename"]):
             return f"{frame['filename']}:{frame['line']}"
     if frames:
-        return f"{frames[0]['filename']}:{frames[0]['line']}"
+        return f"{frames[0]['filename'].rpartition('-packages/')[2]}:{frames[0]['line']}"
     return "(backward pass: no Python line)"
 
 

@@ -3,6 +3,7 @@ allocations and out-of-memory errors."""
 
 import os
 import pickle
+import sys
 import traceback
 
 import headroom_compiler
@@ -14,6 +15,7 @@ import headroom_served
 import headroom_steps as steps
 
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
+OLDEST = (2, 6)
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
 DRIVERS_OWN = "cudaMallocAsync"  # the name of the allocator inside the driver
 
@@ -224,6 +226,8 @@ def share_with_other_ranks(torch):
 
 def install(torch):
     """Called after PyTorch has been imported."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < OLDEST:
+        sys.exit(f"headroom: PyTorch {torch.__version__} is too old: {'.'.join(map(str, OLDEST))} or newer is needed")
     if headroom_served.LIBRARY:
         headroom_served.serve(torch)
     if not headroom_notes.CAPTURE:

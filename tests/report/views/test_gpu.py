@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from gpu_fixture import GIB, device, write_gpu
+from gpu_fixture import GIB, curve, device, write_gpu
 from test_page import HOSTILE, Page
 
 from reports.__main__ import main
@@ -55,6 +55,21 @@ def test_what_was_captured_on_a_cpu_is_told_without_a_card_and_without_reserved_
     text = words(page_of(directory))
     assert "It held 9 GiB at the peak, on the CPU of this machine." in text and "CPU memory of process 7" in text
     assert not [word for word in ("Card", "CUDA context", "Virtual", "virtual") if word in text]
+
+
+def test_devices_that_are_alike_are_shown_once_and_others_beside_them(tmp_path: Path) -> None:
+    def process(pid: int, used: dict[str, object]) -> dict[str, object]:
+        return {"name": "PyTorch", "pid": pid, "steps": 1, "error": "", "out_of_memory": [], "devices": [used], "snapshot": ""}
+
+    other = device() | {"device": 2, "peak_phase": "forward"}
+    frameworks = [process(7, device()), process(8, device() | {"device": 1}), process(9, other)]
+    directory = write_gpu(tmp_path / "g", frameworks=frameworks)
+    (directory / "pytorch-9.json").write_text(json.dumps({"pid": 9, "devices": [{"device": 2, "curve": curve()}]}))
+    page = page_of(directory)
+    text = words(page)
+    assert text.count("GPUs 0, 1, each") == text.count("GPU 2 of process 9") == 1
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids)), "a chart would draw the shapes of another"
 
 
 def test_what_was_tried_is_shown(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 #include "harness/cli/text/gpu/frameworks_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "harness/base/text.h"
@@ -74,6 +76,37 @@ std::string when(const std::string& phase) {
   return "in " + printable(phase);  // the name of a compiled program
 }
 
+// What is said of a GPU after its name.
+std::string figures_of(const FrameworkUse& use) {
+  if (use.roles.empty()) {
+    std::string text = ", as the framework counts:\n";
+    std::vector<Share> peaks;
+    for (const auto& [phase, peak] : use.phase_peaks)
+      peaks.push_back({"in tensors at the peak, " + phase, peak});
+    if (use.peak_reserved > 0) peaks.push_back({"reserved", use.peak_reserved});
+    for (const Share& peak : peaks)
+      text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), printable(peak.name));
+    return text;
+  }
+  std::string text = fmt::format(": {} allocated at the peak ({})",
+                                 format_bytes(use.peak_allocated), when(use.phase));
+  if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
+  text += "\n";
+  add_shares(text, "what held it", use.roles);
+  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
+  if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines);
+  return text;
+}
+
+// "GPU 0", "GPU 0, each of 2 processes" where it stands there twice, or "GPUs 0, 1, each".
+std::string names_of(const std::vector<int>& devices) {
+  const std::set<int> different(devices.begin(), devices.end());
+  if (different.size() > 1) return fmt::format("GPUs {}, each", fmt::join(different, ", "));
+  const std::string name = fmt::format("GPU {}", devices.front());
+  if (devices.size() == 1) return name;
+  return name + fmt::format(", each of {} processes", devices.size());
+}
+
 }  // namespace
 
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
@@ -99,24 +132,23 @@ std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {
 }
 
 std::string device_text(const FrameworkUse& use) {
-  const std::string device = use.kind == "cpu" ? "CPU" : fmt::format("GPU {}", use.device);
-  if (use.roles.empty()) {
-    std::string text = fmt::format("\n{}, as the framework counts:\n", device);
-    std::vector<Share> peaks;
-    for (const auto& [phase, peak] : use.phase_peaks)
-      peaks.push_back({"in tensors at the peak, " + phase, peak});
-    if (use.peak_reserved > 0) peaks.push_back({"reserved", use.peak_reserved});
-    for (const Share& peak : peaks)
-      text += fmt::format("    {:>11}  {}\n", format_bytes(peak.bytes), printable(peak.name));
-    return text;
+  return "\n" + (use.kind == "cpu" ? "CPU" : fmt::format("GPU {}", use.device)) + figures_of(use);
+}
+
+std::string devices_text(const std::vector<Framework>& frameworks) {
+  std::vector<std::pair<std::string, std::vector<int>>>
+      alike;  // figures, and the GPUs that have them
+  for (const Framework& framework : frameworks) {
+    for (const FrameworkUse& use : framework.devices) {
+      const std::string figures = figures_of(use);
+      auto group = std::find_if(alike.begin(), alike.end(),
+                                [&](const auto& known) { return known.first == figures; });
+      if (group == alike.end()) group = alike.insert(group, {figures, {}});
+      group->second.push_back(use.device);
+    }
   }
-  std::string text = fmt::format("\n{}: {} allocated at the peak ({})", device,
-                                 format_bytes(use.peak_allocated), when(use.phase));
-  if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
-  text += "\n";
-  add_shares(text, "what held it", use.roles);
-  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
-  if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines);
+  std::string text;
+  for (const auto& [figures, devices] : alike) text += "\n" + names_of(devices) + figures;
   return text;
 }
 

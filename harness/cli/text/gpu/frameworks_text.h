@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/virtual_gpu/outcome.h"
 
@@ -13,5 +14,7 @@ std::string steps_of(const virtual_gpu::Outcome& outcome);
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome);
 // Several lines about one GPU or the CPU: the peak, and what held it.
 std::string device_text(const virtual_gpu::FrameworkUse& use);
+// The same about all GPUs of all processes; those that are alike are told once.
+std::string devices_text(const std::vector<virtual_gpu::Framework>& frameworks);
 
 }  // namespace headroom

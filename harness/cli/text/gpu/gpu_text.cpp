@@ -12,7 +12,6 @@ namespace headroom {
 namespace {
 
 using virtual_gpu::Framework;
-using virtual_gpu::FrameworkUse;
 
 // The estimated context of each process that held memory at the peak.
 Bytes estimated_contexts(const GpuAnswer& answer) {
@@ -133,18 +132,18 @@ std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served)
 std::string to_words(const GpuAnswer& answer) {
   std::string text = answer.batch ? batch_text(answer) : "";
   text += first_line(answer);
-  const Framework* shown = nullptr;
-  for (const Framework& framework : answer.outcome.frameworks) {
-    for (const FrameworkUse& use : framework.devices) text += device_text(use);
-    if (shown == nullptr && !framework.snapshot.empty()) shown = &framework;
-  }
+  const std::vector<Framework>& frameworks = answer.outcome.frameworks;
+  text += devices_text(frameworks);
   if (!answer.settings.empty()) text += settings_text(answer.settings);
   if (!answer.served.empty()) text += to_words(answer.served);
   if (answer.measured) text += comparison_with_measured(answer);
   text += "\n";
   if (verdict_of(answer) == GpuVerdict::does_not_fit) text += what_to_try(answer);
   text += not_known_text(answer);
-  if (shown != nullptr)
+  const auto shown =
+      std::find_if(frameworks.begin(), frameworks.end(),
+                   [](const Framework& framework) { return !framework.snapshot.empty(); });
+  if (shown != frameworks.end())
     text += fmt::format("  how other allocators would serve it: headroom replay {}/{}\n",
                         answer.directory, printable(shown->snapshot));
   return text;
