@@ -28,12 +28,15 @@ class Tool:
     package: str  # whose version is recorded
     script: tuple[str, ...]  # in estimators/, and its first arguments
     only_adam: bool = False
+    only_transformers: bool = False
 
     @property
     def python(self):
         return measure.python_of(self.environment)
 
     def applies_to(self, row):
+        if self.only_transformers and row.kind == rows.CONVOLUTIONAL:
+            return False
         return row.has_model and (row.optimizer in ("Adam", "AdamW") or not self.only_adam)
 
     def ask(self, headroom, asked):
@@ -57,6 +60,7 @@ TOOLS = (
     Tool("memtracker", "pytorch-2.6", "torch", ("mem_tracker.py",)),
     Tool("accelerate", "libraries", "accelerate", ("model_states.py", "accelerate"), only_adam=True),
     Tool("deepspeed", "libraries", "deepspeed", ("model_states.py", "deepspeed"), only_adam=True),
+    Tool("megatron", "libraries", "transformers", ("model_states.py", "megatron"), only_adam=True, only_transformers=True),
 )
 
 

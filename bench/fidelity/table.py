@@ -85,6 +85,7 @@ ESTIMATORS = {
     "memtracker": "MemTracker",
     "accelerate": "accelerate estimate-memory",
     "deepspeed": "DeepSpeed's ZeRO estimator",
+    "megatron": "Megatron-LM's formula",
 }
 
 

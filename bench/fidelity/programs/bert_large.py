@@ -8,8 +8,6 @@ import torch
 
 import without_values
 
-SEQUENCE = 512
-
 
 class KeepingSoftmax(torch.autograd.Function):
     """Softmax as PyTorch differentiated it until 2022: the backward pass was given the input, too, of which it
@@ -40,6 +38,7 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("optimizer", choices=("AdamW", "Adafactor", "Adam8bit"))
     parser.add_argument("batch", type=int)
+    parser.add_argument("--sequence", type=int, default=512, help="tokens per sample")
     parser.add_argument("--accumulate", type=int, default=1, help="batches per optimizer step")
     parser.add_argument("--checkpoint", action="store_true")
     parser.add_argument("--fp16", action="store_true")
@@ -84,7 +83,7 @@ def train(options):
     scaler = torch.amp.GradScaler("cuda", enabled=options.fp16)
     for _ in range(options.steps):
         for _ in range(options.accumulate):
-            tokens = torch.randint(100, 30000, (options.batch, SEQUENCE))
+            tokens = torch.randint(100, 30000, (options.batch, options.sequence))
             labels = torch.zeros(options.batch, dtype=torch.long)
             inputs = {"input_ids": tokens.to("cuda"), "labels": labels.to("cuda")}
             with torch.autocast("cuda", dtype=torch.float16, enabled=options.fp16):
