@@ -18,7 +18,7 @@ std::string to_words(const CaptureAnswer& answer) {
            "none on the CPU\n";
   std::string text =
       outcome.out_of_memory()
-          ? fmt::format("OUT OF MEMORY after {}\n  {}\n", steps_of(outcome),
+          ? fmt::format("OUT OF MEMORY {}\n  {}\n", when_it_ended(outcome),
                         why_out_of_memory(outcome))
           : fmt::format("PEAK: {} ({})\n", format_bytes(peak_of(answer)), steps_of(outcome));
   for (const Framework& framework : outcome.frameworks) {

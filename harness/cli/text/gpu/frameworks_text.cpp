@@ -76,6 +76,13 @@ std::string when(const std::string& phase) {
   return "in " + printable(phase);  // the name of a compiled program
 }
 
+// A process that only starts or evaluates others takes no step, so the one with most is told about.
+const Framework& with_most_steps(const virtual_gpu::Outcome& outcome) {
+  return *std::max_element(
+      outcome.frameworks.begin(), outcome.frameworks.end(),
+      [](const Framework& a, const Framework& b) { return a.steps < b.steps; });
+}
+
 // What is said of a GPU after its name.
 std::string figures_of(const FrameworkUse& use) {
   if (use.roles.empty()) {
@@ -111,13 +118,17 @@ std::string names_of(const std::vector<int>& devices) {
 
 std::string steps_of(const virtual_gpu::Outcome& outcome) {
   if (outcome.frameworks.empty()) return "no framework reported its steps";
-  // A process that only starts or evaluates others takes no step, so the one with most is named.
-  const Framework& most =
-      *std::max_element(outcome.frameworks.begin(), outcome.frameworks.end(),
-                        [](const Framework& a, const Framework& b) { return a.steps < b.steps; });
+  const Framework& most = with_most_steps(outcome);
   const std::string name = printable(most.name);
   if (most.steps == 0) return fmt::format("no optimizer step of {} was counted", name);
   return fmt::format("{} optimizer step{} of {}", most.steps, most.steps == 1 ? "" : "s", name);
+}
+
+std::string when_it_ended(const virtual_gpu::Outcome& outcome) {
+  if (outcome.frameworks.empty()) return "before any optimizer step of a framework";
+  const Framework& most = with_most_steps(outcome);
+  if (most.steps == 0) return "before any optimizer step of " + printable(most.name);
+  return "after " + steps_of(outcome);
 }
 
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {

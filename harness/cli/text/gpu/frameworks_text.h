@@ -10,6 +10,8 @@ namespace headroom {
 
 // For example "5 optimizer steps of PyTorch 2.15.0".
 std::string steps_of(const virtual_gpu::Outcome& outcome);
+// For example "after 5 optimizer steps of PyTorch 2.15.0".
+std::string when_it_ended(const virtual_gpu::Outcome& outcome);
 // The message of the framework that ran out of memory, and the line of the program; "" if none did.
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome);
 // Several lines about one GPU or the CPU: the peak, and what held it.

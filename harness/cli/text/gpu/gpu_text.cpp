@@ -45,8 +45,8 @@ std::string first_line(const GpuAnswer& answer) {
                          format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
                          context_warning(answer));
     case GpuVerdict::does_not_fit:
-      return fmt::format("DOES NOT FIT on {} ({}) after {}\n  {}\n", answer.card->id,
-                         format_bytes(answer.memory), steps_of(outcome),
+      return fmt::format("DOES NOT FIT on {} ({}): out of memory {}\n  {}\n", answer.card->id,
+                         format_bytes(answer.memory), when_it_ended(outcome),
                          why_out_of_memory(outcome));
     case GpuVerdict::over_budget:
       return fmt::format("OVER BUDGET: {}, {} allowed ({})\n", peak, format_bytes(*answer.budget),
@@ -55,11 +55,14 @@ std::string first_line(const GpuAnswer& answer) {
       return fmt::format("STOPPED: the program called {}, which the virtual GPU does not have\n",
                          fmt::join(outcome.not_supported, ", "));
     case GpuVerdict::no_gpu_used:
-      return "NO GPU USED: the program never allocated memory on a CUDA device; is its framework a "
-             "CUDA build?\n";
+      return "NO GPU USED: the program never took memory of a CUDA device. Does it choose the GPU, "
+             "and "
+             "is its framework a CUDA build?\n  headroom capture -- … follows a program that "
+             "trains "
+             "with PyTorch on the CPU\n";
     case GpuVerdict::failed:
-      return fmt::format("FAILED: the program ended with status {} after {}; {}\n",
-                         answer.exit_status, steps_of(outcome), peak);
+      return fmt::format("FAILED: the program ended with status {} {}; {}\n", answer.exit_status,
+                         when_it_ended(outcome), peak);
   }
   return "";
 }
@@ -102,7 +105,7 @@ std::string what_to_try(const GpuAnswer& answer) {
 
 std::string not_known_text(const GpuAnswer& answer) {
   std::string text;
-  if (answer.context == 0)
+  if (answer.context == 0 && answer.outcome.peak() > 0)
     text += fmt::format(
         "  not counted: {}, about {} (estimated), and loaded kernels; --context BYTES leaves "
         "room\n",
