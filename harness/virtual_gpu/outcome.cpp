@@ -82,6 +82,7 @@ Framework read_framework(const fs::path& file) {
                      .stopped_at_step = data.at("stopped_at_step"),
                      .error = data.at("error"),
                      .ended_out_of_memory = data.at("ended_out_of_memory"),
+                     .error_was_lost = data.value("error_was_lost", false),
                      .out_of_memory = {},
                      .devices = {},
                      .snapshot = data.at("snapshot"),

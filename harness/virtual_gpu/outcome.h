@@ -66,6 +66,7 @@ struct Framework {
   bool stopped_at_step = false;  // because of --until-step
   std::string error;             // the message the program ended with
   bool ended_out_of_memory = false;
+  bool error_was_lost = false;  // the program's exit status does not tell of the error
   std::vector<OutOfMemoryEvent> out_of_memory;
   std::vector<FrameworkUse> devices;
   std::string snapshot;                  // file name; "" if there is none

@@ -31,13 +31,13 @@ def test_the_size_of_a_request_is_read_where_it_stands_to_the_byte(notes, messag
 
 def test_the_line_about_memory_is_told_out_of_many(notes):
     error = type("ResourceExhaustedError", (Exception,), {})
-    notes.note_error(error, "Graph execution error:\n\n  OOM when allocating a tensor\nHint", None)
+    notes.note_error(error("Graph execution error:\n\n  OOM when allocating a tensor\nHint"))
     assert notes.notes.error == "ResourceExhaustedError: OOM when allocating a tensor"
     assert notes.notes.ended_out_of_memory
 
 
 def test_another_error_is_not_one_about_memory(notes):
-    notes.note_error(ValueError, ValueError("no"), None)
+    notes.note_error(ValueError("no"))
     assert (notes.notes.error, notes.notes.ended_out_of_memory) == ("ValueError: no", False)
 
 

@@ -136,6 +136,65 @@ def test_a_program_that_outlives_a_process_without_memory_is_no_failure(gpu, pyt
     assert answer.status == 0, answer.output + answer.errors
 
 
+IN_THREADS = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+import torch
+def train(elements=1 << 40):
+    kept = torch.nn.Linear(1024, 1024, bias=False).cuda()
+    torch.zeros(elements, device="cuda")
+def in_a_thread():
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+def in_futures(elements):
+    with ThreadPoolExecutor(1) as threads:
+        return [threads.submit(train, count) for count in elements]
+"""
+
+
+@pytest.mark.parametrize("ending", [
+    "in_a_thread()",
+    "in_a_thread(); train(1)",
+    "in_a_thread(); {}['what the thread would have made']",
+    "in_futures([1 << 40])",
+], ids=["the end", "something else", "an error that follows", "a future that is not asked"])
+def test_an_out_of_memory_in_a_thread_that_the_program_outlives_is_an_answer(gpu, pytorch, ending):
+    answer = gpu("rtx4090", python=pytorch, program=IN_THREADS + ending)
+    assert answer.status == 3, answer.output + answer.errors
+    assert "CUDA out of memory. Tried to allocate 4096.00 GiB" in answer.output
+    assert "program.py:7" in answer.output
+
+
+@pytest.mark.parametrize("ending", [
+    """
+def smaller():
+    try:
+        train()
+    except torch.OutOfMemoryError:
+        train(1)
+thread = threading.Thread(target=smaller)
+thread.start()
+thread.join()
+""",
+    """
+for done in in_futures([1 << 40, 1]):
+    if done.exception() is None:
+        break
+    print("too much")
+""",
+    """
+threading.excepthook = lambda arguments: print("too much")
+in_a_thread()
+train(1)
+""",
+], ids=["caught", "asked", "handled"])
+def test_a_program_that_goes_on_with_less_after_a_thread_had_too_little_is_no_failure(gpu, pytorch, ending):
+    answer = gpu("rtx4090", python=pytorch, program=IN_THREADS + ending)
+    assert answer.status == 0, answer.output + answer.errors
+    assert answer.figures["frameworks"][0]["out_of_memory"]
+
+
 def test_an_out_of_memory_that_a_process_passes_on_is_an_answer(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=TAKES_TOO_MUCH + """
     from concurrent.futures import ProcessPoolExecutor

@@ -7,7 +7,10 @@ import multiprocessing.util
 import os
 import re
 import sys
+import threading
 import traceback
+import weakref
+from concurrent.futures import Future
 
 import headroom_memory
 import headroom_xla
@@ -71,8 +74,21 @@ class Record:
         self.stopped_at_step = False
         self.error = ""
         self.ended_out_of_memory = False
+        self.error_was_lost = False  # nothing of the program got the error, so its exit status says nothing of it
         self.out_of_memory = []
         self.written = False  # a process may end in several ways at once
+
+    def note_error(self, text, is_out_of_memory, is_lost):
+        """Notes an error that ends the program, or, with `is_lost`, one that ended a part of it unseen. Of those, only
+        one about memory counts, and nothing that follows from it replaces it. Returns whether the error was noted."""
+        if self.error_was_lost or is_lost and not is_out_of_memory:
+            return False
+        self.error, self.ended_out_of_memory, self.error_was_lost = text, is_out_of_memory, is_lost
+        return True
+
+    def take_back_error(self):
+        """Called when the program gets an error that seemed lost."""
+        self.error, self.ended_out_of_memory, self.error_was_lost = "", False, False
 
     def count_steps(self, steps):
         self.steps += steps
@@ -89,6 +105,7 @@ class Record:
             "stopped_at_step": self.stopped_at_step,
             "error": self.error,
             "ended_out_of_memory": self.ended_out_of_memory,
+            "error_was_lost": self.error_was_lost,
             "out_of_memory": self.out_of_memory,
             "devices": devices,
             "snapshot": snapshot,
@@ -102,13 +119,50 @@ class Record:
         os.replace(path + ".unfinished", path)
 
 
-def watch_process(note_error, forget, write):
-    """Calls `note_error(kind, value, trace)` when an exception ends the program, `forget()` in forked
-    children, which are not the program, and `write()` when the process ends."""
+def watch_futures(note_error, take_back):
+    """Takes an error that a future keeps to be lost until the program asks the future."""
+    with_error = weakref.WeakSet()
+    keep = Future.set_exception
 
-    def note(error):
-        if error is not None and not isinstance(error, SystemExit):
-            note_error(type(error), error, error.__traceback__)
+    @functools.wraps(keep)
+    def note_and_keep(future, error):
+        if note_error(error, is_lost=True):
+            with_error.add(future)
+        keep(future, error)
+
+    def asking(method):
+        @functools.wraps(method)
+        def ask(future, *arguments, **options):
+            try:
+                return method(future, *arguments, **options)
+            finally:
+                if future in with_error:
+                    with_error.discard(future)
+                    take_back()
+
+        return ask
+
+    Future.set_exception = note_and_keep
+    Future.result, Future.exception = asking(Future.result), asking(Future.exception)
+
+
+def watch_process(note_error, take_back, forget, write):
+    """Calls `note_error(error, is_lost)` when an exception ends the program, or is lost with a thread or a future,
+    `take_back()` when the program gets the error that seemed lost, `forget()` in forked children, which are not the
+    program, and `write()` when the process ends."""
+
+    def note(error, is_lost=False):
+        return error is not None and not isinstance(error, SystemExit) and note_error(error, is_lost)
+
+    watch_futures(note, take_back)
+    show = threading.excepthook
+
+    @functools.wraps(show)
+    def note_and_show(arguments):
+        note(arguments.exc_value, is_lost=True)
+        show(arguments)
+
+    threading.excepthook = note_and_show
 
     def at_exit():
         # The first is the exception that ends a child of multiprocessing, the second the one that Python, or a
@@ -182,17 +236,21 @@ def users_line(trace):
     return next((f"{f.filename}:{f.lineno}" for f in users), "")
 
 
-def note_error(kind, value, trace):
-    lines = str(value).splitlines() or [""]
+def note_error(error, is_lost=False):
+    kind, message = type(error).__name__, str(error)
+    lines = message.splitlines() or [""]
     is_about_memory = re.compile("OOM when|[Oo]ut of memory|allocate memory")
     telling = next((line for line in lines if is_about_memory.search(line)), lines[0])
-    notes.error = f"{kind.__name__}: {telling.strip()}"
-    notes.ended_out_of_memory = (
-        kind.__name__ == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in str(value)
-    )
-    if notes.ended_out_of_memory:
-        event = {"device": 0, "requested": requested_bytes(str(value)), "line": users_line(trace)}
+    is_out_of_memory = kind == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in message
+    noted = notes.note_error(f"{kind}: {telling.strip()}", is_out_of_memory, is_lost)
+    if noted and is_out_of_memory:
+        event = {"device": 0, "requested": requested_bytes(message), "line": users_line(error.__traceback__)}
         notes.out_of_memory.append(event)
+    return noted
+
+
+def take_back_error():
+    notes.take_back_error()
 
 
 def write():
@@ -205,7 +263,7 @@ def write():
             framework.finish()
         except Exception as error:
             if not notes.error:
-                note_error(type(error), error, error.__traceback__)
+                note_error(error, is_lost=True)
         devices = framework.describe()
         if not devices and not notes.ended_out_of_memory:
             continue
@@ -221,5 +279,5 @@ def forget():
 def add(name, peaks, differences, arrays=lambda device: {}, finish=lambda: None):
     """Records a framework's peaks; called after it has been imported."""
     if not notes.frameworks:
-        watch_process(note_error, forget, write)
+        watch_process(note_error, take_back_error, forget, write)
     notes.frameworks.append(Framework(name, peaks, differences, arrays, finish))

@@ -197,17 +197,21 @@ def record_the_cpu(torch):
         steps.notes.cpu = headroom_cpu.History(torch)
 
 
-def note_error(kind, value, trace):
+def note_error(error, is_lost):
     import torch
 
-    steps.notes.error = f"{kind.__name__}: {value}"
-    steps.notes.ended_out_of_memory = (
-        issubclass(kind, torch.OutOfMemoryError) or "DefaultCPUAllocator: " in steps.notes.error
-    )
-    if steps.notes.ended_out_of_memory and headroom_served.library is not None:
-        line = headroom_notes.users_line(trace)
+    text = f"{type(error).__name__}: {error}"
+    is_out_of_memory = isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator: " in text
+    noted = steps.notes.note_error(text, is_out_of_memory, is_lost)
+    if noted and is_out_of_memory and headroom_served.library is not None:
+        line = headroom_notes.users_line(error.__traceback__)
         refused = headroom_served.refused_bytes()
         steps.notes.out_of_memory.append({"device": 0, "requested": refused, "line": line})
+    return noted
+
+
+def take_back_error():
+    steps.notes.take_back_error()
 
 
 def share_with_other_ranks(torch):
@@ -241,4 +245,4 @@ def install(torch):
         record_the_cpu(torch)
     else:
         torch.cuda._lazy_call(start_recording)
-    headroom_notes.watch_process(note_error, steps.forget, write)
+    headroom_notes.watch_process(note_error, take_back_error, steps.forget, write)

@@ -9,13 +9,13 @@ using virtual_gpu::FrameworkUse;
 
 namespace {
 
-// A program that ends with 0 has survived what ended a process of its own. JAX is different: it
-// does not report an error in work that the program did not wait for.
+// A program that ends with 0 has survived what ended a process of its own, unless nothing of it got
+// the error: that of a thread, or of work in JAX that the program did not wait for.
 bool has_ended_out_of_memory(const GpuAnswer& answer) {
   const auto& frameworks = answer.outcome.frameworks;
   return std::any_of(frameworks.begin(), frameworks.end(), [&](const Framework& framework) {
     return framework.ended_out_of_memory &&
-           (answer.exit_status != 0 || framework.name.starts_with("JAX"));
+           (answer.exit_status != 0 || framework.error_was_lost);
   });
 }
 
