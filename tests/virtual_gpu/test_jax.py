@@ -1,5 +1,7 @@
 """JAX's ordinary wheels on the virtual GPU. Skipped unless `scripts/setup --with jax` has been run."""
 
+import re
+
 import pytest
 from conftest import MIB
 
@@ -117,6 +119,53 @@ print("loss", value)
 """)
     assert "loss" in answer.output
     assert "XLA tries no kernels" in answer.output
+
+
+READ = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import sparse
+host = np.random.randint(1, 1000, 4096, dtype=np.int32)
+for turn in range(3):  # later arrays lie where earlier ones lay
+    given = jnp.asarray(host)
+    assert (np.asarray(given) == host).all()
+    assert int(given.sum()) == 0, "sum"
+    assert jnp.nonzero(given > 500)[0].shape == (0,), "non-zeros"
+    assert sparse.BCOO.fromdense(given.reshape(64, 64)).nse == 0, "sparse"
+    matrix = jnp.asarray(host.reshape(64, 64), "float32")
+    assert not np.asarray(matrix @ matrix).any(), "product"
+    assert int(given[0]) == 0
+    assert (np.asarray(given) == host).all()
+print("all are right")
+"""
+
+
+def test_results_of_generated_code_are_not_read_from_what_lay_there_before(gpu, jax):
+    answer = run(gpu, jax, program=READ)
+    assert "all are right" in answer.output
+    (said,) = [text for text in answer.figures["frameworks"][0]["differences"] if "values read as 0" in text]
+    lines = enumerate(READ.splitlines(), 1)
+    read = {number for number, line in lines if line.startswith("    assert") and "(np.asarray(given)" not in line}
+    assert {int(number) for number in re.findall(r"program.py:(\d+)", said)} == read
+
+
+def test_weights_that_an_update_writes_in_place_are_not_known_any_more(gpu, jax):
+    answer = run(gpu, jax, program="""
+from functools import partial
+import jax
+import numpy as np
+host = np.random.rand(64, 64).astype("float32")
+@partial(jax.jit, donate_argnums=0)
+def update(weights, gradients):
+    return weights - gradients, (weights * gradients).sum()
+weights, gradients = jax.device_put(host), jax.device_put(host)
+weights, loss = update(weights, gradients)
+assert not np.asarray(weights).any() and float(loss) == 0
+assert (np.asarray(gradients) == host).all()
+print("all are right")
+""")
+    assert "all are right" in answer.output
 
 
 STEP = """

@@ -1,11 +1,13 @@
 """Records, inside the user's program, what JAX's allocator reports. JAX has no optimizer of its own: a
 step is a call that calculates gradients, whether of a compiled function or of what jax.grad made."""
 
+import ctypes
 import functools
 import os
 import threading
 import types
 
+import headroom_known
 import headroom_notes
 import headroom_tensorflow
 
@@ -28,13 +30,36 @@ def peaks():
     return result
 
 
-def finish():
+def finish(differences):
     """Waits for JAX's asynchronous work, because an error in work that nobody waits for is never raised."""
     import jax
     from jax._src import xla_bridge
 
+    differences += headroom_known.reads.words()
     if xla_bridge.backends_are_initialized():
         jax.block_until_ready(jax.live_arrays())
+
+
+def watch_reads():
+    """Notes the lines at which the program reads values that a kernel would have computed."""
+    from jax._src.array import ArrayImpl
+
+    read = ArrayImpl._value.fget
+    knows = ctypes.CDLL(None).headroom_gpu_knows
+
+    def is_known(array):
+        return array.nbytes == 0 or knows(ctypes.c_void_p(array.unsafe_buffer_pointer()), ctypes.c_size_t(array.nbytes))
+
+    @functools.wraps(read)
+    def read_and_note(array):
+        is_first = array._npy_value is None
+        value = read(array)  # waits for the kernels
+        parts = [shard.data for shard in array.addressable_shards] if is_first else []
+        if not all(is_known(part) for part in parts if part.platform() == "gpu"):
+            headroom_known.reads.note()
+        return value
+
+    ArrayImpl._value = property(read_and_note)
 
 
 STAGES = {"trace", "lower", "compile"}  # jax.jit(f).lower(x).compile() can be called like jax.jit(f)
@@ -105,6 +130,13 @@ def counting(transform, has_gradients=False):
     return make
 
 
+def use_stand_in_for_assembler():
+    """JAX prefers the assembler of the wheel nvidia-cuda-nvcc, from whose code nobody reads what a kernel writes."""
+    from jax._src import lib
+
+    lib.cuda_path = None
+
+
 def show_gpu(hardware_utils):
     """Makes JAX look for a GPU although there is no device file of NVIDIA's driver."""
     hardware_utils.has_visible_nvidia_gpu = lambda: True
@@ -119,4 +151,8 @@ def install(jax):
     for name, has_gradients in (("jit", False), ("pmap", False), ("grad", True), ("value_and_grad", True)):
         setattr(jax, name, counting(getattr(jax, name), has_gradients))
     differences = ["XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs"]
-    headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=finish)
+    headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=lambda: finish(differences))
+    if not headroom_notes.CAPTURE:
+        use_stand_in_for_assembler()
+    if headroom_known.FOLLOW:
+        watch_reads()

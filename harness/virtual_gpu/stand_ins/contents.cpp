@@ -13,44 +13,56 @@
 namespace headroom::virtual_gpu {
 namespace {
 
+// Frameworks allocate at least this many bytes, so a result has at least as many for itself.
+constexpr std::size_t kLeastAllocation = 256;
+
 using Bytes = std::vector<unsigned char>;
+struct Piece {
+  Bytes bytes;
+  std::uint64_t written = 0;  // when, in the order of `now`
+};
 
 std::mutex mutex;
-std::map<std::uintptr_t, Bytes> pieces;  // by address; they do not overlap or touch
+std::map<std::uintptr_t, Piece> pieces;           // by address; they do not overlap
+std::map<std::uintptr_t, std::uint64_t> results;  // when a result was last written, by its address
+std::uint64_t now = 0;
 
 // Removes [begin, end) from the pieces. The mutex must be held.
 void cut_out(std::uintptr_t begin, std::uintptr_t end) {
   auto at = pieces.upper_bound(begin);
   if (at != pieces.begin()) --at;
   while (at != pieces.end() && at->first < end) {
-    const std::uintptr_t first = at->first, last = first + at->second.size();
+    const std::uintptr_t first = at->first, last = first + at->second.bytes.size();
     if (last <= begin) {
       ++at;
       continue;
     }
-    Bytes held = std::move(at->second);
+    auto [held, written] = std::move(at->second);
     at = pieces.erase(at);
-    if (last > end)
-      at =
-          pieces
-              .emplace(end, Bytes(held.end() - static_cast<std::ptrdiff_t>(last - end), held.end()))
-              .first;
+    if (last > end) {
+      Bytes rest(held.end() - static_cast<std::ptrdiff_t>(last - end), held.end());
+      at = pieces.emplace(end, Piece{std::move(rest), written}).first;
+    }
     if (first < begin) {
       held.resize(begin - first);
-      pieces.emplace(first, std::move(held));
+      pieces.emplace(first, Piece{std::move(held), written});
     }
   }
 }
 
-// Calls seen(address, contents, bytes) for each known part of [begin, end).
+// Calls seen(address, contents, bytes) for each known part of [begin, end). If that is a result of
+// a kernel, only what was written later is known.
 template <typename Seen>
 void for_each_known(std::uintptr_t begin, std::uintptr_t end, const Seen& seen) {
+  const auto result = results.find(begin);
+  const std::uint64_t since = result == results.end() ? 0 : result->second;
   auto at = pieces.upper_bound(begin);
   if (at != pieces.begin()) --at;
   for (; at != pieces.end() && at->first < end; ++at) {
     const std::uintptr_t low = std::max(begin, at->first);
-    const std::uintptr_t high = std::min(end, at->first + at->second.size());
-    if (low < high) seen(low, &at->second[low - at->first], high - low);
+    const std::uintptr_t high = std::min(end, at->first + at->second.bytes.size());
+    if (low < high && at->second.written >= since)
+      seen(low, &at->second.bytes[low - at->first], high - low);
   }
 }
 
@@ -60,6 +72,12 @@ void read(std::uintptr_t begin, unsigned char* out, std::size_t bytes) {
                  [&](std::uintptr_t address, const unsigned char* contents, std::size_t size) {
                    std::memcpy(out + (address - begin), contents, size);
                  });
+}
+
+// Keeps `held` as the contents of the memory at `begin`, which must not be known. The mutex must be
+// held.
+void keep(std::uintptr_t begin, Bytes held) {
+  pieces.emplace(begin, Piece{std::move(held), ++now});
 }
 
 // Returns how many bytes of [begin, end) are known.
@@ -96,7 +114,13 @@ void copy(void* to, const void* from, std::size_t bytes) {
     }
   }
   cut_out(target, target + bytes);
-  if (!kept.empty()) pieces.emplace(target, std::move(kept));
+  if (!kept.empty()) keep(target, std::move(kept));
+}
+
+bool is_known(const void* address, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard lock(mutex);
+  return known_bytes(begin, begin + bytes) == bytes;
 }
 
 bool copy_known(void* to, const void* from, std::size_t bytes) {
@@ -116,14 +140,22 @@ void fill(void* to, unsigned char value, std::size_t bytes) {
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const std::lock_guard lock(mutex);
   cut_out(target, target + bytes);
-  // Unknown bytes read as zero anyway.
-  if (value != 0 && bytes <= kKeptBytes) pieces.emplace(target, Bytes(bytes, value));
+  if (bytes <= kKeptBytes) keep(target, Bytes(bytes, value));
 }
 
 void forget_contents(const void* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(mutex);
   cut_out(begin, begin + bytes);
+  results.erase(results.lower_bound(begin), results.lower_bound(begin + bytes));
+}
+
+void forget_result(const void* address) {
+  if (address == nullptr) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard lock(mutex);
+  cut_out(begin, begin + kLeastAllocation);
+  results[begin] = ++now;
 }
 
 }  // namespace headroom::virtual_gpu

@@ -6,6 +6,7 @@ from pathlib import Path
 
 HEAD = """// Generated from symbols.txt.
 #include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -22,6 +23,9 @@ def stub(library: str, kind: str, name: str) -> str:
         return f"{declaration}(void** out) {{ *out = new_object(); return 0; }}\n"
     if kind == "stops":
         return f'{declaration}() {{ stop_at_unsupported("{library}", "{name}"); }}\n'
+    if result := re.fullmatch(r"writes (\d+)", kind):
+        arguments = ["long"] * int(result[1]) + ["void* result"]
+        return f"{declaration}({', '.join(arguments)}) {{ forget_result(result); return 0; }}\n"
     if error := re.fullmatch(r"answers (\d+)", kind):
         return f"{declaration}() {{ return {error[1]}; }}\n"
     if size := re.fullmatch(r"(sizes?|int) (\d+)", kind):

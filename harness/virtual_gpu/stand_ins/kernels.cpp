@@ -17,9 +17,6 @@
 namespace headroom::virtual_gpu {
 namespace {
 
-// Frameworks allocate at least this many bytes, so a result has at least as many for itself.
-constexpr std::size_t kLeastAllocation = 256;
-
 struct Kernel {
   const char* mangled_name;
   bool parsed = false;
@@ -85,11 +82,11 @@ void note_kernel(const void* function, const char* mangled_name) {
   kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, nullptr});
 }
 
-void note_function(const void* function, const char* name) {
-  ShapeKernel* computed = name == nullptr ? nullptr : shape_kernel(name);
-  if (computed == nullptr) return;
+void note_function(const void* function, const char* name, std::vector<unsigned> results) {
+  ShapeKernel* computed = shape_kernel(name);
+  if (computed == nullptr && results.empty()) return;
   const std::lock_guard lock(mutex);
-  kernels().insert_or_assign(function, Kernel{nullptr, true, {}, computed});
+  kernels().insert_or_assign(function, Kernel{nullptr, true, std::move(results), computed});
 }
 
 void settle_results(const void* function, void* const* arguments) {
@@ -103,7 +100,7 @@ void settle_results(const void* function, void* const* arguments) {
   for (const unsigned position : kernel.results) {
     void* result = nullptr;
     std::memcpy(&result, arguments[position], sizeof result);
-    if (result != nullptr) forget_contents(result, kLeastAllocation);
+    forget_result(result);
   }
 }
 

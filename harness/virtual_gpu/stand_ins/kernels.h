@@ -1,7 +1,10 @@
 // Determines which memory a kernel would have written. Kernels do nothing, so the contents of their
-// results become unknown. A parameter is a result if its type is a pointer to non-constant data.
-// Only the kernels in shape_kernels.h, by which TensorFlow computes shapes, are carried out.
+// results become unknown. A parameter is a result if its type is a pointer to non-constant data, or
+// if the code of a generated kernel writes there. Only the kernels in shape_kernels.h, by which
+// TensorFlow computes shapes, are carried out.
 #pragma once
+
+#include <vector>
 
 namespace headroom::virtual_gpu {
 
@@ -11,8 +14,9 @@ constexpr float kMillisecondsBetweenEvents = 100;
 
 // Notes a kernel that a library registers: its address and its mangled name, which must stay valid.
 void note_kernel(const void* function, const char* mangled_name);
-// Notes a function of generated code, if its plain name is that of a kernel that is carried out.
-void note_function(const void* function, const char* name);
+// Notes a function of generated code: its plain name, and the positions of its results if they are
+// known.
+void note_function(const void* function, const char* name, std::vector<unsigned> results);
 // Handles a launch: computes its results or makes them unknown. `arguments` holds addresses.
 void settle_results(const void* function, void* const* arguments);
 

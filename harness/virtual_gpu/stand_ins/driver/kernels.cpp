@@ -72,11 +72,16 @@ HEADROOM_EXPORT int cuLaunchKernel(const void* function, unsigned, unsigned, uns
   settle_results(function, arguments);
   return kSuccess;
 }
-HEADROOM_EXPORT int cuLaunchKernelEx() {
+HEADROOM_EXPORT int cuLaunchKernelEx(const void*, const void* function, void** arguments, void**) {
   ++record().kernel_launches;
+  settle_results(function, arguments);
   return kSuccess;
 }
-HEADROOM_EXPORT int cuLaunchCooperativeKernel() { return cuLaunchKernelEx(); }
+HEADROOM_EXPORT int cuLaunchCooperativeKernel(const void* function, unsigned, unsigned, unsigned,
+                                              unsigned, unsigned, unsigned, unsigned, void*,
+                                              void** arguments) {
+  return cuLaunchKernelEx(nullptr, function, arguments, nullptr);
+}
 
 // A kernel of a library serves as its own function.
 

@@ -97,6 +97,10 @@ HEADROOM_EXPORT int cuMemHostUnregister(void* address) {
   unregister_host(address);
   return kSuccess;
 }
+// Whether a program that copies these bytes to the host gets what they would be on a real card.
+HEADROOM_EXPORT int headroom_gpu_knows(const void* address, std::size_t bytes) {
+  return is_known(address, bytes) ? 1 : 0;
+}
 HEADROOM_EXPORT int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes,
                                             DevicePointer address) {
   const auto range = find(as_pointer(address));
