@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -213,6 +214,40 @@ bool combine_in_place(void* const* arguments) {
   return true;
 }
 
+// The only argument that is read is Eigen's evaluator of a row that has the same value everywhere:
+// address, count and device of the row, and the address of the value on the device.
+template <typename T>
+bool fill_row(void* const* arguments) {
+  struct Evaluator {
+    void* result;
+    std::int32_t count;
+    const void* device;
+    const T* value;
+  };
+  const auto row = argument<Evaluator>(arguments, 0);
+  const auto count = static_cast<std::size_t>(row.count);
+  T value{};
+  if (row.count < 1 || count > kKeptBytes / sizeof value) return false;
+  if (!copy_known(&value, row.value, sizeof value)) return false;
+  const auto values = std::make_unique<T[]>(count);
+  std::fill_n(values.get(), count, value);
+  copy(row.result, values.get(), count * sizeof value);
+  return true;
+}
+
+ShapeKernel* kernel_of_fill(std::string_view name) {
+  const auto fills_row_of = [&](const std::string& type) {
+    return name.starts_with(
+        "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
+        "Eigen::TensorMap<Eigen::Tensor<" +
+        type +
+        ", 1, 1, int>, 16, Eigen::MakePointer>, Eigen::TensorCwiseNullaryOp<"
+        "Eigen::internal::scalar_const_op<" +
+        type + ">, ");
+  };
+  return fills_row_of("long") ? fill_row<Long> : fills_row_of("bool") ? fill_row<bool> : nullptr;
+}
+
 using Sum = Wrapping<std::plus<>>;
 using Difference = Wrapping<std::minus<>>;
 
@@ -290,7 +325,8 @@ ShapeKernel* shape_kernel(std::string_view name) {
     if (has(">(bool const*, int*, unsigned int, ")) return count;
     if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;
   }
-  return kernel_of_longs(name);
+  ShapeKernel* fill = kernel_of_fill(name);
+  return fill != nullptr ? fill : kernel_of_longs(name);
 }
 
 }  // namespace headroom::virtual_gpu
