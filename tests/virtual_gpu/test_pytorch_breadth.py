@@ -371,6 +371,20 @@ print(len(calls), "calls")
     assert int(answer.output.split()[0]) < 100
 
 
+def test_two_sparse_matrices_are_multiplied(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+edges = torch.randint(0, 1000, (2, 8000))
+graph = torch.sparse_coo_tensor(edges, torch.ones(8000), (1000, 1000)).coalesce()
+for matrix in graph, graph.to_sparse_csr():
+    product = torch.sparse.mm(matrix.cuda(), matrix.cuda())
+    true = torch.sparse.mm(matrix, matrix)
+    assert 0.95 * true._nnz() < product._nnz() < 1.05 * true._nnz(), (product._nnz(), true._nnz())
+""")
+    assert answer.status == 0, answer.errors
+    assert any("cusparseSpGEMM_compute" in name for name in answer.figures["sizes_estimated"])
+
+
 def test_a_sparse_matrix_is_multiplied(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

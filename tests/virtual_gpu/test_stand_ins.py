@@ -303,6 +303,55 @@ assert batches.value == 7
     assert answer.status == 0, answer.errors
 
 
+def test_a_product_of_sparse_matrices_has_its_non_zeros_or_an_estimate_of_them(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+import random
+from ctypes import byref, c_int64, c_size_t, c_void_p
+sparse = ctypes.CDLL("libcusparse.so.12")
+def on_card(numbers, kind):
+    address = allocate(1 << 20)[1]
+    if numbers is not None:
+        values = (kind * len(numbers))(*numbers)
+        assert cuda.cudaMemcpy(address, values, c_size_t(ctypes.sizeof(values)), 1) == 0
+    return address
+def matrix(rows, columns, kind, base, is_known):
+    places = [sorted(random.sample(range(columns), random.randint(0, 12))) for _ in range(rows)]
+    offsets = [base + sum(map(len, places[:row])) for row in range(rows + 1)]
+    indices = [base + column for row in places for column in row] if is_known else None
+    of_type, handle = 3 if kind is c_int64 else 2, c_void_p()
+    assert sparse.cusparseCreateCsr(byref(handle), c_int64(rows), c_int64(columns), c_int64(offsets[-1] - base),
+                                    on_card(offsets, kind), on_card(indices, kind), None, of_type, of_type, base, 0) == 0
+    return handle, places
+def size_of(handle):
+    found = [c_int64(-1) for _ in range(3)]
+    assert sparse.cusparseSpMatGetSize(handle, *map(byref, found)) == 0
+    return [number.value for number in found]
+for kind, base, is_known in (ctypes.c_int32, 0, True), (c_int64, 1, True), (ctypes.c_int32, 0, False):
+    rows, middle, columns = (random.randint(300, 400) for _ in range(3))
+    (a, places), (b, of_middle) = matrix(rows, middle, kind, base, True), matrix(middle, columns, kind, base, is_known)
+    true = sum(len(set().union(*(of_middle[k] for k in row))) for row in places)
+    assert size_of(a) == [rows, middle, sum(map(len, places))]
+    c, bytes_needed, product = c_void_p(), c_size_t(77), c_void_p()
+    none = c_int64(0)
+    sparse.cusparseCreateCsr(byref(c), c_int64(rows), c_int64(columns), none, None, None, None, 2, 2, 0, 0)
+    assert sparse.cusparseSpGEMM_createDescr(byref(product)) == 0
+    call = (None, 0, 0, None, a, b, None, c, 0, 0, product, byref(bytes_needed), None)
+    assert sparse.cusparseSpGEMM_workEstimation(*call) == 0 and bytes_needed.value == 0
+    assert sparse.cusparseSpGEMM_compute(*call) == 0 and bytes_needed.value == 0
+    *shape, found = size_of(c)
+    assert shape == [rows, columns]
+    assert found == true if is_known else 0.9 * true < found < 1.1 * true, (found, true)
+    offsets = on_card([1, 2], kind)
+    assert sparse.cusparseCsrSetPointers(c, offsets, None, None) == 0
+    assert sparse.cusparseSpGEMM_copy(*call[:11]) == 0
+    assert not cuda.headroom_gpu_knows(offsets, c_size_t(8))
+    assert sparse.cusparseDestroySpMat(c) == 0
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["sizes_not_known"] == {"cusparseSpGEMM_compute": 3, "cusparseSpGEMM_workEstimation": 3}
+    assert list(answer.figures["sizes_estimated"].values()) == [1]
+
+
 def test_a_function_for_the_host_runs(gpu):
     answer = gpu("l4", program=RUNTIME + """
 allocate(1)
