@@ -263,7 +263,7 @@ def write():
             framework.finish()
         except Exception as error:
             if not notes.error:
-                note_error(error, is_lost=True)
+                note_error(error, is_lost=True) or note_error(error)
         devices = framework.describe()
         if not devices and not notes.ended_out_of_memory:
             continue

@@ -14,8 +14,7 @@ namespace {
 bool has_ended_out_of_memory(const GpuAnswer& answer) {
   const auto& frameworks = answer.outcome.frameworks;
   return std::any_of(frameworks.begin(), frameworks.end(), [&](const Framework& framework) {
-    return framework.ended_out_of_memory &&
-           (answer.exit_status != 0 || framework.error_was_lost);
+    return framework.ended_out_of_memory && (answer.exit_status != 0 || framework.error_was_lost);
   });
 }
 
