@@ -36,6 +36,7 @@ void add_record(Outcome& outcome, const fs::path& file) {
   if (record->magic != kRecordMagic)
     throw InputError(fmt::format("{}: is not a record of the stand-ins", file.string()));
   outcome.kernel_launches += record->kernel_launches;
+  outcome.managed += record->managed_peak_bytes;
   for (int i = 0; i < kMaxDevices; ++i) {
     const DeviceRecord& device = record->devices[i];
     if (device.allocations == 0 && device.refusals == 0) continue;

@@ -83,6 +83,7 @@ struct Outcome {
   std::map<std::string, std::uint64_t> sizes_estimated;
   std::vector<std::string> not_supported;
   std::uint64_t kernel_launches = 0;
+  Bytes managed = 0;  // the sum of the most managed memory that each process held
 
   Bytes peak() const;               // peak of the device that held most
   std::uint64_t processes() const;  // how many held memory of that device then

@@ -376,6 +376,25 @@ assert (kind.value, device.value) == (1, 0)
     assert answer.status == 0, answer.errors
 
 
+def test_managed_memory_is_not_counted_and_said_to_be_so(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+driver, ref = ctypes.CDLL("libcuda.so.1"), ctypes.byref
+first, second, managed, kind = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint(), (ctypes.c_int * 16)()
+assert cuda.cudaMallocManaged(ref(first), ctypes.c_size_t(40 << 30), 1) == 0
+ctypes.memset(first, 1, 4096)
+assert cuda.cudaPointerGetAttributes(kind, first) == 0 and kind[0] == 3
+assert driver.cuPointerGetAttribute(ref(managed), 8, first) == 0 and managed.value == 1
+assert cuda.cudaFree(first) == 0
+assert driver.cuMemAllocManaged(ref(second), ctypes.c_size_t(8 << 30), 1) == 0
+assert driver.cuMemFree_v2(second) == 0
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.figures["managed_bytes"] == 40 << 30
+    assert answer.figures["peak_bytes"] == 2 * MIB
+    assert "not counted: 40.00 GiB of managed memory" in answer.output
+
+
 def test_a_function_that_is_not_there_stops_the_program_with_its_name(gpu):
     answer = gpu("l4", program="""
 import ctypes

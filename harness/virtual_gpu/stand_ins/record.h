@@ -33,6 +33,8 @@ struct Record {
   std::uint64_t magic;
   std::int64_t pid;
   std::atomic<std::uint64_t> kernel_launches;
+  std::atomic<std::uint64_t> managed_bytes;       // managed memory that this process holds now
+  std::atomic<std::uint64_t> managed_peak_bytes;  // the most that it held
   DeviceRecord devices[kMaxDevices];
   // Functions whose answer, a size, is known only to NVIDIA's library. They answered 0 bytes.
   NameList sizes_not_known;

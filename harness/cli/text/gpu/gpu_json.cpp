@@ -94,6 +94,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
       {"memory_bytes", answer.memory},
       {"context_bytes", answer.context},
       {"peak_bytes", outcome.peak()},
+      {"managed_bytes", outcome.managed},
       {"exit_status", answer.exit_status},
       {"cudnn_workspaces", cudnn_chose(answer) ? "cuDNN's own heuristics" : "not known"},
       {"devices", devices},

@@ -110,6 +110,11 @@ std::string not_known_text(const GpuAnswer& answer) {
         "  not counted: {}, about {} (estimated), and loaded kernels; --context BYTES leaves "
         "room\n",
         contexts(answer), format_bytes(estimated_contexts(answer)));
+  if (answer.outcome.managed > 0)
+    text += fmt::format(
+        "  not counted: {} of managed memory, which the driver moves between the card and the "
+        "machine as there is room\n",
+        format_bytes(answer.outcome.managed));
   for (const auto& [function, calls] : answer.outcome.sizes_not_known)
     text += fmt::format("  size not known, counted as 0 bytes: {} (called {} time{})\n", function,
                         calls, calls == 1 ? "" : "s");

@@ -85,7 +85,7 @@ HEADROOM_EXPORT int cuMemHostGetDevicePointer_v2(DevicePointer* device, void* ho
   return kSuccess;
 }
 HEADROOM_EXPORT int cuMemAllocManaged(DevicePointer* address, std::size_t bytes, unsigned) {
-  void* block = allocate_host(bytes);
+  void* block = allocate_managed(bytes);
   *address = reinterpret_cast<DevicePointer>(block);
   return block != nullptr ? kSuccess : kOutOfMemory;
 }
@@ -166,19 +166,20 @@ HEADROOM_EXPORT int cuMemsetD32_v2(DevicePointer to, unsigned value, std::size_t
 }
 HEADROOM_EXPORT int cuPointerGetAttribute(void* out, int attribute, DevicePointer address) {
   const auto range = find(as_pointer(address));
-  if (!range && !is_page_locked(as_pointer(address))) return kInvalidValue;
+  const bool managed = is_managed(as_pointer(address));
+  if (!range && !managed && !is_page_locked(as_pointer(address))) return kInvalidValue;
   const int device = range ? range->device : current_device();
   switch (attribute) {
     case 1:
       return cuDevicePrimaryCtxRetain(static_cast<void**>(out), device);
     case 2:
-      *static_cast<unsigned*>(out) = range ? 2 : 1;  // device memory, host memory
+      *static_cast<unsigned*>(out) = range || managed ? 2 : 1;  // device memory, host memory
       return kSuccess;
     case 3:
       *static_cast<DevicePointer*>(out) = address;
       return kSuccess;
     case 8:
-      *static_cast<unsigned*>(out) = 0;  // not managed
+      *static_cast<unsigned*>(out) = managed ? 1 : 0;
       return kSuccess;
     case 9:
       *static_cast<int*>(out) = device;

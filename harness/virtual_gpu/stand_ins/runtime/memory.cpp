@@ -56,7 +56,7 @@ HEADROOM_EXPORT int cudaDeviceSynchronize() {
 HEADROOM_EXPORT int cudaStreamSynchronize(void*) { return cudaDeviceSynchronize(); }
 HEADROOM_EXPORT int cudaEventSynchronize(void*) { return cudaDeviceSynchronize(); }
 HEADROOM_EXPORT int cudaMallocManaged(void** address, std::size_t bytes, unsigned) {
-  *address = allocate_host(bytes);
+  *address = allocate_managed(bytes);
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
 }
 HEADROOM_EXPORT int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -160,7 +160,7 @@ HEADROOM_EXPORT int cudaMemsetAsync(void* to, int value, std::size_t bytes, void
 }
 // The fields of cudaPointerAttributes that CUDA 12 and 13 share.
 struct PointerAttributes {
-  int type;  // 0 unknown, 1 host, 2 device
+  int type;  // 0 unknown, 1 host, 2 device, 3 managed
   int device;
   void* device_pointer;
   void* host_pointer;
@@ -171,6 +171,8 @@ HEADROOM_EXPORT int cudaPointerGetAttributes(PointerAttributes* out, const void*
     *out = {2, range->device, pointer, nullptr};
   else if (is_page_locked(address))
     *out = {1, current_device(), pointer, pointer};
+  else if (is_managed(address))
+    *out = {3, current_device(), pointer, pointer};
   else
     *out = {0, -1, nullptr, pointer};
   return kSuccess;
