@@ -51,13 +51,6 @@ std::string xla_flags(const fs::path& toolkit) {
       toolkit.string());
 }
 
-// Returns the variable's flags followed by `value`: of contradicting flags, the last one counts.
-std::string appended(const char* variable, const std::string& value) {
-  const char* old = std::getenv(variable);
-  return fmt::format("{}={}{}{}", variable, old == nullptr ? "" : old, old == nullptr ? "" : " ",
-                     value);
-}
-
 // Returns `value` followed by what the variable holds.
 std::string prepended(const char* variable, const std::string& value, char separator) {
   const char* old = std::getenv(variable);
@@ -200,7 +193,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
       prepended("LD_LIBRARY_PATH", library_path, ':'),
       prepended("PYTHONPATH", hook_directory().string(), ':'),
       prepended("PATH", (home() / "programs").string(), ':'),
-      appended("XLA_FLAGS", xla_flags(home() / "toolkit")),
+      "HEADROOM_GPU_XLA_FLAGS=" + xla_flags(home() / "toolkit"),
       "TF_CUDNN_USE_AUTOTUNE=0",
       "HEADROOM_GPU_CARD=" + describe(launch.card, launch.devices),
       "HEADROOM_GPU_RECORDS=" + launch.records.string(),

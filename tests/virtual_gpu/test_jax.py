@@ -199,6 +199,19 @@ def test_the_peak_is_shared_out_by_argument_and_line(gpu, jax):
     assert sum(size for line, size in lines.items() if line.endswith(f":{layer}")) >= 3 * 4096 * 4096
 
 
+@pytest.mark.parametrize("first", ["import os", "import os, jax"], ids=["before the import", "after the import"])
+def test_a_program_that_sets_xlas_flags_keeps_those_of_the_virtual_gpu(gpu, jax, first):
+    answer = run(gpu, jax, first + """
+os.environ["XLA_FLAGS"] = "--xla_gpu_enable_latency_hiding_scheduler=true --xla_force_host_platform_device_count=2"
+""" + STEP.replace("ROWS", "64") + """
+assert len(jax.devices("cpu")) == 2
+assert "--xla_gpu_enable_command_buffer= " in os.environ["XLA_FLAGS"]
+""")
+    assert answer.status == 0, answer.errors
+    roles = [role["name"] for role in answer.figures["frameworks"][0]["devices"][0]["roles"]]
+    assert "argument weights" in roles
+
+
 FLAX = """
 import jax.numpy as jnp
 from flax import nnx

@@ -10,6 +10,7 @@ import types
 import headroom_known
 import headroom_notes
 import headroom_tensorflow
+import headroom_xla
 
 
 def peaks():
@@ -144,6 +145,9 @@ def show_gpu(hardware_utils):
 
 def install(jax):
     """Called after JAX has been imported."""
+    from jax._src import xla_bridge
+
+    xla_bridge.register_plugin_callbacks(lambda c_api: headroom_xla.set_flags())  # called before XLA starts
     # JAX records ten frames of each operation by default. Libraries such as Flax take up all of them, and the
     # user's own line would be missing.
     if "JAX_TRACEBACK_IN_LOCATIONS_LIMIT" not in os.environ:

@@ -8,6 +8,7 @@ import os
 import sys
 
 import headroom_notes
+import headroom_xla
 
 
 def peaks():
@@ -47,6 +48,7 @@ def arrays(device):
 
 def install(tensorflow):
     """Called after TensorFlow has been imported."""
+    headroom_xla.set_flags()
     differences = [
         "TensorFlow tries no algorithms of cuDNN: TF_CUDNN_USE_AUTOTUNE=0",
         "XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs",

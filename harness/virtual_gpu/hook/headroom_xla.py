@@ -16,10 +16,13 @@ def directory():
     return Path(RECORDS) / f"xla-{os.getpid()}"
 
 
-def ask_for_files():
-    """Sets the flag before XLA starts. If the user named a directory, it is left alone and nothing is
-    known."""
+def set_flags():
+    """Sets the flags that a virtual GPU needs, and the one that asks for files, before XLA reads them. If the user
+    named a directory, it is left alone and nothing is known. It is called again just before XLA starts, because
+    programs set the variable themselves. Of contradicting flags, the last one counts."""
     flags = re.sub(r"--xla_dump_to=\S*/xla-\d+\b", "", os.environ.get("XLA_FLAGS", ""))
+    needed = os.environ.get("HEADROOM_GPU_XLA_FLAGS", "")
+    flags = f"{flags.replace(needed, '')} {needed}"
     if "--xla_dump_to" not in flags:
         flags += f" --xla_dump_to={directory()}"
     os.environ["XLA_FLAGS"] = flags

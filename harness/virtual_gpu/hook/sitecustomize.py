@@ -84,5 +84,5 @@ if "HEADROOM_GPU_CAPTURE" in os.environ:
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
     sys.meta_path[:0] = [AfterImport(name, then) for name, then in HOOKS.items()]
-    importlib.import_module("headroom_xla").ask_for_files()
+    importlib.import_module("headroom_xla").set_flags()
     run_users_own()
