@@ -120,6 +120,39 @@ def test_keras_stops_at_the_step_it_was_told(gpu, tensorflow):
     assert answer.output.count("batch ") == 3
 
 
+@pytest.mark.parametrize("call", ["step()", "distributed()"])
+def test_a_call_of_a_tf_function_that_updates_weights_is_a_step(gpu, tensorflow, call):
+    answer = gpu(*CARD, "--gpus", "2", "--until-step", "3", python=tensorflow, program=GROW + """
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    models = [tf.keras.Sequential([tf.keras.layers.Input((64,)), tf.keras.layers.Dense(64)]) for _ in range(2)]
+    optimizers = [tf.keras.optimizers.Adam() for _ in range(2)]
+    for model, optimizer in zip(models, optimizers):
+        optimizer.build(model.trainable_variables)
+def update():
+    for model, optimizer in zip(models, optimizers):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(tf.ones((8, 64))) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+@tf.function
+def step():
+    inner()
+inner = tf.function(update)
+@tf.function
+def distributed():
+    strategy.run(update)
+@tf.function
+def evaluate():
+    return models[0](tf.ones((8, 64)))
+for turn in range(9):
+    print("turn", turn)
+    evaluate()
+    """ + call)
+    assert answer.status == 0, answer.errors
+    assert (framework(answer)["steps"], framework(answer)["stopped_at_step"]) == (3, True)
+    assert "turn 2" in answer.output and "turn 3" not in answer.output
+
+
 @pytest.fixture(scope="module")
 def width():
     return random.randrange(1024, 2048, 128)

@@ -6,6 +6,7 @@ import gc
 import inspect
 import os
 import sys
+import weakref
 
 import headroom_notes
 import headroom_xla
@@ -57,6 +58,7 @@ def install(tensorflow):
         differences.append("the driver's pool follows rules that were found on an H200")
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays)
     combine_conditions_on_the_host(tensorflow)
+    count_calls()
 
 
 def combine_conditions_on_the_host(tensorflow):
@@ -100,6 +102,42 @@ class InFit:
     active = False
 
 
+class Calls:
+    """Calls of each tf.function from Python. They are not kept by thread, because a distribution strategy traces what
+    its replicas do in threads of its own."""
+
+    active = []  # the functions that are being called, the outermost first
+    updating = weakref.WeakSet()  # those that update weights, which tracing them shows
+
+
+def note_update():
+    """Called after an update of weights, or after the call of a tf.function that makes one."""
+    if Calls.active:
+        Calls.updating.add(Calls.active[-1])
+    elif not InFit.active:
+        headroom_notes.count_steps(1)
+
+
+def count_calls():
+    """Counts each call of a tf.function that updates weights as a step."""
+    from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+    call = Function.__call__
+
+    @functools.wraps(call)
+    def counted(self, *arguments, **options):
+        Calls.active.append(self)
+        try:
+            result = call(self, *arguments, **options)
+        finally:
+            Calls.active.remove(self)
+        if self in Calls.updating:
+            note_update()
+        return result
+
+    Function.__call__ = counted
+
+
 def count_batches(module):
     """Adds a counting callback to every list of callbacks that Keras makes."""
     callback = module.Callback
@@ -134,8 +172,7 @@ def count_batches(module):
 
 
 def count_updates(module):
-    """Counts the updates of a training loop that the program contains itself. Updates inside a tf.function
-    are not seen, because it is traced once and then runs without Python. With the PyTorch backend, PyTorch's hook
+    """Counts the updates of a training loop that the program contains itself. With the PyTorch backend, PyTorch's hook
     counts the update of any loop as a step."""
     apply = module.BaseOptimizer.apply
 
@@ -150,11 +187,8 @@ def count_updates(module):
             variables = given.get("trainable_variables") or self._trainable_variables
             return headroom_steps.update_of_keras(self, variables, lambda: apply(self, *arguments, **options))
         result = apply(self, *arguments, **options)
-        if backend.backend() == "tensorflow" and not InFit.active:
-            import tensorflow as tf
-
-            if tf.executing_eagerly():
-                headroom_notes.count_steps(1)
+        if backend.backend() == "tensorflow":
+            note_update()
         return result
 
     module.BaseOptimizer.apply = counted
