@@ -128,10 +128,17 @@ fs::path wheel_file_below(const fs::path& prefix, const std::vector<const char*>
 
 // A virtual environment is located by the path under which its program is called, not by the target
 // of a link, or by the variables that it sets when the program belongs to no environment.
+std::vector<fs::path> environments_of(const std::string& program) {
+  std::vector<fs::path> result;
+  if (const fs::path file = on_path(program); !file.empty())
+    result.push_back(fs::absolute(file).parent_path().parent_path());
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const std::string place = variable(name); !place.empty()) result.emplace_back(place);
+  return result;
+}
+
 fs::path wheel_file(const std::string& program, const std::vector<const char*>& files) {
-  for (const fs::path& prefix :
-       {on_path(program).parent_path().parent_path(), fs::path(variable("VIRTUAL_ENV")),
-        fs::path(variable("CONDA_PREFIX"))})
+  for (const fs::path& prefix : environments_of(program))
     if (fs::path file = wheel_file_below(prefix, files); !file.empty()) return file;
   return {};
 }
@@ -237,7 +244,18 @@ std::vector<std::string> environment_on_host(const fs::path& records, const Serv
 }
 
 fs::path find_cudnn(const std::string& program) {
-  return wheel_file(program, {"cudnn/lib/libcudnn.so.9"});
+  if (fs::path wheel = wheel_file(program, {"cudnn/lib/libcudnn.so.9"}); !wheel.empty())
+    return wheel;
+  // The packages and containers of NVIDIA put it into places of the system, conda beside Python.
+  std::vector<fs::path> places = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64",
+                                  "/usr/local/cuda/lib64"};
+  for (const fs::path& prefix : environments_of(program))
+    places.insert(places.begin(), prefix / "lib");
+  for (const fs::path& place : places) {
+    std::error_code unreadable;
+    if (fs::path file = place / "libcudnn.so.9"; fs::exists(file, unreadable)) return file;
+  }
+  return {};
 }
 
 fs::path find_nvrtc(const std::string& program) {

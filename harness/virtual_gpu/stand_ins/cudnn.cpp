@@ -24,6 +24,7 @@ namespace {
 // Numbers from cuDNN's documentation (cudnn_graph.h).
 constexpr int kEngineConfig = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kDeviceProperties = 38;
 constexpr int kHandleType = 0, kInt64Type = 3, kDescriptorType = 15, kCharType = 24;
+constexpr int kKnobChoices = 302;
 constexpr int kHeuristicsResults = 202, kHeuristicsDevice = 204;
 constexpr int kPlanWorkspace = 402, kPlanDevice = 407;
 constexpr int kEngineConfigDevice = 1307;
@@ -173,9 +174,8 @@ HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int typ
         *static_cast<int64_t*>(values) = *bytes;
     return status;
   }
-  // There is one plan, without a workspace.
-  const bool one = name == kHeuristicsResults || name == kHeuristicsDevice ||
-                   name == kPlanWorkspace || type == kDescriptorType || type == kInt64Type;
+  // There is one plan, without a workspace and without knobs.
+  const bool one = name != kKnobChoices && (type == kDescriptorType || type == kInt64Type);
   if (count != nullptr) *count = one ? 1 : 0;
   if (name == kPlanWorkspace) note_size_not_known("cudnnBackendGetAttribute (workspace)");
   if (type == kInt64Type && values != nullptr && wanted > 0)

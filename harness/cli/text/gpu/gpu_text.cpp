@@ -12,6 +12,7 @@ namespace headroom {
 namespace {
 
 using virtual_gpu::Framework;
+using virtual_gpu::OutOfMemoryEvent;
 
 // The estimated context of each process that held memory at the peak.
 Bytes estimated_contexts(const GpuAnswer& answer) {
@@ -34,6 +35,24 @@ std::string context_warning(const GpuAnswer& answer) {
       format_bytes(estimated), contexts(answer));
 }
 
+// Returns what a program survived, such as a batch that Accelerate's find_executable_batch_size
+// then halved, or "".
+std::string survived_text(const virtual_gpu::Outcome& outcome) {
+  std::size_t times = 0;
+  const OutOfMemoryEvent* last = nullptr;
+  for (const Framework& framework : outcome.frameworks)
+    for (const OutOfMemoryEvent& event : framework.out_of_memory) {
+      ++times;
+      last = &event;
+    }
+  if (last == nullptr) return "";
+  return fmt::format(
+      "  It ran out of memory {} time{} and went on, which the peak includes. The last request was "
+      "for {}{}\n",
+      times, times == 1 ? "" : "s", format_bytes(last->requested),
+      last->line.empty() ? "" : " at " + printable(last->line));
+}
+
 std::string first_line(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   std::string peak = fmt::format("{} of {}'s {} at the peak", format_bytes(outcome.peak()),
@@ -41,9 +60,9 @@ std::string first_line(const GpuAnswer& answer) {
   if (outcome.processes() > 1) peak += fmt::format(" of {} processes", outcome.processes());
   switch (verdict_of(answer)) {
     case GpuVerdict::fits:
-      return fmt::format("FITS: {}, {} to spare ({})\n{}", peak,
+      return fmt::format("FITS: {}, {} to spare ({})\n{}{}", peak,
                          format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
-                         context_warning(answer));
+                         survived_text(outcome), context_warning(answer));
     case GpuVerdict::does_not_fit:
       return fmt::format("DOES NOT FIT on {} ({}): out of memory {}\n  {}\n", answer.card->id,
                          format_bytes(answer.memory), when_it_ended(outcome),
