@@ -235,6 +235,23 @@ def test_lengths_that_were_copied_are_known_to_the_ctc_loss(lines):
     assert lines == ["(50, 3, 20)"]
 
 
+@pytest.mark.program("""
+import torch
+lengths = torch.tensor([3, 5, 2]).cuda()
+longest, x = lengths.max(), torch.ones(4, 8, 2, device="cuda")
+print(torch.arange(longest).tolist(), torch.arange(start=1, end=longest, device="cuda").tolist())
+print((torch.arange(longest, device="cuda")[None] < lengths[:, None]).sum().item())
+x[:, :longest] = 0
+for made in (x[:, :longest], x[0][longest:], torch.zeros(longest, 2), torch.empty((longest, 2), device="cuda"),
+             x.new_zeros(longest, 2), x.narrow(1, 0, longest), x[0, 0].expand(longest, 2), x[0].repeat(longest, 1),
+             x.view(longest - 1, 16), torch.nn.functional.pad(x, (0, longest)), x[0, :, 0].topk(longest).values):
+    print(*made.shape)
+""")
+def test_sizes_and_bounds_that_follow_from_copied_lengths_are_known(lines):
+    assert lines == ["[0, 1, 2, 3, 4] [1, 2, 3, 4]", "10", "4 5 2", "3 2", "5 2", "5 2", "5 2", "4 5 2", "5 2", "40 2",
+                     "4 16", "4 8 7", "5"]
+
+
 def test_an_encoder_takes_the_fast_path_that_it_takes_on_a_real_card(gpu, pytorch):
     """The fast path holds less than the path of training; it is left if its inner calls are followed."""
     program = """

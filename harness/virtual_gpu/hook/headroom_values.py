@@ -50,8 +50,14 @@ MOST_GENERATED = 1 << 16  # elements of such a result that does not hold integer
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
           "empty": 0, "empty_like": 0, "new_empty": 0,
           "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
-# Calls that read the values of these arguments in C++.
-READ_INSIDE = {"ctc_loss": slice(2, 4)}
+# Calls that read the values of these arguments in C++, by position or name. Most of them are sizes.
+READ_INSIDE = {
+    "ctc_loss": slice(2, 4),
+    **dict.fromkeys(("arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "zeros"), slice(0, None)),
+    **dict.fromkeys(("expand", "narrow", "new_empty", "new_full", "new_ones", "new_zeros", "pad", "repeat", "reshape",
+                     "topk", "view"), slice(1, None)),
+}
+READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
 # Unknown values are assumed to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 # LBFGS keeps a direction if its curvature is greater than this, and ends a step early if gradients or changes are not
@@ -73,6 +79,30 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
 
 def is_mask(index):
     return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
+
+
+def numbers_on_host(thing):
+    """Returns sizes, positions or the like with known tensors of the GPU replaced by tensors on the processor."""
+    if isinstance(thing, torch.Tensor) and thing.is_cuda:
+        try:
+            return value_of(thing)
+        except Unknown:
+            decisions.note()
+            return thing
+    if type(thing) in (list, tuple):
+        return type(thing)(map(numbers_on_host, thing))
+    if type(thing) is slice:
+        return slice(*map(numbers_on_host, (thing.start, thing.stop, thing.step)))
+    return thing
+
+
+def with_bounds_on_host(index):
+    """Returns an index whose slices begin and end at numbers on the processor."""
+    if type(index) is slice:
+        return numbers_on_host(index)
+    if type(index) is tuple:
+        return tuple(numbers_on_host(item) if type(item) is slice else item for item in index)
+    return index
 
 
 def goes_well(name, args, caller):
@@ -108,6 +138,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
         Used.drawn = False
+        if name in ("__getitem__", "__setitem__"):
+            args = (args[0], with_bounds_on_host(args[1]), *args[2:])
         if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
             done, result = self.by_value(name, function, args, kwargs)
             if done:
@@ -117,7 +149,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         elif name == "__setitem__":
             args = (args[0], self.as_places(args[1]), args[2])
         elif name in READ_INSIDE:
-            args = self.with_values_on_host(args, READ_INSIDE[name])
+            args, kwargs = self.with_values_on_host(args, kwargs, READ_INSIDE[name])
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
         result = function(*args, **kwargs)
@@ -304,15 +336,12 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 return index
         return index if type(index) is not tuple and places[0] is index else tuple(places)
 
-    def with_values_on_host(self, args, which):
+    def with_values_on_host(self, args, kwargs, which):
         """Returns the arguments with known values replaced by tensors on the processor."""
         args = list(args)
-        for at in range(len(args))[which]:
-            try:
-                args[at] = value_of(args[at]) if isinstance(args[at], torch.Tensor) else args[at]
-            except Unknown:
-                pass
-        return tuple(args)
+        args[which] = [numbers_on_host(thing) for thing in args[which]]
+        return tuple(args), {
+            name: numbers_on_host(thing) if name in READ_INSIDE_BY_NAME else thing for name, thing in kwargs.items()}
 
     def is_generated(self, result):
         most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
