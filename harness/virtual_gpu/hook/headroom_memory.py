@@ -63,12 +63,14 @@ def phase_of(frames):
 
 def line_of(frames):
     """Returns the innermost line of the user's program or, if there is none, the library's innermost line, whose
-    path begins with the name of the library."""
+    path begins with the name of the library. PyTorch 2.15 chooses the kernel of some operators in Python, which is no
+    line of a caller's."""
     for frame in frames:
         if is_users(frame["filename"]):
             return f"{frame['filename']}:{frame['line']}"
-    if frames:
-        return f"{frames[0]['filename'].rpartition('-packages/')[2]}:{frames[0]['line']}"
+    for frame in frames:
+        if f"torch{os.sep}_native{os.sep}" not in frame["filename"]:
+            return f"{frame['filename'].rpartition('-packages/')[2]}:{frame['line']}"
     return "(backward pass: no Python line)"
 
 
