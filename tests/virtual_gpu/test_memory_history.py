@@ -75,7 +75,7 @@ def test_where_pytorch_chooses_a_kernel_in_python_is_no_line_of_the_program():
     chooses = {"filename": "/lib/site-packages/torch/_native/registry.py", "line": 1145, "name": "eager_router"}
     library = {"filename": "/lib/site-packages/deepspeed/zero.py", "line": 5, "name": "gather"}
     assert memory.line_of([chooses]) == memory.line_of([])
-    assert memory.line_of([chooses, library]) == "/lib/site-packages/deepspeed/zero.py:5"
+    assert memory.line_of([chooses, library]) == "deepspeed/zero.py:5"
     assert memory.line_of([chooses, library, SCRIPT]) == "/home/me/train.py:7"
 
 
