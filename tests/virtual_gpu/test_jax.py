@@ -199,6 +199,20 @@ def test_the_peak_is_shared_out_by_argument_and_line(gpu, jax):
     assert sum(size for line, size in lines.items() if line.endswith(f":{layer}")) >= 3 * 4096 * 4096
 
 
+def test_an_argument_of_many_parts_is_one(gpu, jax):
+    """Haiku's parameters are a dictionary of layers."""
+    device = run(gpu, jax, """
+import jax
+import jax.numpy as jnp
+layers = {f"net/~/linear_{i}": {"w": jnp.zeros((256, 256)), "b": jnp.zeros(256)} for i in range(12)}
+loss = lambda layers, x: sum(((x @ layer["w"] + layer["b"]) ** 2).sum() for layer in layers.values())
+jax.jit(jax.grad(loss))(layers, jnp.zeros((64, 256)))
+""").figures["frameworks"][0]["devices"][0]
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert roles["argument layers"] == 12 * (256 * 256 + 256) * 4
+    assert not [name for name in roles if "linear" in name]
+
+
 @pytest.mark.parametrize("first", ["import os", "import os, jax"], ids=["before the import", "after the import"])
 def test_a_program_that_sets_xlas_flags_keeps_those_of_the_virtual_gpu(gpu, jax, first):
     answer = run(gpu, jax, first + """

@@ -10,6 +10,7 @@ import headroom_memory
 
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 OUTSIDE = "(outside of modules)"
+MOST_PARTS = 8  # of an argument that are shown apart
 
 
 def directory():
@@ -104,13 +105,18 @@ class Program:
 
     def arguments(self):
         """Returns bytes by the name of the argument with its first named part: `state['params']` for
-        `state['params']['a']`, `state.params` for `state.params['a']`, `weights` for `weights[0]`."""
-        result = {}
+        `state['params']['a']`, `state.params` for `state.params['a']`, `weights` for `weights[0]`. An argument of many
+        such parts, as the layers of Haiku are, is one."""
+        result, parts = {}, {}
         for number, size in self.bytes_of["parameter"].items():
             path = self.parameters.get(number, "")
-            found = re.match(r"\w+(?:\.\w+|\['[^']*'\])?", path)
-            known = found and path != "XLA_Args"
-            add(result, f"argument {found[0]}" if known else "arguments", size)
+            found = re.match(r"(\w+)(?:\.\w+|\['[^']*'\])?", path)
+            if found and path != "XLA_Args":
+                add(parts.setdefault(found[1], {}), f"argument {found[0]}", size)
+            else:
+                add(result, "arguments", size)
+        for argument, sizes in parts.items():
+            result.update(sizes if len(sizes) <= MOST_PARTS else {f"argument {argument}": sum(sizes.values())})
         return result
 
 
