@@ -84,7 +84,7 @@ def test_out_of_memory_is_an_answer_in_pytorchs_own_words(gpu, pytorch):
     answer = gpu("rtx4090", "--memory", "200MiB", program=TRAIN, python=pytorch,
                  arguments=["2048", "3"])
     assert answer.status == 3
-    assert answer.first_line.startswith("DOES NOT FIT on rtx4090 (200.00 MiB)")
+    assert answer.first_line.startswith("DOES NOT FIT on rtx4090 (200.00 MiB): out of memory before any optimizer step of")
     assert "CUDA out of memory. Tried to allocate" in answer.output
     assert "program.py:" in answer.output
 

@@ -425,14 +425,14 @@ def test_more_than_the_budget_ends_with_its_own_status(gpu):
 def test_a_program_that_fails_by_itself_keeps_its_status(gpu):
     answer = gpu("l4", program=RUNTIME + "allocate(1); raise SystemExit(7)")
     assert answer.status == 7
-    assert answer.first_line.startswith("FAILED: the program ended with status 7")
+    assert answer.first_line.startswith("FAILED: the program ended with status 7 before any optimizer step")
 
 
 def test_a_program_that_uses_no_gpu_is_told_so(gpu):
     answer = gpu("l4", program="print('hello')")
     assert answer.status == 2
     assert "hello" in answer.output
-    assert "NO GPU USED" in answer.output
+    assert "NO GPU USED" in answer.output and "headroom capture -- " in answer.output
 
 
 def test_json_stands_alone_on_standard_output(gpu):
