@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import python_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/how-to/run-your-script-on-a-virtual-gpu.md"
 STAND_INS = Path(os.environ["HEADROOM"]).parent / "harness" / "virtual_gpu" / "stand_ins"
 OF_NVIDIA = re.compile(

@@ -1,0 +1,98 @@
+"""The command `headroom gpu`: its first lines, exit statuses and refusals. No framework is needed."""
+
+import json
+import subprocess
+import sys
+
+from conftest import HEADROOM, RUNTIME
+
+
+def test_more_than_the_budget_ends_with_its_own_status(gpu):
+    answer = gpu("l4", "--budget", "10MiB", program=RUNTIME + "allocate(12 << 20)")
+    assert answer.status == 13
+    assert answer.first_line.startswith("OVER BUDGET: 12.00 MiB")
+
+
+def test_a_program_that_fails_by_itself_keeps_its_status(gpu):
+    answer = gpu("l4", program=RUNTIME + "allocate(1); raise SystemExit(7)")
+    assert answer.status == 7
+    assert answer.first_line.startswith("FAILED: the program ended with status 7 before any optimizer step")
+
+
+def test_a_program_that_uses_no_gpu_is_told_so(gpu):
+    answer = gpu("l4", program="print('hello')")
+    assert answer.status == 2
+    assert "hello" in answer.output
+    assert "NO GPU USED" in answer.output and "headroom capture -- " in answer.output
+
+
+def test_json_stands_alone_on_standard_output(gpu):
+    answer = gpu("l4", "--json", program=RUNTIME + "allocate(1); print('the program speaks')")
+    assert json.loads(answer.output)["verdict"] == "fits"
+    assert "the program speaks" in answer.errors
+
+
+def test_the_smallest_card_that_serves_is_found(gpu):
+    answer = gpu(None, "--which", program=RUNTIME + """
+status, _ = allocate(20 << 30)
+raise SystemExit(status)
+""")
+    assert answer.status == 0, answer.output
+    assert answer.figures["memory_bytes"] >= 20 << 30
+    assert answer.figures["memory_bytes"] < 26 << 30
+
+
+def test_the_users_own_sitecustomize_still_runs(gpu, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("print('my own start')")
+    answer = gpu("l4", program=RUNTIME + "allocate(1)", environment={"PYTHONPATH": str(own)})
+    assert "my own start" in answer.output
+
+
+
+def refused(*arguments):
+    process = subprocess.run([HEADROOM, "gpu", *arguments], capture_output=True, text=True)
+    return process.returncode, process.stderr
+
+
+def test_an_unknown_card_is_refused_with_the_nearest_name():
+    status, errors = refused("rtx4091", "--", "true")
+    assert status == 2
+    assert "rtx4090" in errors
+
+
+def test_a_missing_command_is_refused_with_an_example():
+    status, errors = refused("rtx4090")
+    assert status == 2
+    assert "headroom gpu rtx4090 -- python train.py" in errors
+
+
+def test_a_bad_number_of_steps_is_refused():
+    status, errors = refused("rtx4090", "--until-step", "-3", "--", "true")
+    assert status == 2
+    assert "--until-step -3" in errors
+
+
+def test_a_command_that_is_not_there_is_refused(tmp_path):
+    status, errors = refused("rtx4090", "--out", str(tmp_path / "out"), "--", "no-such-program")
+    assert status == 2
+    assert "no-such-program cannot be started" in errors
+
+
+def test_the_compiler_of_a_wheel_is_used_in_place_of_its_stand_in(gpu, tmp_path):
+    wheel = tmp_path / "env" / "lib" / "python3" / "site-packages" / "nvidia" / "cu13" / "lib"
+    wheel.mkdir(parents=True)
+    source, python = tmp_path / "nvrtc.c", tmp_path / "env" / "bin" / "python"
+    source.write_text("int nvrtcVersion(int* major, int* minor) { *major = 99; return 0; }")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", wheel / "libnvrtc.so.13"], check=True)
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    answer = gpu("l4", python=python, program=RUNTIME + """
+allocate(1)
+version = ctypes.c_int(), ctypes.c_int()
+ctypes.CDLL("libnvrtc.so.13").nvrtcVersion(*map(ctypes.byref, version))
+assert version[0].value == 99
+""")
+    assert answer.status == 0, answer.errors
