@@ -192,7 +192,7 @@ def _sources(figures: dict[str, Any]) -> Table:
         ("workspaces of convolutions", figures["cudnn_workspaces"], "for this card, without it"),
         (
             "CUDA context and loaded kernels",
-            "as given" if context else "not counted",
+            "estimated" if figures.get("context_is_estimated") else "as given" if context else "not counted",
             units.bytes_(context) if context else "--context BYTES leaves room",
         ),
         ("buffers of NCCL, time", "not known", "no figure is made up"),

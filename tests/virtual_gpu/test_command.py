@@ -42,6 +42,15 @@ raise SystemExit(status)
     assert answer.figures["memory_bytes"] < 26 << 30
 
 
+def test_the_smallest_card_leaves_room_for_a_context(gpu):
+    whole = gpu("l4", program=RUNTIME + "allocate(1)").figures["memory_bytes"]
+    program = RUNTIME + f"raise SystemExit(allocate({whole} - (64 << 20))[0])"
+    assert gpu("l4", program=program).first_line.startswith("FITS")
+    answer = gpu(None, "--which", program=program)
+    assert answer.status == 0 and answer.figures["card"] != "l4" and answer.figures["context_is_estimated"]
+    assert "left out of " in answer.output
+
+
 def test_the_users_own_sitecustomize_still_runs(gpu, tmp_path):
     own = tmp_path / "own"
     own.mkdir()

@@ -65,23 +65,26 @@ int run(const GpuOptions& options, const Trial& trial, const virtual_gpu::Launch
 GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
   const Card& card = *trial.card;
   const Bytes whole = options.memory.value_or(card.capacity);
-  if (options.context >= whole)
+  // The smallest card should serve the program on a real one, too.
+  const bool is_estimated = options.which && options.context == 0;
+  const Bytes context = is_estimated ? estimated_context(card) : options.context;
+  if (context >= whole)
     throw InputError(fmt::format("--context {}: leaves nothing of the card's {}",
-                                 format_bytes(options.context), format_bytes(whole)));
-  const Bytes memory = whole - options.context;
+                                 format_bytes(context), format_bytes(whole)));
+  const Bytes memory = whole - context;
   const RecordDirectory records(trial.directory, "");
-  const virtual_gpu::Launch launch{
-      .card = virtual_gpu::description_of(card, memory, options.context),
-      .devices = options.devices,
-      .world = options.world,
-      .until_step = options.until_step,
-      .records = fs::absolute(trial.directory),
-      .cudnn = cudnn_of(options),
-      .nvrtc = virtual_gpu::find_nvrtc(options.command.front())};
+  const virtual_gpu::Launch launch{.card = virtual_gpu::description_of(card, memory, context),
+                                   .devices = options.devices,
+                                   .world = options.world,
+                                   .until_step = options.until_step,
+                                   .records = fs::absolute(trial.directory),
+                                   .cudnn = cudnn_of(options),
+                                   .nvrtc = virtual_gpu::find_nvrtc(options.command.front())};
   const int status = run(options, trial, launch);
   return {.card = &card,
           .memory = memory,
-          .context = options.context,
+          .context = context,
+          .context_is_estimated = is_estimated,
           .budget = options.budget,
           .has_cudnn = !launch.cudnn.empty(),
           .exit_status = status,
@@ -113,11 +116,16 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   for (const Card& card : cards()) by_size.push_back(&card);
   std::stable_sort(by_size.begin(), by_size.end(),
                    [](const Card* a, const Card* b) { return a->capacity < b->capacity; });
-  const auto try_in = [&](const Card& card) {
-    return run_trial(options,
-                     {.card = &card, .directory = directory / card.id, .command = options.command});
+  // The first run shows what the program prints; the others would only repeat it.
+  const auto try_in = [&](const Card& card, bool quiet) {
+    GpuAnswer answer = run_trial(options, {.card = &card,
+                                           .directory = directory / card.id,
+                                           .command = options.command,
+                                           .quiet = quiet});
+    if (!options.json) out::print("{}\n", trial_line(card.id, answer, true));
+    return answer;
   };
-  GpuAnswer best = try_in(*by_size.back());
+  GpuAnswer best = try_in(*by_size.back(), false);
   if (verdict_of(best) != GpuVerdict::fits) return best;
   Bytes needed = 0;
   for (const virtual_gpu::Framework& framework : best.outcome.frameworks)
@@ -126,7 +134,7 @@ GpuAnswer find_smallest(const GpuOptions& options, const fs::path& directory) {
   for (const Card* card : by_size) {
     if (card == by_size.back()) break;
     if (card->capacity < needed + options.context) continue;  // smaller than the live tensors
-    GpuAnswer answer = try_in(*card);
+    GpuAnswer answer = try_in(*card, true);
     if (verdict_of(answer) == GpuVerdict::fits) return answer;
   }
   return best;
@@ -156,7 +164,8 @@ GpuAnswer find_largest_batch_of(const GpuOptions& options, const Card& card,
                                            .quiet = true});
     takes_steps = takes_steps || steps_taken(answer) > 0;
     const bool served = serves(answer, takes_steps);
-    if (!options.json) out::print("{}\n", batch_line(batch, answer, served));
+    if (!options.json)
+      out::print("{}\n", trial_line(fmt::format("batch {}", batch), answer, served));
     tried.emplace(batch, std::move(answer));
     return served;
   };

@@ -59,6 +59,7 @@ struct GpuAnswer {
   const Card* card = nullptr;
   Bytes memory = 0;   // available to the program: the card's without the context
   Bytes context = 0;  // reserved for the CUDA context
+  bool context_is_estimated = false;
   std::optional<Bytes> budget;
   bool has_cudnn = false;  // whether the user's own cuDNN chose the workspaces
   int exit_status = 0;     // of the program, as a shell reports it
@@ -73,8 +74,8 @@ struct GpuAnswer {
 GpuVerdict verdict_of(const GpuAnswer& answer);
 // The optimizer steps of the process that took most.
 int steps_taken(const GpuAnswer& answer);
-// A line about one batch, printed while the search goes on.
-std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served);
+// A line about one batch or card, printed while the search goes on.
+std::string trial_line(const std::string& what, const GpuAnswer& answer, bool served);
 // Returns several lines; the first is the answer.
 std::string to_words(const GpuAnswer& answer);
 // The peaks that the machine's own GPU and the virtual one had; `answer` has a measured run.

@@ -93,6 +93,7 @@ nlohmann::ordered_json to_json(const GpuAnswer& answer) {
       {"card", answer.card->id},
       {"memory_bytes", answer.memory},
       {"context_bytes", answer.context},
+      {"context_is_estimated", answer.context_is_estimated},
       {"peak_bytes", outcome.peak()},
       {"managed_bytes", outcome.managed},
       {"exit_status", answer.exit_status},

@@ -124,7 +124,10 @@ std::string what_to_try(const GpuAnswer& answer) {
 
 std::string not_known_text(const GpuAnswer& answer) {
   std::string text;
-  if (answer.context == 0 && answer.outcome.peak() > 0)
+  if (answer.context_is_estimated)
+    text += fmt::format("  left out of {}'s memory: {}, about {} (estimated)\n", answer.card->id,
+                        contexts(answer), format_bytes(estimated_contexts(answer)));
+  else if (answer.context == 0 && answer.outcome.peak() > 0)
     text += fmt::format(
         "  not counted: {}, about {} (estimated), and loaded kernels; --context BYTES leaves "
         "room\n",
@@ -150,9 +153,9 @@ std::string not_known_text(const GpuAnswer& answer) {
 
 }  // namespace
 
-std::string batch_line(std::int64_t batch, const GpuAnswer& answer, bool served) {
+std::string trial_line(const std::string& what, const GpuAnswer& answer, bool served) {
   const bool no_step = verdict_of(answer) == GpuVerdict::fits && !served;
-  return fmt::format("  batch {:<7} {:>11}  {}", batch, format_bytes(answer.outcome.peak()),
+  return fmt::format("  {:<15} {:>11}  {}", what, format_bytes(answer.outcome.peak()),
                      no_step ? "took no step" : to_string(verdict_of(answer)));
 }
 
