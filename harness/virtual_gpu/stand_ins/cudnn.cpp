@@ -22,12 +22,12 @@ using std::int64_t;
 namespace {
 
 // Numbers from cuDNN's documentation (cudnn_graph.h).
-constexpr int kEngineConfig = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kDeviceProperties = 38;
+constexpr int kEngine = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kDeviceProperties = 38;
 constexpr int kHandleType = 0, kInt64Type = 3, kDescriptorType = 15, kCharType = 24;
 constexpr int kKnobChoices = 302;
 constexpr int kHeuristicsResults = 202, kHeuristicsDevice = 204;
 constexpr int kPlanWorkspace = 402, kPlanDevice = 407;
-constexpr int kEngineConfigDevice = 1307;
+constexpr int kEngineDevice = 1307;
 constexpr int kDevicePropertiesJson = 2702;
 constexpr int kVersionWithoutLibrary = 92'600;
 constexpr std::size_t kFirstWithoutCard = 90'800;  // 9.8
@@ -156,7 +156,7 @@ HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
   }
   const int attribute = type == kEngineHeuristics ? kHeuristicsDevice
                         : type == kExecutionPlan  ? kPlanDevice
-                        : type == kEngineConfig   ? kEngineConfigDevice
+                        : type == kEngine         ? kEngineDevice
                                                   : -1;
   if (attribute != -1)
     real<Set>("cudnnBackendSetAttribute")(descriptor, attribute, kDescriptorType, 1,
