@@ -27,6 +27,8 @@ def test_a_command_prints_what_the_page_shows(pytorch, place, section):
     command, shown = RUN.search(section).groups()
     path = f"{Path(HEADROOM).parent}:{pytorch.parent}:{os.environ['PATH']}"
     done = subprocess.run(command.split(), cwd=place, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    if (version := re.search(r"PyTorch (\d[\w.+]*)", done.stdout)[1]) not in TEXT:
+        pytest.skip(f"the page shows another version than PyTorch {version}")
     printed = done.stdout.replace(str(place), "/home/me")
     for part in shown.split("…\n"):
         assert part in printed
