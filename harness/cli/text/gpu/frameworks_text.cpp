@@ -83,7 +83,7 @@ const Framework& with_most_steps(const virtual_gpu::Outcome& outcome) {
       [](const Framework& a, const Framework& b) { return a.steps < b.steps; });
 }
 
-// What is said of a GPU after its name.
+// Returns the lines about one GPU without its name, with which they begin.
 std::string figures_of(const FrameworkUse& use) {
   if (use.roles.empty()) {
     std::string text = ", as the framework counts:\n";

@@ -1,4 +1,5 @@
-// What generated code says of itself in PTX, NVIDIA's language of assembly.
+// Reads the variables and the results of generated kernels from their PTX, the assembly language of
+// CUDA.
 #pragma once
 
 #include <map>
