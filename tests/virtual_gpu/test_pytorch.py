@@ -101,7 +101,7 @@ except torch.OutOfMemoryError:
     assert "went on" in answer.output
     assert answer.status == 0, answer.errors
     assert answer.figures["frameworks"][0]["out_of_memory"][0]["requested_bytes"] == 4 << 30
-    assert "It ran out of memory 1 time and went on, which the peak includes" in answer.output
+    assert "It ran out of memory 1 time and went on. The peak includes these attempts." in answer.output
     assert re.search(r"The last request was for 4.00 GiB at .*program.py:5\n", answer.output)
 
 

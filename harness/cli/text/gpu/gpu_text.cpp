@@ -47,8 +47,8 @@ std::string survived_text(const virtual_gpu::Outcome& outcome) {
     }
   if (last == nullptr) return "";
   return fmt::format(
-      "  It ran out of memory {} time{} and went on, which the peak includes. The last request was "
-      "for {}{}\n",
+      "  It ran out of memory {} time{} and went on. The peak includes these attempts. The "
+      "last request was for {}{}\n",
       times, times == 1 ? "" : "s", format_bytes(last->requested),
       last->line.empty() ? "" : " at " + printable(last->line));
 }
