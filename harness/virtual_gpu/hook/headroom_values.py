@@ -6,10 +6,11 @@ real card.
 Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
-import functools
 import re
 import sys
 
+import headroom_draws
+import headroom_lbfgs
 import headroom_mode
 import torch
 from headroom_known import (
@@ -26,7 +27,6 @@ from headroom_known import (
 )
 
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
-MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
 MOST_FILLED = 64  # elements of a tensor that one value fills, such as zeros_like, and that does not hold integers
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
@@ -39,13 +39,6 @@ NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "nms", "__getitem__"}
 DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
-# Calls that return positions of elements of their input. Unknown positions are drawn at random, so routers of
-# experts spread the tokens as those of an untrained network do.
-DRAWN = {"topk", "argmax", "argmin", "sort", "argsort", "randperm"}
-WITH_VALUES = {"topk", "sort"}  # of these, the calls that return the elements, too
-# Calls whose random numbers the host draws in place of a generator of the GPU.
-GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
-MOST_GENERATED = 1 << 16  # elements of such a result that does not hold integers
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
           "empty": 0, "empty_like": 0, "new_empty": 0,
@@ -60,10 +53,6 @@ READ_INSIDE = {
 READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
 # Unknown values are assumed to be finite, as they are in training that goes well.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
-# LBFGS keeps a direction if its curvature is greater than this, and ends a step early if gradients or changes are not
-# greater than its tolerances. It goes on here, as it does in training that goes well.
-LEAST_CURVATURE = 1e-10
-TOLERANCES = {"tolerance_grad": -1, "tolerance_change": -1}
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
 # Calls that change arguments, and how many of the first ones.
@@ -105,35 +94,7 @@ def with_bounds_on_host(index):
     return index
 
 
-def goes_well(name, args, caller):
-    """Whether a call is a comparison in LBFGS that is true in a search that goes well."""
-    if not caller.f_code.co_filename.endswith("/lbfgs.py"):
-        return False
-    if name in ("le", "__le__"):
-        return caller.f_code.co_name == "_strong_wolfe"  # the slope is small enough after the first try
-    return name in ("gt", "__gt__") and args[1] == LEAST_CURVATURE
-
-
-def search_on(torch):
-    """Lets LBFGS take all of its iterations."""
-    step = torch.optim.LBFGS.step
-
-    @functools.wraps(step)
-    def step_on(self, closure):
-        group = self.param_groups[0]
-        tolerances = {name: group[name] for name in TOLERANCES}
-        group.update(TOLERANCES)
-        try:
-            return step(self, closure)
-        finally:
-            group.update(tolerances)
-
-    torch.optim.LBFGS.step = step_on
-
-
 class FollowValues(torch.overrides.TorchFunctionMode):
-    random = torch.Generator().manual_seed(0)  # the program's own generators are not used
-
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
@@ -159,7 +120,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep(name, function, args, host, result)
         elif name in FINITE:
             self.keep_alike(FINITE[name], result)
-        elif goes_well(name, args, sys._getframe(1)):
+        elif headroom_lbfgs.goes_well(name, args, sys._getframe(1)):
             self.keep_alike(True, result)
         elif name in FILLED:
             self.keep_filling(result, FILLED[name], args, kwargs)
@@ -167,10 +128,10 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep_copy(result, args[1])
         elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
             self.keep_alike(ABSORBING[name], result)
-        elif name in GENERATED and self.is_generated(result):
-            self.generate(name, function, args, kwargs, result)
-        elif name in DRAWN:
-            self.draw(name, function, args, kwargs, result)
+        elif name in headroom_draws.GENERATED and headroom_draws.is_generated(result):
+            headroom_draws.generate(name, function, args, kwargs, result)
+        elif name in headroom_draws.DRAWN:
+            headroom_draws.draw(name, function, args, kwargs, result)
         return result
 
     def host_call(self, name, args, kwargs):
@@ -343,61 +304,6 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         return tuple(args), {
             name: numbers_on_host(thing) if name in READ_INSIDE_BY_NAME else thing for name, thing in kwargs.items()}
 
-    def is_generated(self, result):
-        most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
-        return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
-
-    def generate(self, name, function, args, kwargs, result):
-        """Records what the host draws in place of a generator of the GPU."""
-        options = {"generator": self.random}
-        try:
-            if name == "rand_like":
-                value = torch.rand(result.shape, dtype=result.dtype, device="cpu", **options)
-            else:
-                options |= {key: on_host(a, torch) for key, a in kwargs.items() if key != "generator"}
-                if first_tensor(args, torch) is None and "input" not in kwargs:
-                    options["device"] = "cpu"
-                value = function(*[on_host(a, torch) for a in args], **options)
-            remember(result, value.detach())
-        except Unknown:
-            if name == "multinomial":
-                self.choose(args, kwargs, result)
-        except (RuntimeError, TypeError):
-            pass
-
-    def choose(self, args, kwargs, result):
-        """Records a choice for multinomial when the probabilities are unknown: all are taken to be equal. Text and
-        actions are thus sampled as from an untrained network."""
-        Used.drawn = True
-        if args and args[0].numel() <= MOST_DRAWN:
-            alike = torch.ones(args[0].shape, device="cpu")
-            count = {key: kwargs[key] for key in ("num_samples", "replacement") if key in kwargs}
-            places = torch.multinomial(alike, *args[1:], **count, generator=self.random)
-        else:
-            places = torch.randint((*args, kwargs.get("input"))[0].shape[-1], result.shape, generator=self.random,
-                                   device="cpu")
-        remember(result, places)
-
-    def draw(self, name, function, args, kwargs, result):
-        """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
-        positions = result[1] if name in WITH_VALUES else result
-        if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
-            return
-        if name == "randperm":  # as good as the one that the GPU would have drawn
-            if positions.numel() <= MOST_ELEMENTS:
-                remember(positions, torch.randperm(len(positions), generator=self.random, device="cpu"))
-            return
-        Used.drawn = True
-        if name not in ("argmax", "argmin") and args[0].numel() <= MOST_DRAWN:
-            scores = torch.rand(args[0].shape, generator=self.random, device="cpu")
-            found = function(scores, *args[1:], **kwargs)
-            remember(positions, found[1] if name in WITH_VALUES else found)
-        elif name in ("topk", "argmax", "argmin") and positions.numel() <= MOST_ELEMENTS:
-            dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
-            count = args[0].numel() if dim is None else args[0].shape[dim]
-            places = torch.randint(count, positions.shape, generator=self.random, device="cpu")
-            remember(positions, places)
-
     def to_gpu(self, value, device):
         if isinstance(value, (list, tuple)):
             return type(value)(self.to_gpu(item, device) for item in value)
@@ -414,6 +320,6 @@ def follow():
     mode.__enter__()
     headroom_mode.leave_out_compiled_code(torch, mode)
     headroom_mode.hide_from_fast_paths(torch, mode)
-    search_on(torch)
+    headroom_lbfgs.search_on(torch)
     # A distribution would check its parameters' values, which are unknown.
     torch.distributions.Distribution.set_default_validate_args(False)

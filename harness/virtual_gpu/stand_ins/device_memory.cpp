@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -36,9 +35,6 @@ std::map<int, DriverPool> pools;                 // by device
 std::map<std::uintptr_t, std::size_t> reserved;  // address ranges
 std::map<std::uintptr_t, Mapping> mappings;
 std::map<std::uint64_t, Physical> physical;
-std::map<std::uintptr_t, std::size_t> locked;      // served by allocate_host()
-std::map<std::uintptr_t, std::size_t> registered;  // from register_host()
-std::map<std::uintptr_t, std::size_t> managed;     // served by allocate_managed()
 std::uint64_t last_handle = 0;
 thread_local int device_of_thread = 0;
 
@@ -171,21 +167,6 @@ auto holding(Map& map, std::uintptr_t address) {
   return found == map.begin() ? map.end() : std::prev(found);
 }
 
-bool is_in(const std::map<std::uintptr_t, std::size_t>& map, const void* address) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const auto found = holding(map, at);
-  return found != map.end() && at - found->first < found->second;
-}
-
-bool release_managed(void* address) {
-  const auto found = managed.find(reinterpret_cast<std::uintptr_t>(address));
-  if (found == managed.end()) return false;
-  munmap(address, found->second);
-  record().managed_bytes -= found->second;
-  managed.erase(found);
-  return true;
-}
-
 }  // namespace
 
 int current_device() { return device_of_thread; }
@@ -233,7 +214,7 @@ bool release(void* address) {
     return true;
   }
   const auto found = blocks.find(reinterpret_cast<std::uintptr_t>(address));
-  if (found == blocks.end()) return release_managed(address);
+  if (found == blocks.end()) return false;
   const Range block = found->second;
   blocks.erase(found);
   forget_contents(address, block.bytes);
@@ -351,58 +332,6 @@ std::uint64_t retain_physical(void* address) {
   if (mapping == mappings.end()) return 0;
   ++physical[mapping->second.handle].references;
   return mapping->second.handle;
-}
-
-void* allocate_host(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) return nullptr;
-  const std::lock_guard lock(mutex);
-  locked[reinterpret_cast<std::uintptr_t>(address)] = bytes;
-  return address;
-}
-
-bool release_host(void* address) {
-  const std::lock_guard lock(mutex);
-  const auto found = locked.find(reinterpret_cast<std::uintptr_t>(address));
-  if (found == locked.end()) return false;
-  munmap(address, found->second);
-  locked.erase(found);
-  return true;
-}
-
-void register_host(void* address, std::size_t bytes) {
-  const std::lock_guard lock(mutex);
-  registered[reinterpret_cast<std::uintptr_t>(address)] = bytes;
-}
-
-void unregister_host(void* address) {
-  const std::lock_guard lock(mutex);
-  registered.erase(reinterpret_cast<std::uintptr_t>(address));
-}
-
-bool is_page_locked(const void* address) {
-  const std::lock_guard lock(mutex);
-  return is_in(locked, address) || is_in(registered, address);
-}
-
-void* allocate_managed(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED) return nullptr;
-  const std::lock_guard lock(mutex);
-  managed[reinterpret_cast<std::uintptr_t>(address)] = bytes;
-  Record& account = record();
-  account.managed_bytes += bytes;
-  account.managed_peak_bytes =
-      std::max(account.managed_peak_bytes.load(), account.managed_bytes.load());
-  return address;
-}
-
-bool is_managed(const void* address) {
-  const std::lock_guard lock(mutex);
-  return is_in(managed, address);
 }
 
 }  // namespace headroom::virtual_gpu

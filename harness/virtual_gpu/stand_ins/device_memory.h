@@ -52,16 +52,4 @@ bool map_physical(void* address, std::size_t bytes, std::uint64_t handle);
 bool unmap(void* address, std::size_t bytes);
 std::uint64_t retain_physical(void* address);
 
-// Page-locked host memory. Returns nullptr when the host has none left.
-void* allocate_host(std::size_t bytes);
-bool release_host(void* address);
-void register_host(void* address, std::size_t bytes);
-void unregister_host(void* address);
-bool is_page_locked(const void* address);
-
-// Managed memory, which a real driver moves between the machine and its cards as there is room. It
-// is memory of the machine here and not charged against a card; release() gives it back.
-void* allocate_managed(std::size_t bytes);
-bool is_managed(const void* address);
-
 }  // namespace headroom::virtual_gpu

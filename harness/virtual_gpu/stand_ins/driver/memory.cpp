@@ -4,6 +4,7 @@
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/host_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -70,7 +71,8 @@ HEADROOM_EXPORT int cuMemPoolTrimTo(void* pool, std::size_t bytes) {
   return cudaMemPoolTrimTo(pool, bytes);
 }
 HEADROOM_EXPORT int cuMemFree_v2(DevicePointer address) {
-  return address == 0 || release(as_pointer(address)) ? kSuccess : kInvalidValue;
+  void* block = as_pointer(address);
+  return block == nullptr || release(block) || release_managed(block) ? kSuccess : kInvalidValue;
 }
 HEADROOM_EXPORT int cuMemFreeAsync(DevicePointer address, void*) { return cuMemFree_v2(address); }
 HEADROOM_EXPORT int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {

@@ -5,6 +5,7 @@
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/device_memory.h"
+#include "harness/virtual_gpu/stand_ins/host_memory.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -38,7 +39,8 @@ HEADROOM_EXPORT int cudaMalloc(void** address, std::size_t bytes) {
   return *address != nullptr || bytes == 0 ? kSuccess : failed(kOutOfMemory);
 }
 HEADROOM_EXPORT int cudaFree(void* address) {
-  return address == nullptr || release(address) ? kSuccess : failed(kInvalidValue);
+  return address == nullptr || release(address) || release_managed(address) ? kSuccess
+                                                                            : failed(kInvalidValue);
 }
 HEADROOM_EXPORT int cudaMallocAsync(void** address, std::size_t bytes, void*) {
   *address = allocate_from_pool(bytes, current_device());

@@ -1,0 +1,75 @@
+"""Draws on the processor what a GPU would draw at random, and positions that depend on values that a virtual GPU
+does not compute."""
+
+import torch
+from headroom_known import MOST_ELEMENTS, Unknown, Used, first_tensor, on_host, remember
+
+MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
+MOST_GENERATED = 1 << 16  # elements of a result of a generator that does not hold integers
+
+# Calls that return positions of elements of their input. Unknown positions are drawn at random, so routers of
+# experts spread the tokens as those of an untrained network do.
+DRAWN = {"topk", "argmax", "argmin", "sort", "argsort", "randperm"}
+WITH_VALUES = {"topk", "sort"}  # of these, the calls that return the elements, too
+# Calls whose random numbers the host draws in place of a generator of the GPU.
+GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
+RANDOM = torch.Generator().manual_seed(0)  # the program's own generators are not used
+
+
+def is_generated(result):
+    most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
+    return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
+
+
+def generate(name, function, args, kwargs, result):
+    """Records what the host draws in place of a generator of the GPU."""
+    options = {"generator": RANDOM}
+    try:
+        if name == "rand_like":
+            value = torch.rand(result.shape, dtype=result.dtype, device="cpu", **options)
+        else:
+            options |= {key: on_host(a, torch) for key, a in kwargs.items() if key != "generator"}
+            if first_tensor(args, torch) is None and "input" not in kwargs:
+                options["device"] = "cpu"
+            value = function(*[on_host(a, torch) for a in args], **options)
+        remember(result, value.detach())
+    except Unknown:
+        if name == "multinomial":
+            choose(args, kwargs, result)
+    except (RuntimeError, TypeError):
+        pass
+
+
+def choose(args, kwargs, result):
+    """Records a choice for multinomial when the probabilities are unknown: all are taken to be equal. Text and
+    actions are thus sampled as from an untrained network."""
+    Used.drawn = True
+    if args and args[0].numel() <= MOST_DRAWN:
+        alike = torch.ones(args[0].shape, device="cpu")
+        count = {key: kwargs[key] for key in ("num_samples", "replacement") if key in kwargs}
+        places = torch.multinomial(alike, *args[1:], **count, generator=RANDOM)
+    else:
+        places = torch.randint((*args, kwargs.get("input"))[0].shape[-1], result.shape, generator=RANDOM,
+                               device="cpu")
+    remember(result, places)
+
+
+def draw(name, function, args, kwargs, result):
+    """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
+    positions = result[1] if name in WITH_VALUES else result
+    if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
+        return
+    if name == "randperm":  # as good as the one that the GPU would have drawn
+        if positions.numel() <= MOST_ELEMENTS:
+            remember(positions, torch.randperm(len(positions), generator=RANDOM, device="cpu"))
+        return
+    Used.drawn = True
+    if name not in ("argmax", "argmin") and args[0].numel() <= MOST_DRAWN:
+        scores = torch.rand(args[0].shape, generator=RANDOM, device="cpu")
+        found = function(scores, *args[1:], **kwargs)
+        remember(positions, found[1] if name in WITH_VALUES else found)
+    elif name in ("topk", "argmax", "argmin") and positions.numel() <= MOST_ELEMENTS:
+        dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
+        count = args[0].numel() if dim is None else args[0].shape[dim]
+        places = torch.randint(count, positions.shape, generator=RANDOM, device="cpu")
+        remember(positions, places)
