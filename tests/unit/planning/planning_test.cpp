@@ -158,9 +158,9 @@ TEST(Planning, agrees_with_trying_everything_on_small_problems) {
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   int impossible = 0;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 150; ++round) {
     std::vector<PlanBuffer> buffers;
-    for (int i = 0; i < 9; ++i) {
+    for (int i = 0; i < 8; ++i) {
       const auto lower = static_cast<std::int64_t>(random() % 8);
       buffers.push_back({.lower = lower,
                          .upper = lower + 1 + static_cast<std::int64_t>(random() % 5),
