@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Sequence
 
@@ -114,12 +116,13 @@ def _alike_together(frameworks: list[dict[str, Any]]) -> list[list[tuple[int, di
     return list(groups.values())
 
 
-def _name(alike: list[tuple[int, dict[str, Any]]]) -> str:
+def _name(alike: list[tuple[int, dict[str, Any]]], processes: int) -> str:
     process, device = alike[0]
+    of = f" of process {process}" if processes > 1 else ""
     if device.get("kind") == "cpu":
-        return f"CPU memory of process {process}"
+        return f"CPU memory{of}"
     if len(alike) == 1:
-        return f"GPU {device['device']} of process {process}"
+        return f"GPU {device['device']}{of}"
     numbers = sorted({device["device"] for _, device in alike})
     if len(numbers) == 1:
         return f"GPU {numbers[0]}, each of {len(alike)} processes"
@@ -138,7 +141,7 @@ def _device(number: int, data: GpuData, alike: list[tuple[int, dict[str, Any]]])
         ("By line of the program", _shares("line", [(s["name"], s["bytes"]) for s in device["lines"]], whole), ""),
         ("By module", *_modules(device.get("modules", []))),
     ]
-    return Device(_name(alike), chart, [table for table in tables if table[1].rows])
+    return Device(_name(alike, len(data.figures["frameworks"])), chart, [table for table in tables if table[1].rows])
 
 
 def _shares(what: str, shares: list[tuple[str, int]], whole: int) -> Table:
@@ -150,20 +153,35 @@ def _shares(what: str, shares: list[tuple[str, int]], whole: int) -> Table:
 
 
 def _modules(modules: list[dict[str, Any]]) -> tuple[Table, str]:
-    roles = sorted({role for module in modules for role in module["roles"]})
+    """Returns a row for each group of modules whose paths differ in numbers only, and a note."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for module in modules:
+        groups.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", module["name"]), []).append(module)
+    totals = [(_name_of_modules(path, alike), _held(alike)) for path, alike in groups.items()]
+    totals.sort(key=lambda total: -total[1].total())
+    roles = [role for role, _ in _held(modules).most_common()]
     rows = [
         (
-            Datum(module["name"]),
-            bytes_datum(module["bytes"]),
-            *(
-                bytes_datum(module["roles"][role]) if role in module["roles"] else Datum(units.DASH, sort=0)
-                for role in roles
-            ),
+            Datum(name),
+            bytes_datum(held.total()),
+            *(bytes_datum(held[role]) if role in held else Datum(units.DASH, sort=0) for role in roles),
         )
-        for module in modules[:_MOST_MODULES]
+        for name, held in totals[:_MOST_MODULES]
     ]
-    more = f"{_MOST_MODULES} of {len(modules):,} are shown; gpu.json has all." if len(modules) > _MOST_MODULES else ""
+    more = f"{_MOST_MODULES} of {len(totals):,} are shown; gpu.json has all." if len(totals) > _MOST_MODULES else ""
     return Table(("module", "at the peak", *roles), rows), more
+
+
+def _name_of_modules(path: str, alike: list[dict[str, Any]]) -> str:
+    return alike[0]["name"] if len(alike) == 1 else f"{path} ({len(alike)} alike)"
+
+
+def _held(modules: list[dict[str, Any]]) -> Counter[str]:
+    """Returns the bytes of each role."""
+    held: Counter[str] = Counter()
+    for module in modules:
+        held.update(module["roles"])
+    return held
 
 
 def _variants(figures: dict[str, Any]) -> list[tuple[str, Table]]:

@@ -53,7 +53,7 @@ def test_what_was_captured_on_a_cpu_is_told_without_a_card_and_without_reserved_
     record["devices"][0]["curve"]["reserved"] = [0] * 4
     (directory / "pytorch-7.json").write_text(json.dumps(record))
     text = words(page_of(directory))
-    assert "It held 9 GiB at the peak, on the CPU of this machine." in text and "CPU memory of process 7" in text
+    assert "It held 9 GiB at the peak, on the CPU of this machine." in text and "CPU memory" in text
     assert not [word for word in ("Card", "CUDA context", "Virtual", "virtual") if word in text]
 
 
@@ -70,6 +70,22 @@ def test_devices_that_are_alike_are_shown_once_and_others_beside_them(tmp_path: 
     assert text.count("GPUs 0, 1, each") == text.count("GPU 2 of process 9") == 1
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids)), "a chart would draw the shapes of another"
+
+
+def test_modules_whose_paths_differ_in_numbers_only_share_a_row_with_the_bytes_of_all(tmp_path: Path) -> None:
+    modules = [
+        {"name": name, "bytes": held * GIB, "roles": {role: held * GIB}}
+        for name, held, role in (("head2", 5, "weights"), ("layers.0.up", 2, "weights"), ("layers.10.up", 4, "activations"))
+    ]
+    framework = {"name": "PyTorch", "pid": 7, "steps": 1, "error": "", "out_of_memory": [], "snapshot": "",
+                 "devices": [device() | {"modules": modules}]}
+    text = words(page_of(write_gpu(tmp_path / "g", frameworks=[framework])))
+    assert "layers.*.up (2 alike) 6 GiB 2 GiB 4 GiB head2 5 GiB 5 GiB" in text
+
+
+def test_the_gpu_of_the_only_process_is_told_without_its_number(tmp_path: Path) -> None:
+    text = words(page_of(write_gpu(tmp_path / "g")))
+    assert "GPU 0" in text and "of process" not in text
 
 
 def test_what_was_tried_is_shown(tmp_path: Path) -> None:

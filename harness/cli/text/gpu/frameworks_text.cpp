@@ -25,11 +25,12 @@ std::string first_sentences(const std::string& message) {
   return message.substr(0, std::min(advice, message.find('\n')));
 }
 
-void add_shares(std::string& text, const std::string& title, const std::vector<Share>& shares) {
+void add_shares(std::string& text, const std::string& title, const std::vector<Share>& shares,
+                std::size_t most) {
   text += fmt::format("  {}\n", title);
   Bytes rest = 0;
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (i < kMostLines)
+    if (i < most)
       text +=
           fmt::format("    {:>11}  {}\n", format_bytes(shares[i].bytes), printable(shares[i].name));
     else
@@ -99,9 +100,9 @@ std::string figures_of(const FrameworkUse& use) {
                                  format_bytes(use.peak_allocated), when(use.phase));
   if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
   text += "\n";
-  add_shares(text, "what held it", use.roles);
-  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules));
-  if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines);
+  add_shares(text, "what held it", use.roles, use.roles.size());
+  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules), kMostLines);
+  if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines, kMostLines);
   return text;
 }
 
