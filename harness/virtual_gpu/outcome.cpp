@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/base/error.h"
 #include "harness/virtual_gpu/stand_ins/record.h"
@@ -28,7 +29,8 @@ void for_each_name(const NameList& list, Use use) {
     use(std::string(list.names[i], ::strnlen(list.names[i], kNameBytes)), list.calls[i].load());
 }
 
-void add_record(Outcome& outcome, const fs::path& file) {
+// Returns whether the process used a device.
+bool add_record(Outcome& outcome, const fs::path& file) {
   const std::string bytes = read_whole(file);
   if (bytes.size() < sizeof(Record)) throw InputError(fmt::format("{}: is cut off", file.string()));
   // The file is the memory of a Record, whose members are plain numbers.
@@ -37,9 +39,11 @@ void add_record(Outcome& outcome, const fs::path& file) {
     throw InputError(fmt::format("{}: is not a record of the stand-ins", file.string()));
   outcome.kernel_launches += record->kernel_launches;
   outcome.managed += record->managed_peak_bytes;
+  bool used = false;
   for (int i = 0; i < kMaxDevices; ++i) {
     const DeviceRecord& device = record->devices[i];
     if (device.allocations == 0 && device.refusals == 0) continue;
+    used = true;
     DeviceUse& use = outcome.devices[i];
     if (device.peak_bytes > use.peak) {
       use.peak = device.peak_bytes;
@@ -57,6 +61,7 @@ void add_record(Outcome& outcome, const fs::path& file) {
   for_each_name(record->not_supported, [&](const std::string& name, std::uint64_t) {
     outcome.not_supported.push_back(name);
   });
+  return used;
 }
 
 std::vector<Share> shares(const json& list) {
@@ -136,16 +141,30 @@ bool Outcome::out_of_memory() const {
                      [](const Framework& framework) { return framework.ended_out_of_memory; });
 }
 
+bool Outcome::was_stopped() const {
+  bool any = false;
+  for (const Framework& framework : frameworks) {
+    any |= framework.stopped_at_step;
+    if (!framework.stopped_at_step && !framework.error.empty()) return false;
+  }
+  return any && untold_processes == 0;
+}
+
 Outcome read_outcome(const fs::path& records) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(records))
     if (entry.is_regular_file()) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   Outcome outcome;
+  std::set<std::string> untold;  // "process-PID"
+  for (const fs::path& file : files)
+    if (file.extension() == ".record" && add_record(outcome, file)) untold.insert(file.stem());
   for (const fs::path& file : files) {
-    if (file.extension() == ".record") add_record(outcome, file);
-    if (file.extension() == ".json") outcome.frameworks.push_back(read_framework(file));
+    if (file.extension() != ".json") continue;
+    outcome.frameworks.push_back(read_framework(file));
+    untold.erase(fmt::format("process-{}", outcome.frameworks.back().pid));
   }
+  outcome.untold_processes = untold.size();
   return outcome;
 }
 

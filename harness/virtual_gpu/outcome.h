@@ -84,10 +84,15 @@ struct Outcome {
   std::vector<std::string> not_supported;
   std::uint64_t kernel_launches = 0;
   Bytes managed = 0;  // the sum of the most managed memory that each process held
+  // Processes that used a device and left no record of a framework, as after a crash.
+  std::size_t untold_processes = 0;
 
   Bytes peak() const;               // peak of the device that held most
   std::uint64_t processes() const;  // how many held memory of that device then
   bool out_of_memory() const;       // whether a process ended out of memory
+  // Whether --until-step ended the program. Its exit status says nothing then, as a notebook takes
+  // this end for an error of its cell.
+  bool was_stopped() const;
 };
 
 // Reads the directory that Launch::records named. Throws Error for a damaged file.

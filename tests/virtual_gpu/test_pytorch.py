@@ -62,6 +62,39 @@ def test_counters_of_pytorch_and_the_ledger_agree(trained):
     assert device["peak_reserved_bytes"] == trained.figures["peak_bytes"]
 
 
+ENDS_BADLY_ONCE_STOPPED = """
+import os, sys, torch
+other = os.fork() if sys.argv[1:] == ["beside another"] else None
+if other == 0:
+    torch.ones(1, device="cuda")
+    os.abort()
+layer = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(layer.parameters())
+try:
+    while True:
+        layer(torch.ones(8, 64, device="cuda")).sum().backward()
+        optimizer.step()
+except SystemExit as error:
+    print(error)
+    sys.exit(3)
+"""
+
+
+def test_how_a_program_ends_once_it_was_stopped_is_told_and_changes_no_verdict(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "2", program=ENDS_BADLY_ONCE_STOPPED, python=pytorch)
+    assert answer.status == 0 and answer.figures["exit_status"] == 3
+    assert "Headroom ends the program after this number of optimizer steps (--until-step)" in answer.output
+    assert "FITS" in answer.output
+    assert "The command ended with status 3 after --until-step had stopped the program" in answer.output
+
+
+def test_a_crash_beside_a_program_that_was_stopped_is_a_failure(gpu, pytorch):
+    answer = gpu("rtx4090", "--until-step", "2", program=ENDS_BADLY_ONCE_STOPPED, python=pytorch,
+                 arguments=["beside another"])
+    assert answer.status == 3
+    assert "FAILED: the program ended with status 3 after 2 optimizer steps" in answer.output
+
+
 def test_the_program_stops_at_the_step_it_was_told(gpu, pytorch):
     answer = gpu("rtx4090", "--until-step", "2", program=TRAIN, python=pytorch,
                  arguments=["256", "1000"])

@@ -102,7 +102,7 @@ ExitCode capture_command(const CaptureOptions& options) {
   else
     out::print("\n{}", to_words(answer));
   if (status == 0 && answer.outcome.frameworks.empty()) return ExitCode::usage;
-  return static_cast<ExitCode>(status);
+  return answer.outcome.was_stopped() ? ExitCode::ok : static_cast<ExitCode>(status);
 }
 
 }  // namespace headroom

@@ -30,7 +30,7 @@ class Lines:
         while frame is not None and not headroom_memory.is_users(frame.f_code.co_filename):
             frame = frame.f_back
         frame = first if frame is None else frame
-        line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        line = os.path.basename(headroom_memory.place(frame.f_code.co_filename, frame.f_lineno))
         self.lines[line] = self.lines.get(line, 0) + 1
 
     def words(self):

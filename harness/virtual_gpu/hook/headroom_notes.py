@@ -25,6 +25,9 @@ ELEMENT_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "fl
 class StepLimit(SystemExit):
     """Ends the program after the requested number of steps."""
 
+    def __str__(self):
+        return "Headroom ends the program after this number of optimizer steps (--until-step)"
+
 
 class Framework:
     """A framework that may hold memory of the virtual GPU. `peaks()` returns, for each device in use,
@@ -233,7 +236,7 @@ def users_line(trace):
     """Returns the innermost line of the user's program, "" if there is none."""
     frames = reversed(traceback.extract_tb(trace))
     users = (f for f in frames if headroom_memory.is_users(f.filename))
-    return next((f"{f.filename}:{f.lineno}" for f in users), "")
+    return next((headroom_memory.place(f.filename, f.lineno) for f in users), "")
 
 
 def note_error(error, is_lost=False):

@@ -24,7 +24,7 @@ def on_out_of_memory(device, requested, *_):
     line = ""
     for frame in reversed(traceback.extract_stack()):
         if headroom_memory.is_users(frame.filename):
-            line = f"{frame.filename}:{frame.lineno}"
+            line = headroom_memory.place(frame.filename, frame.lineno)
             break
     steps.notes.out_of_memory.append({"device": device, "requested": requested, "line": line})
     steps.mark_what_lives()  # includes what the current step has made so far

@@ -42,7 +42,7 @@ GpuVerdict verdict_of(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   if (!outcome.not_supported.empty()) return GpuVerdict::not_supported;
   if (has_ended_out_of_memory(answer)) return GpuVerdict::does_not_fit;
-  if (answer.exit_status != 0) return GpuVerdict::failed;
+  if (answer.exit_status != 0 && !outcome.was_stopped()) return GpuVerdict::failed;
   if (outcome.devices.empty()) return GpuVerdict::no_gpu_used;
   if (answer.budget && outcome.peak() > *answer.budget) return GpuVerdict::over_budget;
   return GpuVerdict::fits;
