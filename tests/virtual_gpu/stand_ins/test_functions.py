@@ -160,4 +160,4 @@ ctypes.CDLL("libcudnn.so.9").cudnnDropoutGetStatesSize(None, ctypes.byref(size))
 assert size.value == 0
 """)
     assert answer.figures["sizes_not_known"] == {"cudnnDropoutGetStatesSize": 1}
-    assert "size not known, counted as 0 bytes: cudnnDropoutGetStatesSize" in answer.output
+    assert "sizes not known, counted as 0 bytes: cudnnDropoutGetStatesSize" in answer.output

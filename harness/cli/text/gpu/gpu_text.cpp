@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "harness/base/text.h"
@@ -133,6 +134,16 @@ std::string what_to_try(const GpuAnswer& answer) {
   return text;
 }
 
+// Names functions that were asked for sizes, and how often, in one line; "" if there are none.
+std::string calls_text(const std::string& what,
+                       const std::map<std::string, std::uint64_t>& functions) {
+  std::vector<std::string> names;
+  for (const auto& [function, calls] : functions)
+    names.push_back(
+        fmt::format("{} (called {} time{})", printable(function), calls, calls == 1 ? "" : "s"));
+  return names.empty() ? "" : fmt::format("  {}: {}\n", what, fmt::join(names, ", "));
+}
+
 std::string not_known_text(const GpuAnswer& answer) {
   std::string text;
   if (answer.context_is_estimated)
@@ -148,12 +159,8 @@ std::string not_known_text(const GpuAnswer& answer) {
         "  not counted: {} of managed memory, which the driver moves between the card and the "
         "machine as there is room\n",
         format_bytes(answer.outcome.managed));
-  for (const auto& [function, calls] : answer.outcome.sizes_not_known)
-    text += fmt::format("  size not known, counted as 0 bytes: {} (called {} time{})\n", function,
-                        calls, calls == 1 ? "" : "s");
-  for (const auto& [function, calls] : answer.outcome.sizes_estimated)
-    text += fmt::format("  size estimated: {} (called {} time{})\n", function, calls,
-                        calls == 1 ? "" : "s");
+  text += calls_text("sizes not known, counted as 0 bytes", answer.outcome.sizes_not_known);
+  text += calls_text("sizes estimated", answer.outcome.sizes_estimated);
   std::set<std::string> differences;
   for (const Framework& framework : answer.outcome.frameworks)
     differences.insert(framework.differences.begin(), framework.differences.end());
