@@ -298,3 +298,28 @@ for turn in range(9):
     # The first step is made before the loop.
     assert answer.figures["frameworks"][0]["steps"] == 4
     assert "turn 2" in answer.output and "turn 3" not in answer.output
+
+
+def test_arguments_of_a_mapped_function_have_their_names(gpu, jax):
+    answer = run(gpu, jax, """
+import functools
+import jax, jax.numpy as jnp
+loss = lambda weights, batch: (batch @ weights).mean()
+@functools.partial(jax.pmap, axis_name="devices")
+def train(state, batch):
+    gradient = jax.lax.pmean(jax.grad(loss)(state["weights"], batch["image"]), "devices")
+    momentum = 0.9 * state["momentum"] + gradient
+    return {"weights": state["weights"] - momentum, "momentum": momentum}
+evaluate = jax.pmap(loss)
+state = {"weights": jnp.ones((1, 1024, 1024)), "momentum": jnp.zeros((1, 1024, 1024))}
+batch = {"image": jnp.ones((1, 512, 1024)), "unused": jnp.ones((1, 4))}
+for _ in range(2):
+    state = train(state, batch)
+    evaluate(state["weights"], batch["image"])
+""")
+    assert answer.figures["frameworks"][0]["steps"] == 2
+    device, = answer.figures["frameworks"][0]["devices"]
+    roles = {share["name"]: share["bytes"] for share in device["roles"]}
+    assert device["peak_phase"] == "pmap(train)"
+    assert roles["argument state['weights']"] == roles["argument state['momentum']"] == 4 * MIB
+    assert roles["argument batch['image']"] == 2 * MIB

@@ -3,6 +3,7 @@ step is a call that calculates gradients, whether of a compiled function or of w
 
 import ctypes
 import functools
+import inspect
 import os
 import threading
 import types
@@ -118,15 +119,33 @@ class Counted:
         return self if instance is None else types.MethodType(self, instance)
 
 
-def counting(transform, has_gradients=False):
+class Mapped(Counted):
+    """A function that jax.pmap made. JAX compiles it with numbered arguments, so their names are noted here."""
+
+    def __call__(self, *arguments, **options):
+        import jax
+
+        paths, structure = jax.tree_util.tree_flatten_with_path((arguments, options))
+        if structure not in self.__dict__.setdefault("_noted", set()):
+            self._noted.add(structure)
+            names = list(inspect.signature(self._function).parameters)
+            names = [  # behind the positional arguments come those that are named
+                (names[path[1].idx] if path[0].idx == 0 else path[1].key) + jax.tree_util.keystr(path[2:])
+                for path, _ in paths
+            ]
+            headroom_xla.mapped_functions.append((getattr(self, "__name__", "function"), names))
+        return super().__call__(*arguments, **options)
+
+
+def counting(transform, has_gradients=False, kind=Counted):
     """Wraps jax.jit, jax.grad or the like, so that calls of the functions that it makes are counted."""
 
     @functools.wraps(transform)
     def make(*arguments, **options):
         made = transform(*arguments, **options)
         if arguments:
-            return Counted(made, has_gradients)
-        return lambda function: Counted(made(function), has_gradients)  # called with options only, as a decorator
+            return kind(made, has_gradients)
+        return lambda function: kind(made(function), has_gradients)  # called with options only, as a decorator
 
     return make
 
@@ -152,8 +171,9 @@ def install(jax):
     # user's own line would be missing.
     if "JAX_TRACEBACK_IN_LOCATIONS_LIMIT" not in os.environ:
         jax.config.update("jax_traceback_in_locations_limit", 100)
-    for name, has_gradients in (("jit", False), ("pmap", False), ("grad", True), ("value_and_grad", True)):
+    for name, has_gradients in (("jit", False), ("grad", True), ("value_and_grad", True)):
         setattr(jax, name, counting(getattr(jax, name), has_gradients))
+    jax.pmap = counting(jax.pmap, kind=Mapped)
     differences = ["XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs"]
     headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=lambda: finish(differences))
     if not headroom_notes.CAPTURE:

@@ -50,7 +50,7 @@ class Framework:
         return [
             {"phase": "", "roles": [], "lines": [], **use, **self.holders(use),
              "phase_peaks": self.phase_peaks[use["device"]]}
-            for use in self.peaks()
+            for use in self.peaks() if use["peak_allocated"] or use.get("peak_reserved")
         ]
 
     def holders(self, use):

@@ -11,6 +11,7 @@ import headroom_memory
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 OUTSIDE = "(outside of modules)"
 MOST_PARTS = 8  # of an argument that are shown apart
+mapped_functions = []  # (name, names of all arguments) of each function that jax.pmap compiled
 
 
 def directory():
@@ -86,6 +87,21 @@ class Program:
         entry = text[text.rfind("\nENTRY "):]
         for found in re.finditer(r"^ +%(\S+) = .*? parameter\((\d+)\)", entry, re.MULTILINE):
             self.parameters[int(found[2])] = self.names.get(found[1], "")
+        self._name_mapped()
+
+    def _name_mapped(self):
+        """Names the function and the arguments of a program of jax.pmap. JAX calls them _fun and flat_args[0],
+        flat_args[1] and so on, and leaves out what is not used, so the function is the one with the fewest that
+        suffice."""
+        found = {n: re.fullmatch(r"flat_args\[(\d+)\]", name) for n, name in self.parameters.items()}
+        if not found or not all(found.values()):
+            return
+        places = {n: int(match[1]) for n, match in found.items()}
+        fitting = [f for f in mapped_functions if len(f[1]) > max(places.values())]
+        if fitting:
+            function, names = min(fitting, key=lambda f: len(f[1]))
+            self.name = f"pmap({function})"
+            self.parameters = {n: names[place] for n, place in places.items()}
 
     def temporaries_at_peak(self):
         """Returns (value, bytes) of the values in the temporaries when most bytes are in use. Values that
@@ -159,7 +175,7 @@ def module_of(name):
     """Returns the path of modules in an instruction's name, without JAX's transformations and without the
     operation itself."""
     parts = []
-    for part in name.split("/")[:-1]:
+    for part in name.partition(";")[0].split("/")[:-1]:  # the first of several operations that XLA made one
         if part.startswith("jit("):
             continue
         part = re.sub(r"^(?:\w+\()+|\)+$", "", part)

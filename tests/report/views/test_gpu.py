@@ -75,12 +75,15 @@ def test_devices_that_are_alike_are_shown_once_and_others_beside_them(tmp_path: 
 def test_modules_whose_paths_differ_in_numbers_only_share_a_row_with_the_bytes_of_all(tmp_path: Path) -> None:
     modules = [
         {"name": name, "bytes": held * GIB, "roles": {role: held * GIB}}
-        for name, held, role in (("head2", 5, "weights"), ("layers.0.up", 2, "weights"), ("layers.10.up", 4, "activations"))
+        for name, held, role in (
+            ("head2", 5, "weights"), ("layers.0.up", 2, "weights"), ("layers.10.up", 4, "activations"),
+            ("Net/Block_0/Conv_0", 1, "weights"), ("Net/Block_1/Conv_3", 2, "weights"),
+        )
     ]
     framework = {"name": "PyTorch", "pid": 7, "steps": 1, "error": "", "out_of_memory": [], "snapshot": "",
                  "devices": [device() | {"modules": modules}]}
     text = words(page_of(write_gpu(tmp_path / "g", frameworks=[framework])))
-    assert "layers.*.up (2 alike) 6 GiB 2 GiB 4 GiB head2 5 GiB 5 GiB" in text
+    assert "layers.*.up (2 alike) 6 GiB 2 GiB 4 GiB head2 5 GiB 5 GiB – Net/Block_*/Conv_* (2 alike) 3 GiB" in text
 
 
 def test_the_gpu_of_the_only_process_is_told_without_its_number(tmp_path: Path) -> None:

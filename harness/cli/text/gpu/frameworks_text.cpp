@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "harness/base/text.h"
 
@@ -17,6 +16,7 @@ using virtual_gpu::Framework;
 using virtual_gpu::FrameworkUse;
 using virtual_gpu::Share;
 
+constexpr std::size_t kMostRoles = 12;
 constexpr std::size_t kMostLines = 6;
 
 // The first sentences of the framework's message, without its advice.
@@ -39,13 +39,18 @@ void add_shares(std::string& text, const std::string& title, const std::vector<S
   if (rest > 0) text += fmt::format("    {:>11}  others\n", format_bytes(rest));
 }
 
-// "layers.3.linear" becomes "layers.*.linear".
+// "layers.3.linear" becomes "layers.*.linear", and "Net/Block_3/Conv_0" "Net/Block_*/Conv_*".
 std::string without_numbers(const std::string& path) {
+  const bool of_slashes = path.find('/') != std::string::npos;
+  const std::string_view before = of_slashes ? "/_" : ".", behind = of_slashes ? "/" : ".";
   std::string result;
-  std::istringstream parts(path);
-  for (std::string part; std::getline(parts, part, '.');) {
-    const bool number = part.find_first_not_of("0123456789") == std::string::npos;
-    result += (result.empty() ? "" : ".") + (number ? "*" : part);
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find_first_not_of("0123456789", at), path.size());
+    const bool begins = at == 0 || before.find(path[at - 1]) != before.npos;
+    const bool ends = end == path.size() || behind.find(path[end]) != behind.npos;
+    const std::size_t next = std::max(end, at + 1);
+    result += end > at && begins && ends ? "*" : path.substr(at, next - at);
+    at = next;
   }
   return result;
 }
@@ -100,7 +105,7 @@ std::string figures_of(const FrameworkUse& use) {
                                  format_bytes(use.peak_allocated), when(use.phase));
   if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
   text += "\n";
-  add_shares(text, "what held it", use.roles, use.roles.size());
+  add_shares(text, "what held it", use.roles, kMostRoles);
   if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules), kMostLines);
   if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines, kMostLines);
   return text;
