@@ -279,6 +279,20 @@ def test_a_loop_outside_of_functions_runs_as_often_as_it_says(printed):
 
 @pytest.mark.program(f"""
 import tensorflow as tf
+@tf.function
+def count(most):
+    return tf.while_loop(lambda step: step < most, lambda step: step + 1, [0], maximum_iterations={STEPS})[0]
+@tf.function
+def all_or_none(some, others):
+    return tf.logical_and(some, others)
+print(int(count({2 * STEPS})), int(count({STEPS - 1})), all_or_none(True, tf.zeros({ROWS}, tf.bool)).device[-5:])
+""")
+def test_a_loop_inside_of_a_function_ends_at_its_greatest_number_of_steps(printed):
+    assert printed == [f"{STEPS} {STEPS - 1} GPU:0"], "and masks stay on the card"
+
+
+@pytest.mark.program(f"""
+import tensorflow as tf
 optimizer, weights = tf.keras.optimizers.SGD(), tf.keras.Variable(tf.ones([4]))
 step = tf.Variable(0, dtype=tf.int64)
 while step < {STEPS}:

@@ -62,15 +62,17 @@ def install(tensorflow):
 
 
 def combine_conditions_on_the_host(tensorflow):
-    """A loop outside a tf.function, such as that of tf.map_fn, asks logical_and whether to go on. A kernel would
-    compute the answer, so scalars are combined on the host."""
+    """Loops, such as that of tf.map_fn and each with maximum_iterations, ask logical_and whether to go on. A kernel
+    would compute the answer, so scalars are combined on the host."""
     from tensorflow.python.ops import gen_math_ops, math_ops
+
+    def is_scalar(value):
+        return tensorflow.TensorShape(getattr(value, "shape", ())).rank == 0
 
     def on_the_host(operation):
         @functools.wraps(operation)
         def combined(*operands, **options):
-            values = [*operands, *options.values()]
-            if tensorflow.executing_eagerly() and all(getattr(value, "shape", ()) in ((), None) for value in values):
+            if all(map(is_scalar, [*operands, *options.values()])):
                 with tensorflow.device("CPU"):
                     return operation(*operands, **options)
             return operation(*operands, **options)
