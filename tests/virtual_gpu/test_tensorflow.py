@@ -181,6 +181,30 @@ def test_variables_of_keras_have_roles(device, width):
     assert sum(roles.values()) == device["peak_allocated_bytes"]
 
 
+@pytest.mark.parametrize("made", ["tf_keras.optimizers.Adam()", "tf_keras.optimizers.legacy.SGD()",
+                                  "tf.compat.v1.train.AdamOptimizer()"])
+def test_updates_of_earlier_kinds_of_optimizers_are_counted(gpu, tensorflow, made):
+    answer = gpu(*CARD, "--until-step", "4", python=tensorflow, program=GROW + f"""
+import tf_keras
+optimizer = {made}
+weights = tf.Variable(tf.ones((64, 64)))
+def update():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(weights @ weights)
+    optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+with tf.Graph().as_default():
+    tf.compat.v1.train.AdamOptimizer().apply_gradients([(tf.ones(4), tf.Variable(tf.ones(4)))])
+step = tf.function(update)
+update()
+for turn in range(9):
+    print("turn", turn)
+    step()
+""")
+    assert answer.status == 0, answer.errors
+    assert framework(answer)["steps"] == 4
+    assert "turn 2" in answer.output and "turn 3" not in answer.output
+
+
 def test_updates_of_a_loop_of_ones_own_are_counted(gpu, tensorflow):
     answer = gpu(*CARD, "--until-step", "4", python=tensorflow, program=GROW + """
 weights = tf.Variable(tf.ones((64, 64)))

@@ -114,9 +114,11 @@ class Calls:
 
 def note_update():
     """Called after an update of weights, or after the call of a tf.function that makes one."""
+    import tensorflow as tf
+
     if Calls.active:
         Calls.updating.add(Calls.active[-1])
-    elif not InFit.active:
+    elif tf.executing_eagerly() and not InFit.active:  # else the graph of a session of TensorFlow 1 is being built
         headroom_notes.count_steps(1)
 
 
@@ -194,3 +196,18 @@ def count_updates(module):
         return result
 
     module.BaseOptimizer.apply = counted
+
+
+def count_applied_gradients(module):
+    """Counts the updates of the optimizers of Keras 2 and of tf.compat.v1.train like those of Keras 3."""
+    bases = ("_BaseOptimizer", "OptimizerV2", "Optimizer")  # a module has one that the others in it inherit from
+    base = next(getattr(module, name) for name in bases if hasattr(module, name))
+    apply = base.apply_gradients
+
+    @functools.wraps(apply)
+    def counted(*arguments, **options):
+        result = apply(*arguments, **options)
+        note_update()
+        return result
+
+    base.apply_gradients = counted
