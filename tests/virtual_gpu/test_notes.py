@@ -1,6 +1,7 @@
 """What the hooks of TensorFlow and JAX read from messages, and the programs that replace those of CUDA's
 toolkit. No framework is needed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,25 @@ def test_the_line_about_memory_is_told_out_of_many(notes):
 def test_another_error_is_not_one_about_memory(notes):
     notes.note_error(ValueError("no"))
     assert (notes.notes.error, notes.notes.ended_out_of_memory) == ("ValueError: no", False)
+
+
+def test_a_program_that_is_stopped_ends_what_its_threads_have_begun():
+    program = """
+import concurrent.futures, threading, time
+import headroom_notes
+idle = concurrent.futures.ProcessPoolExecutor(), concurrent.futures.ThreadPoolExecutor()
+for pool in idle:
+    pool.submit(abs, 1).result()
+def save():
+    time.sleep(1)
+    print(idle[1].submit(str, "saved").result())
+threading.Thread(target=save).start()
+headroom_notes.count_steps(1)
+print("went on")
+"""
+    environment = {**os.environ, "PYTHONPATH": str(VIRTUAL_GPU / "hook"), "HEADROOM_GPU_UNTIL_STEP": "1"}
+    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr, result.returncode) == ("saved\n", "", 0)
 
 
 @pytest.mark.parametrize("program", ["ptxas", "nvlink"])

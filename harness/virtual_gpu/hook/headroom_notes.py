@@ -1,6 +1,7 @@
 """What the hooks of all frameworks record of a process, and what only those of Keras, TensorFlow and JAX record."""
 
 import atexit
+import contextlib
 import functools
 import json
 import multiprocessing.util
@@ -11,6 +12,7 @@ import threading
 import traceback
 import weakref
 from concurrent.futures import Future
+from concurrent.futures import thread as pools
 
 import headroom_memory
 import headroom_xla
@@ -27,6 +29,16 @@ class StepLimit(SystemExit):
 
     def __str__(self):
         return "Headroom ends the program after this number of optimizer steps (--until-step)"
+
+
+def wait_for_threads():
+    """Waits for threads of the program, such as one that saves a checkpoint. Called before Python closes the pools of
+    threads and processes, because what such a thread gives to a closed pool fails."""
+    processes = sys.modules.get("concurrent.futures.process")
+    of_pools = {*pools._threads_queues, *getattr(processes, "_threads_wakeups", ())}
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.main_thread() and thread not in of_pools:
+            thread.join()
 
 
 class Framework:
@@ -97,6 +109,8 @@ class Record:
         self.steps += steps
         if UNTIL_STEP and self.steps >= UNTIL_STEP:
             self.stopped_at_step = True
+            with contextlib.suppress(RuntimeError):  # Python is ending already
+                threading._register_atexit(wait_for_threads)
             raise StepLimit(0)
 
     def write(self, framework, devices, snapshot, differences, more=None):
