@@ -329,6 +329,24 @@ def test_steps_are_counted_in_whole_numbers_of_64_bits(printed):
 
 
 @pytest.mark.program("""
+import tensorflow as tf
+import tf_keras
+for keras in (tf.keras, tf_keras):
+    optimizer, weights = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD()), tf.Variable(tf.ones((4, 4)))
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(weights @ weights)
+        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+    for _ in range(3):
+        step()
+    print(int(optimizer.dynamic_counter if keras is tf_keras else optimizer.step_counter))
+""")
+def test_a_scaled_loss_has_finite_gradients_whose_update_is_made(printed):
+    assert printed == ["3", "3"]
+
+
+@pytest.mark.program("""
 import numpy
 import tensorflow as tf
 for count in (1, 3, 50):

@@ -61,6 +61,8 @@ HOOKS = {
     "tf_keras.src.optimizers.legacy.optimizer_v2": calling("headroom_tensorflow", "count_applied_gradients"),
     "tf_keras.src.optimizers.optimizer": calling("headroom_tensorflow", "count_applied_gradients"),
     "keras.src.backend.tensorflow.rnn": calling("headroom_tensorflow", "trust_masks"),
+    "keras.src.optimizers.loss_scale_optimizer": calling("headroom_tensorflow", "take_gradients_as_finite"),
+    "tf_keras.src.mixed_precision.loss_scale_optimizer": calling("headroom_tensorflow", "take_gradients_as_finite"),
     "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
     "jax": calling("headroom_jax", "install"),
 }
@@ -82,6 +84,7 @@ def run_users_own():
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
+                 "keras.src.optimizers.loss_scale_optimizer", "tf_keras.src.mixed_precision.loss_scale_optimizer",
                  "torch._compile", "torch._dynamo", "torch.optim.optimizer"):
         del HOOKS[name]
 
