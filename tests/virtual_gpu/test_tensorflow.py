@@ -382,6 +382,26 @@ def test_whole_numbers_and_masks_that_are_the_same_everywhere_are_known(printed)
     assert printed == ["all are right"]
 
 
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+row, column, few = np.full(64, 2, "float32"), np.full((64, 1), 3, "float32"), np.full(64, 2, "int64")
+def in_gpu(array):
+    with tf.device("GPU"):
+        return tf.constant(array)
+row, column, few = in_gpu(row), in_gpu(column), in_gpu(few)
+for work in (lambda: row + row, lambda: row * 2, lambda: row / column, lambda: few[:, None] * few, lambda: row < column,
+             lambda: tf.cast(row, tf.int32), lambda: tf.sin(row), lambda: tf.complex(row, row), lambda: tf.sqrt(row)):
+    earlier = [in_gpu(np.full(count, 7, "float32")) for count in (64, 64, 128, 1024, 4096, 8192) for _ in range(3)]
+    del earlier  # what is made later lies where this lay
+    made = work()
+    assert made.device.endswith("GPU:0") and not made.numpy().any(), made
+print("all are zeros")
+""")
+def test_a_result_is_not_read_from_what_lay_there_before(printed):
+    assert printed == ["all are zeros"]
+
+
 @pytest.mark.program(f"""
 import tensorflow as tf
 @tf.function(input_signature=[tf.TensorSpec([None] * 4)])

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -148,6 +149,18 @@ struct Wrapping {
   }
 };
 
+constexpr Long kFirstAddress = Long{1} << 40;
+
+// MLIR describes each operand and then the result by two addresses, followed by whole numbers.
+template <int kOperands>
+bool forget_written(void* const* arguments) {
+  int position = 0;
+  for (int described = 0; described <= kOperands; ++described, position += 2)
+    while (argument<Long>(arguments, position) < kFirstAddress) ++position;
+  forget_result(argument<void*>(arguments, position - 1));
+  return true;
+}
+
 // Arguments: the count of numbers, two operands, the result. MLIR describes a row by its
 // allocation, address, offset, count and stride, and a single number by the first three. Other
 // shapes have other kernels of the same name, whose first argument is an address.
@@ -159,7 +172,6 @@ struct Elements {
 
   explicit Elements(void* const* arguments) {
     constexpr int kPartsOfNumber = 3, kPartsOfRow = 5;
-    constexpr Long kFirstAddress = Long{1} << 40;
     const auto first = argument<Long>(arguments, 0);
     if (first < 1 || first >= kFirstAddress) return;
     count = first;
@@ -177,7 +189,7 @@ struct Elements {
 template <typename Operation>
 bool combine_elements(void* const* arguments) {
   const Elements given(arguments);
-  if (given.count == 0 || given.count > kMostNumbers) return false;
+  if (given.count == 0 || given.count > kMostNumbers) return forget_written<2>(arguments);
   combine<Operation>(known_longs(given.operands[0], given.counts[0]),
                      known_longs(given.operands[1], given.counts[1]), given.count, given.result);
   return true;
@@ -186,7 +198,8 @@ bool combine_elements(void* const* arguments) {
 // Comparisons of other types are not computed, so the contents of their result become unknown.
 bool forget_mask(void* const* arguments) {
   const Elements given(arguments);
-  if (given.count > 0) forget_contents(given.result, static_cast<std::size_t>(given.count));
+  if (given.count == 0) return forget_written<2>(arguments);
+  forget_contents(given.result, static_cast<std::size_t>(given.count));
   return true;
 }
 
@@ -248,6 +261,19 @@ ShapeKernel* kernel_of_fill(std::string_view name) {
   return fills_row_of("long") ? fill_row<Long> : fills_row_of("bool") ? fill_row<bool> : nullptr;
 }
 
+// What these kernels calculate is not known. Those of the other names have one operand.
+ShapeKernel* kernel_of_mlir(std::string_view name) {
+  static const std::set<std::string_view> comparisons = {"Equal",        "NotEqual", "Greater",
+                                                         "GreaterEqual", "Less",     "LessEqual"};
+  static const std::set<std::string_view> with_two_operands = {
+      "AddV2", "Complex", "Div", "DivNoNan", "FloorDiv", "Mul", "MulNoNan", "Sub"};
+  const std::string_view operation = name.substr(0, std::min(name.find("_GPU_DT_"), name.size()));
+  if (operation == name) return nullptr;
+  return comparisons.contains(operation)         ? forget_mask
+         : with_two_operands.contains(operation) ? forget_written<2>
+                                                 : forget_written<1>;
+}
+
 using Sum = Wrapping<std::plus<>>;
 using Difference = Wrapping<std::minus<>>;
 
@@ -264,10 +290,6 @@ ShapeKernel* kernel_of_longs(std::string_view name) {
       {"NotEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::not_equal_to<>>},
   };
   if (const auto found = kernels.find(name); found != kernels.end()) return found->second;
-  if (name.find("_GPU_DT_") != name.npos && name.ends_with("_DT_BOOL_kernel")) {
-    const std::string operation(name.substr(0, name.find("_GPU_DT_")));
-    if (kernels.contains(operation + "_GPU_DT_INT64_DT_BOOL_kernel")) return forget_mask;
-  }
   constexpr std::string_view kInPlace =
       "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
       "Eigen::TensorMap<Eigen::Tensor<long, 1, 1, long>, 16, Eigen::MakePointer>, "
@@ -325,8 +347,9 @@ ShapeKernel* shape_kernel(std::string_view name) {
     if (has(">(bool const*, int*, unsigned int, ")) return count;
     if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;
   }
-  ShapeKernel* fill = kernel_of_fill(name);
-  return fill != nullptr ? fill : kernel_of_longs(name);
+  for (const auto kernel_of : {kernel_of_fill, kernel_of_longs, kernel_of_mlir})
+    if (ShapeKernel* kernel = kernel_of(name)) return kernel;
+  return nullptr;
 }
 
 }  // namespace headroom::virtual_gpu
