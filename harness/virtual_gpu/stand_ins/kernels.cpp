@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/contents.h"
+#include "harness/virtual_gpu/stand_ins/device_memory.h"
 #include "harness/virtual_gpu/stand_ins/shape_kernels.h"
 
 namespace headroom::virtual_gpu {
@@ -21,6 +22,7 @@ struct Kernel {
   const char* mangled_name;
   bool parsed = false;
   std::vector<unsigned> results;  // positions of the parameters through which it writes
+  bool is_assignment = false;     // of Eigen's
   ShapeKernel* computed = nullptr;
 };
 
@@ -30,11 +32,12 @@ std::unordered_map<const void*, Kernel>& kernels() {
   return all;
 }
 
+constexpr const char* kAssignment = "Eigen::TensorEvaluator<Eigen::TensorAssignOp<";
+
 // Whether a kernel writes through a parameter of this type. Element-wise operations of TensorFlow
-// and PyTorch take a structure that begins with the pointer to their result.
+// and PyTorch take a structure with the pointer to their result.
 bool is_result(std::string_view type) {
-  for (const std::string_view begin : {"Eigen::TensorEvaluator<Eigen::TensorAssignOp<",
-                                       "std::array<char*", "at::detail::Array<char*"})
+  for (const std::string_view begin : {kAssignment, "std::array<char*", "at::detail::Array<char*"})
     if (type.starts_with(begin)) return true;
   return type.ends_with('*') && !type.ends_with("const*");
 }
@@ -66,12 +69,27 @@ std::vector<unsigned> results_of(std::string_view name) {
   return results;
 }
 
+// Returns the pointer to the result that an argument begins with. An assignment of Eigen's to a
+// part of a tensor has the sizes of that part before it.
+const void* result_in(const void* argument, bool is_assignment) {
+  constexpr int kMostWordsBefore = 16;
+  const void* first = nullptr;
+  std::memcpy(&first, argument, sizeof first);
+  const void* word = first;
+  for (int i = 0; is_assignment && !find(word) && i < kMostWordsBefore; ++i) {
+    argument = static_cast<const char*>(argument) + sizeof word;
+    std::memcpy(&word, argument, sizeof word);
+  }
+  return find(word) ? word : first;
+}
+
 void parse(Kernel& kernel) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(
       abi::__cxa_demangle(kernel.mangled_name, nullptr, nullptr, &status), std::free);
   if (status != 0) return;
   kernel.results = results_of(name.get());
+  kernel.is_assignment = std::strstr(name.get(), kAssignment) != nullptr;
   kernel.computed = shape_kernel(name.get());
 }
 
@@ -79,14 +97,14 @@ void parse(Kernel& kernel) {
 
 void note_kernel(const void* function, const char* mangled_name) {
   const std::lock_guard lock(mutex);
-  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, nullptr});
+  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, false, nullptr});
 }
 
 void note_function(const void* function, const char* name, std::vector<unsigned> results) {
   ShapeKernel* computed = shape_kernel(name);
   if (computed == nullptr && results.empty()) return;
   const std::lock_guard lock(mutex);
-  kernels().insert_or_assign(function, Kernel{nullptr, true, std::move(results), computed});
+  kernels().insert_or_assign(function, Kernel{nullptr, true, std::move(results), false, computed});
 }
 
 void settle_results(const void* function, void* const* arguments) {
@@ -97,11 +115,8 @@ void settle_results(const void* function, void* const* arguments) {
   Kernel& kernel = found->second;
   if (!std::exchange(kernel.parsed, true)) parse(kernel);
   if (kernel.computed != nullptr && kernel.computed(arguments)) return;
-  for (const unsigned position : kernel.results) {
-    void* result = nullptr;
-    std::memcpy(&result, arguments[position], sizeof result);
-    forget_result(result);
-  }
+  for (const unsigned position : kernel.results)
+    forget_result(result_in(arguments[position], kernel.is_assignment));
 }
 
 }  // namespace headroom::virtual_gpu
