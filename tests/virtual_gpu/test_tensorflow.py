@@ -391,8 +391,9 @@ def in_gpu(array):
         return tf.constant(array)
 row, column, few = in_gpu(row), in_gpu(column), in_gpu(few)
 for work in (lambda: row + row, lambda: row * 2, lambda: row / column, lambda: few[:, None] * few, lambda: row < column,
-             lambda: tf.cast(row, tf.int32), lambda: tf.sin(row), lambda: tf.complex(row, row), lambda: tf.sqrt(row)):
-    earlier = [in_gpu(np.full(count, 7, "float32")) for count in (64, 64, 128, 1024, 4096, 8192) for _ in range(3)]
+             lambda: tf.cast(row, tf.int32), lambda: tf.sin(row), lambda: tf.complex(row, row), lambda: tf.sqrt(row),
+             lambda: tf.concat([column, column], 1), lambda: tf.reduce_mean(row)):
+    earlier = [in_gpu(np.full(count, 7, "float32")) for count in (1, 64, 128, 1024, 4096, 8192) for _ in range(3)]
     del earlier  # what is made later lies where this lay
     made = work()
     assert made.device.endswith("GPU:0") and not made.numpy().any(), made

@@ -37,7 +37,8 @@ constexpr const char* kAssignment = "Eigen::TensorEvaluator<Eigen::TensorAssignO
 // Whether a kernel writes through a parameter of this type. Element-wise operations of TensorFlow
 // and PyTorch take a structure with the pointer to their result.
 bool is_result(std::string_view type) {
-  for (const std::string_view begin : {kAssignment, "std::array<char*", "at::detail::Array<char*"})
+  for (const std::string_view begin : {kAssignment, "tensorflow::TransformOutputIterator<",
+                                       "std::array<char*", "at::detail::Array<char*"})
     if (type.starts_with(begin)) return true;
   return type.ends_with('*') && !type.ends_with("const*");
 }
