@@ -368,7 +368,7 @@ def test_whole_numbers_of_64_bits_are_combined_as_numpy_does(printed):
 import numpy as np
 import tensorflow as tf
 for shape in ((), (1,), (3, 7), (5000,)):
-    for kind, some in ((tf.int64, -7), (tf.bool, True)):
+    for kind, some in ((tf.int64, -7), (tf.bool, True), (tf.float32, 2.5), (tf.bfloat16, -2.5), (tf.float64, 0.1)):
         earlier = tf.constant(np.ones(shape, kind.as_numpy_dtype))  # what is made later lies where this lay
         del earlier
         zeros, ones, filled = tf.zeros(shape, kind), tf.ones(shape, kind), tf.fill(shape, tf.constant(some, kind))
@@ -378,7 +378,7 @@ assert (tf.ones((3, 7), tf.int64) + tf.ones((3, 7), tf.int64)).numpy().sum() == 
 assert tf.boolean_mask(tf.ones((9, 2)), tf.ones(9, tf.bool)).shape == (9, 2)
 print("all are right")
 """)
-def test_whole_numbers_and_masks_that_are_the_same_everywhere_are_known(printed):
+def test_tensors_that_are_the_same_everywhere_are_known(printed):
     assert printed == ["all are right"]
 
 

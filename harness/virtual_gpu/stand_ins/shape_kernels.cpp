@@ -1,11 +1,11 @@
 #include "harness/virtual_gpu/stand_ins/shape_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -229,36 +229,44 @@ bool combine_in_place(void* const* arguments) {
 
 // The only argument that is read is Eigen's evaluator of a row that has the same value everywhere:
 // address, count and device of the row, and the address of the value on the device.
-template <typename T>
+template <std::size_t kBytes>
 bool fill_row(void* const* arguments) {
+  using Value = std::array<unsigned char, kBytes>;
   struct Evaluator {
     void* result;
     std::int32_t count;
     const void* device;
-    const T* value;
+    const void* value;
   };
   const auto row = argument<Evaluator>(arguments, 0);
   const auto count = static_cast<std::size_t>(row.count);
-  T value{};
-  if (row.count < 1 || count > kKeptBytes / sizeof value) return false;
-  if (!copy_known(&value, row.value, sizeof value)) return false;
-  const auto values = std::make_unique<T[]>(count);
-  std::fill_n(values.get(), count, value);
-  copy(row.result, values.get(), count * sizeof value);
+  Value value{};
+  if (row.count < 1 || count > kKeptBytes / kBytes) return false;
+  if (!copy_known(value.data(), row.value, kBytes)) return false;
+  const std::vector<Value> values(count, value);
+  copy(row.result, values.data(), count * kBytes);
   return true;
 }
 
 ShapeKernel* kernel_of_fill(std::string_view name) {
-  const auto fills_row_of = [&](const std::string& type) {
-    return name.starts_with(
-        "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
-        "Eigen::TensorMap<Eigen::Tensor<" +
-        type +
-        ", 1, 1, int>, 16, Eigen::MakePointer>, Eigen::TensorCwiseNullaryOp<"
-        "Eigen::internal::scalar_const_op<" +
-        type + ">, ");
-  };
-  return fills_row_of("long") ? fill_row<Long> : fills_row_of("bool") ? fill_row<bool> : nullptr;
+  static const std::map<std::string_view, ShapeKernel*> kernels = {
+      {"bool", fill_row<1>},        {"signed char", fill_row<1>},
+      {"short", fill_row<2>},       {"unsigned char", fill_row<1>},
+      {"Eigen::half", fill_row<2>}, {"unsigned short", fill_row<2>},
+      {"float", fill_row<4>},       {"Eigen::bfloat16", fill_row<2>},
+      {"long", fill_row<8>},        {"std::complex<float>", fill_row<8>},
+      {"double", fill_row<8>}};
+  constexpr std::string_view kBegin =
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
+      "Eigen::TensorMap<Eigen::Tensor<";
+  constexpr std::string_view kSame =
+      ", 1, 1, int>, 16, Eigen::MakePointer>, "
+      "Eigen::TensorCwiseNullaryOp<Eigen::internal::scalar_const_op<";
+  if (!name.starts_with(kBegin)) return nullptr;
+  name.remove_prefix(kBegin.size());
+  const std::size_t type = std::min(name.find(kSame), name.size());
+  const auto found = kernels.find(name.substr(0, type));
+  return found == kernels.end() ? nullptr : found->second;
 }
 
 // What these kernels calculate is not known. Those of the other names have one operand.
