@@ -346,6 +346,27 @@ def test_a_scaled_loss_has_finite_gradients_whose_update_is_made(printed):
     assert printed == ["3", "3"]
 
 
+@pytest.mark.program(f"""
+import numpy as np
+import tensorflow as tf
+keras = tf.keras
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(keras.optimizers.SGD(gradient_accumulation_steps={STEPS}), "mse", jit_compile=False)
+model.fit(np.zeros((2 * {STEPS} + 1, 4)), np.zeros((2 * {STEPS} + 1, 1)), batch_size=1, verbose=0)
+turn, fourth = tf.Variable(0, dtype=tf.int64), tf.Variable(0, dtype=tf.int64)
+@tf.function
+def step():
+    turn.assign_add(1)
+    if turn % 4 == 0:
+        fourth.assign_add(1)
+for _ in range({STEPS}):
+    step()
+print(int(model.optimizer.iterations), int(fourth))
+""")
+def test_what_happens_every_few_steps_happens(printed):
+    assert printed == [f"2 {STEPS // 4}"]
+
+
 @pytest.mark.program("""
 import numpy
 import tensorflow as tf

@@ -57,32 +57,36 @@ def install(tensorflow):
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool follows rules that were found on an H200")
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays)
-    combine_conditions_on_the_host(tensorflow)
+    combine_scalars_on_the_host(tensorflow)
     count_calls()
 
 
-def combine_conditions_on_the_host(tensorflow):
-    """Loops, such as that of tf.map_fn and each with maximum_iterations, ask logical_and whether to go on. A kernel
-    would compute the answer, so scalars are combined on the host."""
+def combine_scalars_on_the_host(tensorflow):
+    """Loops, such as that of tf.map_fn and each with maximum_iterations, ask logical_and whether to go on, and every
+    tenth step is told by a remainder. A kernel would compute the answer, so scalars are combined on the host."""
     from tensorflow.python.ops import gen_math_ops, math_ops
 
     def is_scalar(value):
         return tensorflow.TensorShape(getattr(value, "shape", ())).rank == 0
 
-    def on_the_host(operation):
+    def on_the_host(operation, is_division):
         @functools.wraps(operation)
         def combined(*operands, **options):
-            if all(map(is_scalar, [*operands, *options.values()])):
+            values = [*operands, *options.values()]
+            # An unknown divisor reads as 0, by which a processor cannot divide.
+            if all(map(is_scalar, values)) and (not is_division or tensorflow.get_static_value(values[1])):
                 with tensorflow.device("CPU"):
                     return operation(*operands, **options)
             return operation(*operands, **options)
 
         return combined
 
-    for name in ("logical_and", "logical_not", "logical_or"):
-        combined = on_the_host(getattr(gen_math_ops, name))
+    for name in ("floor_div", "floor_mod", "logical_and", "logical_not", "logical_or"):
+        operation = getattr(gen_math_ops, name)
+        combined = on_the_host(operation, name.startswith("floor"))
         for module in (tensorflow, tensorflow.math, math_ops, gen_math_ops):
-            setattr(module, name, combined)
+            for alias in [alias for alias, value in vars(module).items() if value is operation]:
+                setattr(module, alias, combined)
 
 
 def trust_masks(rnn):
