@@ -33,12 +33,13 @@ class StepLimit(SystemExit):
 
 def wait_for_threads():
     """Waits for threads of the program, such as one that saves a checkpoint. Called before Python closes the pools of
-    threads and processes, because what such a thread gives to a closed pool fails."""
+    threads and processes, because what such a thread gives to a closed pool fails. A thread may wait for Python's own
+    end, so none is given more than a minute."""
     processes = sys.modules.get("concurrent.futures.process")
     of_pools = {*pools._threads_queues, *getattr(processes, "_threads_wakeups", ())}
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread() and thread not in of_pools:
-            thread.join()
+            thread.join(timeout=60)
 
 
 class Framework:
