@@ -1,0 +1,228 @@
+"""What programs in TensorFlow get from the virtual GPU: shapes, loops and values. Skipped unless `scripts/setup --with
+tensorflow` has been run."""
+
+import math
+import random
+
+import pytest
+
+ROWS, STEPS, SHAPE, KEPT = (random.randint(2, 9), random.randint(2, 9), [random.randint(2, 9) for _ in range(4)],
+                            random.sample(range(4), 2))
+
+
+@pytest.fixture
+def printed(run_together, tensorflow, request):
+    """Returns what the program of this test printed."""
+    return run_together(tensorflow)[1][request.node.name].splitlines()
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+@tf.function(jit_compile=True)
+def compiled(x):
+    return tf.reduce_sum(tf.exp(x) * tf.tanh(x))
+compiled(tf.ones((256, 256)))
+images, filters = tf.ones((8, 32, 32, 16)), tf.ones((3, 3, 16, 32))
+with tf.GradientTape() as tape:
+    tape.watch(filters)
+    loss = tf.reduce_sum(tf.nn.conv2d(images, filters, 1, "SAME"))
+print(*tape.gradient(loss, filters).shape)
+""")
+def test_convolutions_and_compiled_functions_run(printed, run_together, tensorflow):
+    assert printed == ["3 3 16 32"]
+    assert run_together(tensorflow)[0].figures["cudnn_workspaces"] == "cuDNN's own heuristics"
+
+
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+keras = tf.keras
+layers = [keras.layers.Input((8, 8, 3))]
+for channels in (8, 16, 24, 32, 40):
+    layers += [keras.layers.Conv2D(channels, 3, padding="same"), keras.layers.BatchNormalization()]
+model = keras.Sequential([*layers, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(np.zeros((16, 8, 8, 3), "float32"), np.zeros(16, "int32"), batch_size=8, verbose=0)
+made = [variable.shape == variable.value.read_value().shape for variable in model.optimizer.variables]
+print(len(made) > 40, all(made))
+""")
+def test_the_state_of_an_optimizer_is_made_for_every_variable(printed):
+    assert printed == ["True True"]
+
+
+@pytest.mark.program(f"""
+import tensorflow as tf
+print(*tf.map_fn(lambda row: 2 * row, tf.zeros([{ROWS}, 3])).shape)
+""")
+def test_a_loop_outside_of_functions_runs_as_often_as_it_says(printed):
+    assert printed == [f"{ROWS} 3"]
+
+
+@pytest.mark.program(f"""
+import tensorflow as tf
+@tf.function
+def count(most):
+    return tf.while_loop(lambda step: step < most, lambda step: step + 1, [0], maximum_iterations={STEPS})[0]
+@tf.function
+def all_or_none(some, others):
+    return tf.logical_and(some, others)
+print(int(count({2 * STEPS})), int(count({STEPS - 1})), all_or_none(True, tf.zeros({ROWS}, tf.bool)).device[-5:])
+""")
+def test_a_loop_inside_of_a_function_ends_at_its_greatest_number_of_steps(printed):
+    assert printed == [f"{STEPS} {STEPS - 1} GPU:0"], "and masks stay on the card"
+
+
+@pytest.mark.program(f"""
+import tensorflow as tf
+optimizer, weights = tf.keras.optimizers.SGD(), tf.keras.Variable(tf.ones([4]))
+step = tf.Variable(0, dtype=tf.int64)
+while step < {STEPS}:
+    optimizer.apply([tf.ones([4])], [weights])
+    step.assign_add(1)
+print(int(step), int(optimizer.iterations))
+""")
+def test_steps_are_counted_in_whole_numbers_of_64_bits(printed):
+    assert printed == [f"{STEPS} {STEPS}"]
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+import tf_keras
+for keras in (tf.keras, tf_keras):
+    optimizer, weights = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD()), tf.Variable(tf.ones((4, 4)))
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(weights @ weights)
+        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+    for _ in range(3):
+        step()
+    print(int(optimizer.dynamic_counter if keras is tf_keras else optimizer.step_counter))
+""")
+def test_a_scaled_loss_has_finite_gradients_whose_update_is_made(printed):
+    assert printed == ["3", "3"]
+
+
+@pytest.mark.program(f"""
+import numpy as np
+import tensorflow as tf
+keras = tf.keras
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(keras.optimizers.SGD(gradient_accumulation_steps={STEPS}), "mse", jit_compile=False)
+model.fit(np.zeros((2 * {STEPS} + 1, 4)), np.zeros((2 * {STEPS} + 1, 1)), batch_size=1, verbose=0)
+turn, fourth = tf.Variable(0, dtype=tf.int64), tf.Variable(0, dtype=tf.int64)
+@tf.function
+def step():
+    turn.assign_add(1)
+    if turn % 4 == 0:
+        fourth.assign_add(1)
+for _ in range({STEPS}):
+    step()
+print(int(model.optimizer.iterations), int(fourth))
+""")
+def test_what_happens_every_few_steps_happens(printed):
+    assert printed == [f"2 {STEPS // 4}"]
+
+
+@pytest.mark.program("""
+import numpy
+import tensorflow as tf
+for count in (1, 3, 50):
+    row, other = numpy.random.randint(-9, 9, (2, count))
+    for a, b in ((row, other), (row, other[0]), (row[0], other), (row[0], other[0])):
+        for name in ("add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
+            found = getattr(tf, name)(tf.constant(a, tf.int64), tf.constant(b, tf.int64)).numpy()
+            assert (found == getattr(numpy, name)(a, b)).all(), (name, a, b, found)
+    variable = tf.Variable(row)
+    assert (variable.assign_add(other).numpy() == row + other).all(), (row, other)
+    assert (variable.assign_sub(2 * other).numpy() == row - other).all(), (row, other)
+print("all are right")
+""")
+def test_whole_numbers_of_64_bits_are_combined_as_numpy_does(printed):
+    assert printed == ["all are right"]
+
+
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+for shape in ((), (1,), (3, 7), (5000,)):
+    for kind, some in ((tf.int64, -7), (tf.bool, True), (tf.float32, 2.5), (tf.bfloat16, -2.5), (tf.float64, 0.1)):
+        earlier = tf.constant(np.ones(shape, kind.as_numpy_dtype))  # what is made later lies where this lay
+        del earlier
+        zeros, ones, filled = tf.zeros(shape, kind), tf.ones(shape, kind), tf.fill(shape, tf.constant(some, kind))
+        for made, expected in ((zeros, 0), (ones, 1), (filled, some)):
+            assert made.device.endswith("GPU:0") and (made.numpy() == expected).all(), (shape, kind, made)
+assert (tf.ones((3, 7), tf.int64) + tf.ones((3, 7), tf.int64)).numpy().sum() == 42
+assert tf.boolean_mask(tf.ones((9, 2)), tf.ones(9, tf.bool)).shape == (9, 2)
+print("all are right")
+""")
+def test_tensors_that_are_the_same_everywhere_are_known(printed):
+    assert printed == ["all are right"]
+
+
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+row, column, few = np.full(64, 2, "float32"), np.full((64, 1), 3, "float32"), np.full(64, 2, "int64")
+def in_gpu(array):
+    with tf.device("GPU"):
+        return tf.constant(array)
+row, column, few = in_gpu(row), in_gpu(column), in_gpu(few)
+for work in (lambda: row + row, lambda: row * 2, lambda: row / column, lambda: few[:, None] * few, lambda: row < column,
+             lambda: tf.cast(row, tf.int32), lambda: tf.sin(row), lambda: tf.complex(row, row), lambda: tf.sqrt(row),
+             lambda: tf.concat([column, column], 1), lambda: tf.reduce_mean(row)):
+    earlier = [in_gpu(np.full(count, 7, "float32")) for count in (1, 64, 128, 1024, 4096, 8192) for _ in range(3)]
+    del earlier  # what is made later lies where this lay
+    made = work()
+    assert made.device.endswith("GPU:0") and not made.numpy().any(), made
+print("all are zeros")
+""")
+def test_a_result_is_not_read_from_what_lay_there_before(printed):
+    assert printed == ["all are zeros"]
+
+
+@pytest.mark.program(f"""
+import tensorflow as tf
+@tf.function(input_signature=[tf.TensorSpec([None] * 4)])
+def fold(x):
+    rows = tf.reduce_prod(tf.gather(tf.shape(x), {KEPT}))
+    return tf.reshape(x, tf.stack([rows, tf.size(x) // rows]))
+@tf.function(input_signature=[tf.TensorSpec([None] * 4)])
+def slope(x):
+    return tf.gradients(tf.reduce_mean(x, axis={KEPT}), x)[0]
+print(*fold(tf.zeros({SHAPE})).shape, *slope(tf.zeros({SHAPE})).shape)
+""")
+def test_shapes_that_the_device_calculates_are_right(printed):
+    rows = SHAPE[KEPT[0]] * SHAPE[KEPT[1]]
+    assert printed == [f"{rows} {math.prod(SHAPE) // rows} {' '.join(map(str, SHAPE))}"], (SHAPE, KEPT)
+
+
+def test_a_known_mask_selects_as_many_rows_as_it_has(gpu, tensorflow):
+    """TensorFlow counts them on the GPU, in one kernel or in two, with a result in memory of the host."""
+    answer = gpu("l4", python=tensorflow, program="""
+import numpy as np
+import tensorflow as tf
+for rows in (1000, 50_000):
+    mask = np.random.rand(rows) < 0.3
+    for _ in range(3):  # later masks lie where earlier ones lay
+        chosen = tf.boolean_mask(tf.ones((rows, 2)), mask)
+        assert chosen.shape == (mask.sum(), 2), (chosen.shape, mask.sum())
+        not_known = tf.ones(rows) > 2.0
+        assert tf.where(not_known).shape == (0, 1), tf.where(not_known).shape
+        del chosen, not_known
+""")
+    assert answer.status == 0, answer.errors
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+words = tf.keras.layers.TextVectorization(output_sequence_length=8)
+words.adapt(["a b c", "d e f"])
+assert words.vocabulary_size() == 8
+assert words(["a b", "c"]).shape == (2, 8)
+assert tf.range(tf.constant(2), tf.constant(8), dtype=tf.int64).shape == 6
+print("made")
+""")
+def test_tables_of_words_are_made_from_texts(printed):
+    """Numbers converted on the GPU determine the length of a range."""
+    assert printed == ["made"]
