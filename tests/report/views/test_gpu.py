@@ -72,6 +72,11 @@ def test_devices_that_are_alike_are_shown_once_and_others_beside_them(tmp_path: 
     assert len(ids) == len(set(ids)), "a chart would draw the shapes of another"
 
 
+def test_managed_memory_is_told_where_a_program_had_some(tmp_path: Path) -> None:
+    assert "managed memory not counted 1 GiB" in words(page_of(write_gpu(tmp_path / "g", managed_bytes=GIB)))
+    assert "managed memory" not in words(page_of(write_gpu(tmp_path / "h", managed_bytes=0)))
+
+
 def test_modules_whose_paths_differ_in_numbers_only_share_a_row_with_the_bytes_of_all(tmp_path: Path) -> None:
     modules = [
         {"name": name, "bytes": held * GIB, "roles": {role: held * GIB}}
