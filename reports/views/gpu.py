@@ -221,7 +221,7 @@ def _sources(figures: dict[str, Any]) -> Table:
         ("buffers of NCCL, time", "not known", "no figure is made up"),
     ]
     if managed := figures.get("managed_bytes"):
-        rows.append(("managed memory", "not counted", f"{units.bytes_(managed)}; the driver moves it to the card as there is room"))
+        rows.append(("managed memory", "not counted", f"{units.bytes_(managed)}; the driver moves it as there is room"))
     rows += [
         (f"size of {name}", "not known", f"counted as 0 bytes, called {calls:,} times")
         for name, calls in figures["sizes_not_known"].items()
