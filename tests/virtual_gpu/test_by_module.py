@@ -56,6 +56,28 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     assert "layers.*.up  (3 alike)" in answer.output
 
 
+def test_weights_and_gradients_that_lie_in_one_buffer_are_of_their_own_modules(gpu, pytorch):
+    """DeepSpeed, FSDP and DistributedDataParallel make such buffers."""
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+small, large = torch.nn.Linear(256, 256, bias=False), torch.nn.Linear(256, 1024, bias=False)
+model = torch.nn.ModuleDict({"small": small, "large": large})
+weights, gradients = torch.zeros(2_000_000, device="cuda"), torch.zeros(2_000_000, device="cuda")
+for parameter, place in zip(model.parameters(), (slice(0, 256 * 256), slice(256 * 256, 5 * 256 * 256))):
+    parameter.data = weights[place].view_as(parameter)
+    parameter.grad = gradients[place].view_as(parameter)
+optimizer = torch.optim.SGD(model.parameters())
+for step in range(3):
+    large(small(torch.ones(8, 256, device="cuda"))).sum().backward()
+    optimizer.step()
+""")
+    assert answer.status == 0, answer.errors
+    found = modules(answer)
+    for role in ("weights", "gradients"):
+        assert found["small"][role] == 256 * 256 * 4
+        assert found["large"][role] == 4 * found["small"][role]
+
+
 def test_what_is_allocated_after_checkpointing_is_of_no_module(gpu, pytorch):
     """Checkpointing ends a repeated forward pass with an exception once it has all that the backward pass needs."""
     answer = gpu("rtx4090", python=pytorch, program="""

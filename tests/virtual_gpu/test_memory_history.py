@@ -148,6 +148,17 @@ def test_an_address_that_is_used_again_keeps_the_roles_of_its_owners_apart():
     assert shares(summary) == {"weights": 30}
 
 
+def test_a_buffer_of_several_weights_is_divided_among_their_modules():
+    history = History()
+    marked = history.alloc(1000, 100, SCRIPT)
+    marks = [(marked, 1000, 30, "weights", "first"), (marked, 1040, 50, "weights", "second"),
+             (marked, 1080, 50, "weights", "reaches beyond")]
+    summary = memory.summarise(history.events, marks)
+    assert shares(summary) == {"weights": 100}
+    assert {module["name"]: module["bytes"] for module in summary["modules"]} == {
+        "first": 30, "second": 50, "reaches beyond": 10, "(outside of modules)": 10}
+
+
 def test_a_mark_before_a_block_was_there_does_not_concern_it():
     history = History()
     history.alloc(1000, 10, SCRIPT)

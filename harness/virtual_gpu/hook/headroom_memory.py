@@ -158,14 +158,14 @@ def blocks_of(history):
 
 
 def roles_of(blocks, marks):
-    """Returns the role and module of each block that contains the address of a mark (time in µs, address,
-    bytes, role, module)."""
+    """Returns the role of each block that contains the address of a mark (time in µs, address, bytes, role, and
+    perhaps the module), and the modules of its parts: address → (bytes, module)."""
     by_address = {}
     for block in blocks:
         by_address.setdefault(block.address, []).append(block)
     starts = sorted(by_address)
     result = {}
-    for time, address, _, *meaning in marks:
+    for time, address, size, role, *module in marks:
         index = bisect.bisect_right(starts, address) - 1
         if index < 0:
             continue
@@ -173,8 +173,21 @@ def roles_of(blocks, marks):
             inside = block.address <= address < block.address + max(block.bytes, 1)
             alive = block.time <= time and (block.end_time is None or time <= block.end_time)
             if inside and alive:
-                result.setdefault(id(block), meaning)
+                _, parts = result.setdefault(id(block), (role, {}))
+                parts.setdefault(address, (size, "".join(module)))
     return result
+
+
+def shares_of(block, parts):
+    """Yields (module, bytes) for each part of a block, and for the rest of it with "" as the module."""
+    end, rest = block.address, block.bytes
+    for address, (size, module) in sorted(parts.items()):
+        begin, end = max(address, end), max(min(address + size, block.address + block.bytes), end)
+        if end > begin:
+            rest -= end - begin
+            yield module, end - begin
+    if rest:
+        yield "", rest
 
 
 def is_gathered(frames):
@@ -225,7 +238,7 @@ def summarise(history, marks, module_at=lambda time: "", step_times=()):
     by_role, by_line, by_module, phase = {}, {}, {}, ""
     role_of = {}
     for block in blocks:
-        role, *owner = roles.get(id(block)) or [role_by_phase(block, backward_after)]
+        role, parts = roles.get(id(block)) or (role_by_phase(block, backward_after), {})
         role_of[id(block)] = role
         if block.begin == at:
             phase = block.phase
@@ -234,10 +247,10 @@ def summarise(history, marks, module_at=lambda time: "", step_times=()):
         by_role[role] = by_role.get(role, 0) + block.bytes
         line = line_of(block.frames)
         by_line[line] = by_line.get(line, 0) + block.bytes
-        module = "".join(owner) or module_at(block.time)
-        module = module or WITHOUT_MODULE.get(block.phase, "(outside of modules)")
-        held = by_module.setdefault(module, {})
-        held[role] = held.get(role, 0) + block.bytes
+        for owner, size in shares_of(block, parts):
+            module = owner or module_at(block.time) or WITHOUT_MODULE.get(block.phase, "(outside of modules)")
+            held = by_module.setdefault(module, {})
+            held[role] = held.get(role, 0) + size
     return {
         "peak": peak,
         "peak_reserved": peak_reserved,

@@ -39,18 +39,22 @@ def now_us():
     return time.time_ns() // 1000
 
 
-def storages_of(tensor):
-    """Returns the storages that hold a tensor's data on the recorded device."""
+def places_of(tensor):
+    """Returns the addresses and sizes in bytes of a tensor's data on the recorded device. Buffers of DeepSpeed, FSDP
+    and DistributedDataParallel hold the data of many tensors."""
     import torch
 
     if hasattr(tensor, "__tensor_flatten__"):  # such as a DTensor, which holds its shard, and its mesh
         parts = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
-        return [s for part in parts if isinstance(part, torch.Tensor) for s in storages_of(part)]
+        return [place for part in parts if isinstance(part, torch.Tensor) for place in places_of(part)]
     if tensor.device.type != notes.device_type:
         return []
     if tensor.layout == torch.sparse_coo:
-        return [*storages_of(tensor._indices()), *storages_of(tensor._values())]
-    return [tensor.untyped_storage()]
+        return [*places_of(tensor._indices()), *places_of(tensor._values())]
+    if tensor.is_contiguous():
+        return [(tensor.data_ptr(), tensor.nbytes)]
+    storage = tensor.untyped_storage()
+    return [(storage.data_ptr(), storage.nbytes())]
 
 
 def mark(tensors, role, owners=()):
@@ -61,8 +65,7 @@ def mark(tensors, role, owners=()):
             continue
         module = modules.owner_of(owner) if BY_MODULE and owner is not None else ""
         try:
-            for storage in storages_of(tensor):
-                notes.marks.append((at, storage.data_ptr(), storage.nbytes(), role, module))
+            notes.marks += [(at, *place, role, module) for place in places_of(tensor)]
         except (RuntimeError, ValueError):  # without data, such as a FakeTensor or a lazy parameter
             continue
 
