@@ -79,6 +79,17 @@ def test_where_pytorch_chooses_a_kernel_in_python_is_no_line_of_the_program():
     assert memory.line_of([chooses, library, SCRIPT]) == "/home/me/train.py:7"
 
 
+def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines():
+    torchs = {"filename": "/lib/site-packages/torch/nn/modules/conv.py", "line": 1, "name": "forward"}
+    hooks = {"filename": "/opt/headroom/harness/virtual_gpu/hook/headroom_values.py", "line": 155, "name": "follow"}
+    library = {"filename": "/lib/site-packages/ultralytics/nn/conv.py", "line": 38, "name": "forward"}
+    command = {"filename": "/home/me/venv/bin/yolo", "line": 8, "name": "<module>"}
+    own = {**command, "filename": "/home/me/bin/train.py"}
+    assert memory.line_of([torchs, hooks, library, torchs, command]) == "ultralytics/nn/conv.py:38"
+    assert memory.line_of([hooks, torchs, command]) == "torch/nn/modules/conv.py:1"
+    assert memory.line_of([torchs, library, own]) == "/home/me/bin/train.py:8"
+
+
 def test_what_is_freed_before_the_backward_pass_is_a_temporary():
     history = History()
     history.alloc(1000, 10, MODULE, SCRIPT)

@@ -25,12 +25,12 @@ class Lines:
         self.what, self.lines = what, {}
 
     def note(self):
-        frame = sys._getframe(2)
-        first = frame
-        while frame is not None and not headroom_memory.is_users(frame.f_code.co_filename):
+        frames, frame = [], sys._getframe(2)
+        while frame is not None:
+            frames.append(frame)
             frame = frame.f_back
-        frame = first if frame is None else frame
-        line = os.path.basename(headroom_memory.place(frame.f_code.co_filename, frame.f_lineno))
+        frame = frames[headroom_memory.most_telling([frame.f_code.co_filename for frame in frames]) or 0]
+        line = os.path.basename(headroom_memory.place_of(frame.f_code.co_filename, frame.f_lineno))
         self.lines[line] = self.lines.get(line, 0) + 1
 
     def words(self):

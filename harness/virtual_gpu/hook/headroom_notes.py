@@ -248,10 +248,15 @@ def requested_bytes(message):
 
 
 def users_line(trace):
-    """Returns the innermost line of the user's program, "" if there is none."""
-    frames = reversed(traceback.extract_tb(trace))
-    users = (f for f in frames if headroom_memory.is_users(f.filename))
-    return next((headroom_memory.place(f.filename, f.lineno) for f in users), "")
+    """Returns the innermost line of the user's program, or else of a library, "" if there is none."""
+    return line_among(traceback.extract_tb(trace))
+
+
+def line_among(frames):
+    """Returns the line that is told of `frames`, the outermost first."""
+    innermost_first = frames[::-1]
+    at = headroom_memory.most_telling([frame.filename for frame in innermost_first])
+    return "" if at is None else headroom_memory.place_of(innermost_first[at].filename, innermost_first[at].lineno)
 
 
 def note_error(error, is_lost=False):

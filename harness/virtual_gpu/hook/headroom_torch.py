@@ -21,11 +21,7 @@ DRIVERS_OWN = "cudaMallocAsync"  # the name of the allocator inside the driver
 
 
 def on_out_of_memory(device, requested, *_):
-    line = ""
-    for frame in reversed(traceback.extract_stack()):
-        if headroom_memory.is_users(frame.filename):
-            line = headroom_memory.place(frame.filename, frame.lineno)
-            break
+    line = headroom_notes.line_among(traceback.extract_stack())
     steps.notes.out_of_memory.append({"device": device, "requested": requested, "line": line})
     steps.mark_what_lives()  # includes what the current step has made so far
 
