@@ -113,6 +113,31 @@ print(importlib.util.find_spec("torch").name, importlib.util.find_spec("torch.op
     assert answer.figures["frameworks"][0]["steps"] == 2
 
 
+@pytest.mark.parametrize("device, status", [("cpu", 2), ("nothing that is a device", 1)])
+def test_a_build_of_pytorch_without_cuda_is_named_with_what_to_install(gpu, pytorch, device, status):
+    """The program itself says that its build has no CUDA."""
+    answer = gpu("l4", "--until-step", "3", python=pytorch, environment={"CUDA_VISIBLE_DEVICES": ""}, program=f"""
+import torch
+torch.version.cuda = None
+weight = torch.zeros(4, requires_grad=True, device={device!r})
+optimizer = torch.optim.SGD([weight])
+for _ in range(9):
+    weight.sum().backward()
+    optimizer.step()
+    print("a step")
+""")
+    assert answer.status == status
+    assert answer.output.count("a step") == (2 if device == "cpu" else 0)
+    assert "is a build without CUDA, which uses no GPU" in answer.output
+    assert "pip install --force-reinstall torch==" in answer.output
+
+
+def test_a_program_that_fails_before_it_allocates_has_no_history_to_replay(gpu, pytorch):
+    answer = gpu("l4", python=pytorch, program="import torch; torch.cuda.init(); raise ValueError")
+    assert answer.first_line.startswith("FAILED: the program ended with status 1 before any optimizer step of PyTorch")
+    assert "headroom replay" not in answer.output
+
+
 def test_out_of_memory_is_an_answer_in_pytorchs_own_words(gpu, pytorch):
     answer = gpu("rtx4090", "--memory", "200MiB", program=TRAIN, python=pytorch,
                  arguments=["2048", "3"])

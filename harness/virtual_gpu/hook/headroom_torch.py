@@ -71,11 +71,12 @@ def describe_card(device):
 def write():
     import torch
 
-    if steps.notes.written or not (steps.notes.active or steps.notes.ended_out_of_memory):
+    lacks = without_cuda(torch)
+    if steps.notes.written or not (steps.notes.active or steps.notes.ended_out_of_memory or lacks):
         return
     steps.notes.written = True
-    if not steps.notes.active:  # The error is that of another process, which passed it on.
-        steps.notes.write(f"PyTorch {torch.__version__}", [], "", [])
+    if not steps.notes.active:  # An error about memory is that of another process, which passed it on.
+        steps.notes.write(f"PyTorch {torch.__version__}", [], "", lacks)
         return
     if headroom_served.ONLY_FIGURES:
         write_figures(torch)
@@ -90,17 +91,28 @@ def write():
     else:
         snapshot = {"segments": [], "device_traces": [steps.notes.cpu.stop()]}
     events = (event for trace in snapshot["device_traces"] for event in trace)
-    if not (steps.notes.steps or steps.notes.error or any(event["action"] == "alloc" for event in events)):
-        return  # a process that allocated nothing, such as one that only compiles
-    name = f"snapshot-{os.getpid()}.pickle"
-    with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
-        pickle.dump(snapshot, out)
+    has_allocated = any(event["action"] == "alloc" for event in events)
+    if not (steps.notes.steps or steps.notes.error or has_allocated):
+        return  # such as a process that only compiles
+    name = f"snapshot-{os.getpid()}.pickle" if has_allocated else ""
+    if name:
+        with open(os.path.join(headroom_notes.RECORDS, name), "wb") as out:
+            pickle.dump(snapshot, out)
     devices = [
         describe_device(device, trace, [s for s in snapshot["segments"] if s["device"] == device])
         for device, trace in enumerate(snapshot["device_traces"])
         if any(event["action"] == "alloc" for event in trace)
     ]
     steps.notes.write(f"PyTorch {torch.__version__}", devices, name, differences_of(torch))
+
+
+def without_cuda(torch):
+    """Says what to do where a program trains, or fails, with a build of PyTorch that cannot use a GPU."""
+    if torch.version.cuda is not None or not (steps.notes.steps or steps.notes.error):
+        return []
+    version = torch.__version__.partition("+")[0]
+    return [f"PyTorch {torch.__version__} is a build without CUDA, which uses no GPU; the build on PyPI has CUDA: "
+            f"pip install --force-reinstall torch=={version}"]
 
 
 def differences_of(torch):
