@@ -135,6 +135,25 @@ def test_one_process_pretends_a_world_and_holds_its_share(gpu, pytorch, world):
     assert f"live {3 * WEIGHTS // world + 8 * 512}" in answer.output
 
 
+def test_integers_of_other_ranks_are_those_that_this_rank_sends(gpu, pytorch):
+    """Experts on several ranks tell each other so how many tokens they get."""
+    answer = gpu("h100", "--world", "4", python=pytorch, program="""
+import torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+sent = torch.tensor([1, 2, 3, 4], device="cuda") * 2
+of_all = torch.empty(4, 4, dtype=torch.int64, device="cuda")
+dist.all_gather_into_tensor(of_all, sent)
+listed = [torch.empty_like(sent) for _ in range(4)]
+dist.all_gather(listed, sent)
+from_each = torch.empty_like(sent)
+dist.all_to_all_single(from_each, sent)
+print(of_all.tolist() == [[2, 4, 6, 8]] * 4, [x.tolist() for x in listed] == of_all.tolist(), from_each.tolist())
+""")
+    assert answer.status == 0, answer.errors
+    assert "True True [2, 2, 2, 2]" in answer.output
+
+
 def test_gradients_are_divided_by_a_number_of_the_programs_choice(gpu, pytorch):
     answer = gpu("rtx4090", "--world", "4", python=pytorch, program=TRAIN_ON_RANKS.replace(
         "WRAP", SHARDED + "for part in [*model, model]: part.set_gradient_divide_factor(3.0)"))

@@ -421,6 +421,20 @@ def test_an_order_that_is_drawn_can_be_undone(lines):
     assert lines == ["(48, 8)", "50 9"]
 
 
+@pytest.mark.program("""
+import torch
+for tokens, experts in ((100, 4), (4096, 64)):
+    logits = torch.randn(tokens, 32, device="cuda") @ torch.randn(32, experts, device="cuda")
+    chosen = torch.topk(logits, 2).indices
+    sent = torch.zeros_like(logits).int().scatter(1, chosen, 1).bool()
+    on_processor = torch.empty(experts, dtype=torch.int64)
+    on_processor.copy_(sent.sum(dim=0), non_blocking=True)
+    print(sent.sum(dim=0).to("cpu").sum().item(), on_processor.sum().item())
+""")
+def test_how_many_tokens_a_router_sends_is_known_on_the_processor(lines):
+    assert lines == ["200 200", "8192 8192"]
+
+
 def test_functions_of_torch_func_run(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

@@ -94,6 +94,20 @@ def remember(tensor, value, source=None):
     setattr(tensor, VALUE, (known, value))
 
 
+def remember_received(received, output, sent, ranks, rank):
+    """Records the values that `received` finds for the results of an exchange of ranks, if what was sent is known."""
+    Used.drawn = False
+    if sent.numel() * ranks > MOST_ELEMENTS:
+        return
+    try:
+        value = value_of(sent)
+    except Unknown:
+        return
+    for tensor, parts in received(output, value, ranks, rank):
+        if parts.numel() == tensor.numel():  # else ranks send parts of different sizes
+            remember(tensor, parts.view(tensor.shape))
+
+
 def is_transformed(tensor):
     """Whether a tensor is one inside a function that torch.func transforms, which has no memory of its own."""
     import torch

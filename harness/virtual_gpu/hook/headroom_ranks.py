@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pickle
 
+import headroom_known
 import torch
 
 # Functions of whole groups that send Python objects as tensors, whose bytes the receivers read.
@@ -117,6 +118,42 @@ def exchange_objects_of_two_through_the_store():
     for replacement in (send_object_list, recv_object_list):
         for module in (c10d, torch.distributed):
             setattr(module, replacement.__name__, replacement)
+
+
+def know_what_ranks_send():
+    """Lets a program know the integers that it gets from other ranks, such as the number of tokens for an expert: every
+    rank is assumed to send what this one sends."""
+    c10d = torch.distributed.distributed_c10d
+
+    def from_each(outputs, sent, ranks, rank):
+        return [(output, sent.clone()) for output in outputs]
+
+    def from_each_into_one(output, sent, ranks, rank):
+        return [(output, sent.flatten().repeat(ranks))]
+
+    def one_part_from_each(output, sent, ranks, rank):
+        return [(output, sent.flatten().tensor_split(ranks)[rank].repeat(ranks))]
+
+    def and_know(function, received):
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def exchange(*arguments, **named):
+            work = function(*arguments, **named)
+            given = signature.bind(*arguments, **named).arguments
+            output, sent, *_ = given.values()
+            group = given.get("group")
+            rank = c10d.get_rank(group)
+            if sent.is_cuda and not sent.is_floating_point() and not sent.is_complex() and rank >= 0:
+                headroom_known.remember_received(received, output, sent, c10d.get_world_size(group), rank)
+            return work
+
+        return exchange
+
+    for name, received in (("all_gather", from_each), ("all_gather_into_tensor", from_each_into_one),
+                           ("all_to_all_single", one_part_from_each)):
+        for module in (c10d, torch.distributed):
+            setattr(module, name, and_know(getattr(module, name), received))
 
 
 def pretend_world(ranks):

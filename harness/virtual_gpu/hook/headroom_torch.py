@@ -229,6 +229,8 @@ def share_with_other_ranks(torch):
         return
     headroom_ranks.trust_other_ranks()
     headroom_ranks.tell_sizes_of_splits()
+    if headroom_known.FOLLOW:
+        headroom_ranks.know_what_ranks_send()
     if WORLD:
         headroom_ranks.pretend_world(WORLD)
     else:

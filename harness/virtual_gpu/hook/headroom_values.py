@@ -28,7 +28,7 @@ from headroom_known import (
 
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
-MOST_FILLED = 64  # elements of a tensor that one value fills, such as zeros_like, and that does not hold integers
+MOST_FILLED = 1 << 16  # elements of a filled tensor without integers, such as zeros_like; a larger one is kept as one
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
@@ -62,6 +62,8 @@ ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
     **dict.fromkeys(("__or__", "__ror__", "__ior__", "logical_or", "bitwise_or"), True),
 }
+# Calls that may copy from the GPU to the processor, and the position of what they copy.
+SOURCE = {"to": 0, "copy_": 1}
 NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|exponential|gumbel|geometric|"
                           "cauchy|poisson|empty|resize|set_|share|pin_memory|record_stream|backward|hook")
 
@@ -114,6 +116,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
         result = function(*args, **kwargs)
+        if name in SOURCE and len(args) > SOURCE[name]:
+            self.keep_on_processor(result, args[SOURCE[name]])
         if left is not None:
             remember(args[LEFT[name]], left)
         elif host is not None:
@@ -212,9 +216,12 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if type(value) is tuple:
             name, at = value
             value = kwargs[name] if name in kwargs else args[at]
-        most = MOST_FILLED if result.is_floating_point() else MOST_ELEMENTS
-        if isinstance(value, (bool, int, float)) and result.is_cuda and result.numel() <= most:
-            remember(result, torch.full(result.shape, value, dtype=result.dtype, device="cpu"))
+        most = MOST_CONSTANTS if result.is_floating_point() else MOST_ELEMENTS
+        if not isinstance(value, (bool, int, float)) or not result.is_cuda or result.numel() > most:
+            return
+        one_for_all = result.is_floating_point() and result.numel() > MOST_FILLED
+        filled = torch.full(() if one_for_all else result.shape, value, dtype=result.dtype, device="cpu")
+        remember(result, filled.expand(result.shape))
 
     def keep_copy(self, result, source):
         """Records the value of a tensor all of whose elements a copy has replaced."""
@@ -224,6 +231,17 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             remember(result, value_of(source).to(result.dtype).expand(result.shape).clone())
         except Unknown:
             pass
+
+    def keep_on_processor(self, result, source):
+        """Gives what was copied from the GPU to the processor its known value."""
+        if not isinstance(source, torch.Tensor) or not source.is_cuda or result.device.type != "cpu":
+            return
+        try:
+            result.detach().copy_(value_of(source))
+        except Unknown:
+            return
+        if Used.drawn:
+            draws.note()
 
     def by_value(self, name, function, args, kwargs):
         """Returns (True, result) for a call that needs values and has them."""
