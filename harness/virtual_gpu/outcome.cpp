@@ -145,7 +145,8 @@ bool Outcome::was_stopped() const {
   bool any = false;
   for (const Framework& framework : frameworks) {
     any |= framework.stopped_at_step;
-    if (!framework.stopped_at_step && !framework.error.empty()) return false;
+    const bool trained_or_failed = framework.steps > 0 || !framework.error.empty();
+    if (trained_or_failed && !framework.stopped_at_step) return false;
   }
   return any && untold_processes == 0;
 }

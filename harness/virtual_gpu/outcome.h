@@ -90,8 +90,8 @@ struct Outcome {
   Bytes peak() const;               // peak of the device that held most
   std::uint64_t processes() const;  // how many held memory of that device then
   bool out_of_memory() const;       // whether a process ended out of memory
-  // Whether --until-step ended the program. Its exit status says nothing then, as a notebook takes
-  // this end for an error of its cell.
+  // Whether --until-step ended all training of the program. Its exit status says nothing then, as
+  // Ray and notebooks take this end for an error.
   bool was_stopped() const;
 };
 

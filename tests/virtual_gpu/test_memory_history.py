@@ -88,6 +88,8 @@ def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines()
     assert memory.line_of([torchs, hooks, library, torchs, command]) == "ultralytics/nn/conv.py:38"
     assert memory.line_of([hooks, torchs, command]) == "torch/nn/modules/conv.py:1"
     assert memory.line_of([torchs, library, own]) == "/home/me/bin/train.py:8"
+    generated = {"filename": "/home/me/unsloth_compiled_cache/UnslothSFTTrainer.py", "line": 748, "name": "step"}
+    assert memory.line_of([torchs, generated, own]) == "/home/me/bin/train.py:8"
 
 
 def test_what_is_freed_before_the_backward_pass_is_a_temporary():

@@ -262,3 +262,14 @@ for _ in range(2):
     assert answer.status == 0, answer.errors
     first, second = sorted(answer.figures["frameworks"][0]["devices"], key=lambda device: device["device"])
     assert min(first["peak_allocated_bytes"], second["peak_allocated_bytes"]) >= 2 * 1024 * 1024 * 4
+
+
+def test_gpus_are_shown_in_their_order_whichever_process_came_first(gpu, pytorch):
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""
+import subprocess, sys, torch
+held = torch.empty(1 << (20 + len(sys.argv)), device="cuda:0" if "child" in sys.argv else "cuda:1")
+if "child" not in sys.argv:
+    subprocess.run([sys.executable, __file__, "child"])
+""")
+    assert answer.status == 0, answer.errors
+    assert 0 < answer.output.index("GPU 0: 16.00 MiB") < answer.output.index("GPU 1: 8.00 MiB")

@@ -24,11 +24,14 @@ ELEMENT_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "fl
                  "double": 8, "int64": 8, "complex64": 8, "complex128": 16}
 
 
+writers = []  # functions that write the records of the process
+
+
 class StepLimit(SystemExit):
     """Ends the program after the requested number of steps."""
 
     def __str__(self):
-        return "Headroom ends the program after this number of optimizer steps (--until-step)"
+        return f"Headroom stops the program here, after {UNTIL_STEP} training steps (--until-step)"
 
 
 def wait_for_threads():
@@ -112,6 +115,9 @@ class Record:
             self.stopped_at_step = True
             with contextlib.suppress(RuntimeError):  # Python is ending already
                 threading._register_atexit(wait_for_threads)
+            if threading.current_thread() is not threading.main_thread():
+                for write in writers:  # at once: what started the thread may kill the process, as Ray does
+                    write()
             raise StepLimit(0)
 
     def write(self, framework, devices, snapshot, differences, more=None):
@@ -172,6 +178,7 @@ def watch_process(note_error, take_back, forget, write):
     def note(error, is_lost=False):
         return error is not None and not isinstance(error, SystemExit) and note_error(error, is_lost)
 
+    writers.append(write)
     watch_futures(note, take_back)
     show = threading.excepthook
 

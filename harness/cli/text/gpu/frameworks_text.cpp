@@ -164,6 +164,10 @@ std::string devices_text(const std::vector<Framework>& frameworks) {
       group->second.push_back(use.device);
     }
   }
+  std::stable_sort(alike.begin(), alike.end(), [](const auto& a, const auto& b) {
+    return *std::min_element(a.second.begin(), a.second.end()) <
+           *std::min_element(b.second.begin(), b.second.end());
+  });
   std::string text;
   for (const auto& [figures, devices] : alike) text += "\n" + names_of(devices) + figures;
   return text;
