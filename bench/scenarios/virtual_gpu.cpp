@@ -65,16 +65,15 @@ const std::vector<ScenarioFigure> kOwnFigures = {
     bytes_at_peak("gradient_bytes", "gradients"),
     bytes_at_peak("state_bytes", "optimizer state"),
     bytes_at_peak("activation_bytes", "activations"),
-    bytes_at_peak("temporary_bytes", "temporaries"),
+    bytes_at_peak("temporary_bytes", "temporaries and workspaces"),
     bytes_at_peak("other_bytes", "the batch and everything else"),
 };
 
 // What PyTorch's hook calls roles, and the figures of their bytes.
-const std::map<std::string, std::string> kRoleFigures = {{"weights", "weight_bytes"},
-                                                         {"gradients", "gradient_bytes"},
-                                                         {"optimizer state", "state_bytes"},
-                                                         {"activations", "activation_bytes"},
-                                                         {"temporaries", "temporary_bytes"}};
+const std::map<std::string, std::string> kRoleFigures = {
+    {"weights", "weight_bytes"},        {"gradients", "gradient_bytes"},
+    {"optimizer state", "state_bytes"}, {"activations", "activation_bytes"},
+    {"temporaries", "temporary_bytes"}, {"workspaces", "temporary_bytes"}};
 
 std::string framework_of(const Spec& scenario) { return scenario.text("framework", ""); }
 

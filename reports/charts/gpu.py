@@ -29,9 +29,10 @@ _ROLES = {
     "gradients": "gradient",
     "gathered weights": "result",
     "buffers": "statistic",
-    "gradient buckets": "activation_gradient",
+    "gradient buckets": "result",  # of another way of training than gathered weights
     "activations": "activation",
-    "temporaries": "workspace",
+    "temporaries": "activation_gradient",
+    "workspaces": "workspace",
     "batch and other": "input",
 }
 _TABLE_ROWS = 60

@@ -101,6 +101,17 @@ def test_what_is_freed_before_the_backward_pass_is_a_temporary():
         "temporaries": 10}
 
 
+def test_a_mark_is_of_the_block_that_lay_there_at_its_time():
+    history, times = History(), []
+    for beside in (20, 90, 30):  # the second block is there at the peak
+        times.append(history.alloc(1000, 10, MODULE, SCRIPT))
+        history.alloc(2000, beside, SCRIPT)
+        history.free(2000, beside)
+        history.free(1000, 10)
+    marked = [shares(memory.summarise(history.events, [(time, 1000, 10, "marked")])).get("marked") for time in times]
+    assert marked == [None, 10, None]
+
+
 def test_what_the_forward_pass_keeps_is_an_activation_whatever_called_the_module():
     """Checkpointing, compiled code and an optimizer that is given a closure stand around or inside a call of
     a module; none of them makes it a part of the backward pass or of the optimizer's step."""

@@ -211,3 +211,18 @@ torch.optim.Adam(model.parameters(), lr=-1)
 """)
     assert roles_of(answer, status=1)["weights"] == 4 * MIB
     assert "Invalid learning rate" in answer.figures["frameworks"][0]["error"]
+
+
+def test_what_cublas_and_cudnn_take_to_work_are_workspaces(gpu, pytorch):
+    of_cublas = roles_of(gpu("a100-40gb", python=pytorch, environment={"CUBLAS_WORKSPACE_CONFIG": ":1024:3"}, program="""
+import torch
+model = torch.nn.Linear(64, 64).cuda()
+model(torch.ones(8, 64, device="cuda")).sum().backward()
+"""))
+    of_cudnn = roles_of(gpu("a100-40gb", python=pytorch, program="""
+import torch
+model = torch.nn.Conv2d(64, 64, 3, padding=1).cuda()
+model(torch.ones(8, 64, 56, 56, device="cuda")).sum().backward()
+"""))
+    assert of_cublas["workspaces"] == 3 * MIB
+    assert of_cudnn["workspaces"] > 0

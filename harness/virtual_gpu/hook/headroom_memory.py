@@ -182,19 +182,22 @@ def roles_of(blocks, marks):
     perhaps the module), and the modules of its parts: address → (bytes, module)."""
     by_address = {}
     for block in blocks:
-        by_address.setdefault(block.address, []).append(block)
+        times, there = by_address.setdefault(block.address, ([], []))
+        times.append(block.time)
+        there.append(block)
     starts = sorted(by_address)
     result = {}
     for time, address, size, role, *module in marks:
         index = bisect.bisect_right(starts, address) - 1
         if index < 0:
             continue
-        for block in by_address[starts[index]]:
-            inside = block.address <= address < block.address + max(block.bytes, 1)
-            alive = block.time <= time and (block.end_time is None or time <= block.end_time)
-            if inside and alive:
-                _, parts = result.setdefault(id(block), (role, {}))
-                parts.setdefault(address, (size, "".join(module)))
+        times, there = by_address[starts[index]]
+        block = there[bisect.bisect_right(times, time) - 1]  # the last that was allocated there until then
+        inside = block.address <= address < block.address + max(block.bytes, 1)
+        alive = block.time <= time and (block.end_time is None or time <= block.end_time)
+        if inside and alive:
+            _, parts = result.setdefault(id(block), (role, {}))
+            parts.setdefault(address, (size, "".join(module)))
     return result
 
 

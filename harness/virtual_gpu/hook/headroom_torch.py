@@ -1,6 +1,7 @@
 """Records, inside the user's program, what PyTorch's own allocator does: its counters, its history of
 allocations and out-of-memory errors."""
 
+import ctypes
 import os
 import pickle
 import sys
@@ -68,6 +69,17 @@ def describe_card(device):
     return {"card": name, "card_memory": total, "beside_allocator": max(beside, 0)}
 
 
+def workspaces():
+    """Returns marks of the memory that PyTorch gave to cuBLAS and cuDNN as their workspaces."""
+    if headroom_notes.CAPTURE:
+        return []
+    listed = ctypes.CDLL(None).headroom_gpu_workspaces
+    count = listed(None, None, ctypes.c_size_t(0))
+    times, addresses = (ctypes.c_int64 * count)(), (ctypes.c_uint64 * count)()
+    listed(times, addresses, ctypes.c_size_t(count))
+    return [(time, address, 0, "workspaces") for time, address in zip(times, addresses)]
+
+
 def write():
     import torch
 
@@ -90,6 +102,7 @@ def write():
         snapshot = headroom_compiler.snapshot(torch)
     else:
         snapshot = {"segments": [], "device_traces": [steps.notes.cpu.stop()]}
+    steps.notes.marks += workspaces()
     events = (event for trace in snapshot["device_traces"] for event in trace)
     has_allocated = any(event["action"] == "alloc" for event in events)
     if not (steps.notes.steps or steps.notes.error or has_allocated):

@@ -6,15 +6,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
+
+#include "harness/virtual_gpu/stand_ins/interface.h"
 
 namespace headroom::virtual_gpu {
 namespace {
@@ -139,6 +144,37 @@ void stop_at_unsupported(const char* library, const char* function) {
                "Please report the function's name and the framework's version.\n",
                function, library);
   std::abort();
+}
+
+namespace {
+struct WorkspaceUse {
+  std::int64_t time_us = 0;
+  std::uint64_t address = 0;
+};
+constexpr std::size_t kMostWorkspaceUses = 1u << 20;  // the latest are kept
+std::mutex workspaces_mutex;
+std::deque<WorkspaceUse> workspace_uses;
+}  // namespace
+
+void note_workspace(const void* address) {
+  if (address == nullptr) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::lock_guard lock(workspaces_mutex);
+  if (workspace_uses.size() == kMostWorkspaceUses) workspace_uses.pop_front();
+  workspace_uses.push_back({std::chrono::floor<std::chrono::microseconds>(now).count(),
+                            reinterpret_cast<std::uintptr_t>(address)});
+}
+
+// Stores when the program gave which workspaces to a library, the earliest first, for at most
+// `room` times. Returns how many there are.
+HEADROOM_EXPORT std::size_t headroom_gpu_workspaces(std::int64_t* times_us,
+                                                    std::uint64_t* addresses, std::size_t room) {
+  const std::lock_guard lock(workspaces_mutex);
+  for (std::size_t i = 0; i < std::min(room, workspace_uses.size()); ++i) {
+    times_us[i] = workspace_uses[i].time_us;
+    addresses[i] = workspace_uses[i].address;
+  }
+  return workspace_uses.size();
 }
 
 }  // namespace headroom::virtual_gpu

@@ -44,4 +44,7 @@ void note_size_estimated(const char* function);
 // Ends the process, because the virtual GPU does not provide `function`.
 [[noreturn]] void stop_at_unsupported(const char* library, const char* function);
 
+// Notes that a program gives this memory to a library of NVIDIA's as its workspace.
+void note_workspace(const void* address);
+
 }  // namespace headroom::virtual_gpu

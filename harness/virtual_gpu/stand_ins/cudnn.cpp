@@ -27,6 +27,7 @@ constexpr int kHandleType = 0, kInt64Type = 3, kDescriptorType = 15, kCharType =
 constexpr int kKnobChoices = 302;
 constexpr int kHeuristicsResults = 202, kHeuristicsDevice = 204;
 constexpr int kPlanWorkspace = 402, kPlanDevice = 407;
+constexpr int kPackWorkspace = 1003;
 constexpr int kEngineDevice = 1307;
 constexpr int kDevicePropertiesJson = 2702;
 constexpr int kVersionWithoutLibrary = 92'600;
@@ -140,6 +141,8 @@ HEADROOM_EXPORT int cudnnBackendDestroyDescriptor(void* descriptor) {
 }
 HEADROOM_EXPORT int cudnnBackendSetAttribute(void* descriptor, int name, int type, int64_t count,
                                              const void* values) {
+  if (name == kPackWorkspace && values != nullptr && count == 1)
+    note_workspace(*static_cast<void* const*>(values));
   auto* set = real<Set>("cudnnBackendSetAttribute");
   if (set == nullptr || type == kHandleType) return kSuccess;  // there is no handle behind it
   note_attribute(descriptor, name, count, values);

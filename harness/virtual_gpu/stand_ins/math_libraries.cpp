@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
+#include "harness/virtual_gpu/stand_ins/contents.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;
@@ -147,6 +148,17 @@ HEADROOM_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, v
                                                    int wanted, MatmulHeuristic* out, int* found) {
   *found = wanted > 0 ? 1 : 0;
   if (wanted > 0) *out = {{}, 0, kSuccess, 1.0f, {}};
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasLtMatmul(void*, void*, const void*, const void*, void*, const void*,
+                                   void*, const void*, const void*, void*, void* result, void*,
+                                   const void*, void* workspace, std::size_t, void*) {
+  note_workspace(workspace);
+  forget_result(result);
+  return kSuccess;
+}
+HEADROOM_EXPORT int cublasSetWorkspace_v2(void*, void* workspace, std::size_t) {
+  note_workspace(workspace);
   return kSuccess;
 }
 HEADROOM_EXPORT int cublasLtMatmulAlgoConfigGetAttribute(const void*, int, void* out,
