@@ -17,9 +17,9 @@ CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 @functools.cache
 def cell_of(filename):
     """Returns the name of a notebook's cell, such as In[3], for the file that IPython makes of it, or ""."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    named = shell and shell.compile.format_code_name(filename)
-    return named[1] if named else ""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)  # since IPython 8
+    return (name_of(filename) or ("", ""))[1]
 
 
 def place_of(filename, line):
