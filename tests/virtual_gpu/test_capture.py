@@ -73,7 +73,8 @@ def virtual(shared_gpu, pytorch):
 
 def test_what_is_captured_is_what_the_virtual_gpu_tells(on_gpu, virtual):
     assert on_gpu.device["peak_allocated_bytes"] == virtual["peak_allocated_bytes"]
-    told, expected = ({share["name"]: share["bytes"] for share in device["roles"]} for device in (on_gpu.device, virtual))
+    told, expected = ({share["name"]: share["bytes"] for share in device["roles"]}
+                      for device in (on_gpu.device, virtual))
     expected["temporaries"] += expected.pop("workspaces")  # only the stand-ins tell them apart
     assert told == expected
     assert on_gpu.figures["peak_bytes"] == on_gpu.device["peak_reserved_bytes"] == virtual["peak_reserved_bytes"]
