@@ -147,6 +147,7 @@ bool Outcome::was_stopped() const {
     any |= framework.stopped_at_step;
     const bool trained_or_failed = framework.steps > 0 || !framework.error.empty();
     if (trained_or_failed && !framework.stopped_at_step) return false;
+    if (framework.ended_out_of_memory) return false;
   }
   return any && untold_processes == 0;
 }

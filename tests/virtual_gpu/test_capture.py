@@ -183,3 +183,15 @@ def test_a_check_without_a_gpu_says_so(tmp_path):
         capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.returncode == 2
     assert "--check: no framework reported memory on this machine's GPU" in done.stderr
+
+
+def test_how_a_command_ends_once_it_was_stopped_is_told_and_is_no_failure(gpu, pytorch, tmp_path):
+    (tmp_path / "train.py").write_text(ON_CPU)
+    answer = gpu("rtx4090", environment={"CUDA_VISIBLE_DEVICES": ""}, program=f"""
+import subprocess
+train = {f"{pytorch} {tmp_path}/train.py; exit 3"!r}
+done = subprocess.run([{HEADROOM!r}, "capture", "--until-step", "2", "--out", "captured", "--", "sh", "-c", train])
+print("capture ended with", done.returncode)
+""")
+    assert "The command ended with status 3 after --until-step had stopped the program" in answer.output
+    assert "capture ended with 0" in answer.output

@@ -28,7 +28,8 @@ from headroom_known import (
 
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
-MOST_FILLED = 1 << 16  # elements of a filled tensor without integers, such as zeros_like; a larger one is kept as one
+# Of a filled tensor without integers, such as zeros_like, that has more elements, the value is kept only once.
+MOST_FILLED = 1 << 16
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",

@@ -269,7 +269,8 @@ ShapeKernel* kernel_of_fill(std::string_view name) {
   return found == kernels.end() ? nullptr : found->second;
 }
 
-// What these kernels calculate is not known. Those of the other names have one operand.
+// Finds the function that forgets the result of a kernel of TensorFlow's that MLIR generated. The
+// kernel's operation tells how many operands it has: one if neither list names the operation.
 ShapeKernel* kernel_of_mlir(std::string_view name) {
   static const std::set<std::string_view> comparisons = {"Equal",        "NotEqual", "Greater",
                                                          "GreaterEqual", "Less",     "LessEqual"};

@@ -21,6 +21,7 @@ std::string to_words(const CaptureAnswer& answer) {
           ? fmt::format("OUT OF MEMORY {}\n  {}\n", when_it_ended(outcome),
                         why_out_of_memory(outcome))
           : fmt::format("PEAK: {} ({})\n", format_bytes(peak_of(answer)), steps_of(outcome));
+  text += after_stop_text(outcome, answer.exit_status);
   for (const Framework& framework : outcome.frameworks) {
     for (const FrameworkUse& use : framework.devices) {
       text += device_text(use);

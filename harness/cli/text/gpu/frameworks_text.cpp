@@ -137,6 +137,15 @@ std::string when_it_ended(const virtual_gpu::Outcome& outcome) {
   return "after " + steps_of(outcome);
 }
 
+std::string after_stop_text(const virtual_gpu::Outcome& outcome, int exit_status) {
+  if (exit_status == 0 || !outcome.was_stopped()) return "";
+  std::string text = fmt::format(
+      "  The command ended with status {} after --until-step had stopped the program", exit_status);
+  for (const Framework& framework : outcome.frameworks)
+    if (!framework.error.empty()) return text + ": " + printable(framework.error) + "\n";
+  return text + "\n";
+}
+
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome) {
   for (const Framework& framework : outcome.frameworks) {
     if (!framework.ended_out_of_memory) continue;

@@ -12,6 +12,8 @@ namespace headroom {
 std::string steps_of(const virtual_gpu::Outcome& outcome);
 // For example "after 5 optimizer steps of PyTorch 2.15.0".
 std::string when_it_ended(const virtual_gpu::Outcome& outcome);
+// Tells how a command ended that --until-step had stopped, if its exit status is not 0; else "".
+std::string after_stop_text(const virtual_gpu::Outcome& outcome, int exit_status);
 // The message of the framework that ran out of memory, and the line of the program; "" if none did.
 std::string why_out_of_memory(const virtual_gpu::Outcome& outcome);
 // Several lines about one GPU or the CPU: the peak, and what held it.

@@ -54,17 +54,6 @@ std::string survived_text(const virtual_gpu::Outcome& outcome) {
       last->line.empty() ? "" : " at " + printable(last->line));
 }
 
-// Returns what became of a command that --until-step had stopped, if its exit status is not 0.
-std::string after_stop_text(const GpuAnswer& answer) {
-  if (answer.exit_status == 0 || !answer.outcome.was_stopped()) return "";
-  std::string text =
-      fmt::format("  The command ended with status {} after --until-step had stopped the program",
-                  answer.exit_status);
-  for (const Framework& framework : answer.outcome.frameworks)
-    if (!framework.error.empty()) return text + ": " + printable(framework.error) + "\n";
-  return text + "\n";
-}
-
 std::string first_line(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   std::string peak = fmt::format("{} of {}'s {} at the peak", format_bytes(outcome.peak()),
@@ -74,7 +63,8 @@ std::string first_line(const GpuAnswer& answer) {
     case GpuVerdict::fits:
       return fmt::format("FITS: {}, {} to spare ({})\n{}{}{}", peak,
                          format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
-                         after_stop_text(answer), survived_text(outcome), context_warning(answer));
+                         after_stop_text(outcome, answer.exit_status), survived_text(outcome),
+                         context_warning(answer));
     case GpuVerdict::does_not_fit:
       return fmt::format("DOES NOT FIT on {} ({}): out of memory {}\n  {}\n", answer.card->id,
                          format_bytes(answer.memory), when_it_ended(outcome),
