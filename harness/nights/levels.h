@@ -19,7 +19,7 @@ struct Shift {
   double before = 0;                // the best accepted level
   double after = 0;                 // the last one
   double p = 1;                     // corrected for multiple change points and cells
-  std::string first_night = {};     // night_id of the first night of the last level
+  std::string first_night = {};     // night_id of the first night after the largest step
   std::string previous_night = {};  // night_id of the night before it
   bool worse = false;               // beyond the margin for noisy figures; otherwise better
 };

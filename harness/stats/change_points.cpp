@@ -137,17 +137,28 @@ std::vector<std::size_t> change_points(std::span<const double> values, double le
 std::optional<LevelShift> latest_shift(std::span<const double> values) {
   const std::vector<std::size_t> starts = change_points(values);
   if (starts.empty()) return std::nullopt;
-  const auto last = values.subspan(starts.back());
-  std::span<const double> best = values.first(starts.front());
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    const auto between = values.subspan(starts[i], starts[i + 1] - starts[i]);
-    if (mean(between) < mean(best)) best = between;
-  }
+  const auto level = [&](std::size_t i) {
+    const std::size_t begin = i == 0 ? 0 : starts[i - 1];
+    return values.subspan(begin, (i == starts.size() ? values.size() : starts[i]) - begin);
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    if (mean(level(i)) < mean(level(best))) best = i;
+  const double before = mean(level(best));
+  const double after = mean(level(starts.size()));
+
+  const double direction = after < before ? -1 : 1;
+  const auto step_to = [&](std::size_t i) {
+    return direction * (mean(level(i)) - mean(level(i - 1)));
+  };
+  std::size_t reached = best + 1;
+  for (std::size_t i = reached + 1; i <= starts.size(); ++i)
+    if (step_to(i) > step_to(reached)) reached = i;
   const auto places = static_cast<double>(values.size() - 2 * kShortestLevel + 1);
-  return LevelShift{.since = starts.back(),
-                    .best = mean(best),
-                    .last = mean(last),
-                    .p = std::min(1.0, places * t_test_p_value(best, last))};
+  return LevelShift{.since = starts[reached - 1],
+                    .best = before,
+                    .last = after,
+                    .p = std::min(1.0, places * t_test_p_value(level(best), level(starts.size())))};
 }
 
 }  // namespace headroom

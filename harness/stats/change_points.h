@@ -30,8 +30,10 @@ std::vector<std::size_t> change_points(std::span<const double> values,
 
 // Compares the last level of a series with the best (lowest) earlier one.
 struct LevelShift {
-  std::size_t since = 0;  // index of the last level's first value
-  double best = 0;        // means of the two levels
+  // Index of the first value after the largest step from the best level to the last one. The last
+  // step of several can be an accident of the noise.
+  std::size_t since = 0;
+  double best = 0;  // means of the two levels
   double last = 0;
   double p = 1;  // p-value of the t-test times the number of places tried (Bonferroni)
 };

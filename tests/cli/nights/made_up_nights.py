@@ -20,7 +20,7 @@ SUITE = suite_of(
 COUNTED = "night/counted [bfc(growth=on)]"
 TIMED = "night/timed [bfc(growth=on)]"
 STEP_NS = 10_000_000
-NOISE = 0.01
+NOISE = 0.005
 
 Change = Callable[[dict[str, Any]], None]
 

@@ -74,6 +74,13 @@ TEST(LatestShift, measures_against_the_best_level_and_is_past_when_that_is_reach
   EXPECT_NEAR(back->last, back->best, 1e-9);
 }
 
+TEST(LatestShift, dates_a_shift_at_its_largest_step) {
+  auto values = joined(alternating(12, 0.5), alternating(10, 0.7));
+  values = joined(values, alternating(6, 0.72));
+  ASSERT_THAT(change_points(values), ::testing::ElementsAre(12, 22));
+  EXPECT_EQ(latest_shift(values)->since, 12u);
+}
+
 // By Bonferroni's inequality the corrected p-value is ≤ 0.05 for at most 5 % of noise series.
 TEST(LatestShift, raises_no_more_false_alarms_on_noise_than_its_p_value_admits) {
   Series series;
