@@ -20,7 +20,7 @@ import atheris
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "harness/virtual_gpu/hook")]
 os.environ.setdefault("HEADROOM_GPU_RECORDS", tempfile.gettempdir())
-with atheris.instrument_imports(include=["harness", "headroom_xla", "headroom_memory"]):
+with atheris.instrument_imports(include=["harness", "headroom_xla", "headroom_lines", "headroom_memory"]):
     import headroom_xla
     from harness.trace.file import MAGIC
     from harness.trace.formats.__main__ import (

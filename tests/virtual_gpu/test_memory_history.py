@@ -1,13 +1,12 @@
 """What the hook computes from a history of allocations. No framework is needed."""
 
-import importlib.util
 import random
+import sys
 from pathlib import Path
 
-HOOK = Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"
-spec = importlib.util.spec_from_file_location("headroom_memory", HOOK / "headroom_memory.py")
-memory = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(memory)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"))
+import headroom_memory as memory  # noqa: E402
+from headroom_lines import line_of  # noqa: E402
 
 SCRIPT = {"filename": "/home/me/train.py", "line": 7, "name": "<module>"}
 MODULE = {"filename": "/x/lib/python3.11/site-packages/torch/nn/modules/module.py", "line": 1,
@@ -74,9 +73,9 @@ def test_lines_are_those_of_the_users_program():
 def test_where_pytorch_chooses_a_kernel_in_python_is_no_line_of_the_program():
     chooses = {"filename": "/lib/site-packages/torch/_native/registry.py", "line": 1145, "name": "eager_router"}
     library = {"filename": "/lib/site-packages/deepspeed/zero.py", "line": 5, "name": "gather"}
-    assert memory.line_of([chooses]) == memory.line_of([])
-    assert memory.line_of([chooses, library]) == "deepspeed/zero.py:5"
-    assert memory.line_of([chooses, library, SCRIPT]) == "/home/me/train.py:7"
+    assert line_of([chooses]) == line_of([])
+    assert line_of([chooses, library]) == "deepspeed/zero.py:5"
+    assert line_of([chooses, library, SCRIPT]) == "/home/me/train.py:7"
 
 
 def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines():
@@ -85,11 +84,11 @@ def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines()
     library = {"filename": "/lib/site-packages/ultralytics/nn/conv.py", "line": 38, "name": "forward"}
     command = {"filename": "/home/me/venv/bin/yolo", "line": 8, "name": "<module>"}
     own = {**command, "filename": "/home/me/bin/train.py"}
-    assert memory.line_of([torchs, hooks, library, torchs, command]) == "ultralytics/nn/conv.py:38"
-    assert memory.line_of([hooks, torchs, command]) == "torch/nn/modules/conv.py:1"
-    assert memory.line_of([torchs, library, own]) == "/home/me/bin/train.py:8"
+    assert line_of([torchs, hooks, library, torchs, command]) == "ultralytics/nn/conv.py:38"
+    assert line_of([hooks, torchs, command]) == "torch/nn/modules/conv.py:1"
+    assert line_of([torchs, library, own]) == "/home/me/bin/train.py:8"
     generated = {"filename": "/home/me/unsloth_compiled_cache/UnslothSFTTrainer.py", "line": 748, "name": "step"}
-    assert memory.line_of([torchs, generated, own]) == "/home/me/bin/train.py:8"
+    assert line_of([torchs, generated, own]) == "/home/me/bin/train.py:8"
 
 
 def test_what_is_freed_before_the_backward_pass_is_a_temporary():

@@ -4,7 +4,7 @@ an unknown value."""
 import os
 import sys
 
-import headroom_memory
+import headroom_lines
 
 # A real GPU, under `headroom capture`, computes its values.
 FOLLOW = os.environ.get("HEADROOM_GPU_VALUES", "on") != "off" and "HEADROOM_GPU_CAPTURE" not in os.environ
@@ -29,8 +29,8 @@ class Lines:
         while frame is not None:
             frames.append(frame)
             frame = frame.f_back
-        frame = frames[headroom_memory.most_telling([frame.f_code.co_filename for frame in frames]) or 0]
-        line = os.path.basename(headroom_memory.place_of(frame.f_code.co_filename, frame.f_lineno))
+        frame = frames[headroom_lines.most_telling([frame.f_code.co_filename for frame in frames]) or 0]
+        line = os.path.basename(headroom_lines.place_of(frame.f_code.co_filename, frame.f_lineno))
         self.lines[line] = self.lines.get(line, 0) + 1
 
     def words(self):

@@ -14,6 +14,7 @@ import weakref
 from concurrent.futures import Future
 from concurrent.futures import thread as pools
 
+import headroom_lines
 import headroom_memory
 import headroom_xla
 
@@ -262,8 +263,8 @@ def users_line(trace):
 def line_among(frames):
     """Returns the line that is told of `frames`, the outermost first."""
     innermost_first = frames[::-1]
-    at = headroom_memory.most_telling([frame.filename for frame in innermost_first])
-    return "" if at is None else headroom_memory.place_of(innermost_first[at].filename, innermost_first[at].lineno)
+    at = headroom_lines.most_telling([frame.filename for frame in innermost_first])
+    return "" if at is None else headroom_lines.place_of(innermost_first[at].filename, innermost_first[at].lineno)
 
 
 def note_error(error, is_lost=False):

@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import headroom_lines
 import headroom_memory
 
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
@@ -158,14 +159,14 @@ class Frames:
     def line_of(self, metadata):
         """Returns the innermost line of the user's program, "" if unknown."""
         if found := re.search(r'source_file="([^"]*)" source_line=(\d+)', metadata):
-            return headroom_memory.place_of(found[1], found[2]) if headroom_memory.is_users(found[1]) else ""
+            return headroom_lines.place_of(found[1], found[2]) if headroom_lines.is_users(found[1]) else ""
         found = re.search(r"stack_frame_id=(\d+)", metadata)
         at = int(found[1]) if found else 0
         while at in self.frames:
             location = self.locations.get(self.frames[at].get("file_location_id"), {})
             file = self.files.get(location.get("file_name_id"), "??")
-            if headroom_memory.is_users(file):
-                return headroom_memory.place_of(file, location.get("line", 0))
+            if headroom_lines.is_users(file):
+                return headroom_lines.place_of(file, location.get("line", 0))
             parent = self.frames[at].get("parent_frame_id", 0) - self.added
             at = parent if parent < at else 0  # A damaged file could otherwise form a cycle.
         return ""
