@@ -74,8 +74,10 @@ std::vector<Share> shares(const json& list) {
 std::vector<ModuleShare> module_shares(const json& list) {
   std::vector<ModuleShare> result;
   for (const json& item : list)
-    result.push_back(
-        {.name = item.at("name"), .bytes = item.at("bytes"), .roles = item.at("roles")});
+    result.push_back({.name = item.at("name"),
+                      .pattern = item.at("pattern"),
+                      .bytes = item.at("bytes"),
+                      .roles = item.at("roles")});
   return result;
 }
 

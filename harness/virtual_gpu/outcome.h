@@ -29,6 +29,7 @@ struct Share {
 // Bytes of one module, such as "layers.3.attention", at the same moment.
 struct ModuleShare {
   std::string name;
+  std::string pattern;  // the name with * for numbers; modules that share one are shown as one
   Bytes bytes = 0;
   std::map<std::string, Bytes> roles;
 };

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Sequence
@@ -156,7 +155,7 @@ def _modules(modules: list[dict[str, Any]]) -> tuple[Table, str]:
     """Returns a row for each group of modules whose paths differ in numbers only, and a note."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for module in modules:
-        groups.setdefault(_without_numbers(module["name"]), []).append(module)
+        groups.setdefault(module["pattern"], []).append(module)
     totals = [(_name_of_modules(path, alike), _held(alike)) for path, alike in groups.items()]
     totals.sort(key=lambda total: -total[1].total())
     roles = [role for role, _ in _held(modules).most_common()]
@@ -170,11 +169,6 @@ def _modules(modules: list[dict[str, Any]]) -> tuple[Table, str]:
     ]
     more = f"{_MOST_MODULES} of {len(totals):,} are shown; gpu.json has all." if len(totals) > _MOST_MODULES else ""
     return Table(("module", "at the peak", *roles), rows), more
-
-
-def _without_numbers(path: str) -> str:
-    """ "layers.3.linear" becomes "layers.*.linear", and "Net/Block_3/Conv_0" "Net/Block_*/Conv_*"."""
-    return re.sub(r"(^|[/_])\d+(?=/|$)" if "/" in path else r"(^|\.)\d+(?=\.|$)", r"\1*", path)
 
 
 def _name_of_modules(path: str, alike: list[dict[str, Any]]) -> str:

@@ -18,7 +18,8 @@ def device() -> dict[str, Any]:
         "device": 0, "peak_allocated_bytes": 9 * GIB, "peak_reserved_bytes": 10 * GIB, "peak_phase": "backward",
         "roles": [share("activations", 6 * GIB), share("weights", 3 * GIB)],
         "lines": [share("/home/me/train.py:12", 9 * GIB)],
-        "modules": [{**share("layers.0.attention", 9 * GIB), "roles": {"activations": 6 * GIB, "weights": 3 * GIB}}],
+        "modules": [{**share("layers.0.attention", 9 * GIB), "pattern": "layers.*.attention",
+                     "roles": {"activations": 6 * GIB, "weights": 3 * GIB}}],
         "phase_peak_bytes": {"backward": 9 * GIB, "forward": 8 * GIB},
     }
 

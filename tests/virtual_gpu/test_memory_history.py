@@ -111,6 +111,13 @@ def test_a_mark_is_of_the_block_that_lay_there_at_its_time():
     assert marked == [None, 10, None]
 
 
+def test_modules_that_differ_in_numbers_only_have_one_pattern():
+    patterns = {"layers.0.up": "layers.*.up", "12": "*", "head2": "head2", "a1.b": "a1.b", "conv_1.3": "conv_1.*",
+                "Net/Block_0/Conv_3": "Net/Block_*/Conv_*", "Net/1/x2": "Net/*/x2"}
+    modules = memory.modules_in_order({name: {"weights": 1} for name in patterns})
+    assert {module["name"]: module["pattern"] for module in modules} == patterns
+
+
 def test_what_the_forward_pass_keeps_is_an_activation_whatever_called_the_module():
     """Checkpointing, compiled code and an optimizer that is given a closure stand around or inside a call of
     a module; none of them makes it a part of the backward pass or of the optimizer's step."""

@@ -4,6 +4,7 @@ A history is the list torch.cuda.memory._snapshot()["device_traces"][device]: ev
 `size` (bytes), `time_us` and `frames`, innermost first."""
 
 import bisect
+import re
 
 import headroom_lines
 
@@ -180,6 +181,19 @@ def in_order(totals):
     return [{"name": name, "bytes": size} for name, size in pairs]
 
 
+def pattern_of(module):
+    """ "layers.3.linear" becomes "layers.*.linear", and "Net/Block_3/Conv_0" "Net/Block_*/Conv_*"."""
+    return re.sub(r"(^|[/_])\d+(?=/|$)" if "/" in module else r"(^|\.)\d+(?=\.|$)", r"\1*", module)
+
+
+def modules_in_order(by_module):
+    """Describes the bytes of modules, of which each has bytes by role. Modules of one pattern are shown as one."""
+    return [
+        {**share, "pattern": pattern_of(share["name"]), "roles": by_module[share["name"]]}
+        for share in in_order({name: sum(held.values()) for name, held in by_module.items()})
+    ]
+
+
 WITHOUT_MODULE = {"backward": "(backward pass)", "optimizer": "(optimizer step)"}
 
 
@@ -219,10 +233,7 @@ def summarise(history, marks, module_at=lambda time: "", step_times=()):
         "phase": phase,
         "roles": in_order(by_role),
         "lines": in_order(by_line)[:MOST_LINES],
-        "modules": [
-            {**share, "roles": by_module[share["name"]]}
-            for share in in_order({name: sum(held.values()) for name, held in by_module.items()})
-        ],
+        "modules": modules_in_order(by_module),
         "phase_peaks": peaks_by_phase(history, blocks),
         "curve": curve_of(history, blocks, role_of, at, step_times),
     }

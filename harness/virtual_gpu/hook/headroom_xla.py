@@ -239,7 +239,8 @@ def describe(use, known=None, out_of_memory=False):
         "phase": phase,
         "roles": shares(roles),
         "lines": shares({**lines, **beside}),
-        "modules": [{**share, "roles": {"temporaries": share["bytes"]}} for share in shares(modules)],
+        "modules": headroom_memory.modules_in_order(
+            {name: {"temporaries": size} for name, size in modules.items() if size}),
     }
 
 

@@ -39,27 +39,11 @@ void add_shares(std::string& text, const std::string& title, const std::vector<S
   if (rest > 0) text += fmt::format("    {:>11}  others\n", format_bytes(rest));
 }
 
-// "layers.3.linear" becomes "layers.*.linear", and "Net/Block_3/Conv_0" "Net/Block_*/Conv_*".
-std::string without_numbers(const std::string& path) {
-  const bool of_slashes = path.find('/') != std::string::npos;
-  const std::string_view before = of_slashes ? "/_" : ".", behind = of_slashes ? "/" : ".";
-  std::string result;
-  for (std::size_t at = 0; at < path.size();) {
-    const std::size_t end = std::min(path.find_first_not_of("0123456789", at), path.size());
-    const bool begins = at == 0 || before.find(path[at - 1]) != before.npos;
-    const bool ends = end == path.size() || behind.find(path[end]) != behind.npos;
-    const std::size_t next = std::max(end, at + 1);
-    result += end > at && begins && ends ? "*" : path.substr(at, next - at);
-    at = next;
-  }
-  return result;
-}
-
 // Modules whose paths differ in numbers only are shown as one.
 std::vector<Share> alike_together(const std::vector<virtual_gpu::ModuleShare>& modules) {
   std::map<std::string, std::pair<Bytes, std::vector<std::string>>> groups;
   for (const virtual_gpu::ModuleShare& module : modules) {
-    auto& [bytes, members] = groups[without_numbers(module.name)];
+    auto& [bytes, members] = groups[module.pattern];
     bytes += module.bytes;
     members.push_back(module.name);
   }

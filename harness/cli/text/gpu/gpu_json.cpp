@@ -29,7 +29,10 @@ ordered_json to_json(const std::vector<GpuVariant>& variants, const char* kind) 
 ordered_json to_json(const std::vector<virtual_gpu::ModuleShare>& modules) {
   ordered_json result = ordered_json::array();
   for (const virtual_gpu::ModuleShare& module : modules)
-    result.push_back({{"name", module.name}, {"bytes", module.bytes}, {"roles", module.roles}});
+    result.push_back({{"name", module.name},
+                      {"pattern", module.pattern},
+                      {"bytes", module.bytes},
+                      {"roles", module.roles}});
   return result;
 }
 
