@@ -12,7 +12,7 @@ import pytest
 from conftest import python_of
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs/how-to/run-your-script-on-a-virtual-gpu.md"
+PAGE = ROOT / "docs/reference/virtual-gpu.md"
 STAND_INS = Path(os.environ["HEADROOM"]).parent / "harness" / "virtual_gpu" / "stand_ins"
 OF_NVIDIA = re.compile(
     r"(cu(da|blas|blasLt|dnn|fft|rand|solver|sparse|sparseLt|pti)?[A-Z]|cufile|nccl[A-Z]|nvrtc[A-Z]|nvml[A-Z]|"
