@@ -78,6 +78,13 @@ def test_where_pytorch_chooses_a_kernel_in_python_is_no_line_of_the_program():
     assert line_of([chooses, library, SCRIPT]) == "/home/me/train.py:7"
 
 
+def test_code_that_torch_compile_generated_is_no_line_of_the_program_wherever_it_lies(monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/scratch/compiled")
+    for place in ("/scratch/compiled", "/tmp/torchinductor_me"):
+        generated = {"filename": f"{place}/tn/ctnnrirv.py", "line": 1790, "name": "call"}
+        assert line_of([generated, SCRIPT]) == "/home/me/train.py:7"
+
+
 def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines():
     torchs = {"filename": "/lib/site-packages/torch/nn/modules/conv.py", "line": 1, "name": "forward"}
     hooks = {"filename": "/opt/headroom/harness/virtual_gpu/hook/headroom_values.py", "line": 155, "name": "follow"}
