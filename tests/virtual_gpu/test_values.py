@@ -177,6 +177,20 @@ if (counts | yes).any():
     assert "program.py:7, program.py:9" in answer.output
 
 
+def test_unknown_values_are_taken_to_be_equal_to_what_they_are_compared_with(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+x = torch.randn(8, 16, device="cuda")
+one, other = x @ x.T, torch.einsum("ik,jk->ij", x, x)
+print(torch.allclose(one, other, atol=1e-3), one.equal(other))
+torch.testing.assert_close(one, other)
+known = torch.arange(3, device="cuda")
+print(torch.equal(known, known + 1), torch.allclose(known, known.clone()), torch.equal(one, other[:4]))
+""")
+    assert printed(answer) == ["True True", "False True False"]
+    assert "taken as equal: program.py:5, program.py:6\n" in answer.output
+
+
 def test_what_is_sampled_of_unknown_probabilities_is_drawn(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

@@ -49,7 +49,8 @@ def is_librarys(filename):
 
 def is_not_between(filename):
     """Whether a frame is that of a caller. PyTorch 2.15 chooses the kernel of some operators in Python."""
-    return "/torch/_native/" not in filename and "virtual_gpu/hook" not in filename
+    dispatches = "/torch/_native/" in filename or filename.endswith("/torch/_ops.py")
+    return not dispatches and "virtual_gpu/hook" not in filename
 
 
 def most_telling(files):

@@ -17,6 +17,7 @@ from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
     Used,
+    comparisons,
     decisions,
     draws,
     first_tensor,
@@ -52,8 +53,10 @@ READ_INSIDE = {
                      "topk", "view"), slice(1, None)),
 }
 READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
-# Unknown values are assumed to be finite, as they are in training that goes well.
-FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+# Unknown values are assumed to be finite, as they are in training that goes well, and close to those that they are
+# compared with.
+FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True}
+COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
 # Calls that change arguments, and how many of the first ones.
@@ -102,6 +105,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
         Used.drawn = False
+        if name in COMPARES:
+            return self.compare(name, function, args, kwargs)
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], with_bounds_on_host(args[1]), *args[2:])
         if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
@@ -125,6 +130,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep(name, function, args, host, result)
         elif name in FINITE:
             self.keep_alike(FINITE[name], result)
+            if name == "isclose" and result.is_cuda:
+                comparisons.note()
         elif headroom_lbfgs.goes_well(name, args, sys._getframe(1)):
             self.keep_alike(True, result)
         elif name in FILLED:
@@ -273,6 +280,20 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if name == "cpu":
             return True, result.clone()
         return True, result if name in READS else self.to_gpu(result, tensor.device)
+
+    def compare(self, name, function, args, kwargs):
+        """Returns whether two tensors are equal. Those with unknown values are, if their shapes are."""
+        result = function(*args, **kwargs)
+        compared = [thing for thing in (*args, *kwargs.values()) if isinstance(thing, torch.Tensor)]
+        if not any(tensor.is_cuda for tensor in compared):
+            return result
+        try:
+            return function(*[on_host(a, torch) for a in args], **{key: on_host(a, torch) for key, a in kwargs.items()})
+        except Unknown:
+            if name == "equal" and compared[0].shape != compared[1].shape:
+                return False
+            comparisons.note()
+            return True
 
     def repeated_length(self, args, kwargs):
         """Returns the length of what repeat_interleave makes of an unknown tensor, or None if it is unknown, too."""
