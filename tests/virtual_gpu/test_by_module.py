@@ -178,6 +178,23 @@ def test_noting_modules_neither_breaks_a_compiled_graph_nor_changes_its_bytes(gp
     assert noted.figures["peak_bytes"] == plain.figures["peak_bytes"]
 
 
+def test_a_module_may_be_called_while_another_one_has_yet_to_be_constructed(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, x):
+        x = torch.nn.LayerNorm(1024).cuda()(x)
+        super().__init__()
+        self.layer, self.x = torch.nn.Linear(1024, 1024, bias=False).cuda(), x
+def main():
+    model = Model(torch.randn(64, 1024, device="cuda"))
+    model.layer(model.x).sum().backward()
+main()
+""")
+    assert answer.status == 0, answer.errors
+    assert modules(answer)["layer"]["weights"] == 4 * 1024 * 1024
+
+
 def test_modules_have_their_own_names_under_wrappers(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

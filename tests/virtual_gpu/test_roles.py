@@ -45,6 +45,45 @@ main()
     assert roles["weights"] == roles["gradients"] == 4 * MIB
 
 
+def test_optimizers_of_fastai_count_and_have_their_state(gpu, pytorch, tmp_path):
+    """A file with the interface of fastai's own optimizers, which are no subclasses of PyTorch's."""
+    (tmp_path / "fastai").mkdir()
+    (tmp_path / "fastai" / "optimizer.py").write_text("""
+from collections import defaultdict
+class Optimizer:
+    def __init__(self, parameters, callbacks):
+        self.param_lists, self.cbs, self.state = [list(parameters)], callbacks, defaultdict(dict)
+    @property
+    def param_groups(self):
+        return [{"params": parameters} for parameters in self.param_lists]
+    def step(self, closure=None):
+        for parameter in self.param_lists[0]:
+            for callback in self.cbs:
+                self.state[parameter].update(callback(parameter, **self.state[parameter]))
+""")
+    answer = gpu("rtx4090", "--until-step", "3", python=pytorch, program="""
+import torch
+from fastai.optimizer import Optimizer
+def average_grad(parameter, grad_avg=None):
+    grad_avg = torch.zeros_like(parameter) if grad_avg is None else grad_avg
+    return {"grad_avg": grad_avg.mul_(0.9).add_(parameter.grad)}
+def momentum_step(parameter, grad_avg):
+    parameter.data.add_(grad_avg, alpha=-0.1)
+    return {}
+def main():
+    model = torch.nn.Linear(1024, 1024, bias=False).cuda()
+    optimizer = Optimizer(model.parameters(), [average_grad, momentum_step])
+    for _ in range(6):
+        model(torch.randn(64, 1024, device="cuda")).sum().backward()
+        optimizer.step()
+        torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
+main()
+""")
+    roles = roles_of(answer)
+    assert roles["weights"] == roles["gradients"] == roles["optimizer state"] == 4 * MIB
+    assert answer.figures["frameworks"][0]["steps"] == 3
+
+
 def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):
     """Six weights of 16 MiB. The first step trains three of them; in the second one, the gradients of the
     others do not fit."""

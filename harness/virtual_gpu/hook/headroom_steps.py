@@ -153,6 +153,19 @@ def after_step(optimizer, *_):
         end_step()
 
 
+def count_steps_of_fastai(optimizers):
+    """Called once fastai.optimizer has been imported, whose optimizers are none of PyTorch's."""
+    step = optimizers.Optimizer.step
+
+    @functools.wraps(step)
+    def step_and_mark(optimizer, *arguments, **options):
+        before_step(optimizer)
+        step(optimizer, *arguments, **options)
+        after_step(optimizer)
+
+    optimizers.Optimizer.step = step_and_mark
+
+
 def is_capturing():
     import torch
 
