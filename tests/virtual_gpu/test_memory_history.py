@@ -119,11 +119,19 @@ def test_a_mark_is_of_the_block_that_lay_there_at_its_time():
     assert marked == [None, 10, None]
 
 
+def patterns(*names):
+    return [module["pattern"] for module in memory.modules_in_order({name: {"weights": 1} for name in names})]
+
+
 def test_modules_that_differ_in_numbers_only_have_one_pattern():
-    patterns = {"layers.0.up": "layers.*.up", "12": "*", "head2": "head2", "a1.b": "a1.b", "conv_1.3": "conv_1.*",
-                "Net/Block_0/Conv_3": "Net/Block_*/Conv_*", "Net/1/x2": "Net/*/x2"}
-    modules = memory.modules_in_order({name: {"weights": 1} for name in patterns})
-    assert {module["name"]: module["pattern"] for module in modules} == patterns
+    assert patterns("layers.0.up", "a1.b", "Net/Block_0/norm", "Net/1/x2") == [
+        "layers.*.up", "a1.b", "Net/Block_*/norm", "Net/*/x2"]
+
+
+def test_layers_of_a_sequence_have_patterns_of_their_own_and_numbered_blocks_have_one():
+    assert patterns("features.0", "features.3", "head2", "Net/Block_0/Conv_1") == [
+        "features.0", "features.3", "head2", "Net/Block_*/Conv_1"]
+    assert patterns("layers.0", "layers.0.up", "Net/Block_0", "Net/Block_0/norm")[::2] == ["layers.*", "Net/Block_*"]
 
 
 def test_what_the_forward_pass_keeps_is_an_activation_whatever_called_the_module():

@@ -181,15 +181,18 @@ def in_order(totals):
     return [{"name": name, "bytes": size} for name, size in pairs]
 
 
-def pattern_of(module):
-    """ "layers.3.linear" becomes "layers.*.linear", and "Net/Block_3/Conv_0" "Net/Block_*/Conv_*"."""
-    return re.sub(r"(^|[/_])\d+(?=/|$)" if "/" in module else r"(^|\.)\d+(?=\.|$)", r"\1*", module)
+def pattern_of(module, contains_others):
+    """ "layers.3.linear" becomes "layers.*.linear", and "Net/Block_3/Conv_0" "Net/Block_*/Conv_0". A number at the end
+    stays unless the module contains others: layers of a Sequential that are numbered so need not be alike."""
+    before, separator = (r"(^|[/_])", "/") if "/" in module else (r"(^|\.)", r"\.")
+    return re.sub(rf"{before}\d+(?={separator}{'|$' if contains_others else ''})", r"\1*", module)
 
 
 def modules_in_order(by_module):
     """Describes the bytes of modules, of which each has bytes by role. Modules of one pattern are shown as one."""
+    containers = {name[:end.start()] for name in by_module for end in re.finditer("[./]", name)}
     return [
-        {**share, "pattern": pattern_of(share["name"]), "roles": by_module[share["name"]]}
+        {**share, "pattern": pattern_of(share["name"], share["name"] in containers), "roles": by_module[share["name"]]}
         for share in in_order({name: sum(held.values()) for name, held in by_module.items()})
     ]
 
