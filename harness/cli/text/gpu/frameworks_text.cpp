@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/virtual_gpu/module_groups.h"
 
 namespace headroom {
 namespace {
@@ -17,6 +17,7 @@ using virtual_gpu::FrameworkUse;
 using virtual_gpu::Share;
 
 constexpr std::size_t kMostRoles = 12;
+constexpr std::size_t kMostModules = 8;
 constexpr std::size_t kMostLines = 6;
 
 // The first sentences of the framework's message, without its advice.
@@ -37,26 +38,6 @@ void add_shares(std::string& text, const std::string& title, const std::vector<S
       rest += shares[i].bytes;
   }
   if (rest > 0) text += fmt::format("    {:>11}  others\n", format_bytes(rest));
-}
-
-// Modules whose paths differ in numbers only are shown as one.
-std::vector<Share> alike_together(const std::vector<virtual_gpu::ModuleShare>& modules) {
-  std::map<std::string, std::pair<Bytes, std::vector<std::string>>> groups;
-  for (const virtual_gpu::ModuleShare& module : modules) {
-    auto& [bytes, members] = groups[module.pattern];
-    bytes += module.bytes;
-    members.push_back(module.name);
-  }
-  std::vector<Share> result;
-  for (const auto& [pattern, group] : groups) {
-    const auto& [bytes, members] = group;
-    result.push_back({members.size() == 1 ? members.front()
-                                          : fmt::format("{}  ({} alike)", pattern, members.size()),
-                      bytes});
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
-  return result;
 }
 
 std::string when(const std::string& phase) {
@@ -90,7 +71,9 @@ std::string figures_of(const FrameworkUse& use) {
   if (use.peak_reserved > 0) text += fmt::format(", {} reserved", format_bytes(use.peak_reserved));
   text += "\n";
   add_shares(text, "what held it", use.roles, kMostRoles);
-  if (!use.modules.empty()) add_shares(text, "by module", alike_together(use.modules), kMostLines);
+  if (!use.modules.empty())
+    add_shares(text, "by module", virtual_gpu::module_groups(use.modules, kMostModules),
+               kMostModules);
   if (!use.lines.empty()) add_shares(text, "by line of the program", use.lines, kMostLines);
   return text;
 }
