@@ -24,6 +24,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 def render(data: RunData) -> str:
     """The whole page. The same input gives the same bytes."""
     page = page_of(data)
+    page.draw()
     built = {section.address: page[section.address] for section in sections()}
     return render_page(
         "page.html",

@@ -75,26 +75,48 @@ def claimed_band(axes: Axes, claimed: Claimed, *, horizontal: bool, line: bool =
         draw(claimed.value, color=colour("claim"), linewidth=1.6, dashes=(4, 3), zorder=1)
 
 
-def draw_interval(axes: Axes, point: Point, place: float, token: str, marker: str, *, horizontal: bool) -> None:
-    """Estimate and intervals: thin 95 %, thick 90 %; hollow when simulated."""
-    if point.effect is None:
-        return
+def draw_intervals(
+    axes: Axes, points: Sequence[tuple[float, Point]], token: str, marker: str, *, horizontal: bool
+) -> None:
+    """The estimate at each place, with its intervals: thin 95 %, thick 90 %; hollow when simulated. Those that look
+    alike are one line of matplotlib's, since each line takes long to draw."""
+    known = [(place, point) for place, point in points if point.effect is not None]
+    for name, width, alpha in (("ci95", 1.4, 1.0), ("ci90", 4.0, 0.4)):
+        ends, places = _bars(axes, known, name, horizontal=horizontal)
+        if ends:
+            line = (ends, places) if horizontal else (places, ends)
+            axes.plot(*line, color=colour(token), linewidth=width, alpha=alpha)
+    for hollow in (False, True):
+        marks = [(place, point.effect) for place, point in known if point.simulated == hollow]
+        if not marks:
+            continue
+        places, effects = zip(*marks)
+        axes.plot(
+            *((effects, places) if horizontal else (places, effects)),
+            linestyle="none",
+            marker=marker,
+            markersize=6.5,
+            markeredgewidth=1.5,
+            color=colour(token),
+            markerfacecolor=colour("surface") if hollow else colour(token),
+            clip_on=False,
+            zorder=3,
+        )
+
+
+def _bars(
+    axes: Axes, points: Sequence[tuple[float, Point]], name: str, *, horizontal: bool
+) -> tuple[list[float], list[float]]:
+    """Ends and places of the intervals with this name, cut at the limits of the axes. Gaps part them."""
     limits = axes.get_xlim() if horizontal else axes.get_ylim()
-    for bounds, width, alpha in ((point.ci95, 1.4, 1.0), (point.ci90, 4.0, 0.4)):
+    ends: list[float] = []
+    places: list[float] = []
+    for place, point in points:
+        bounds = getattr(point, name)
         if bounds is None or point.exact:
             continue
         low = limits[0] if bounds[0] is None else max(bounds[0], limits[0])
         high = limits[1] if bounds[1] is None else min(bounds[1], limits[1])
-        line = ([low, high], [place, place]) if horizontal else ([place, place], [low, high])
-        axes.plot(*line, color=colour(token), linewidth=width, alpha=alpha)
-    axes.plot(
-        *(([point.effect], [place]) if horizontal else ([place], [point.effect])),
-        linestyle="none",
-        marker=marker,
-        markersize=6.5,
-        markeredgewidth=1.5,
-        color=colour(token),
-        markerfacecolor=colour("surface") if point.simulated else colour(token),
-        clip_on=False,
-        zorder=3,
-    )
+        ends += [low, high, math.nan]
+        places += [place] * 3
+    return ends, places

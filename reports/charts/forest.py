@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from reports.charts.effect import claimed_band, draw_interval, effect_ticks, reach, tick_text
+from reports.charts.effect import claimed_band, draw_intervals, effect_ticks, reach, tick_text
 from reports.charts.evidence import Claimed, Series
 from reports.charts.evidence_text import change_text, claim_legend, describe, evidence_table
 from reports.charts.style import Chart, LegendItem, add_axes, colour, new_figure
@@ -32,7 +32,7 @@ def forest_chart(chart_id: str, title: str, all_series: Sequence[Series], claime
             axes.vlines([claimed.value] * len(rows), *beside, color=colour("claim"), linewidth=1.6, linestyle=(0, (4, 3)))
     for row, (series, point) in enumerate(rows):
         look = series.treatment_look
-        draw_interval(axes, point, row + 0.02, look.token, look.marker, horizontal=True)
+        draw_intervals(axes, [(row + 0.02, point)], look.token, look.marker, horizontal=True)
         name = " · ".join(part for part in (series.name, point.label, series.words) if part)
         for text, offset, token in ((name, -0.59, "ink"), (change_text(point, series), -0.27, "muted")):
             axes.text(

@@ -108,7 +108,7 @@ def add_axes(figure: Figure, left: float, top: float, right: float, bottom: floa
         spine.set_visible(side == "bottom")
         spine.set_color(colour("faint"))
         spine.set_linewidth(1)
-    axes.tick_params(length=0, pad=6, labelsize=TEXT, labelcolor=colour("muted"))
+    axes.tick_params(length=0, left=False, bottom=False, pad=6, labelsize=TEXT, labelcolor=colour("muted"))
     axes.grid(axis="y", color=colour("line"), linewidth=1)
     axes.set_axisbelow(True)
     axes.set_autoscale_on(False)  # charts set their limits; finding them anew for every line takes long

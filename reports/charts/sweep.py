@@ -8,7 +8,7 @@ from typing import Sequence
 
 from matplotlib.axes import Axes
 
-from reports.charts.effect import claimed_band, draw_interval, effect_ticks, reach, tick_text
+from reports.charts.effect import claimed_band, draw_intervals, effect_ticks, reach, tick_text
 from reports.charts.evidence import Claimed, Point, Series
 from reports.charts.evidence_text import claim_legend, describe, effect_text, evidence_table
 from reports.charts.palette import Look
@@ -194,9 +194,8 @@ def _draw_effects(axes: Axes, labels: Sequence[str], curves: Sequence[_Curve], c
             linewidth=1.4,
             dashes=curve.dash or (None, None),
         )
-        for point in series.points:
-            place = labels.index(point.label)
-            draw_interval(axes, point, place, curve.token, curve.marker, horizontal=False)
+        placed = [(labels.index(point.label), point) for point in series.points]
+        draw_intervals(axes, placed, curve.token, curve.marker, horizontal=False)
     axes.set_yticks(effect_ticks(axes.get_yticks(), limits, curves[0].series[0]))
     axes.yaxis.set_major_formatter(lambda tick, _: tick_text(tick, limits, curves[0].series[0]))
     axes.set_ylim(*limits)

@@ -9,9 +9,9 @@ import functools
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable, NoReturn, Sequence
 
-import jsonschema
+from reports.data.spread import spread
 
 try:
     import fastjsonschema  # checks twenty times as fast as jsonschema, whose messages name the place better
@@ -20,6 +20,7 @@ except ImportError:
 
 SCHEMA_FILE = Path(__file__).parents[1] / "schema.json"
 SCHEMA_MAJOR = 1
+_CHECKED_TOGETHER = 500  # records that one process checks before it takes more
 
 
 class InputError(Exception):
@@ -111,20 +112,29 @@ def _read_samples(file: Path, notes: list[str]) -> list[dict[str, Any]]:
 
 def read_lines(file: Path, kind: str) -> tuple[list[dict[str, Any]], int | None]:
     """The records of a file that has one in each line, and the number of the last line if it is torn."""
-    records = []
+    records: dict[int, Any] = {}  # by the number of the line
+    torn = None
     lines = read_text(file).split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            record = parse_json(line, file, first_line=number)
+            records[number] = parse_json(line, file, first_line=number)
         except InputError:
             # Records are flushed one by one: only the last can be torn, and it lacks its newline.
             if number < len(lines):
                 raise
-            return records, number
-        records.append(check_record(record, kind, f"{file}, line {number}"))
-    return records, None
+            torn = number
+    if not _all_fit(list(records.values()), kind):
+        for number, record in records.items():
+            check_record(record, kind, f"{file}, line {number}")
+    return list(records.values()), torn
+
+
+def _all_fit(records: Sequence[Any], kind: str) -> bool:
+    fits = _quick_check(kind)
+    parts = [records[first : first + _CHECKED_TOGETHER] for first in range(0, len(records), _CHECKED_TOGETHER)]
+    return all(spread(lambda part: all(map(fits, part)), parts))
 
 
 def read_text(file: Path) -> str:
@@ -156,20 +166,25 @@ def check_record(record: Any, kind: str, where: str) -> dict[str, Any]:
         raise InputError(f"{where}: this is not a Headroom result file: it has no kind and no schema_version.")
     if record["kind"] != kind:
         raise InputError(f"{where}: expected a record of kind '{kind}', found '{record['kind']}'.")
-    major = str(record["schema_version"]).split(".")[0]
-    if major != str(SCHEMA_MAJOR):
+    if _major(record) != str(SCHEMA_MAJOR):
         raise InputError(
             f"{where}: written in schema version {record['schema_version']}; this report reads version "
             f"{SCHEMA_MAJOR}.x. Use the report that came with the program that wrote it."
         )
     if _quick_check(kind)(record):
         return record
+    import jsonschema  # takes a while to import, and few runs have errors
+
     error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(record))
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path) or "top level"
         message = error.message if len(error.message) < 200 else error.message[:197] + "…"
         raise InputError(f"{where}: does not fit the schema at {place}: {message}.")
     return record
+
+
+def _major(record: dict[str, Any]) -> str:
+    return str(record["schema_version"]).split(".")[0]
 
 
 @functools.cache
@@ -184,13 +199,15 @@ def _quick_check(kind: str) -> Callable[[Any], bool]:
             check(record)
         except fastjsonschema.JsonSchemaException:
             return False
-        return True
+        return _major(record) == str(SCHEMA_MAJOR)
 
     return fits
 
 
 @functools.cache
-def _validator(kind: str) -> jsonschema.Draft4Validator:
+def _validator(kind: str) -> Any:
+    import jsonschema
+
     return jsonschema.Draft4Validator(_schema(kind))
 
 

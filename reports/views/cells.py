@@ -115,6 +115,7 @@ def _cell(
     detailed: bool,
 ) -> CellView:
     anchor = "cell-" + slug(cell["cell_id"])
+    axes = axes_of(cell)
     look = looks[cell["allocator"]]
     shown = next((sample for sample in samples if sample["memory"]), None)
     notes: list[str] = []
@@ -141,8 +142,8 @@ def _cell(
         reason=next((s["reason"] for s in samples if s["reason"]), (entry or {}).get("reason") or ""),
         peak_reserved=_judged(entry, "reserved_bytes.overall_peak", "bytes"),
         step_time=_judged(entry, "steady_step_time_ns", "ns"),
-        axes=", ".join(f"{axis_name(axis)} {axes_of(cell).get(axis, 'none')}" for axis in usual
-                       if axes_of(cell).get(axis, "none") != usual[axis]),
+        axes=", ".join(f"{axis_name(axis)} {axes.get(axis, 'none')}" for axis in usual
+                       if axes.get(axis, "none") != usual[axis]),
         peaks=_peaks(entry),
         charts=charts,
         ladder=ladder(shown) if shown and detailed else (),
@@ -268,4 +269,5 @@ SECTION = Section(
     place=60,
     build=_of_page,
     count=lambda cells: len(cells.views),
+    charts=True,
 )

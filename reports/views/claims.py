@@ -207,4 +207,5 @@ SECTION = Section(
     place=10,
     build=lambda page: build_claims(page.claims, page.arms, page.looks),
     count=len,
+    charts=True,
 )

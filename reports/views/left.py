@@ -130,4 +130,4 @@ def _of_page(page: Page) -> LeftOver | None:
     return left if left.groups else None
 
 
-SECTION = Section("left", "Left over", "what a second process may take of the device", 45, _of_page)
+SECTION = Section("left", "Left over", "what a second process may take of the device", 45, _of_page, charts=True)

@@ -12,6 +12,7 @@ import reports.views
 from reports.charts.evidence import ArmIndex
 from reports.charts.palette import AllocatorLooks
 from reports.data.read import RunData
+from reports.data.spread import spread
 
 
 class Page:
@@ -36,6 +37,12 @@ class Page:
             self._built[address] = section.build(self) or None
         return self._built[address]
 
+    def draw(self) -> None:
+        """Builds the sections with charts side by side. The last one is built by this process: it has most to copy."""
+        drawn = [section for section in reversed(sections()) if section.charts and section.address not in self._built]
+        built = spread(lambda section: section.build(self) or None, drawn, fewest=1)
+        self._built.update((section.address, content) for section, content in zip(drawn, built))
+
 
 @functools.lru_cache(maxsize=1)
 def page_of(data: RunData) -> Page:
@@ -54,6 +61,7 @@ class Section:
     place: int  # on the page, from small to large
     build: Callable[[Page], Any]  # returns None if the run has nothing for this section
     count: Callable[[Any], int] | None = None  # from the built content; shown beside the title
+    charts: bool = False  # whether it may have so many that drawing them takes long
 
 
 @functools.cache

@@ -209,4 +209,4 @@ def _of_page(page: Page) -> TradeOffs | None:
     return tradeoffs if tradeoffs.shown else None
 
 
-SECTION = Section("tradeoffs", "Trade-offs", "what less memory costs in speed", 40, _of_page)
+SECTION = Section("tradeoffs", "Trade-offs", "what less memory costs in speed", 40, _of_page, charts=True)

@@ -55,6 +55,16 @@ def test_a_broken_record_in_the_middle_is_refused_with_its_line(small_run: Path)
         read_run(small_run)
 
 
+def test_of_many_records_the_one_that_does_not_fit_is_named(small_run: Path) -> None:
+    file = small_run / "samples.jsonl"
+    lines = file.read_text().splitlines() * 40
+    wrong = json.loads(lines[0]) | {"block": "first"}
+    file.write_text("\n".join([*lines, json.dumps(wrong), *lines]) + "\n")
+    assert len(lines) > 1000
+    with pytest.raises(InputError, match=rf"samples\.jsonl, line {len(lines) + 1}: .* at block"):
+        read_run(small_run)
+
+
 def test_a_field_of_the_wrong_kind_is_refused_with_line_and_place(small_run: Path) -> None:
     file = small_run / "samples.jsonl"
     record = json.loads(file.read_text().split("\n")[2])

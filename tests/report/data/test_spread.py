@@ -36,6 +36,10 @@ def test_several_processes_share_the_work() -> None:
     assert alone("print(len(set(spread(lambda item: os.getpid(), range(20)))))") == "3\n"
 
 
+def test_two_long_pieces_of_work_are_done_by_two_processes() -> None:
+    assert alone("print(len(set(spread(lambda item: os.getpid(), range(2), fewest=1))))") == "2\n"
+
+
 def test_a_process_with_threads_does_all_itself() -> None:
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
