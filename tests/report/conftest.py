@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -15,6 +16,7 @@ from chromium import browser, page  # noqa: E402
 from fixture import write_fixture  # noqa: E402
 
 from reports.__main__ import main  # noqa: E402
+from reports.views.page import Page, sections  # noqa: E402
 
 __all__ = ["browser", "page"]
 MESON_SKIP = 77
@@ -32,6 +34,19 @@ def synthetic_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_run(tmp_path: Path) -> Path:
     """A small run without verdicts, to be damaged."""
     return write_fixture(tmp_path / "run", batches=(4,), judged=False)
+
+
+@pytest.fixture
+def charts_only_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """charts_only_in(address) leaves the other sections that have charts out of pages: to draw them takes seconds."""
+    content = Page.__getitem__
+
+    def leave(address: str) -> None:
+        without = {section.address for section in sections() if section.charts} - {address}
+        monkeypatch.setattr(Page, "draw", lambda page: None)
+        monkeypatch.setattr(Page, "__getitem__", lambda page, one: None if one in without else content(page, one))
+
+    return leave
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

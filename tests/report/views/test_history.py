@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Callable
 
 import pytest
 from fixture import write_fixture
@@ -16,7 +17,8 @@ from reports.views.history import MAXIMUM_CHARTS
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path: Path, charts_only_in: Callable[[str], None]) -> Path:
+    charts_only_in("history")
     return write_fixture(tmp_path / "run", batches=(4,))
 
 

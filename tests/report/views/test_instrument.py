@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Callable
 
 import pytest
 from fixture import write_fixture
 
 from reports.data.read import read_run
 from reports.render import render
+from reports.views import cells
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path: Path, charts_only_in: Callable[[str], None]) -> Path:
+    charts_only_in("instrument")
     return write_fixture(tmp_path / "run", batches=(4,))
 
 
@@ -75,7 +78,11 @@ def test_files_of_before_there_were_controls_are_read(run: Path) -> None:
     assert "12 of at least 40" in text
 
 
-def test_samples_of_controls_are_no_cells(run: Path) -> None:
+def test_samples_of_controls_are_no_cells(
+    run: Path, monkeypatch: pytest.MonkeyPatch, charts_only_in: Callable[[str], None]
+) -> None:
+    charts_only_in("cells")
+    monkeypatch.setattr(cells, "_CHARTED", (0, 0))
     samples = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
     about_instrument = samples[-1]["experiment"]
     before = render(read_run(run)).count('class="cell"')

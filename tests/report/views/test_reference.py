@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from fixture import write_fixture
@@ -72,8 +72,9 @@ def test_verdicts_of_the_same_claims_stand_side_by_side(judged_run: Path, tmp_pa
 
 
 def test_the_page_says_that_they_were_measured_elsewhere(
-    judged_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    judged_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, charts_only_in: Callable[[str], None]
 ) -> None:
+    charts_only_in("reference")
     stored(judged_run, tmp_path)
     found = references(judged_run, tmp_path)
     monkeypatch.setattr("reports.views.reference.build_references", lambda entries, claims: found)
