@@ -24,6 +24,9 @@ BYTES = EXPERIMENT.format(id="bytes", device="meta", allocator="bfc(growth=on)",
 TIME = EXPERIMENT.format(
     id="time", device="host", allocator="bfc(growth=on)", inject='["none", "none", "slowdown(share=3)"]'
 )
+# Two arms that are the same.
+ALIKE = EXPERIMENT.format(id="alike", device="host", allocator="bfc(growth=on)", inject='["none", "none"]').replace(
+    "batch=16,depth=18,width=16", "batch=2,depth=18,width=8")
 # An allocator that gives everything back at once cannot be fragmented.
 UNSEEN = EXPERIMENT.format(id="unseen", device="meta", allocator="malloc", inject='["none", "fragmentation"]')
 
@@ -48,7 +51,7 @@ def test_the_instrument_tells_in_plain_words_what_it_saw(headroom: Headroom, tmp
 
 
 def test_it_adds_to_the_calibration_of_the_machine(headroom: Headroom, tmp_path: Path) -> None:
-    place = home(tmp_path, BYTES, TIME)
+    place = home(tmp_path, BYTES, ALIKE)
     first, second = (
         record_of(headroom("selftest", "--json", "--progress", "none", HEADROOM_HOME=place).output)["calibration"]
         for _ in range(2)

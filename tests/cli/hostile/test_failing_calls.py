@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE, Headroom
+from conftest import COUNTING, SOURCE, Headroom, suite_of
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +32,9 @@ def test_a_signal_while_a_file_is_read_is_no_error(headroom: Headroom, counting:
         assert interrupted == whole, f"call {call} of {calls}"
 
 
-def test_a_signal_while_a_run_is_written_is_no_error(headroom: Headroom, counting: str, failing: str) -> None:
+def test_a_signal_while_a_run_is_written_is_no_error(headroom: Headroom, failing: str) -> None:
     count = headroom.place / "count"
-    words = ["run", counting, "--samples-only", "--budget", "1ms", "--out"]
+    words = ["run", headroom.write("small.toml", suite_of("small", COUNTING)), "--samples-only", "--budget", "1ms", "--out"]
     assert headroom(*words, "whole", LD_PRELOAD=failing, FAIL_COUNT=str(count)).code == 0
     for call in range(1, int(count.read_text()) + 1):
         interrupted = headroom(*words, str(call), LD_PRELOAD=failing, FAIL_AT=str(call), FAIL_WITH=str(errno.EINTR))

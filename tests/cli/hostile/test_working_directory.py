@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from conftest import SOURCE, TIMING, Headroom, samples, suite_of
+from conftest import COUNTING, SOURCE, TIMING, Headroom, samples, suite_of
 
 # Modules the commands themselves are made of, and those they import.
 OWN = ["harness", "reports"]
@@ -46,9 +46,10 @@ COMMANDS: dict[str, Callable[[Headroom], list[str]]] = {
 
 
 @pytest.fixture
-def hostile(headroom: Headroom, counting: str) -> Headroom:
+def hostile(headroom: Headroom) -> Headroom:
     """A working directory in which every module that Python may look for leaves a marker when it runs."""
-    assert headroom("run", counting, "--samples-only", "--max-pairs", "1").code == 0
+    suite = headroom.write("counting.toml", suite_of("counting", COUNTING))
+    assert headroom("run", suite, "--samples-only", "--max-pairs", "1").code == 0
     headroom.write("history.txt", "".join(f"{on} {name} 1048576 0\n" for name in "abcd" for on in (1, 0)))
     (headroom.place / "executed").mkdir()
     for module in MODULES:
