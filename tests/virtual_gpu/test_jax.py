@@ -272,32 +272,34 @@ def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     assert "in jit_step, which needs" in answer.output
 
 
-@pytest.mark.parametrize("train", [
-    "step(weights, batch)",
-    "jax.jit(jax.grad(loss))(weights, batch['x'])",
-    "update(weights, jax.value_and_grad(loss)(weights, batch['x'])[1])",
-    "held.step(weights, batch)",
-    "ahead(weights, batch)",
-], ids=["compiled step", "compiled gradient", "gradient outside", "method", "compiled ahead of time"])
-def test_a_call_that_calculates_gradients_is_a_step(gpu, jax, train):
-    program = STEP.replace("ROWS", "64").replace("weights = step", "step") + f"""
+def test_a_call_that_calculates_gradients_is_a_step(gpu, jax):
+    """Each kind of call is made another number of times, so that the sum tells which are counted."""
+    program = STEP.replace("ROWS", "64").replace("weights = step", "step") + """
 from functools import partial
 class Held:
     @partial(jax.jit, static_argnums=0)
     def step(self, weights, batch):
         return step(weights, batch)
-held, batch = Held(), {{"x": jnp.zeros((64, 1024))}}
+held, batch = Held(), {"x": jnp.zeros((64, 1024))}
 update = jax.jit(lambda weights, gradients: weights)
 ahead = jax.jit(step).lower(weights, batch).compile()
 ahead.memory_analysis()
-for turn in range(9):
-    print("turn", turn)
-    {train}
+kinds = {
+    "a compiled step": lambda: step(weights, batch),
+    "a compiled gradient": lambda: jax.jit(jax.grad(loss))(weights, batch["x"]),
+    "a gradient outside": lambda: update(weights, jax.value_and_grad(loss)(weights, batch["x"])[1]),
+    "a method": lambda: held.step(weights, batch),
+    "compiled ahead of time": lambda: ahead(weights, batch),
+}
+for number, (kind, train) in enumerate(kinds.items()):
+    for turn in range(2**number):
+        print(kind, turn, flush=True)
+        train()
 """
-    answer = run(gpu, jax, program, options=("--until-step", "4"))
-    # The first step is made before the loop.
-    assert answer.figures["frameworks"][0]["steps"] == 4
-    assert "turn 2" in answer.output and "turn 3" not in answer.output
+    answer = run(gpu, jax, program, options=("--until-step", "30"))
+    # The first step is made before the loop, and 15 by the other kinds.
+    assert answer.figures["frameworks"][0]["steps"] == 30
+    assert "compiled ahead of time 13\n" in answer.output and "compiled ahead of time 14" not in answer.output
 
 
 def test_arguments_of_a_mapped_function_have_their_names(gpu, jax):

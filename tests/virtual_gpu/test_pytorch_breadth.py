@@ -7,6 +7,24 @@ import pytest
 WEIGHTS = 8 * 1024 * 1024 * 4  # of eight linear layers of width 1024
 
 
+@pytest.fixture
+def together(run_together, pytorch):
+    """The answer of the one process that runs the programs which tests are marked with."""
+    return run_together(pytorch)[0]
+
+
+@pytest.fixture
+def printed(run_together, pytorch, request):
+    """What the program of this test printed."""
+    return run_together(pytorch)[1][request.node.name].splitlines()
+
+
+@pytest.fixture(scope="module")
+def triton(pytorch):
+    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
+        pytest.skip("Triton is not installed beside PyTorch")
+
+
 def test_a_device_that_holds_nothing_is_not_listed(gpu, pytorch):
     answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""
 import torch
@@ -49,8 +67,7 @@ for batch in range(10):
     assert roles["gradients"] <= WEIGHTS // 4, "each gradient is freed at once"
 
 
-def test_a_cuda_graph_keeps_what_its_capture_allocated(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 x = torch.randn(512, 1024, device="cuda")
 before = torch.cuda.memory_allocated()
@@ -63,8 +80,8 @@ pool = [segment for segment in torch.cuda.memory._snapshot()["segments"]
         if tuple(segment["segment_pool_id"]) == tuple(graph.pool())]
 print("in the pool", sum(segment["allocated_size"] for segment in pool))
 """)
-    assert answer.status == 0, answer.errors
-    assert f"in the pool {2 * 512 * 1024 * 4}" in answer.output
+def test_a_cuda_graph_keeps_what_its_capture_allocated(printed):
+    assert printed == [f"in the pool {2 * 512 * 1024 * 4}"]
 
 
 def test_a_replay_of_a_captured_step_is_a_step(gpu, pytorch):
@@ -95,10 +112,7 @@ for replay in range(100):
     assert "replay 2" in answer.output and "replay 3" not in answer.output
 
 
-def test_a_compiled_chain_of_operators_allocates_its_result_alone(gpu, pytorch):
-    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
-        pytest.skip("Triton is not installed beside PyTorch")
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 def chain(x):
     return (x * 2 + 1).relu().sin() * 3
@@ -110,43 +124,38 @@ for name, function in (("eager", chain), ("compiled", torch.compile(chain))):
     function(x)
     print(name, torch.cuda.max_memory_allocated() - before)
 """)
-    assert answer.status == 0, answer.errors
-    assert f"eager {2 * (4 << 20)}" in answer.output
-    assert f"compiled {4 << 20}" in answer.output
+def test_a_compiled_chain_of_operators_allocates_its_result_alone(triton, printed):
+    assert printed == [f"eager {2 * (4 << 20)}", f"compiled {4 << 20}"]
 
 
-def test_measuring_a_kernel_does_not_repeat_it_for_long(gpu, pytorch):
-    """Triton repeats a kernel as often as fits into a tenth of a second, by the time that the GPU says it takes."""
-    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
-        pytest.skip("Triton is not installed beside PyTorch")
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 from triton.testing import do_bench
 calls = []
 x = torch.ones(8, device="cuda")
 do_bench(lambda: calls.append(x + 1))
-print(len(calls), "calls")
+print(len(calls))
 """)
-    assert answer.status == 0, answer.errors
-    assert int(answer.output.split()[0]) < 100
+def test_measuring_a_kernel_does_not_repeat_it_for_long(triton, printed):
+    """Triton repeats a kernel as often as fits into a tenth of a second, by the time that the GPU says it takes."""
+    assert int(*printed) < 100
 
 
-def test_two_sparse_matrices_are_multiplied(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 edges = torch.randint(0, 1000, (2, 8000))
 graph = torch.sparse_coo_tensor(edges, torch.ones(8000), (1000, 1000)).coalesce()
 for matrix in graph, graph.to_sparse_csr():
     product = torch.sparse.mm(matrix.cuda(), matrix.cuda())
     true = torch.sparse.mm(matrix, matrix)
-    assert 0.95 * true._nnz() < product._nnz() < 1.05 * true._nnz(), (product._nnz(), true._nnz())
+    print(product._nnz() / true._nnz())
 """)
-    assert answer.status == 0, answer.errors
-    assert any("cusparseSpGEMM_compute" in name for name in answer.figures["sizes_estimated"])
+def test_two_sparse_matrices_are_multiplied(printed, together):
+    assert [float(ratio) for ratio in printed] == pytest.approx([1, 1], abs=0.05)
+    assert any("cusparseSpGEMM_compute" in name for name in together.figures["sizes_estimated"])
 
 
-def test_a_sparse_matrix_is_multiplied(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 edges = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 3]])
 graph = torch.sparse_coo_tensor(edges, torch.ones(4), (4, 4)).coalesce().cuda()
@@ -154,9 +163,9 @@ layer = torch.nn.Linear(8, 8).cuda()
 torch.sparse.mm(graph, layer(torch.randn(4, 8, device="cuda"))).sum().backward()
 print(tuple(layer.weight.grad.shape))
 """)
-    assert answer.status == 0, answer.errors
-    assert answer.output.startswith("(8, 8)")
-    assert "cusparseSpMM_bufferSize" in answer.figures["sizes_not_known"]
+def test_a_sparse_matrix_is_multiplied(printed, together):
+    assert printed == ["(8, 8)"]
+    assert "cusparseSpMM_bufferSize" in together.figures["sizes_not_known"]
 
 
 def test_a_card_for_which_the_build_has_no_kernels_counts_bytes_and_is_told_of(gpu, pytorch):
