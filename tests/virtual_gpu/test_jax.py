@@ -325,3 +325,25 @@ for _ in range(2):
     assert device["peak_phase"] == "pmap(train)"
     assert roles["argument state['weights']"] == roles["argument state['momentum']"] == 4 * MIB
     assert roles["argument batch['image']"] == 2 * MIB
+
+
+def test_parameters_of_numpyros_distributions_are_taken_to_be_valid(gpu, jax, tmp_path):
+    """A file with the check of NumPyro's distributions."""
+    (tmp_path / "numpyro" / "distributions").mkdir(parents=True)
+    (tmp_path / "numpyro" / "distributions" / "distribution.py").write_text("""
+import numpy
+class Distribution:
+    def __init__(self, scale):
+        self.scale = scale
+        self.validate_args(strict=False)
+    def validate_args(self, strict=True):
+        if not numpy.all(self.scale > 0):
+            raise ValueError("invalid scale")
+""")
+    answer = gpu(*CARD, python=jax, program="""
+import jax
+from numpyro.distributions.distribution import Distribution
+print(Distribution(jax.numpy.exp(jax.random.normal(jax.random.key(0), (4,)))).scale.shape)
+""")
+    assert answer.status == 0, answer.errors
+    assert answer.output.startswith("(4,)\n")

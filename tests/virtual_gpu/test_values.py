@@ -191,6 +191,21 @@ print(torch.equal(known, known + 1), torch.allclose(known, known.clone()), torch
     assert "taken as equal: program.py:5, program.py:6\n" in answer.output
 
 
+def test_parameters_of_distributions_are_taken_to_be_valid(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+torch.distributions.Distribution.set_default_validate_args(True)  # as Pyro does
+scale = torch.randn(4, device="cuda").exp()
+print(torch.distributions.Normal(0.0, scale).sample().shape)
+print(torch.distributions.Gamma(scale, scale, validate_args=True).log_prob(scale).shape)
+try:
+    torch.distributions.Normal(0.0, torch.tensor([1, -1], device="cuda"), validate_args=True)
+except ValueError:
+    print("invalid")
+""")
+    assert printed(answer) == ["torch.Size([4])", "torch.Size([4])", "invalid"]
+
+
 def test_what_is_sampled_of_unknown_probabilities_is_drawn(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

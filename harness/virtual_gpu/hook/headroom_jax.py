@@ -64,6 +64,11 @@ def watch_reads():
     ArrayImpl._value = property(read_and_note)
 
 
+def trust_parameters(distributions):
+    """Called once NumPyro's distributions have been imported, which would check parameters whose values are unknown."""
+    distributions.Distribution.validate_args = lambda distribution, strict=True: None
+
+
 STAGES = {"trace", "lower", "compile"}  # jax.jit(f).lower(x).compile() can be called like jax.jit(f)
 
 

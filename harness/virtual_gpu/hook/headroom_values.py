@@ -55,7 +55,8 @@ READ_INSIDE = {
 READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
 # Unknown values are assumed to be finite, as they are in training that goes well, and close to those that they are
 # compared with.
-FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True}
+FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True,
+          "_is_all_true": True}  # PyTorch asks the last one whether values are what a call expects
 COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
@@ -363,3 +364,4 @@ def follow():
     headroom_lbfgs.search_on(torch)
     # A distribution would check its parameters' values, which are unknown.
     torch.distributions.Distribution.set_default_validate_args(False)
+    torch.distributions.Distribution.set_default_validate_args = staticmethod(lambda value: None)  # Pyro asks for it

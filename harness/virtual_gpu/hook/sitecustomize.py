@@ -66,6 +66,7 @@ HOOKS = {
     "tf_keras.src.mixed_precision.loss_scale_optimizer": calling("headroom_tensorflow", "take_gradients_as_finite"),
     "jax._src.hardware_utils": calling("headroom_jax", "show_gpu"),
     "jax": calling("headroom_jax", "install"),
+    "numpyro.distributions.distribution": calling("headroom_jax", "trust_parameters"),
 }
 
 
@@ -85,8 +86,9 @@ def run_users_own():
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
-                 "keras.src.optimizers.loss_scale_optimizer", "tf_keras.src.mixed_precision.loss_scale_optimizer",
-                 "torch._compile", "torch._dynamo", "torch.optim.optimizer"):
+                 "keras.src.optimizers.loss_scale_optimizer", "numpyro.distributions.distribution",
+                 "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._compile", "torch._dynamo",
+                 "torch.optim.optimizer"):
         del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
