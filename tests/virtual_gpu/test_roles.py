@@ -84,6 +84,38 @@ main()
     assert answer.figures["frameworks"][0]["steps"] == 3
 
 
+def test_a_step_of_pyro_is_one_whatever_its_number_of_parameters(gpu, pytorch, tmp_path):
+    """A file with the interface of Pyro's optimizer, which has one of PyTorch's for each parameter."""
+    (tmp_path / "pyro" / "optim").mkdir(parents=True)
+    (tmp_path / "pyro" / "optim" / "optim.py").write_text("""
+import torch
+class PyroOptim:
+    def __init__(self):
+        self.optim_objs = {}
+    def __call__(self, parameters):
+        for parameter in parameters:
+            if parameter not in self.optim_objs:
+                self.optim_objs[parameter] = torch.optim.Adam([parameter], foreach=False)
+            self.optim_objs[parameter].step()
+""")
+    answer = gpu("rtx4090", "--until-step", "3", python=pytorch, program="""
+import torch
+from pyro.optim.optim import PyroOptim
+def main():
+    model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(4)]).cuda()
+    optimizer = PyroOptim()
+    for _ in range(6):
+        model(torch.randn(64, 1024, device="cuda")).sum().backward()
+        torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
+        optimizer(model.parameters())
+main()
+""")
+    roles = roles_of(answer)
+    assert roles["weights"] == roles["gradients"] == 16 * MIB
+    assert roles["optimizer state"] == 32 * MIB
+    assert answer.figures["frameworks"][0]["steps"] == 3
+
+
 def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):
     """Six weights of 16 MiB. The first step trains three of them; in the second one, the gradients of the
     others do not fit."""

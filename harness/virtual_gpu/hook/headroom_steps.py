@@ -133,15 +133,23 @@ def update_of_keras(optimizer, variables, update):
 
 
 def before_step(optimizer, *_):
-    # If this optimizer is still listed, an exception ended its last step.
-    if id(optimizer) in notes.stepping:
-        del notes.stepping[notes.stepping.index(id(optimizer)) :]
-    notes.stepping.append(id(optimizer))
+    enter_step(optimizer)
     mark_tensors_of(optimizer)
 
 
 def after_step(optimizer, *_):
     mark_tensors_of(optimizer)
+    leave_step(optimizer)
+
+
+def enter_step(optimizer):
+    # If this optimizer is still listed, an exception ended its last step.
+    if id(optimizer) in notes.stepping:
+        del notes.stepping[notes.stepping.index(id(optimizer)) :]
+    notes.stepping.append(id(optimizer))
+
+
+def leave_step(optimizer):
     del notes.stepping[notes.stepping.index(id(optimizer)) :]
     if notes.stepping:  # an inner step, such as that of ZeroRedundancyOptimizer
         return
@@ -153,17 +161,26 @@ def after_step(optimizer, *_):
         end_step()
 
 
-def count_steps_of_fastai(optimizers):
-    """Called once fastai.optimizer has been imported, whose optimizers are none of PyTorch's."""
-    step = optimizers.Optimizer.step
+def around(step, before, after):
+    """Returns `step`, a method of an optimizer that is none of PyTorch's, with calls before and after it."""
 
     @functools.wraps(step)
-    def step_and_mark(optimizer, *arguments, **options):
-        before_step(optimizer)
+    def step_between(optimizer, *arguments, **options):
+        before(optimizer)
         step(optimizer, *arguments, **options)
-        after_step(optimizer)
+        after(optimizer)
 
-    optimizers.Optimizer.step = step_and_mark
+    return step_between
+
+
+def count_steps_of_fastai(optimizers):
+    """Called once fastai.optimizer has been imported."""
+    optimizers.Optimizer.step = around(optimizers.Optimizer.step, before_step, after_step)
+
+
+def count_steps_of_pyro(optimizers):
+    """Called once pyro.optim.optim has been imported. Pyro's optimizer calls one of PyTorch's for each parameter."""
+    optimizers.PyroOptim.__call__ = around(optimizers.PyroOptim.__call__, enter_step, leave_step)
 
 
 def is_capturing():

@@ -53,6 +53,7 @@ HOOKS = {
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
     "fastai.optimizer": calling("headroom_steps", "count_steps_of_fastai"),
+    "pyro.optim.optim": calling("headroom_steps", "count_steps_of_pyro"),
     "deepspeed.runtime.zero.utils": calling("headroom_ranks", "trust_the_first_rank"),
     "tensorflow": calling("headroom_tensorflow", "install"),
     "keras.src.callbacks.callback_list": calling("headroom_tensorflow", "count_batches"),
