@@ -207,7 +207,7 @@ def test_keras_trains_on_pytorch(gpu, libraries, train):
 import keras
 import torch
 model = keras.Sequential([
-    keras.Input((512,)), keras.layers.Dense(2048, activation="gelu"), keras.layers.Dense(512)])
+    keras.Input((512,)), keras.layers.Dense(2048, activation="gelu", name="up"), keras.layers.Dense(512, name="down")])
 model.compile(keras.optimizers.Adam(), keras.losses.MeanSquaredError())
 data = torch.randn(256, 512).cuda()
 """ + train)
@@ -215,6 +215,8 @@ data = torch.randn(256, 512).cuda()
     assert answer.figures["frameworks"][0]["steps"] == 3
     assert roles["weights"] == 4 * LAYERS
     assert abs(roles["optimizer state"] - 2 * 4 * LAYERS) < 1024  # and the count of steps
+    modules = {module["name"]: module["roles"] for module in answer.figures["frameworks"][0]["devices"][0]["modules"]}
+    assert modules["up"]["weights"] + modules["down"]["weights"] == roles["weights"]
 
 
 def test_bitsandbytes_is_imported(gpu, libraries):

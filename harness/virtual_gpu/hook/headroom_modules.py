@@ -13,8 +13,19 @@ import weakref
 
 MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
 MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
-# The names by which torch.compile, FSDP, checkpointing and Lightning Fabric hold a module of the program.
-WRAPPED = re.compile(r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)(\.|$)")
+# The names by which torch.compile, FSDP, checkpointing and Lightning Fabric hold a module of the program, and Keras the
+# weights of a layer.
+WRAPPED = re.compile(
+    r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module|_torch_params)(\.|$)")
+
+
+def is_of_keras(module):
+    return any(kind.__module__ == "keras.src.layers.layer" for kind in type(module).__mro__)
+
+
+def is_within(module):
+    """Returns a key that sorts layers of Keras behind the models that hold their weights as well."""
+    return (-sum(1 for _ in module.parameters()), not hasattr(module, "layers")) if is_of_keras(module) else (0, False)
 
 
 class Modules:
@@ -38,7 +49,7 @@ class Modules:
         contained = {id(child) for module in alive for child in module._modules.values()}
         roots = [module for module in alive if id(module) not in contained]
         several = sum(any(True for _ in root.parameters()) for root in roots) > 1
-        for root in roots:
+        for root in sorted(roots, key=is_within):
             for path, module in root.named_modules():
                 path = WRAPPED.sub("", path).rstrip(".")
                 if several or not path or path[0].isdigit():
@@ -50,13 +61,14 @@ class Modules:
                         self.owners[id(tensor)] = (weakref.ref(tensor), path)
 
     def name_of(self, root):
-        """Returns the name of the script's variable that holds the module, or else the name of its class. The
-        second module of that name gets " 2" appended, and so on."""
+        """Returns the name of the script's variable that holds the module, or else the name of its class, and of a
+        layer of Keras its own name. The second module of that name gets " 2" appended, and so on."""
         reference, name = self.roots.get(id(root), (None, ""))
         if reference is not None and reference() is root:
             return name
         variables = list(vars(sys.modules["__main__"]).items())
-        first = next((name for name, value in variables if value is root), type(root).__name__)
+        first = root.name if is_of_keras(root) else next(
+            (name for name, value in variables if value is root), type(root).__name__)
         taken = {name for reference, name in self.roots.values() if reference() is not None}
         name, number = first, 1
         while name in taken:
