@@ -24,6 +24,7 @@ def test_a_program_that_uses_no_gpu_is_told_so(gpu):
     assert answer.status == 2
     assert "hello" in answer.output
     assert "NO GPU USED" in answer.output and "headroom capture -- " in answer.output
+    assert "PyTorch, TensorFlow or JAX" in answer.output
 
 
 def test_json_stands_alone_on_standard_output(gpu):

@@ -77,10 +77,8 @@ std::string first_line(const GpuAnswer& answer) {
                          fmt::join(outcome.not_supported, ", "));
     case GpuVerdict::no_gpu_used:
       return "NO GPU USED: the program never took memory of a CUDA device. Does it choose the GPU, "
-             "and "
-             "is its framework a CUDA build?\n  headroom capture -- … follows a program that "
-             "trains "
-             "with PyTorch on the CPU\n";
+             "and is its framework a CUDA build of PyTorch, TensorFlow or JAX?\n"
+             "  headroom capture -- … follows a program that trains with PyTorch on the CPU\n";
     case GpuVerdict::failed:
       return fmt::format("FAILED: the program ended with status {} {}; {}\n", answer.exit_status,
                          when_it_ended(outcome), peak);
