@@ -60,6 +60,7 @@ class Optimizer:
         for parameter in self.param_lists[0]:
             for callback in self.cbs:
                 self.state[parameter].update(callback(parameter, **self.state[parameter]))
+        return "stepped"
 """)
     answer = gpu("rtx4090", "--until-step", "3", python=pytorch, program="""
 import torch
@@ -75,7 +76,7 @@ def main():
     optimizer = Optimizer(model.parameters(), [average_grad, momentum_step])
     for _ in range(6):
         model(torch.randn(64, 1024, device="cuda")).sum().backward()
-        optimizer.step()
+        assert optimizer.step() == "stepped"
         torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
 main()
 """)

@@ -167,8 +167,9 @@ def around(step, before, after):
     @functools.wraps(step)
     def step_between(optimizer, *arguments, **options):
         before(optimizer)
-        step(optimizer, *arguments, **options)
+        result = step(optimizer, *arguments, **options)
         after(optimizer)
+        return result
 
     return step_between
 
