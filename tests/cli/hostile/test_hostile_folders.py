@@ -74,7 +74,7 @@ def told(headroom: Headroom, text: str, *options: str):
 def framework(**changes: object) -> str:
     share = [{"name": FORGED, "bytes": 5}]
     use = {"device": 0, "peak_allocated": 5, "peak_reserved": 5, "phase": FORGED, "roles": share, "lines": share,
-           "modules": [{"name": FORGED, "bytes": 5, "roles": {FORGED: 5}}], "phase_peaks": {}}  # fmt: skip
+           "modules": [{"name": FORGED, "pattern": FORGED, "bytes": 5, "roles": {FORGED: 5}}], "phase_peaks": {}}  # fmt: skip
     return json.dumps({"framework": FORGED, "pid": 1, "steps": 1, "stopped_at_step": False, "error": "",
                        "ended_out_of_memory": False, "out_of_memory": [{"device": 0, "requested": 5, "line": FORGED}],
                        "devices": [use], "snapshot": FORGED, "differences": [FORGED]} | changes)  # fmt: skip
