@@ -104,6 +104,18 @@ def run_together(request, shared_gpu, tmp_path_factory):
     return run
 
 
+@pytest.fixture
+def printed(run_together, pytorch, request):
+    """What the program of this test printed."""
+    return run_together(pytorch)[1][request.node.name].splitlines()
+
+
+def printed_by(answer):
+    """What a program that fits printed."""
+    assert answer.status == 0, answer.errors
+    return [line for line in answer.output.split("\nFITS")[0].splitlines() if line]
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "program(SOURCE): what the test's fixture runs together with others")
 

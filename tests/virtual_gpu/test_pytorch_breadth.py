@@ -13,12 +13,6 @@ def together(run_together, pytorch):
     return run_together(pytorch)[0]
 
 
-@pytest.fixture
-def printed(run_together, pytorch, request):
-    """What the program of this test printed."""
-    return run_together(pytorch)[1][request.node.name].splitlines()
-
-
 @pytest.fixture(scope="module")
 def triton(pytorch):
     if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:

@@ -4,6 +4,7 @@ takes on a real card."""
 import re
 
 import pytest
+from conftest import printed_by
 
 TINY_MODEL = """
 import torch
@@ -23,17 +24,6 @@ peak()
 """
 
 
-def printed(answer):
-    assert answer.status == 0, answer.errors
-    return [line for line in answer.output.split("\nFITS")[0].splitlines() if line]
-
-
-@pytest.fixture
-def lines(run_together, pytorch, request):
-    """What the program of this test printed."""
-    return run_together(pytorch)[1][request.node.name].splitlines()
-
-
 def test_of_the_programs_that_run_together_only_generation_decides_by_unknown_values(run_together, pytorch):
     differences = run_together(pytorch)[0].figures["frameworks"][0]["differences"]
     decided = " ".join(text.partition("taken as 0: ")[2] for text in differences)
@@ -47,8 +37,8 @@ print(peak(attention_mask=mask) - without)
 mask[0, :7] = 0
 print(peak(attention_mask=mask) - without)
 """)
-def test_a_mask_that_masks_nothing_costs_no_more_than_itself(lines):
-    unmasked, masked = map(int, lines)
+def test_a_mask_that_masks_nothing_costs_no_more_than_itself(printed):
+    unmasked, masked = map(int, printed)
     assert unmasked == 4 * 512 * 8
     # A mask that excludes tokens is expanded to one value for each pair of tokens.
     assert masked >= 4 * 512 * 512
@@ -79,8 +69,8 @@ ANSWERS = {
 
 
 @pytest.mark.program(QUESTIONS + "".join(f"print({question})\n" for question in ANSWERS))
-def test_what_follows_from_a_copied_tensor_is_known(lines):
-    assert dict(zip(ANSWERS, lines)) == ANSWERS
+def test_what_follows_from_a_copied_tensor_is_known(printed):
+    assert dict(zip(ANSWERS, printed)) == ANSWERS
 
 
 @pytest.mark.program("""
@@ -91,8 +81,8 @@ data = torch.randn(64, 64, device="cuda")
 loss = (data @ data).mean()
 print(loss.item(), bool(torch.isfinite(loss)), bool(torch.isnan(data).any()))
 """)
-def test_what_a_kernel_computed_from_data_reads_as_zero_and_is_taken_to_be_finite(lines):
-    assert lines == ["0.0 True False"]
+def test_what_a_kernel_computed_from_data_reads_as_zero_and_is_taken_to_be_finite(printed):
+    assert printed == ["0.0 True False"]
 
 
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
@@ -120,8 +110,8 @@ print(rows.tolist(), row.tolist())
 row.copy_(data[0, 0, :3])
 print(rows.tolist())  # unknown, although a part of it was known before
 """)
-def test_a_change_of_a_part_is_one_of_the_whole(lines):
-    assert lines == ["[0, 2, 3]", "[[10, 7, 12], [3, 4, 5]] [10, 7, 12]", "[[0, 0, 0], [0, 0, 0]]"]
+def test_a_change_of_a_part_is_one_of_the_whole(printed):
+    assert printed == ["[0, 2, 3]", "[[10, 7, 12], [3, 4, 5]] [10, 7, 12]", "[[0, 0, 0], [0, 0, 0]]"]
 
 
 def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
@@ -133,22 +123,9 @@ view += torch.randn(2, device="cuda").sum().long()
 if flags.all():
     print("known")
 """)
-    assert printed(answer) == []
+    assert printed_by(answer) == []
     assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:6" \
         in answer.output
-
-
-def test_a_known_tensor_of_which_a_part_was_drawn_is_drawn(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
-import torch
-flags = torch.ones(4, dtype=torch.long).cuda()
-view = flags[:2]
-view += torch.randn(2, device="cuda").argmax()
-if flags.all():
-    print("known")
-""")
-    assert printed(answer) == ["known"]
-    assert "decided by values drawn at random here: program.py:6" in answer.output
 
 
 @pytest.mark.program(TINY_MODEL + """
@@ -156,9 +133,9 @@ for options in ({}, {"do_sample": True, "top_p": 0.9}):
     print(tuple(model.generate(tokens[:, :8], max_new_tokens=5, **options).shape))
 model.generate(tokens[:, :8], max_new_tokens=5, num_beams=2)
 """)
-def test_generation_ends_at_its_greatest_length(lines):
+def test_generation_ends_at_its_greatest_length(printed):
     """The drawn tokens are unknown, but it is known that the greatest length is reached."""
-    assert lines == ["(4, 13)"] * 2
+    assert printed == ["(4, 13)"] * 2
 
 
 def test_a_known_operand_that_settles_the_result_makes_it_known(gpu, pytorch):
@@ -173,7 +150,7 @@ if (unknown | no).any():
 if (counts | yes).any():
     print("known")
 """)
-    assert printed(answer) == ["True False 0"]
+    assert printed_by(answer) == ["True False 0"]
     assert "program.py:7, program.py:9" in answer.output
 
 
@@ -187,7 +164,7 @@ torch.testing.assert_close(one, other)
 known = torch.arange(3, device="cuda")
 print(torch.equal(known, known + 1), torch.allclose(known, known.clone()), torch.equal(one, other[:4]))
 """)
-    assert printed(answer) == ["True True", "False True False"]
+    assert printed_by(answer) == ["True True", "False True False"]
     assert "taken as equal: program.py:5, program.py:6\n" in answer.output
 
 
@@ -203,39 +180,7 @@ try:
 except ValueError:
     print("invalid")
 """)
-    assert printed(answer) == ["torch.Size([4])", "torch.Size([4])", "invalid"]
-
-
-def test_what_is_sampled_of_unknown_probabilities_is_drawn(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
-import torch
-logits = torch.randn(4, 1000, device="cuda") @ torch.randn(1000, 1000, device="cuda")
-tokens = torch.multinomial(logits.softmax(-1), num_samples=1)
-print(len(set(tokens.flatten().tolist())) > 1, tuple(tokens.shape))
-actions = torch.distributions.Categorical(logits=logits).sample((50,))
-print(actions.unique().numel() > 100, tuple(actions.shape))
-chosen = torch.multinomial(logits.softmax(-1), 1000)  # without replacement
-print((chosen.sort().values == torch.arange(1000, device="cuda")).all().item())
-""")
-    assert printed(answer) == ["True (4, 1)", "True (50, 4)", "True"]
-    assert "decided by values drawn at random here: program.py:7" in answer.output
-
-
-def test_a_router_spreads_its_tokens_over_the_experts(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
-import torch
-scores = torch.randn(1000, 8, device="cuda").softmax(-1)
-weights, chosen = scores.topk(2, dim=-1)
-counts = [len(torch.where(chosen == expert)[0]) for expert in range(8)]
-print(sum(counts), min(counts) > 150, max(counts) < 350)
-print(len(chosen[:, 0].unique()), bool((chosen[:, 0] == chosen[:, 1]).any()))
-single = scores.argmax(-1)
-print(int(torch.bincount(single, minlength=8).sum()), len(torch.where(scores > 0.5)[0]))
-""")
-    assert printed(answer) == ["2000 True True", "8 False", "1000 0"]
-    # The seed is fixed, so runs repeat. Eight shares of 250 lie within 6 standard deviations.
-    assert "drawn at random here: program.py:5" in answer.output
-    assert "taken as 0: program.py:9" in answer.output
+    assert printed_by(answer) == ["torch.Size([4])", "torch.Size([4])", "invalid"]
 
 
 @pytest.mark.program("""
@@ -248,8 +193,8 @@ flags = torch.zeros(4, dtype=torch.long).cuda()
 flags[mask] = 7
 print(flags.tolist())
 """)
-def test_a_known_mask_takes_values(lines):
-    assert lines == ["[7, 0, 7, 7]"]
+def test_a_known_mask_takes_values(printed):
+    assert printed == ["[7, 0, 7, 7]"]
 
 
 @pytest.mark.program("""
@@ -260,8 +205,8 @@ targets = torch.randint(1, 20, (9,)).cuda()
 torch.nn.functional.ctc_loss(scores, targets, torch.full((3,), 50).cuda(), lengths).backward()
 print(tuple(scores.grad.shape))
 """)
-def test_lengths_that_were_copied_are_known_to_the_ctc_loss(lines):
-    assert lines == ["(50, 3, 20)"]
+def test_lengths_that_were_copied_are_known_to_the_ctc_loss(printed):
+    assert printed == ["(50, 3, 20)"]
 
 
 @pytest.mark.program("""
@@ -276,8 +221,8 @@ for made in (x[:, :longest], x[0][longest:], torch.zeros(longest, 2), torch.empt
              x.view(longest - 1, 16), torch.nn.functional.pad(x, (0, longest)), x[0, :, 0].topk(longest).values):
     print(*made.shape)
 """)
-def test_sizes_and_bounds_that_follow_from_copied_lengths_are_known(lines):
-    assert lines == ["[0, 1, 2, 3, 4] [1, 2, 3, 4]", "10", "4 5 2", "3 2", "5 2", "5 2", "5 2", "4 5 2", "5 2", "40 2",
+def test_sizes_and_bounds_that_follow_from_copied_lengths_are_known(printed):
+    assert printed == ["[0, 1, 2, 3, 4] [1, 2, 3, 4]", "10", "4 5 2", "3 2", "5 2", "5 2", "5 2", "4 5 2", "5 2", "40 2",
                      "4 16", "4 8 7", "5"]
 
 
@@ -298,7 +243,7 @@ with torch.no_grad():
     print(fast, peak() > fast)
 """
     followed, not_followed = (
-        printed(gpu("rtx4090", python=pytorch, program=program, environment={"HEADROOM_GPU_VALUES": way}))
+        printed_by(gpu("rtx4090", python=pytorch, program=program, environment={"HEADROOM_GPU_VALUES": way}))
         for way in ("on", "off"))
     assert followed == not_followed
     assert followed[0].endswith("True")
@@ -307,7 +252,7 @@ with torch.no_grad():
 def test_values_are_not_followed_where_they_are_switched_off(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=QUESTIONS + "print(bool((mask <= 1).all()))",
                  environment={"HEADROOM_GPU_VALUES": "off"})
-    assert printed(answer) == ["False"]
+    assert printed_by(answer) == ["False"]
 
 
 @pytest.mark.program("""
@@ -324,37 +269,8 @@ for fused in (False, True):
         if scaler.get_scale() < 1024:
             print("skipped")
 """)
-def test_the_scale_of_a_gradient_scaler_grows_as_long_as_no_gradient_overflows(lines):
-    assert lines == 2 * ["1024.0", "2048.0", "2048.0", "4096.0", "4096.0"]
-
-
-DETECTION = """
-import sys
-import torch
-import torchvision
-device = sys.argv[1]
-model = torchvision.models.detection.fasterrcnn_mobilenet_v3_large_320_fpn(
-    weights=None, weights_backbone=None, num_classes=5, box_batch_size_per_image=64).to(device).train()
-pooled = model.roi_heads.box_roi_pool
-pooled.register_forward_pre_hook(lambda module, given: print([len(boxes) for boxes in given[1]]))
-boxes = torch.tensor([[10.0, 20.0, 150.0, 180.0], [30.0, 30.0, 90.0, 60.0]]).to(device)
-targets = [{"boxes": boxes, "labels": torch.tensor([1, 2]).to(device)} for _ in range(2)]
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
-for _ in range(2):
-    losses = model(list(torch.rand(2, 3, 320, 320).to(device)), targets)
-    optimizer.zero_grad()
-    sum(losses.values()).backward()
-    optimizer.step()
-"""
-
-
-def test_the_second_stage_of_a_detector_sees_as_many_boxes_as_in_an_untrained_network(gpu, pytorch):
-    computed, answer = (
-        gpu("rtx4090", python=pytorch, program=DETECTION, arguments=[device]) for device in ("cpu", "cuda"))
-    counts = [line for line in computed.output.splitlines() if line.startswith("[")]
-    assert len(counts) == 2, computed.errors
-    assert printed(answer) == counts
-    assert "values drawn at random here" in answer.output
+def test_the_scale_of_a_gradient_scaler_grows_as_long_as_no_gradient_overflows(printed):
+    assert printed == 2 * ["1024.0", "2048.0", "2048.0", "4096.0", "4096.0"]
 
 
 @pytest.mark.program(QUESTIONS + """
@@ -365,8 +281,8 @@ print(int(torch.full_like(unknown, 3).sum()), int(unknown.new_full((2,), fill_va
 print(int(unknown.clone().copy_(mask[..., None]).sum()))
 print(int(torch.empty_like(unknown[0, 0]).scatter_(0, places, places).sum()))
 """)
-def test_what_replaces_every_element_is_known_whatever_was_there(lines):
-    assert lines == ["30 30", "90 14", "15", "10"]
+def test_what_replaces_every_element_is_known_whatever_was_there(printed):
+    assert printed == ["30 30", "90 14", "15", "10"]
 
 
 @pytest.mark.program("""
@@ -375,8 +291,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 packed = pack_padded_sequence(torch.randn(3, 9, 4).cuda(), torch.tensor([2, 9, 5]), True, enforce_sorted=False)
 print(pad_packed_sequence(packed, batch_first=True)[1].tolist())
 """)
-def test_lengths_of_packed_sequences_come_back_in_their_order(lines):
-    assert lines == ["[2, 9, 5]"]
+def test_lengths_of_packed_sequences_come_back_in_their_order(printed):
+    assert printed == ["[2, 9, 5]"]
 
 
 @pytest.mark.program("""
@@ -388,8 +304,8 @@ average.update_parameters(model)
 update_bn([torch.randn(8, 4).cuda()] * 3, average)
 print(int(average.module[1].num_batches_tracked))
 """)
-def test_averages_of_batch_normalisation_are_computed_anew(lines):
-    assert lines == ["3"]
+def test_averages_of_batch_normalisation_are_computed_anew(printed):
+    assert printed == ["3"]
 
 
 @pytest.mark.program("""
@@ -399,9 +315,9 @@ mask = torch.nn.Transformer.generate_square_subsequent_mask(512, device="cuda")
 print(torch.nn.modules.transformer._detect_is_causal_mask(mask, None, 512))
 encoder(torch.randn(512, 4, 64, device="cuda"), mask=mask)
 """)
-def test_an_encoder_recognises_the_mask_of_a_causal_network(lines):
+def test_an_encoder_recognises_the_mask_of_a_causal_network(printed):
     """Attention then needs no mask."""
-    assert lines == ["True"]
+    assert printed == ["True"]
 
 
 @pytest.mark.program("""
@@ -412,56 +328,8 @@ print(tuple(scores.topk(3)[1].shape), len(scores.argmax(1).unique()) > 1, len(to
 print(bool(torch.isfinite(scores).all()), scores.sum().item())
 torch.set_default_device(None)
 """)
-def test_values_are_followed_where_the_gpu_is_the_default_device(lines):
-    assert lines == ["(4, 3) True 5", "True 0.0"]
-
-
-@pytest.mark.program("""
-import torch
-for draw in (True, False):
-    torch.manual_seed(0)
-    torch.zeros(1, device="cuda")
-    if draw:
-        where = torch.rand(10_000, device="cuda") < 0.3
-        print(2500 < torch.randn(10_000, 2, device="cuda")[where].shape[0] < 3500)
-        print(2500 < int(torch.bernoulli(torch.full((10_000,), 0.3, device="cuda")).sum()) < 3500)
-        print(torch.randint(5, 9, (1000,), device="cuda").unique().tolist())
-        print(torch.multinomial(torch.tensor([0.0, 1.0, 1.0]).cuda(), 100, replacement=True).unique().tolist())
-    print(torch.rand(1).item())
-""")
-def test_what_the_gpu_would_draw_is_drawn_apart_from_what_the_program_draws(lines):
-    *drawn, beside, alone = lines
-    assert drawn == ["True", "True", "[5, 6, 7, 8]", "[1, 2]"]
-    assert beside == alone
-
-
-@pytest.mark.program("""
-import torch
-order = torch.randn(4, 16, device="cuda").argsort(1)
-hidden = torch.ones(4, 16, device="cuda")
-hidden[:, :4] = 0
-hidden = hidden.gather(1, order.argsort(1)).bool()
-print(tuple(torch.randn(4, 16, 8, device="cuda")[hidden].shape))
-nearest = torch.randn(99, 9, device="cuda").argmin(1)
-print(len(torch.randn(50, device="cuda").sort()[1].unique()), len(nearest.unique()))
-""")
-def test_an_order_that_is_drawn_can_be_undone(lines):
-    """A masked autoencoder hides three quarters of its tokens in an order that the GPU finds by sorting."""
-    assert lines == ["(48, 8)", "50 9"]
-
-
-@pytest.mark.program("""
-import torch
-for tokens, experts in ((100, 4), (4096, 64)):
-    logits = torch.randn(tokens, 32, device="cuda") @ torch.randn(32, experts, device="cuda")
-    chosen = torch.topk(logits, 2).indices
-    sent = torch.zeros_like(logits).int().scatter(1, chosen, 1).bool()
-    on_processor = torch.empty(experts, dtype=torch.int64)
-    on_processor.copy_(sent.sum(dim=0), non_blocking=True)
-    print(sent.sum(dim=0).to("cpu").sum().item(), on_processor.sum().item())
-""")
-def test_how_many_tokens_a_router_sends_is_known_on_the_processor(lines):
-    assert lines == ["200 200", "8192 8192"]
+def test_values_are_followed_where_the_gpu_is_the_default_device(printed):
+    assert printed == ["(4, 3) True 5", "True 0.0"]
 
 
 def test_functions_of_torch_func_run(gpu, pytorch):
