@@ -30,8 +30,8 @@ std::vector<std::size_t> change_points(std::span<const double> values,
 
 // Compares the last level of a series with the best (lowest) earlier one.
 struct LevelShift {
-  // Index of the first value after the largest step from the best level to the last one. The last
-  // step of several can be an accident of the noise.
+  // Index of the first value after the largest step between the best level and the last one. A
+  // later, smaller step may be noise.
   std::size_t since = 0;
   double best = 0;  // means of the two levels
   double last = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kCovered = 0.9;
 
-// Modules whose patterns begin alike.
+// Modules whose patterns begin with the same path.
 struct Group {
   Bytes bytes = 0;
   std::vector<const ModuleShare*> modules;
@@ -34,7 +34,7 @@ bool has_one_pattern(const Group& group) {
   });
 }
 
-// The longest path below which all of the modules are.
+// The longest path that contains all of the modules.
 std::string common_path(const Group& group) {
   const std::string& first = group.modules.front()->pattern;
   std::size_t length = 0;
@@ -97,7 +97,7 @@ std::vector<Share> module_groups(const std::vector<ModuleShare>& modules, std::s
   bool is_divided = true;
   while (is_divided) {
     is_divided = false;
-    for (std::size_t i = 0; i < groups.size() && !is_divided; ++i) {
+    for (std::size_t i = 0; i < std::min(groups.size(), most) && !is_divided; ++i) {
       if (has_one_pattern(groups[i])) continue;
       std::vector<Group> further = divided(groups, i);
       if (!tell_most(further, most)) continue;

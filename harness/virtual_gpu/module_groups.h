@@ -1,4 +1,4 @@
-// Puts the modules of a program together to as few rows as tell most.
+// Groups the modules of a program into few rows that account for most of its memory.
 #pragma once
 
 #include <cstddef>

@@ -9,9 +9,9 @@ from typing import Any, Callable, Sequence
 
 def spread(work: Callable[[Any], Any], items: Sequence[Any], fewest: int = 3) -> list[Any]:
     """[work(item) for item in items], by forked processes. They see all that this process has read, so only
-    results are copied. To start one takes about as long as a chart: each does `fewest` items or more. This process
-    does one share itself, and each that another did not finish; it does all if it has threads, because a fork could
-    wait for ever for what a thread had locked."""
+    results are copied. Starting one takes about as long as drawing a chart, so each gets at least `fewest` items. This
+    process does one share itself, and each that another did not finish; it does all if it has threads, because a
+    fork could wait for ever for what a thread had locked."""
     alone = len(os.listdir("/proc/self/task")) == 1
     processes = max(1, min(len(os.sched_getaffinity(0)), len(items) // fewest)) if alone else 1
     shares = [list(items[first::processes]) for first in range(processes)]

@@ -38,7 +38,7 @@ class Page:
         return self._built[address]
 
     def draw(self) -> None:
-        """Builds the sections with charts side by side. The last one is built by this process: it has most to copy."""
+        """Builds the sections with charts in parallel. This process builds the last and largest one."""
         drawn = [section for section in reversed(sections()) if section.charts and section.address not in self._built]
         built = spread(lambda section: section.build(self) or None, drawn, fewest=1)
         self._built.update((section.address, content) for section, content in zip(drawn, built))

@@ -38,7 +38,7 @@ def small_run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def charts_only_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """charts_only_in(address) leaves the other sections that have charts out of pages: to draw them takes seconds."""
+    """charts_only_in(address) leaves other sections with charts out of pages, because drawing them takes long."""
     content = Page.__getitem__
 
     def leave(address: str) -> None:

@@ -242,7 +242,7 @@ def batches():
     for length in (16, 40, 23):
         yield np.ones((8, length), "int32"), np.ones(8, "int32")
 some = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
-seen = []  # TensorFlow may raise the optimizer's own count once more, beside finding that there is no further batch
+seen = []  # the optimizer's own count may be one higher: TensorFlow raises it while it finds the data used up
 note = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(batch))
 model.fit(tf.data.Dataset.from_generator(batches, output_signature=some), callbacks=[note], verbose=0)
 print(len(seen))

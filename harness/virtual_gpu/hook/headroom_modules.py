@@ -13,8 +13,8 @@ import weakref
 
 MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
 MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
-# The names by which torch.compile, FSDP, checkpointing and Lightning Fabric hold a module of the program, and Keras the
-# weights of a layer.
+# The attributes in which torch.compile, FSDP, checkpointing and Lightning Fabric keep a module of the program, and Keras
+# the weights of a layer.
 WRAPPED = re.compile(
     r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module|_torch_params)(\.|$)")
 
@@ -23,8 +23,8 @@ def is_of_keras(module):
     return any(kind.__module__ == "keras.src.layers.layer" for kind in type(module).__mro__)
 
 
-def is_within(module):
-    """Returns a key that sorts layers of Keras behind the models that hold their weights as well."""
+def outermost_first(module):
+    """Returns a key that sorts models of Keras before the layers whose weights they hold as well."""
     return (-sum(1 for _ in module.parameters()), not hasattr(module, "layers")) if is_of_keras(module) else (0, False)
 
 
@@ -49,7 +49,7 @@ class Modules:
         contained = {id(child) for module in alive for child in module._modules.values()}
         roots = [module for module in alive if id(module) not in contained]
         several = sum(any(True for _ in root.parameters()) for root in roots) > 1
-        for root in sorted(roots, key=is_within):
+        for root in sorted(roots, key=outermost_first):
             for path, module in root.named_modules():
                 path = WRAPPED.sub("", path).rstrip(".")
                 if several or not path or path[0].isdigit():

@@ -29,7 +29,7 @@ from headroom_known import (
 
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
-# Of a filled tensor without integers, such as zeros_like, that has more elements, the value is kept only once.
+# Elements of a floating-point tensor filled with one value, as by zeros_like; of a larger one, a single element is kept.
 MOST_FILLED = 1 << 16
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 
@@ -53,10 +53,10 @@ READ_INSIDE = {
                      "topk", "view"), slice(1, None)),
 }
 READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
-# Unknown values are assumed to be finite, as they are in training that goes well, and close to those that they are
+# Unknown values are assumed to be finite, as they are in training that goes well, and close to what they are
 # compared with.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True,
-          "_is_all_true": True}  # PyTorch asks the last one whether values are what a call expects
+          "_is_all_true": True}  # PyTorch calls the last one to check the values of arguments
 COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
