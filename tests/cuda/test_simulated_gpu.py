@@ -32,11 +32,12 @@ def run(*arguments, **faults):
 
 def suite_in_small():
     """The experiments of the suite `gpu` on networks that a CPU trains quickly, with one sample of each
-    cell."""
+    cell. Its two steps are too few for fp16 to find a loss scale; it starts from a small one."""
     text = SUITE.read_text()
     text = re.sub(r'"resnet\(batch=256[^"]*"', '"resnet(batch=2,preset=tiny)"', text)
     text = re.sub(r'"(resnet|bert|gan)\((?!batch=2,)[^"]*"', r'"\1(preset=tiny)"', text)
     text = re.sub(r"^claims = .*$", "claims = []", text, flags=re.M)
+    text = text.replace('"fp16"', '"fp16(initial_scale=1024)"')
     return re.sub(r"^(blocks|warmup_steps|measured_steps) = \d+$", r"\1 = 1", text, flags=re.M)
 
 
