@@ -27,7 +27,8 @@ _TOKENS = (
 _COLOUR_OF = {token: f"#{0x0A0B00 + i:06x}" for i, token in enumerate(_TOKENS)}
 TOKEN_OF = {colour: token for token, colour in _COLOUR_OF.items()}
 
-# Set globally, because artists read these when they are made, and some when they are drawn.
+# Set globally, because artists read these when they are made, and some when they are drawn. Axes that are made
+# as charts want them need not change every tick and grid line afterwards, which takes as long again.
 matplotlib.rcParams.update(
     {
         "svg.fonttype": "none",  # text stays text: selectable, searchable, small
@@ -35,6 +36,28 @@ matplotlib.rcParams.update(
         "font.size": TEXT,
         "path.simplify": False,  # Headroom keeps peaks itself
         "axes.unicode_minus": True,
+        "axes.titley": 1.0,  # there are no titles, whose place would be sought among all the ticks
+        "axes.axisbelow": True,
+        "axes.edgecolor": _COLOUR_OF["faint"],
+        "axes.linewidth": 1,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "grid.color": _COLOUR_OF["line"],
+        "grid.linewidth": 1,
+    }
+    | {f"axes.spines.{side}": side == "bottom" for side in ("left", "right", "top", "bottom")}
+    | {
+        f"{axis}tick.{key}": value
+        for axis, sides in (("x", ("bottom",)), ("y", ("left",)))
+        for key, value in {
+            "major.size": 0,
+            "minor.size": 0,
+            "major.pad": 6,
+            "minor.pad": 6,
+            "labelsize": TEXT,
+            "labelcolor": _COLOUR_OF["muted"],
+        }.items()
+        | {side: False for side in sides}.items()
     }
 )
 
@@ -104,13 +127,6 @@ def add_axes(figure: Figure, left: float, top: float, right: float, bottom: floa
         (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
     )
     axes.patch.set_visible(False)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side == "bottom")
-        spine.set_color(colour("faint"))
-        spine.set_linewidth(1)
-    axes.tick_params(length=0, left=False, bottom=False, pad=6, labelsize=TEXT, labelcolor=colour("muted"))
-    axes.grid(axis="y", color=colour("line"), linewidth=1)
-    axes.set_axisbelow(True)
     axes.set_autoscale_on(False)  # charts set their limits; finding them anew for every line takes long
     return axes
 
