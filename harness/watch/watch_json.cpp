@@ -65,6 +65,7 @@ Json summary_object(const WatchRecord& record, const WatchSummary& summary) {
           {"duration_s", record.duration_s},
           {"own_cpu_s", record.own_cpu_s},
           {"longest_gap_s", summary.longest_gap_s},
+          {"samples_per_line", summary.samples_per_line},
           {"processes_seen", summary.processes_seen},
           {"resident_peak", to_object(summary.resident)},
           {"proportional_peak", summary.proportional ? to_object(*summary.proportional) : Json()},

@@ -111,6 +111,8 @@ def _warnings(data: WatchData) -> list[str]:
 def _facts(data: WatchData) -> list[tuple[str, Datum]]:
     watch, summary = data.watch, data.watch["summary"]
     facts = [("Started", Datum(watch["started"])), ("Sampled every", Datum(f"{watch['interval_ms']} ms"))]
+    if summary and (samples := summary.get("samples_per_line", 1)) > 1:
+        facts.append(("Drawn", Datum(f"of each {samples} samples the one with the most memory")))
     if watch["budget_bytes"] is not None:
         facts.append(("Budget", bytes_datum(watch["budget_bytes"])))
     if summary is None:

@@ -2,14 +2,13 @@
 // standard error, because standard output belongs to the command.
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "harness/base/file.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/finish.h"
 #include "harness/cli/record_directory.h"
 #include "harness/cli/text/print.h"
 #include "harness/results/run_info.h"
+#include "harness/watch/timeline.h"
 #include "harness/watch/watch_json.h"
 
 namespace headroom {
@@ -35,7 +34,7 @@ ExitCode exit_code_of(const WatchOptions& options, const WatchRecord& record,
 ExitCode watch_command(const WatchOptions& options) {
   const RecordDirectory records(options.out, "watch");
   const fs::path& directory = records.path();
-  std::ofstream timeline(directory / "timeline.jsonl");
+  Timeline timeline(directory / "timeline.jsonl");
   WatchHeader header{.command = options.command,
                      .pid = 0,
                      .started = timestamp_now(),
@@ -50,7 +49,7 @@ ExitCode watch_command(const WatchOptions& options) {
   const WatchRecord record = watch(
       process, tree, options.plan,
       [&](const WatchSample& sample) {
-        timeline << to_json(sample) << std::endl;
+        timeline.add(sample);
         summarizer.add(sample);
       },
       [&](const BudgetBreach& breach) {
@@ -58,10 +57,12 @@ ExitCode watch_command(const WatchOptions& options) {
                    breach.time_s, format_bytes(breach.held), format_bytes(*options.plan.budget),
                    options.plan.stop_over_budget ? "; stopping it" : "");
       });
-  const WatchSummary summary = summarizer.summary();
+  timeline.finish();
+  WatchSummary summary = summarizer.summary();
+  summary.samples_per_line = timeline.samples_per_line();
   write_file_durably(directory / "watch.json", to_json(header, &record, &summary));
   out::print(stderr, "headroom watch: {}", to_words(summary, record, options.plan, options.leak));
-  if (!timeline)
+  if (!timeline.is_whole())
     out::print(stderr, "  {:<8}{} is cut off: it could not be written\n", "files",
                (directory / "timeline.jsonl").string());
   else

@@ -128,6 +128,11 @@ def test_the_highest_look_is_drawn_however_many_there_are(tmp_path: Path) -> Non
     assert (directory / "report.html").stat().st_size < 2 * MIB
 
 
+def test_a_long_watch_says_for_how_many_samples_a_point_stands(tmp_path: Path) -> None:
+    page = page_of(write(tmp_path / "w", TWO, summary=summary() | {"samples_per_line": 64}))
+    assert "of each 64 samples the one with the most memory" in words(page)
+
+
 def test_one_look_or_a_watch_cut_short_still_make_a_page(tmp_path: Path) -> None:
     assert "cut short" in words(page_of(write(tmp_path / "a", TWO[:1], summary=None)))
 
