@@ -27,6 +27,11 @@ def test_a_program_that_uses_no_gpu_is_told_so(gpu):
     assert "PyTorch, TensorFlow or JAX" in answer.output
 
 
+def test_a_process_that_does_not_say_what_it_holds_is_told(gpu):
+    answer = gpu("t4", program=RUNTIME + "allocate(2**20)")
+    assert "not told what 1 process held: killed, without PyTorch" in answer.output
+
+
 def test_json_stands_alone_on_standard_output(gpu):
     answer = gpu("l4", "--json", program=RUNTIME + "allocate(1); print('the program speaks')")
     assert json.loads(answer.output)["verdict"] == "fits"

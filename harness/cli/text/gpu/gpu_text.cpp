@@ -147,6 +147,12 @@ std::string not_known_text(const GpuAnswer& answer) {
         "  not counted: {} of managed memory, which the driver moves between the card and the "
         "machine as there is room\n",
         format_bytes(answer.outcome.managed));
+  if (const std::size_t untold = answer.outcome.untold_processes; untold > 0)
+    text += fmt::format(
+        "  not told what {} process{} held: killed, without PyTorch, TensorFlow and JAX, or a "
+        "Python that "
+        "ignores the environment (python -I, -E)\n",
+        untold, untold == 1 ? "" : "es");
   text += calls_text("sizes not known, counted as 0 bytes", answer.outcome.sizes_not_known);
   text += calls_text("sizes estimated", answer.outcome.sizes_estimated);
   std::set<std::string> differences;
