@@ -266,6 +266,27 @@ layers.block_until_ready()
     assert answer.status == 0, answer.errors
 
 
+LOOP = """
+import jax
+import jax.numpy as jnp
+def loss(weights, x):
+    return jnp.square(jax.checkpoint(jnp.tanh)(x @ weights)).mean()
+@jax.jit
+def train(weights, batches):
+    update = lambda i, weights: weights - 0.1 * jax.grad(loss)(weights, batches[i])
+    return jax.lax.fori_loop(0, len(batches), update, weights)
+train(jnp.zeros((1024, 1024)), jnp.zeros((4, 512, 1024))).block_until_ready()
+"""
+
+
+def test_temporaries_of_a_loop_that_trains_have_lines_and_no_modules_of_jaxs_own(gpu, jax):
+    device = run(gpu, jax, LOOP).figures["frameworks"][0]["devices"][0]
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert roles["temporaries"] >= (1024 * 1024 + 512 * 1024) * 4  # the gradient, and a batch
+    assert sum(line["bytes"] for line in device["lines"] if "program.py" in line["name"]) > 0.9 * roles["temporaries"]
+    assert device["modules"] == []
+
+
 def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     answer = gpu(*CARD, program=STEP.replace("ROWS", "1e6"), python=jax)
     assert answer.first_line.startswith("DOES NOT FIT")

@@ -12,6 +12,9 @@ import headroom_memory
 RECORDS = os.environ.get("HEADROOM_GPU_RECORDS", "")
 OUTSIDE = "(outside of modules)"
 MOST_PARTS = 8  # of an argument that are shown apart
+# Parts of an instruction's name that JAX adds for its loops, branches and transformations
+IN_NO_MODULE = re.compile(r"while|body|cond|branch_\d+_fun|closed_call|checkpoint|remat2|rematted_computation|"
+                          r"custom_[jv]vp_call|shard_map")
 mapped_functions = []  # (name, names of all arguments) of each function that jax.pmap compiled
 
 
@@ -41,6 +44,7 @@ class Program:
         self.text = path.read_text(errors="replace")
         self.bytes_of = {"parameter": {}, "result": 0, "temporary": 0}
         self.places = {}  # value -> [(offset, bytes)] in the temporaries
+        self.phis = set()  # values that are one of several others, such as what a loop carries on
         kind = ""
         for line in self.text.splitlines():
             if found := re.match(r"allocation \d+: size (\d+), (.*):$", line):
@@ -52,10 +56,12 @@ class Program:
                 elif kind:
                     self.bytes_of[kind] += size
             elif kind == "temporary" and (
-                found := re.match(r" value: <\d+ (\S+) @\d+> \(size=(\d+),offset=(\d+)\)", line)
+                found := re.match(r" value: <\d+ (\S+)( \(phi\))? @\d+> \(size=(\d+),offset=(\d+)\)", line)
             ):
-                place = (int(found[3]), int(found[2]))
-                self.places.setdefault(found[1].removesuffix("{}"), []).append(place)
+                value = found[1].removesuffix("{}")
+                self.places.setdefault(value, []).append((int(found[4]), int(found[3])))
+                if found[2]:
+                    self.phis.add(value)
             elif line.startswith("Used values") or line.startswith("HloLiveRange"):
                 break
 
@@ -105,19 +111,23 @@ class Program:
             self.parameters = {n: names[place] for n, place in places.items()}
 
     def temporaries_at_peak(self):
-        """Returns (value, bytes) of the values in the temporaries when most bytes are in use. Values that
-        share a place count once."""
+        """Returns (value, bytes) of the values in the temporaries when most bytes are in use. Values that share a place
+        count once, as they do not where XLA itself lists a peak: of a loop, it lists what the loop begins with."""
         text = self._beside("-live-range.txt") or self.text
-        _, _, listed = text.partition("(peak):\n")
+        uses = sorted(
+            (int(begin), int(end), place, value)
+            for value, begin, end in re.findall(r"^ +(\S+?)(?:\{\})?:(\d+)-(\d+)$", text, re.MULTILINE)
+            for place in self.places.get(value, [])
+        )
+        peak = time_of_most(uses)
+        until_peak = [use for use in uses if use[0] <= peak]
+        writer = {place: value for _, _, place, value in until_peak if value not in self.phis}
+        living = {place: writer.get(place, value) for _, end, place, value in until_peak if peak <= end}
         taken, result = [], []
-        for line in listed.splitlines():
-            found = re.match(r" +(\S+?)(?:\{\})?: (\d+) bytes \(cumulative", line)
-            if not found:
-                break
-            for offset, size in self.places.get(found[1], []):
-                if not any(offset < end and begin < offset + size for begin, end in taken):
-                    taken.append((offset, offset + size))
-                    result.append((found[1], size))
+        for offset, size in sorted(living, key=lambda place: -place[1]):
+            if not any(offset < end and begin < offset + size for begin, end in taken):
+                taken.append((offset, offset + size))
+                result.append((living[offset, size], size))
         return result
 
     def arguments(self):
@@ -135,6 +145,20 @@ class Program:
         for argument, sizes in parts.items():
             result.update(sizes if len(sizes) <= MOST_PARTS else {f"argument {argument}": sum(sizes.values())})
         return result
+
+
+def time_of_most(uses):
+    """Returns the time at which most bytes are in use, given (begin, end, (offset, bytes), …) of each use of a place."""
+    changes = [change for begin, end, place, *_ in uses for change in ((begin, 1, place), (end + 1, -1, place))]
+    users, most, now, result = {}, 0, 0, 0
+    for at, change, place in sorted(changes):  # what ends comes before what begins
+        before = users.get(place, 0)
+        users[place] = before + change
+        if 0 in (before, users[place]):
+            now += change * place[1]
+        if now > most:
+            most, result = now, at
+    return result
 
 
 class Frames:
@@ -177,11 +201,11 @@ def module_of(name):
     operation itself."""
     parts = []
     for part in name.partition(";")[0].split("/")[:-1]:  # the first of several operations that XLA made one
-        if part.startswith("jit("):
+        if "jit(" in part:  # a function that JAX compiled apart
             continue
         part = re.sub(r"^(?:\w+\()+|\)+$", "", part)
         # An einsum's subscripts ("ij,jk->ik") and JAX's internal functions ("_take") are not modules.
-        if part and part not in ("while", "body") and "->" not in part and not part.startswith("_"):
+        if part and not IN_NO_MODULE.fullmatch(part) and "->" not in part and not part.startswith("_"):
             parts.append(part)
     return "/".join(parts) or OUTSIDE
 
