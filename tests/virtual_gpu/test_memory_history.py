@@ -94,6 +94,8 @@ def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines()
     own = {**command, "filename": "/home/me/bin/train.py"}
     assert line_of([torchs, hooks, library, torchs, command]) == "ultralytics/nn/conv.py:38"
     assert line_of([hooks, torchs, command]) == "torch/nn/modules/conv.py:1"
+    jaxs = {"filename": "/opt/venv/lib/python3.11/site-packages/jax/_src/array.py", "line": 414, "name": "__array__"}
+    assert line_of([jaxs, library]) == "ultralytics/nn/conv.py:38"
     assert line_of([torchs, library, own]) == "/home/me/bin/train.py:8"
     generated = {"filename": "/home/me/unsloth_compiled_cache/UnslothSFTTrainer.py", "line": 748, "name": "step"}
     assert line_of([torchs, generated, own]) == "/home/me/bin/train.py:8"

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import sys
 
 
@@ -43,8 +44,8 @@ def is_users(filename):
 
 
 def is_librarys(filename):
-    """Whether a frame belongs to an installed library other than PyTorch."""
-    return "-packages/" in filename and "-packages/torch/" not in filename
+    """Whether a frame belongs to an installed library other than a framework."""
+    return re.search("-packages/(?!(torch|jax|tensorflow)/)", filename) is not None
 
 
 def is_not_between(filename):
@@ -55,7 +56,7 @@ def is_not_between(filename):
 
 def most_telling(files):
     """Returns the position of the file, of those of the frames from the innermost on, whose line is told: that of the
-    user's program, or else of a library, or else of PyTorch or Python. None if there is none."""
+    user's program, or else of a library, or else of a framework or Python. None if there is none."""
     for is_wanted in (is_users, is_librarys, is_not_between):
         for position, name in enumerate(files):
             if is_wanted(name):
