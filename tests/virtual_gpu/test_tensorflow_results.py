@@ -103,6 +103,15 @@ def test_a_scaled_loss_has_finite_gradients_whose_update_is_made(printed):
     assert printed == ["3", "3"]
 
 
+@pytest.mark.program("""
+import inspect
+import tensorflow as tf
+print(*inspect.getfullargspec(tf.logical_and).args)
+""")
+def test_operations_that_the_host_computes_have_their_own_arguments(printed):
+    assert printed == ["x y name"]
+
+
 @pytest.mark.program(f"""
 import numpy as np
 import tensorflow as tf
@@ -179,6 +188,30 @@ print("all are zeros")
 """)
 def test_a_result_is_not_read_from_what_lay_there_before(printed):
     assert printed == ["all are zeros"]
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+with tf.device("GPU"):
+    lengths, flags = tf.constant([3, 5, 2], tf.int64), [tf.constant(some) for some in ([True, False], [True], [False])]
+print(*[int(reduce(lengths)) for reduce in (tf.reduce_max, tf.reduce_min, tf.reduce_sum, tf.reduce_prod)])
+print(*[bool(reduce(which)) for reduce in (tf.reduce_all, tf.reduce_any) for which in flags])
+print(tf.sequence_mask(lengths).shape)
+""")
+def test_few_known_whole_numbers_and_flags_are_combined_to_one(printed):
+    assert printed == ["5 2 10 30", "False True False True True False", "(3, 5)"]
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+@tf.function(input_signature=[tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None, None, 7])])
+def loss(labels, logits):
+    tf.debugging.assert_equal(tf.shape(labels), tf.shape(logits)[:-1])
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+print(*loss(tf.zeros((4, 9), tf.int64), tf.zeros((4, 9, 7))).shape)
+""")
+def test_an_assertion_about_shapes_holds(printed):
+    assert printed == ["4 9"]
 
 
 @pytest.mark.program(f"""

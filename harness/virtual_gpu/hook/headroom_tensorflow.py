@@ -62,8 +62,9 @@ def install(tensorflow):
 
 
 def combine_scalars_on_the_host(tensorflow):
-    """Loops, such as that of tf.map_fn and each with maximum_iterations, ask logical_and whether to go on, and every
-    tenth step is told by a remainder. A kernel would compute the answer, so scalars are combined on the host."""
+    """Loops, such as that of tf.map_fn and each with maximum_iterations, ask logical_and whether to go on, every tenth
+    step is told by a remainder, and the width of a mask is a maximum. A kernel would compute these, so scalars are
+    combined on the host."""
     from tensorflow.python.ops import gen_math_ops, math_ops
 
     def is_scalar(value):
@@ -81,7 +82,7 @@ def combine_scalars_on_the_host(tensorflow):
 
         return combined
 
-    for name in ("floor_div", "floor_mod", "logical_and", "logical_not", "logical_or"):
+    for name in ("floor_div", "floor_mod", "logical_and", "logical_not", "logical_or", "maximum", "minimum"):
         operation = getattr(gen_math_ops, name)
         combined = on_the_host(operation, name.startswith("floor"))
         for module in (tensorflow, tensorflow.math, math_ops, gen_math_ops):
@@ -102,6 +103,7 @@ def trust_masks(rnn):
     rnn._compute_sequence_length_from_mask = whole
 
 
+        combined.__signature__ = inspect.signature(operation)  # TensorFlow Probability compares it with NumPy's
 def take_gradients_as_finite(module):
     """An optimizer of Keras that scales the loss skips the update unless a kernel found all gradients to be finite.
     In TensorFlow that reads as False, so the opposite is taken. A constant would let TensorFlow leave out the check,

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/contents.h"
@@ -58,17 +59,41 @@ bool gather(void* const* arguments) {
   return true;
 }
 
-// Arguments: numbers, result, count of numbers, the operation, the initial value.
-bool product(void* const* arguments) {
-  const auto numbers =
-      known_numbers(argument<const void*>(arguments, 0), argument<std::int32_t>(arguments, 2));
-  if (!numbers) return false;
-  const auto multiply = [](std::int32_t a, std::int32_t b) {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
-  };
-  write(argument<void*>(arguments, 1),
-        {std::accumulate(numbers->begin(), numbers->end(), argument<std::int32_t>(arguments, 4),
-                         multiply)});
+// Results that need more bits than their type has wrap around, as on a GPU.
+template <typename T, typename Operation>
+struct Wrapping {
+  T operator()(T a, T b) const {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(Operation()(static_cast<Unsigned>(a), static_cast<Unsigned>(b)));
+  }
+};
+
+struct Larger {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::max(a, b);
+  }
+};
+
+struct Smaller {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::min(a, b);
+  }
+};
+
+// Combines all numbers or flags. Arguments: numbers, result, count of numbers, the operation, the
+// initial value.
+template <typename T, typename Operation>
+bool reduce(void* const* arguments) {
+  const auto count = argument<std::int32_t>(arguments, 2);
+  if (count < 0 || count > kMostNumbers) return false;
+  std::vector<T> numbers(static_cast<std::size_t>(count));
+  const auto* operands = argument<const void*>(arguments, 0);
+  if (!copy_known(numbers.data(), operands, numbers.size() * sizeof(T))) return false;
+  const T result = std::accumulate(numbers.begin(), numbers.end(), argument<T>(arguments, 4),
+                                   [](T a, T b) { return static_cast<T>(Operation()(a, b)); });
+  copy(argument<void*>(arguments, 1), &result, sizeof result);
   return true;
 }
 
@@ -139,15 +164,6 @@ void combine(const std::optional<Longs>& a, const std::optional<Longs>& b, Long 
   }
   copy(result, bytes.data(), bytes.size());
 }
-
-// Results that need more than 64 bits wrap around, as on a GPU.
-template <typename Operation>
-struct Wrapping {
-  Long operator()(Long a, Long b) const {
-    return static_cast<Long>(
-        Operation()(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
-  }
-};
 
 constexpr Long kFirstAddress = Long{1} << 40;
 
@@ -283,14 +299,35 @@ ShapeKernel* kernel_of_mlir(std::string_view name) {
                                                  : forget_written<1>;
 }
 
-using Sum = Wrapping<std::plus<>>;
-using Difference = Wrapping<std::minus<>>;
+template <typename Operation>
+using OfLongs = Wrapping<Long, Operation>;
+using Sum = OfLongs<std::plus<>>;
+using Difference = OfLongs<std::minus<>>;
+using Product = OfLongs<std::multiplies<>>;
+
+ShapeKernel* kernel_of_reduction(std::string_view name) {
+  static const std::map<std::string_view, ShapeKernel*> kernels = {
+      {"bool*, bool*, 256, tensorflow::functor::And", reduce<unsigned char, std::logical_and<>>},
+      {"bool*, bool*, 256, tensorflow::functor::Or", reduce<unsigned char, std::logical_or<>>},
+      {"int*, int*, 256, tensorflow::functor::Prod<int> ",
+       reduce<std::int32_t, Wrapping<std::int32_t, std::multiplies<>>>},
+      {"long*, long*, 256, tensorflow::functor::Prod<long> ", reduce<Long, Product>},
+      {"long*, long*, 256, tensorflow::functor::Sum<long> ", reduce<Long, Sum>},
+      {"long*, long*, 256, tensorflow::functor::MaxPropagateNaN", reduce<Long, Larger>},
+      {"long*, long*, 256, tensorflow::functor::MinPropagateNaN", reduce<Long, Smaller>},
+  };
+  constexpr std::string_view kBegin = "void tensorflow::functor::BlockReduceKernel<";
+  if (!name.starts_with(kBegin)) return nullptr;
+  name.remove_prefix(kBegin.size());
+  const auto found = kernels.find(name.substr(0, std::min(name.find(">("), name.size())));
+  return found == kernels.end() ? nullptr : found->second;
+}
 
 ShapeKernel* kernel_of_longs(std::string_view name) {
   static const std::map<std::string_view, ShapeKernel*> kernels = {
       {"AddV2_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Sum>},
       {"Sub_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Difference>},
-      {"Mul_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Wrapping<std::multiplies<>>>},
+      {"Mul_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Product>},
       {"Less_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::less<>>},
       {"LessEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::less_equal<>>},
       {"Greater_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::greater<>>},
@@ -344,9 +381,6 @@ ShapeKernel* shape_kernel(std::string_view name) {
   if (name.starts_with("void tensorflow::GatherOpKernel<tensorflow::AlignedVector<int, 1>, int, "
                        "true>("))
     return gather;
-  if (name.starts_with("void tensorflow::functor::BlockReduceKernel<int*, int*, ") &&
-      name.find("tensorflow::functor::Prod<int> >(") != std::string_view::npos)
-    return product;
   if (name.starts_with("void tensorflow::(anonymous namespace)::DynamicStitchKernel<int>("))
     return stitch;
   if (name == "Cast_GPU_DT_INT32_DT_INT64_kernel") return convert<std::int32_t, std::int64_t>;
@@ -356,7 +390,8 @@ ShapeKernel* shape_kernel(std::string_view name) {
     if (has(">(bool const*, int*, unsigned int, ")) return count;
     if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;
   }
-  for (const auto kernel_of : {kernel_of_fill, kernel_of_longs, kernel_of_mlir})
+  for (const auto kernel_of :
+       {kernel_of_fill, kernel_of_longs, kernel_of_mlir, kernel_of_reduction})
     if (ShapeKernel* kernel = kernel_of(name)) return kernel;
   return nullptr;
 }
