@@ -180,6 +180,26 @@ def test_variables_of_keras_have_roles(device, width):
     assert sum(roles.values()) == device["peak_allocated_bytes"]
 
 
+def test_variables_have_roles_with_keras_2_and_without_keras(gpu, tensorflow):
+    answer = gpu(*CARD, "--until-step", "all", python=tensorflow, program=GROW + """
+import tf_keras
+data = tf.zeros((8, 512))
+models = [tf_keras.Sequential([tf_keras.layers.Dense(512, use_bias=False)]) for _ in range(2)]
+for model, optimizers in zip(models, (tf_keras.optimizers, tf_keras.optimizers.legacy)):
+    model.compile(optimizers.Adam(), "mse")
+    model.fit(data, data, verbose=0)
+own, table = tf.Variable(tf.zeros((512, 512))), tf.Variable(tf.zeros((256, 512)), trainable=False)
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(own)
+optimizer = tf.compat.v1.train.MomentumOptimizer(0.1, 0.9)
+optimizer.apply_gradients([(tape.gradient(loss, own), own)])
+""")
+    assert answer.status == 0, answer.errors
+    roles = {role["name"]: role["bytes"] for role in framework(answer)["devices"][0]["roles"]}
+    for role, size in ("weights", 3 * MIB), ("optimizer state", 5 * MIB), ("other variables", MIB // 2):
+        assert size <= roles[role] < size + 256, roles  # and counters
+
+
 def test_updates_of_earlier_kinds_of_optimizers_and_of_a_loop_of_ones_own_are_counted(gpu, tensorflow):
     """Each kind makes another number of steps, so that the sum tells which are counted."""
     answer = gpu(*CARD, "--until-step", "16", python=tensorflow, program=GROW + """
@@ -213,4 +233,6 @@ def test_each_card_of_a_mirrored_strategy_holds_the_weights(gpu, tensorflow):
     devices = framework(answer)["devices"]
     assert [device["device"] for device in devices] == [0, 1]
     for device in devices:
-        assert device["peak_allocated_bytes"] >= 4 * 1024 * 1024 * 4
+        roles = {role["name"]: role["bytes"] for role in device["roles"]}
+        assert 0 <= roles["weights"] - 4 * 1024 * 1024 * 4 < 64
+        assert 0 <= roles["optimizer state"] - 2 * roles["weights"] < 64

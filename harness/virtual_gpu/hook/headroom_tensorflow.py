@@ -26,24 +26,47 @@ def peaks():
     return result
 
 
+def owners():
+    """Returns (object, role of its variables) of the optimizers and layers of Keras 2 and 3, of TensorFlow's own
+    optimizers, and of variables. Models know the variables of their optimizers, too, so these come first."""
+    import tensorflow as tf
+
+    kinds = {"optimizer state": (tf.compat.v1.train.Optimizer,), "weights": (), "other variables": (tf.Variable,)}
+    for name in ("keras", "tf_keras"):
+        keras = sys.modules.get(name)
+        if keras is not None and keras.backend.backend() == "tensorflow":
+            legacy = [keras.optimizers.legacy.Optimizer] if name == "tf_keras" else []
+            kinds["optimizer state"] += (keras.optimizers.Optimizer, *legacy)
+            kinds["weights"] += (keras.layers.Layer,)
+    things = gc.get_objects()
+    return [(thing, role) for role, bases in kinds.items() for thing in things if issubclass(type(thing), bases)]
+
+
+def variables_of(owner):
+    """Returns TensorFlow's variables of one of the owners, on each device on which they are."""
+    import tensorflow as tf
+
+    if isinstance(owner, tf.Variable):
+        variables = [owner]
+    else:
+        variables = owner.variables() if inspect.ismethod(owner.variables) else owner.variables
+    for variable in variables:
+        value = variable if isinstance(variable, tf.Variable) else variable.value  # Keras 3 wraps them
+        yield from getattr(value, "values", [value])  # a distribution strategy has one for each device
+
+
 def arrays(device):
-    """Returns the bytes of Keras's variables on a device: those of optimizers are state, all others
-    weights."""
-    keras = sys.modules.get("keras")
-    if keras is None or keras.backend.backend() != "tensorflow":
-        return {}
-    kinds = (keras.Layer, keras.optimizers.Optimizer)
-    owners = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
+    """Returns the bytes of variables on a device by their role. One that no layer and no optimizer has is a weight if
+    it can be trained."""
     result, seen = {}, set()
-    for owner in sorted(owners, key=lambda owner: issubclass(type(owner), keras.Layer)):
-        role = "weights" if issubclass(type(owner), keras.Layer) else "optimizer state"
-        for variable in owner.variables:
-            value = variable.value
-            if id(variable) in seen or not value.device.endswith(f"GPU:{device}"):
+    for owner, role in owners():
+        for value in variables_of(owner):
+            if id(value) in seen or not value.device.endswith(f"GPU:{device}"):
                 continue
-            seen.add(id(variable))
-            size = value.shape.num_elements() * value.dtype.size
-            result[role] = result.get(role, 0) + size
+            seen.add(id(value))
+            if role == "other variables" and value.trainable:
+                role = "weights"
+            result[role] = result.get(role, 0) + (value.shape.num_elements() or 0) * value.dtype.size
     return result
 
 
@@ -80,6 +103,7 @@ def combine_scalars_on_the_host(tensorflow):
                     return operation(*operands, **options)
             return operation(*operands, **options)
 
+        combined.__signature__ = inspect.signature(operation)  # TensorFlow Probability compares it with NumPy's
         return combined
 
     for name in ("floor_div", "floor_mod", "logical_and", "logical_not", "logical_or", "maximum", "minimum"):
@@ -103,7 +127,6 @@ def trust_masks(rnn):
     rnn._compute_sequence_length_from_mask = whole
 
 
-        combined.__signature__ = inspect.signature(operation)  # TensorFlow Probability compares it with NumPy's
 def take_gradients_as_finite(module):
     """An optimizer of Keras that scales the loss skips the update unless a kernel found all gradients to be finite.
     In TensorFlow that reads as False, so the opposite is taken. A constant would let TensorFlow leave out the check,

@@ -218,10 +218,12 @@ def largest_program(most):
 
 
 def split_arguments(roles, known):
-    """Separates known parts of the arguments, given as {role: bytes}, from the rest."""
-    rest = roles.get("arguments", 0) - sum(known.values())
-    if known and rest >= 0:
-        roles.update(known, arguments=rest)
+    """Separates known arrays, given as {role: bytes}, from the rest. Those that the program does not use are no
+    arguments of it, but other arrays."""
+    arguments, others = roles.get("arguments", 0), roles.get("other arrays", 0)
+    unused = max(0, sum(known.values()) - arguments)
+    if known and unused <= others:
+        roles.update({**known, "arguments": arguments - sum(known.values()) + unused, "other arrays": others - unused})
 
 
 def add(totals, name, size):
@@ -237,11 +239,12 @@ def describe(use, known=None, out_of_memory=False):
     device's counters, `known` the bytes by role of arrays that the framework reports. If the device ran out
     of memory, the largest program is described although it did not get what it needs."""
     program = largest_program(float("inf") if out_of_memory else use["peak_allocated"])
-    if program is None:
-        return {}
+    if program is None or known and not out_of_memory and program.bytes() < use["peak_allocated"] / 2:
+        return {}  # a small part, such as the update of a weight that Keras 2 lets XLA compile, tells less than `known`
     program.read_instructions()
+    others = max(0, use["peak_allocated"] - program.bytes())
     roles = {**program.arguments(), "results": program.bytes_of["result"],
-             "temporaries": program.bytes_of["temporary"]}
+             "temporaries": program.bytes_of["temporary"], "other arrays": others}
     split_arguments(roles, known or {})
     phase = program.name
     if program.bytes() > use["peak_allocated"]:
@@ -254,9 +257,8 @@ def describe(use, known=None, out_of_memory=False):
         add(modules, module_of(name), size)
     beside = {"(arguments)": sum(program.bytes_of["parameter"].values()),
               "(results)": roles["results"],
+              "(other arrays)": others,
               "(temporaries, not in use at the peak)": roles["temporaries"] - sum(lines.values())}
-    if (others := use["peak_allocated"] - program.bytes()) > 0:
-        roles["other arrays"] = beside["(other arrays)"] = others
     if list(modules) == [OUTSIDE]:
         modules = {}
     return {
