@@ -287,6 +287,25 @@ def test_temporaries_of_a_loop_that_trains_have_lines_and_no_modules_of_jaxs_own
     assert device["modules"] == []
 
 
+BFLOAT16 = """
+import jax
+import jax.numpy as jnp
+def loss(weights, x, labels):
+    logits = jnp.tanh(x @ weights["in"]) @ weights["out"]
+    return -(jax.nn.log_softmax(logits) * jax.nn.one_hot(labels, 4096, dtype="bfloat16")).sum()
+weights = {"in": jnp.zeros((256, 256), "bfloat16"), "out": jnp.zeros((256, 4096), "bfloat16")}
+train = jax.jit(jax.grad(loss))
+train(weights, jnp.zeros((1024, 256), "bfloat16"), jnp.zeros(1024, int))["in"].block_until_ready()
+"""
+
+
+def test_what_ends_in_a_conversion_of_xlas_has_the_line_of_what_is_converted(gpu, jax):
+    device = run(gpu, jax, BFLOAT16).figures["frameworks"][0]["devices"][0]
+    lines = {line["name"].rpartition("/")[2]: line["bytes"] for line in device["lines"]}
+    assert lines["program.py:5"] >= 1024 * 4096 * 2  # the logits
+    assert lines["program.py:6"] >= 1024 * 4096 * 2  # their gradient
+
+
 def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     answer = gpu(*CARD, program=STEP.replace("ROWS", "1e6"), python=jax)
     assert answer.first_line.startswith("DOES NOT FIT")

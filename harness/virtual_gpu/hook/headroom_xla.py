@@ -83,14 +83,26 @@ class Program:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def read_instructions(self):
-        """Reads the names that the user's code gave to instructions, and the lines that made them."""
+        """Reads the names that the user's code gave to instructions, and the lines that made them. An instruction without
+        them that stands for a computation of several, such as one that ends in a conversion to bfloat16, has those of
+        the last one inside."""
         text = self._beside(".txt")
         frames = Frames(text)
         self.names, self.lines, self.parameters = {}, {}, {}
-        for found in re.finditer(r"^ +(?:ROOT )?%(\S+) = .*metadata=\{(.*?)\}", text, re.MULTILINE):
-            name = re.search(r'op_name="([^"]*)"', found[2])
-            self.names[found[1]] = name[1].replace("\\'", "'") if name else ""
-            self.lines[found[1]] = frames.line_of(found[2])
+        computation, last_in = "", {}
+        for line in text.splitlines():
+            if found := re.match(r"(?:ENTRY )?%(\S+) .*\{$", line):
+                computation = found[1]
+            if not (found := re.match(r" +(?:ROOT )?%(\S+) = ", line)):
+                continue
+            metadata = re.search(r"metadata=\{(.*?)\}", line)
+            called = re.search(r"calls=%([^\s,]+)", line)
+            metadata = metadata[1] if metadata else last_in.get(called[1], "") if called else ""
+            if metadata:
+                last_in[computation] = metadata
+                name = re.search(r'op_name="([^"]*)"', metadata)
+                self.names[found[1]] = name[1].replace("\\'", "'") if name else ""
+                self.lines[found[1]] = frames.line_of(metadata)
         entry = text[text.rfind("\nENTRY "):]
         for found in re.finditer(r"^ +%(\S+) = .*? parameter\((\d+)\)", entry, re.MULTILINE):
             self.parameters[int(found[2])] = self.names.get(found[1], "")
