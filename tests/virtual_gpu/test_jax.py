@@ -287,6 +287,14 @@ def test_temporaries_of_a_loop_that_trains_have_lines_and_no_modules_of_jaxs_own
     assert device["modules"] == []
 
 
+def test_a_peak_before_the_first_step_is_not_one_of_the_step(gpu, jax):
+    before = "import jax, jax.numpy as jnp\njax.jit(lambda x: 2 * x)(jnp.zeros((16 << 20,))).block_until_ready()\n"
+    device = run(gpu, jax, before + STEP.replace("ROWS", "64")).figures["frameworks"][0]["devices"][0]
+    assert device["peak_phase"] == "jit__lambda, before the first step"
+    roles = {role["name"]: role["bytes"] for role in device["roles"]}
+    assert roles == {"argument x": 64 * MIB, "results": 64 * MIB}
+
+
 BFLOAT16 = """
 import jax
 import jax.numpy as jnp

@@ -90,6 +90,8 @@ class Counted:
         self._function, self._has_gradients = function, has_gradients
 
     def __call__(self, *arguments, **options):
+        if not called.functions and not headroom_notes.notes.steps:
+            headroom_notes.note_start()
         called.functions.append(self)
         try:
             result = self._function(*arguments, **options)

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import threading
+import time
 import traceback
 import weakref
 from concurrent.futures import Future
@@ -56,11 +57,16 @@ class Framework:
         self.name, self.peaks, self.differences = name, peaks, differences
         self.arrays, self.finish = arrays, finish
         self.phase_peaks = {}  # device -> {phase: bytes}
+        self.started, self.peaks_at_start = 0, {}  # time of the call that may be the first step; device -> bytes
 
     def note_phase(self, phase):
         for use in self.peaks():
             peaks = self.phase_peaks.setdefault(use["device"], {})
             peaks.setdefault(phase, use["peak_allocated"])
+
+    def note_start(self):
+        self.started = time.time()
+        self.peaks_at_start = {use["device"]: use["peak_allocated"] for use in self.peaks()}
 
     def describe(self):
         self.note_phase("whole program")
@@ -72,9 +78,10 @@ class Framework:
 
     def holders(self, use):
         """Returns what held the memory at the peak, from XLA's files or else from the known arrays."""
+        was_before = notes.steps > 0 and use["peak_allocated"] == self.peaks_at_start.get(use["device"])
         try:
             known = self.arrays(use["device"])
-            if found := headroom_xla.describe(use, known, notes.ended_out_of_memory):
+            if found := headroom_xla.describe(use, known, notes.ended_out_of_memory, self.started * was_before):
                 return found
         except Exception as error:  # XLA may change the format of its files
             self.differences.append(f"XLA's files about its memory could not be read: {error!r}")
@@ -234,6 +241,12 @@ def note_phase(phase):
     """Records the allocated peak so far under the name of a phase that ends now."""
     for framework in notes.frameworks:
         framework.note_phase(phase)
+
+
+def note_start():
+    """Called before a call that may be the first step."""
+    for framework in notes.frameworks:
+        framework.note_start()
 
 
 def count_steps(steps):

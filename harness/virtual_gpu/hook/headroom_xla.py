@@ -222,9 +222,12 @@ def module_of(name):
     return "/".join(parts) or OUTSIDE
 
 
-def largest_program(most):
-    """Returns the program that needs most memory, but at most `most` bytes, or None."""
+def largest_program(most, until=0):
+    """Returns the program that needs most memory, but at most `most` bytes, or None; of those that were compiled before
+    the time `until` if that is given."""
     texts = directory().glob("*-buffer-assignment.txt")
+    if until:
+        texts = (text for text in texts if text.stat().st_mtime < until)
     programs = [program for program in map(Program, texts) if 0 < program.bytes() <= most]
     return max(programs, key=Program.bytes, default=None)
 
@@ -246,11 +249,12 @@ def shares(totals):
     return [share for share in headroom_memory.in_order(totals) if share["bytes"]]
 
 
-def describe(use, known=None, out_of_memory=False):
+def describe(use, known=None, out_of_memory=False, until=0):
     """Returns what a device held at the peak, by role, module and line; {} if unknown. `use` holds the
     device's counters, `known` the bytes by role of arrays that the framework reports. If the device ran out
-    of memory, the largest program is described although it did not get what it needs."""
-    program = largest_program(float("inf") if out_of_memory else use["peak_allocated"])
+    of memory, the largest program is described although it did not get what it needs. `until` is given if the peak was
+    before the first step, which began then."""
+    program = largest_program(float("inf")) if out_of_memory else largest_program(use["peak_allocated"], until)
     if program is None or known and not out_of_memory and program.bytes() < use["peak_allocated"] / 2:
         return {}  # a small part, such as the update of a weight that Keras 2 lets XLA compile, tells less than `known`
     program.read_instructions()
@@ -258,7 +262,7 @@ def describe(use, known=None, out_of_memory=False):
     roles = {**program.arguments(), "results": program.bytes_of["result"],
              "temporaries": program.bytes_of["temporary"], "other arrays": others}
     split_arguments(roles, known or {})
-    phase = program.name
+    phase = program.name + (", before the first step" if until else "")
     if program.bytes() > use["peak_allocated"]:
         phase += f", which needs {program.bytes() / (1 << 30):.2f} GiB"
     lines, modules = {}, {}
