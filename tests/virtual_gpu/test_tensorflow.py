@@ -200,6 +200,21 @@ optimizer.apply_gradients([(tape.gradient(loss, own), own)])
         assert size <= roles[role] < size + 256, roles  # and counters
 
 
+def test_a_program_of_jax_in_the_same_process_held_none_of_tensorflows_memory(gpu, tensorflow):
+    """Keras on JAX may read its data with TensorFlow."""
+    answer = gpu(*CARD, python=tensorflow, program=GROW + """
+import os, pathlib, re
+place = pathlib.Path(re.search(r"--xla_dump_to=(\\S+)", os.environ["XLA_FLAGS"])[1])
+place.mkdir(exist_ok=True)
+for name in ("jit_step", "a_inference_step_7"):
+    text = place / f"module_0001.{name}.sm_8.0_gpu_after_optimizations-buffer-assignment.txt"
+    text.write_text(f"allocation 0: size {1000 if name == 'jit_step' else 500}, maybe-live-out:\\n")
+tf.zeros((1024, 1024))
+""")
+    assert answer.status == 0, answer.errors
+    assert framework(answer)["devices"][0]["peak_phase"] == "a_inference_step_7"
+
+
 def test_updates_of_earlier_kinds_of_optimizers_and_of_a_loop_of_ones_own_are_counted(gpu, tensorflow):
     """Each kind makes another number of steps, so that the sum tells which are counted."""
     answer = gpu(*CARD, "--until-step", "16", python=tensorflow, program=GROW + """

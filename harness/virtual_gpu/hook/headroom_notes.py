@@ -79,9 +79,11 @@ class Framework:
     def holders(self, use):
         """Returns what held the memory at the peak, from XLA's files or else from the known arrays."""
         was_before = notes.steps > 0 and use["peak_allocated"] == self.peaks_at_start.get(use["device"])
+        is_jaxs = self.name.startswith("JAX ")
         try:
             known = self.arrays(use["device"])
-            if found := headroom_xla.describe(use, known, notes.ended_out_of_memory, self.started * was_before):
+            if found := headroom_xla.describe(use, is_jaxs, known, notes.ended_out_of_memory,
+                                              self.started * was_before):
                 return found
         except Exception as error:  # XLA may change the format of its files
             self.differences.append(f"XLA's files about its memory could not be read: {error!r}")

@@ -222,12 +222,12 @@ def module_of(name):
     return "/".join(parts) or OUTSIDE
 
 
-def largest_program(most, until=0):
-    """Returns the program that needs most memory, but at most `most` bytes, or None; of those that were compiled before
-    the time `until` if that is given."""
-    texts = directory().glob("*-buffer-assignment.txt")
-    if until:
-        texts = (text for text in texts if text.stat().st_mtime < until)
+def largest_program(most, is_jaxs, until=0):
+    """Returns the program that needs most memory, but at most `most` bytes, or None. It is one of JAX's or one of
+    TensorFlow's, since a process may use both, and compiled before the time `until` if that is given."""
+    texts = [text for text in directory().glob("*-buffer-assignment.txt")
+             if is_jaxs == bool(re.match(r"module_\d+\.(jit|pmap)_", text.name))
+             and not (until and text.stat().st_mtime >= until)]
     programs = [program for program in map(Program, texts) if 0 < program.bytes() <= most]
     return max(programs, key=Program.bytes, default=None)
 
@@ -249,12 +249,13 @@ def shares(totals):
     return [share for share in headroom_memory.in_order(totals) if share["bytes"]]
 
 
-def describe(use, known=None, out_of_memory=False, until=0):
+def describe(use, is_jaxs, known=None, out_of_memory=False, until=0):
     """Returns what a device held at the peak, by role, module and line; {} if unknown. `use` holds the
     device's counters, `known` the bytes by role of arrays that the framework reports. If the device ran out
     of memory, the largest program is described although it did not get what it needs. `until` is given if the peak was
     before the first step, which began then."""
-    program = largest_program(float("inf")) if out_of_memory else largest_program(use["peak_allocated"], until)
+    program = largest_program(float("inf") if out_of_memory else use["peak_allocated"], is_jaxs,
+                              0 if out_of_memory else until)
     if program is None or known and not out_of_memory and program.bytes() < use["peak_allocated"] / 2:
         return {}  # a small part, such as the update of a weight that Keras 2 lets XLA compile, tells less than `known`
     program.read_instructions()
