@@ -179,7 +179,9 @@ def in_gpu(array):
 row, column, few = in_gpu(row), in_gpu(column), in_gpu(few)
 for work in (lambda: row + row, lambda: row * 2, lambda: row / column, lambda: few[:, None] * few, lambda: row < column,
              lambda: tf.cast(row, tf.int32), lambda: tf.sin(row), lambda: tf.complex(row, row), lambda: tf.sqrt(row),
-             lambda: tf.concat([column, column], 1), lambda: tf.reduce_mean(row)):
+             lambda: tf.concat([column, column], 1), lambda: tf.reduce_mean(row),
+             lambda: tf.split(tf.reshape(row, (8, 8)), 2, 1)[1], lambda: tf.split(tf.reshape(row, (4, 16)), 16, 1)[9],
+             lambda: tf.split(tf.reshape(row, (8, 8)), [3, 5], 1)[1]):
     earlier = [in_gpu(np.full(count, 7, "float32")) for count in (1, 64, 128, 1024, 4096, 8192) for _ in range(3)]
     del earlier  # what is made later lies where this lay
     made = work()

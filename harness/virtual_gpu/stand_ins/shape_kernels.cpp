@@ -349,11 +349,13 @@ ShapeKernel* kernel_of_longs(std::string_view name) {
 }
 
 // TensorFlow passes lists of up to eight elements (indices or addresses) by value in this form.
+// Longer ones lie in the device's memory.
 constexpr std::int32_t kMostPassedByValue = 8;
 template <typename T>
 struct List {
   std::int32_t size;
   T elements[kMostPassedByValue];
+  const T* in_device_memory;
 };
 
 // Arguments: length of a slice, length of the result, for each slice of the result the index of its
@@ -375,6 +377,18 @@ bool stitch(void* const* arguments) {
   return true;
 }
 
+// A tensor is split into parts, of which argument 4 has the addresses. They are not computed.
+bool forget_parts(void* const* arguments) {
+  const auto parts = argument<List<void*>>(arguments, 4);
+  std::vector<void*> addresses(static_cast<std::size_t>(std::max(parts.size, 0)));
+  if (parts.size <= kMostPassedByValue)
+    std::copy_n(parts.elements, addresses.size(), addresses.begin());
+  else
+    copy_known(addresses.data(), parts.in_device_memory, addresses.size() * sizeof addresses[0]);
+  for (const void* address : addresses) forget_result(address);
+  return true;
+}
+
 }  // namespace
 
 ShapeKernel* shape_kernel(std::string_view name) {
@@ -386,6 +400,7 @@ ShapeKernel* shape_kernel(std::string_view name) {
   if (name == "Cast_GPU_DT_INT32_DT_INT64_kernel") return convert<std::int32_t, std::int64_t>;
   if (name == "Cast_GPU_DT_INT64_DT_INT32_kernel") return convert<std::int64_t, std::int32_t>;
   const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  if (has("::SplitOpKernel<") || has("::split_v_kernel<")) return forget_parts;
   if (has("::DeviceReduceKernel<") || has("::DeviceReduceSingleTileKernel<")) {
     if (has(">(bool const*, int*, unsigned int, ")) return count;
     if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;
