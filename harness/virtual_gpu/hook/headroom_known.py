@@ -133,6 +133,10 @@ def on_host(thing, torch):
         return type(thing)(on_host(item, torch) for item in thing)
     if isinstance(thing, torch.device) or isinstance(thing, str) and thing.startswith("cuda"):
         return torch.device("cpu")
+    if isinstance(thing, str) and thing.startswith("torch.cuda."):  # a type of tensor, such as torch.cuda.LongTensor
+        return thing.replace("cuda.", "")
+    if isinstance(thing, type) and thing.__module__ == "torch.cuda":
+        return getattr(torch, thing.__name__)
     return thing
 
 

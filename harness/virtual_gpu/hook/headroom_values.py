@@ -6,6 +6,8 @@ real card.
 Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
+import math
+import operator
 import re
 import sys
 
@@ -57,6 +59,7 @@ READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_len
 # compared with.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True,
           "_is_all_true": True}  # PyTorch calls the last one to check the values of arguments
+COMPARED = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
@@ -90,6 +93,26 @@ def numbers_on_host(thing):
     if type(thing) is slice:
         return slice(*map(numbers_on_host, (thing.start, thing.stop, thing.step)))
     return thing
+
+
+def answer_for_finite(name, args):
+    """Returns what a comparison answers for every finite value: one with infinity, such as that of a loss with the best
+    one before the first, or of a tensor with itself, which is a check for NaN. None for another call."""
+    compare = COMPARED.get(name.strip("_"))
+    if compare is None or len(args) < 2:
+        return None
+    left, right = map(infinity_or_zero, args[:2])
+    return compare(left, right) if left != right or args[0] is args[1] else None
+
+
+def infinity_or_zero(operand):
+    """Returns an infinite operand as a number, and 0 for another one."""
+    try:
+        if isinstance(operand, torch.Tensor) and operand.numel() == 1:
+            operand = value_of(operand).item()
+    except Unknown:
+        pass
+    return operand if isinstance(operand, float) and math.isinf(operand) else 0
 
 
 def with_bounds_on_host(index):
@@ -133,6 +156,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep_alike(FINITE[name], result)
             if name == "isclose" and result.is_cuda:
                 comparisons.note()
+        elif (answer := answer_for_finite(name, args)) is not None:
+            self.keep_alike(answer, result)
         elif headroom_lbfgs.goes_well(name, args, sys._getframe(1)):
             self.keep_alike(True, result)
         elif name in FILLED:
@@ -161,8 +186,10 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         except Unknown:
             return None
         host[1].pop("pin_memory", None)
-        if tensor is None:
+        if tensor is None or "device" in host[1]:
             host[1]["device"] = "cpu"
+        if name == "to" and [type(a) for a in args[1:2]] == [int]:  # the number of a card
+            host[0][1] = "cpu"
         if name in ("cuda", "to", "copy_", "contiguous", "clone") and not tensor.is_cuda:
             host[0][0] = host[0][0].clone()  # the program may change its own copy later
         if name == "cuda":

@@ -85,6 +85,30 @@ def test_what_a_kernel_computed_from_data_reads_as_zero_and_is_taken_to_be_finit
     assert printed == ["0.0 True False"]
 
 
+@pytest.mark.program("""
+import torch
+flags, rank = torch.tensor([1, 0, 1]), 0
+for moved in (flags.to(rank), flags.to(rank, torch.int32), flags.to(device=rank), torch.as_tensor(flags, device=rank),
+              flags.type("torch.cuda.LongTensor"), flags.type(torch.cuda.LongTensor)):
+    print((2 * moved).tolist())
+print((torch.ones_like(flags, device=rank) + 1).tolist())
+""")
+def test_a_card_may_be_named_by_its_number_or_by_a_type_of_tensor(printed):
+    assert printed == ["[2, 0, 2]"] * 6 + ["[2, 2, 2]"]
+
+
+@pytest.mark.program("""
+import torch
+loss, infinity = torch.randn(8, device="cuda").sum(), float("inf")
+for worst in (infinity, torch.tensor(infinity), torch.tensor(infinity, device="cuda")):
+    print(bool(loss < worst), bool(worst > loss), bool(loss.abs() == worst), bool(loss.ge(worst)))
+print(bool(-infinity <= loss), bool(loss == loss), bool((loss != loss).any()))
+""")
+def test_a_comparison_with_infinity_or_itself_is_that_of_a_finite_value(printed):
+    """The first loss is the best so far, and is therefore saved."""
+    assert printed == ["True True False False"] * 3 + ["True True False"]
+
+
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
     """Early stopping is an example: it compares values that it has read."""
     answer = gpu("rtx4090", python=pytorch, program="""
