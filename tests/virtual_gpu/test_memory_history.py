@@ -2,9 +2,13 @@
 
 import random
 import sys
+import types
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "harness" / "virtual_gpu" / "hook"))
+import headroom_lines  # noqa: E402
 import headroom_memory as memory  # noqa: E402
 from headroom_lines import line_of  # noqa: E402
 
@@ -84,6 +88,22 @@ def test_code_that_torch_compile_generated_is_no_line_of_the_program_wherever_it
     for place in ("/scratch/compiled", "/tmp/torchinductor_me"):
         generated = {"filename": f"{place}/tn/ctnnrirv.py", "line": 1790, "name": "call"}
         assert line_of([generated, SCRIPT]) == "/home/me/train.py:7"
+
+
+@pytest.mark.parametrize("name", ["<string>", "<stdin>"])
+def test_a_program_without_a_file_is_told_by_the_lines_of_its_command_or_input(monkeypatch, name):
+    torchs = {"filename": "/lib/site-packages/torch/optim/adam.py", "line": 1, "name": "step"}
+    own = {"filename": name, "line": 3, "name": "<module>"}
+    headroom_lines.is_users.cache_clear()
+    monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
+    assert line_of([torchs, own]) == f"{name}:3"
+    headroom_lines.is_users.cache_clear()
+
+
+def test_an_operator_that_torchscript_generated_for_the_backward_pass_has_no_line():
+    generated = {"filename": "<string>", "line": 12, "name": "<backward op>"}
+    assert line_of([generated]) == line_of([])
+    assert line_of([generated, SCRIPT]) == "/home/me/train.py:7"
 
 
 def test_a_library_that_is_started_by_its_own_command_is_told_by_its_own_lines():

@@ -24,12 +24,17 @@ def is_compilers(filename):
     return "torchinductor_" in filename or filename.startswith(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or "\0")
 
 
+def is_without_file(filename):
+    """Whether the program has no file and this name: it is that of `python -c`, or Python reads it from its input."""
+    return filename in ("<string>", "<stdin>") and not hasattr(sys.modules["__main__"], "__file__")
+
+
 @functools.cache
 def is_users(filename):
     """Whether a frame belongs to the user's program, not to a library or to Python. The command of a library, such as
     bin/yolo, only calls the library."""
     directory, name = os.path.split(filename)
-    return bool(cell_of(filename)) or not (
+    return bool(cell_of(filename)) or is_without_file(filename) or not (
         "." not in name and os.path.basename(directory) == "bin"
         or "site-packages" in filename
         or "dist-packages" in filename
@@ -49,9 +54,10 @@ def is_librarys(filename):
 
 
 def is_not_between(filename):
-    """Whether a frame is that of a caller. PyTorch 2.15 chooses the kernel of some operators in Python."""
+    """Whether a frame is that of a caller. PyTorch 2.15 chooses the kernel of some operators in Python. What has no file
+    is generated, such as the operators of TorchScript's backward pass."""
     dispatches = "/torch/_native/" in filename or filename.endswith("/torch/_ops.py")
-    return not dispatches and "virtual_gpu/hook" not in filename
+    return not dispatches and "virtual_gpu/hook" not in filename and not filename.startswith("<")
 
 
 def most_telling(files):
