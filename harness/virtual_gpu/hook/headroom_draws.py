@@ -1,6 +1,8 @@
 """Draws on the processor what a GPU would draw at random, and positions that depend on values that a virtual GPU
 does not compute."""
 
+import functools
+
 import torch
 from headroom_known import MOST_ELEMENTS, Unknown, Used, first_tensor, on_host, remember
 
@@ -14,6 +16,7 @@ WITH_VALUES = {"topk", "sort"}  # of these, the calls that return the elements, 
 # Calls whose random numbers the host draws in place of a generator of the GPU.
 GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
 RANDOM = torch.Generator().manual_seed(0)  # the program's own generators are not used
+STATE = "_headroom_draws"  # attribute of a state of PyTorch's generator: the state of RANDOM at that time
 
 
 def is_generated(result):
@@ -73,3 +76,23 @@ def draw(name, function, args, kwargs, result):
         count = args[0].numel() if dim is None else args[0].shape[dim]
         places = torch.randint(count, positions.shape, generator=RANDOM, device="cpu")
         remember(positions, places)
+
+
+def repeat_with_random_numbers(torch):
+    """Draws the same again where a program sets its generator back to repeat what it has done, as checkpointing does."""
+    get_state, set_state = torch.get_rng_state, torch.set_rng_state
+
+    @functools.wraps(get_state)
+    def get_both():
+        state = get_state()
+        setattr(state, STATE, RANDOM.get_state())
+        return state
+
+    @functools.wraps(set_state)
+    def set_both(state):
+        set_state(state)
+        if hasattr(state, STATE):
+            RANDOM.set_state(getattr(state, STATE))
+
+    for module in (torch, torch.random):
+        module.get_rng_state, module.set_rng_state = get_both, set_both

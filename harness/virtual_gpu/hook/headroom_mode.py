@@ -1,6 +1,9 @@
 """Hides a mode, which every call of PyTorch passes through, from code that would take another path because of it."""
 
 import functools
+import threading
+
+left_out = 0  # how many calls of compiled functions the mode is suspended for
 
 
 def hide_from_fast_paths(torch, mode):
@@ -30,10 +33,13 @@ def leave_out_compiled_code(torch, mode):
         def call(*args, **kwargs):
             if torch.compiler.is_compiling() or overrides._get_current_function_mode() is not mode:
                 return function(*args, **kwargs)
+            global left_out
             overrides._pop_mode()
+            left_out += 1
             try:
                 return function(*args, **kwargs)
             finally:
+                left_out -= 1
                 overrides._push_mode(mode)
 
         call.headroom = True
@@ -50,3 +56,19 @@ def leave_out_compiled_code(torch, mode):
         return result
 
     torch.compile = compile_without_mode
+
+
+def keep_in_backward(torch, mode):
+    """Keeps the mode on in the backward pass, where checkpointing repeats parts of the forward pass. PyTorch suspends it
+    in the calls that start the pass. Other threads have the mode only if PyTorch hands it on to them."""
+    run = torch.autograd._engine_run_backward
+
+    @functools.wraps(run)
+    def run_in_mode(*args, **kwargs):
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or left_out or mode in torch.overrides._get_current_function_mode_stack():
+            return run(*args, **kwargs)
+        with mode:
+            return run(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = run_in_mode

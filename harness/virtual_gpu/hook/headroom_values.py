@@ -388,6 +388,8 @@ def follow():
     mode.__enter__()
     headroom_mode.leave_out_compiled_code(torch, mode)
     headroom_mode.hide_from_fast_paths(torch, mode)
+    headroom_mode.keep_in_backward(torch, mode)
+    headroom_draws.repeat_with_random_numbers(torch)
     headroom_lbfgs.search_on(torch)
     # A distribution would check its parameters' values, which are unknown.
     torch.distributions.Distribution.set_default_validate_args(False)

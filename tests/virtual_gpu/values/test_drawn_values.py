@@ -129,3 +129,26 @@ for tokens, experts in ((100, 4), (4096, 64)):
 """)
 def test_how_many_tokens_a_router_sends_is_known_on_the_processor(printed):
     assert printed == ["200 200", "8192 8192"]
+
+
+@pytest.mark.program("""
+import torch
+from torch.utils.checkpoint import checkpoint
+router, experts = torch.nn.Linear(16, 4).cuda(), torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(4)).cuda()
+counts = []
+def layer(tokens):
+    chosen = torch.topk(router(tokens).softmax(-1), 2)[1]
+    result = torch.zeros_like(tokens)
+    for number, expert in enumerate(experts):
+        rows = torch.where(chosen == number)[0]
+        counts.append(len(rows))
+        result.index_add_(0, rows, expert(tokens[rows]))
+    return result
+for reentrant in (False, True):
+    counts.clear()
+    tokens = torch.randn(512, 16, device="cuda", requires_grad=True)
+    checkpoint(layer, tokens, use_reentrant=reentrant).sum().backward()
+    print(len(counts), sum(counts[:4]), counts[:4] == counts[4:])
+""")
+def test_checkpointing_repeats_the_choice_of_experts(printed):
+    assert printed == ["8 1024 True"] * 2

@@ -109,6 +109,27 @@ def test_a_comparison_with_infinity_or_itself_is_that_of_a_finite_value(printed)
     assert printed == ["True True False False"] * 3 + ["True True False"]
 
 
+@pytest.mark.program("""
+import torch
+class Cut(torch.autograd.Function):
+    @staticmethod
+    def forward(context, data, lengths):
+        context.save_for_backward(lengths)
+        return data * 2
+    @staticmethod
+    def backward(context, gradient):
+        lengths, = context.saved_tensors
+        print((lengths + 1).tolist())
+        return gradient, None
+data = torch.randn(3, device="cuda", requires_grad=True)
+Cut.apply(data, torch.tensor([1, 2, 3]).cuda()).sum().backward()
+torch.autograd.grad(Cut.apply(data, torch.tensor([4, 5, 6]).cuda()).sum(), data)
+torch.autograd.backward(Cut.apply(data, torch.tensor([7, 8, 9]).cuda()).sum())
+""")
+def test_values_are_known_in_the_backward_pass(printed):
+    assert printed == ["[2, 3, 4]", "[5, 6, 7]", "[8, 9, 10]"]
+
+
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
     """Early stopping is an example: it compares values that it has read."""
     answer = gpu("rtx4090", python=pytorch, program="""
