@@ -60,6 +60,8 @@ READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_len
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True,
           "_is_all_true": True}  # PyTorch calls the last one to check the values of arguments
 COMPARED = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
+NOT_STRICT = {"ge", "le", "__ge__", "__le__"}  # comparisons that hold for two equal values
+NOT_STRICTLY = "_headroom_not_strictly"  # attribute of the result of such a comparison of unknown tensors
 COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
@@ -160,6 +162,11 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep_alike(answer, result)
         elif headroom_lbfgs.goes_well(name, args, sys._getframe(1)):
             self.keep_alike(True, result)
+        elif name in NOT_STRICT and first_tensor(args[1:], torch) is not None:
+            setattr(result, NOT_STRICTLY, True)
+        elif name == "all" and hasattr(first_tensor(args, torch), NOT_STRICTLY):  # a check, as of the corners of boxes
+            self.keep_alike(True, result)
+            comparisons.note()
         elif name in FILLED:
             self.keep_filling(result, FILLED[name], args, kwargs)
         elif name == "copy_":

@@ -130,6 +130,19 @@ def test_values_are_known_in_the_backward_pass(printed):
     assert printed == ["[2, 3, 4]", "[5, 6, 7]", "[8, 9, 10]"]
 
 
+def test_boxes_that_a_network_finds_pass_the_check_of_their_corners(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+boxes = torch.randn(5, 4, device="cuda").sigmoid()
+assert (boxes[:, 2:] >= boxes[:, :2]).all()
+assert torch.all(boxes[:, :2] <= boxes[:, 2:])
+print(len(boxes[boxes[:, 2] >= boxes[:, 0]]), bool((boxes >= 0.5).all()))
+""")
+    assert printed_by(answer) == ["0 False"]
+    assert "compared values that a virtual GPU does not compute, taken as equal: program.py:4, program.py:5" \
+        in answer.output
+
+
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
     """Early stopping is an example: it compares values that it has read."""
     answer = gpu("rtx4090", python=pytorch, program="""
