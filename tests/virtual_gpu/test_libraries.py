@@ -3,7 +3,7 @@ the weights."""
 
 import pytest
 
-from conftest import python_of
+from conftest import printed_by, python_of
 
 LAYERS = 512 * 2048 + 2048 + 2048 * 512 + 512  # weights of the two linear layers below
 NETWORK = """
@@ -288,3 +288,42 @@ runpy.run_module("torch.distributed.run", run_name="__main__")
         device, = framework["devices"]
         roles = {share["name"]: share["bytes"] for share in device["roles"]}
         assert abs(roles["optimizer state"] - 2 * 4 * LAYERS // 2) < 4096, "half of both moments, and padding"
+
+
+SOLVER = """
+import torch
+def _select_initial_step(func, t0, y0, order, rtol, atol, norm, f0=None):
+    return (0.01 / norm(f0 / (atol + rtol * y0.abs()))) ** (1 / (order + 1))
+def _compute_error_ratio(error_estimate, rtol, atol, y0, y1, norm):
+    return norm(error_estimate / (atol + rtol * torch.max(y0.abs(), y1.abs())))
+def solve(func, y, end, rtol, atol):
+    norm = lambda tensor: tensor.pow(2).mean().sqrt()
+    time, calls = torch.zeros((), device=y.device), 0
+    step = _select_initial_step(func, time, y, 1, rtol, atol, norm, func(time, y))
+    while time < end:
+        assert time + step > time, "underflow"
+        slope = func(time, y)
+        ratio = _compute_error_ratio(step * slope, rtol, atol, y, y + step * slope, norm)
+        calls += 1
+        assert calls < 100, "too many steps"
+        if ratio <= 1:
+            time, y = time + step, y + step * slope
+        step = step * (1 if ratio < 1 else 0.5)
+    return y, calls
+"""
+
+
+def test_a_solver_of_torchdiffeq_takes_steps_of_one_length(gpu, pytorch, tmp_path):
+    """The first one is that of an equation whose values are about 1: the root of 0.01 * (0.03 + 0.01) is 0.02."""
+    (tmp_path / "torchdiffeq" / "_impl").mkdir(parents=True)
+    (tmp_path / "torchdiffeq" / "_impl" / "rk_common.py").write_text(SOLVER)
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+from torchdiffeq._impl.rk_common import solve
+network = torch.nn.Linear(8, 8).cuda()
+y, calls = solve(lambda time, y: network(y), torch.randn(4, 8).cuda(), 0.99, rtol=0.03, atol=0.01)
+y.sum().backward()
+print(calls)
+""")
+    assert printed_by(answer) == ["50"]
+    assert "in steps of one length, since a virtual GPU does not compute their errors: rk_common.py" in answer.output

@@ -52,6 +52,7 @@ HOOKS = {
     "torch._dynamo": calling("headroom_compiler", "use"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
+    "torchdiffeq._impl.rk_common": calling("headroom_solvers", "take_even_steps"),
     "fastai.optimizer": calling("headroom_steps", "count_steps_of_fastai"),
     "pyro.optim.optim": calling("headroom_steps", "count_steps_of_pyro"),
     "deepspeed.runtime.zero.utils": calling("headroom_ranks", "trust_the_first_rank"),
