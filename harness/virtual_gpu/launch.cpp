@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* kCommonLibrary = "libheadroom_gpu.so";
 constexpr const char* kAllocatorLibrary = "libheadroom_allocator.so";
 constexpr std::string_view kPreload = "LD_PRELOAD=";
+constexpr std::string_view kHome = "home = ";  // in pyvenv.cfg
 constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
 
 // The directory that has `library`: `built` in a build, else where the stand-ins are installed.
@@ -120,10 +121,25 @@ std::vector<fs::path> import_places(const fs::path& site) {
 fs::path wheel_file_below(const fs::path& prefix, const std::vector<const char*>& files) {
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(prefix / "lib", unreadable))
-    for (const fs::path& place : import_places(entry.path() / "site-packages"))
-      for (const char* file : files)
-        if (fs::path found = place / "nvidia" / file; fs::exists(found, unreadable)) return found;
+    for (const char* packages :
+         {"site-packages", "dist-packages"})  // the latter on Debian and Ubuntu
+      for (const fs::path& place : import_places(entry.path() / packages))
+        for (const char* file : files)
+          if (fs::path found = place / "nvidia" / file; fs::exists(found, unreadable)) return found;
   return {};
+}
+
+// Returns the Python installation whose packages a virtual environment has as well; "" if it has
+// only its own.
+fs::path base_of(const fs::path& environment) {
+  std::ifstream settings(environment / "pyvenv.cfg");
+  std::string home;
+  bool has_packages_of_base = false;
+  for (std::string line; std::getline(settings, line);) {
+    if (line.starts_with(kHome)) home = line.substr(kHome.size());
+    has_packages_of_base |= line == "include-system-site-packages = true";
+  }
+  return has_packages_of_base ? fs::path(home).parent_path() : fs::path();
 }
 
 // A virtual environment is located by the path under which its program is called, not by the target
@@ -134,6 +150,12 @@ std::vector<fs::path> environments_of(const std::string& program) {
     result.push_back(fs::absolute(file).parent_path().parent_path());
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const std::string place = variable(name); !place.empty()) result.emplace_back(place);
+  for (std::size_t own = result.size(), i = 0; i < own; ++i)
+    if (fs::path base = base_of(result[i]); !base.empty()) result.push_back(base);
+  // pip puts packages there that it installs for one user, and on Debian and Ubuntu those for all.
+  if (const std::string user = variable("HOME"); !user.empty())
+    result.push_back(fs::path(user) / ".local");
+  result.emplace_back("/usr/local");
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 import subprocess
 
+import pytest
 from conftest import RUNTIME
 
 REFUSES = """
@@ -23,25 +24,34 @@ assert size.value == 0
 """
 
 
-def test_a_version_that_refuses_the_cards_description_leaves_workspaces_unknown(gpu, tmp_path):
-    source, library = tmp_path / "cudnn.c", tmp_path / "libcudnn.so.9"
+def make_library(directory):
+    source = directory / "cudnn.c"
     source.write_text(REFUSES)
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
-    answer = gpu("l4", "--cudnn", str(library), program=ASKS_FOR_A_WORKSPACE)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", directory / "libcudnn.so.9"], check=True)
+
+
+def test_a_version_that_refuses_the_cards_description_leaves_workspaces_unknown(gpu, tmp_path):
+    make_library(tmp_path)
+    answer = gpu("l4", "--cudnn", str(tmp_path / "libcudnn.so.9"), program=ASKS_FOR_A_WORKSPACE)
     assert answer.status == 0, answer.errors
     assert "cuDNN 99000 refuses the description of the card" in answer.errors
     assert "cudnnBackendGetAttribute (workspace)" in answer.figures["sizes_not_known"]
 
 
-def test_the_library_of_an_environment_is_found_beside_the_wheels(gpu, tmp_path):
-    """Conda puts it into lib, where a wheel has a folder of its own."""
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to("/usr/bin/python3")
-    source, library = tmp_path / "cudnn.c", tmp_path / "lib" / "libcudnn.so.9"
-    source.write_text(REFUSES)
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
-    answer = gpu("l4", program=ASKS_FOR_A_WORKSPACE, python=tmp_path / "bin" / "python3")
+@pytest.mark.parametrize("place", [
+    "environment/lib",  # of conda
+    "base/lib/python3/dist-packages/nvidia/cudnn/lib",  # of an environment that has the packages of the system
+    "home/.local/lib/python3/site-packages/nvidia/cudnn/lib",
+])
+def test_the_library_is_found_where_programs_that_install_packages_put_it(gpu, tmp_path, place):
+    for directory in (place, "environment/bin"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "environment" / "bin" / "python3").symlink_to("/usr/bin/python3")
+    (tmp_path / "environment" / "pyvenv.cfg").write_text(
+        f"home = {tmp_path}/base/bin\ninclude-system-site-packages = {str('base' in place).lower()}\n")
+    make_library(tmp_path / place)
+    answer = gpu("l4", program=ASKS_FOR_A_WORKSPACE, python=tmp_path / "environment" / "bin" / "python3",
+                 environment={"HOME": str(tmp_path / "home"), "VIRTUAL_ENV": "", "CONDA_PREFIX": ""})
     assert answer.status == 0, answer.errors
     assert "cuDNN 99000 refuses the description of the card" in answer.errors
 
