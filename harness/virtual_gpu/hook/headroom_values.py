@@ -171,6 +171,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep_filling(result, FILLED[name], args, kwargs)
         elif name == "copy_":
             self.keep_copy(result, args[1])
+        elif name == "stack" and result.dim() == 1:
+            self.keep_scalars(result, (*args, kwargs.get("tensors"))[0])
         elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
             self.keep_alike(ABSORBING[name], result)
         elif name in headroom_draws.GENERATED and headroom_draws.is_generated(result):
@@ -274,6 +276,21 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             remember(result, value_of(source).to(result.dtype).expand(result.shape).clone())
         except Unknown:
             pass
+
+    def keep_scalars(self, result, scalars):
+        """Records a row of scalars of which some are known, such as a sum of losses and their number. The others are 0."""
+        known = {}
+        for position, scalar in enumerate(scalars):
+            try:
+                known[position] = value_of(scalar)
+            except Unknown:
+                pass
+        if known and result.is_cuda and type(result) is torch.Tensor:
+            values = torch.zeros(len(result), dtype=result.dtype, device="cpu")
+            for position, value in known.items():
+                values[position] = value
+            remember(result, values)
+            reads.note()
 
     def keep_on_processor(self, result, source):
         """Gives what was copied from the GPU to the processor its known value."""

@@ -143,6 +143,19 @@ print(len(boxes[boxes[:, 2] >= boxes[:, 0]]), bool((boxes >= 0.5).all()))
         in answer.output
 
 
+def test_a_number_is_known_beside_a_sum_of_losses(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+loss, number = torch.randn(8, device="cuda").sum(), torch.tensor([3, 5]).cuda().sum()
+both = torch.stack([loss, number.float()])
+total, count = (both + both).tolist()
+print(total / count, count)
+print(torch.stack([loss, loss]).tolist())
+""")
+    assert printed_by(answer) == ["0.0 16.0", "[0.0, 0.0]"]
+    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:7" in answer.output
+
+
 def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
     """Early stopping is an example: it compares values that it has read."""
     answer = gpu("rtx4090", python=pytorch, program="""
