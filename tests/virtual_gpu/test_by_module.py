@@ -56,6 +56,26 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     assert "layers.*.up  (3 alike)" in answer.output
 
 
+def test_a_module_keeps_its_name_when_another_model_is_deleted_or_it_becomes_a_part(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program="""
+import torch
+net, other = torch.nn.Sequential(torch.nn.Linear(256, 256)).cuda(), torch.nn.Linear(8, 8).cuda()
+batch = torch.randn(512, 256, device="cuda")
+net(batch).sum().backward()
+del other
+net.append(torch.nn.Linear(256, 512).cuda())
+whole = torch.nn.ModuleDict({"inner": net, "head": torch.nn.Linear(512, 64).cuda()})
+optimizer = torch.optim.SGD(whole.parameters(), momentum=0.9)
+for step in range(3):
+    whole["head"](whole["inner"](batch)).sum().backward()
+    optimizer.step()
+""")
+    assert answer.status == 0, answer.errors
+    found = modules(answer)
+    assert found["net.0"].keys() >= {"weights", "optimizer state", "activations"}
+    assert not any(name.startswith("inner.0") for name in found)
+
+
 def test_weights_and_gradients_that_lie_in_one_buffer_are_of_their_own_modules(gpu, pytorch):
     """DeepSpeed, FSDP and DistributedDataParallel make such buffers."""
     answer = gpu("rtx4090", python=pytorch, program="""

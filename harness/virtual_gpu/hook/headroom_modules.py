@@ -35,7 +35,7 @@ class Modules:
         self.moments, self.names = [], []
         self.paths = {}  # id of a module → (reference, path)
         self.owners = {}  # id of a parameter or buffer → (reference, path of its module)
-        self.roots = {}  # id of a module that no other contains → (reference, name)
+        self.roots = {}  # id of a module that no other contains → (reference, name, whether its paths have that name)
         self.searches = 0
         self.threads = threading.local()
 
@@ -50,32 +50,37 @@ class Modules:
         roots = [module for module in alive if id(module) not in contained]
         several = sum(any(True for _ in root.parameters()) for root in roots) > 1
         for root in sorted(roots, key=outermost_first):
+            name, is_in_paths = self.name_of(root, several)
             for path, module in root.named_modules():
                 path = WRAPPED.sub("", path).rstrip(".")
-                if several or not path or path[0].isdigit():
-                    path = f"{self.name_of(root)}.{path}".rstrip(".")
-                if self.path_of(module) is None:
+                if is_in_paths or not path or path[0].isdigit():
+                    path = f"{name}.{path}".rstrip(".")
+                known = self.path_of(module)
+                if known is None:
                     self.paths[id(module)] = (weakref.ref(module), path)
+                else:
+                    path = known
                 for tensor in (*module._parameters.values(), *module._buffers.values()):
                     if tensor is not None:
                         self.owners[id(tensor)] = (weakref.ref(tensor), path)
 
-    def name_of(self, root):
+    def name_of(self, root, several):
         """Returns the name of the script's variable that holds the module, or else the name of its class, and of a
-        layer of Keras its own name. The second module of that name gets " 2" appended, and so on."""
-        reference, name = self.roots.get(id(root), (None, ""))
+        layer of Keras its own name. The second module of that name gets " 2" appended, and so on. Also returns whether
+        there were several models when it got its name."""
+        reference, *named = self.roots.get(id(root), (None,))
         if reference is not None and reference() is root:
-            return name
+            return named
         variables = list(vars(sys.modules["__main__"]).items())
         first = root.name if is_of_keras(root) else next(
             (name for name, value in variables if value is root), type(root).__name__)
-        taken = {name for reference, name in self.roots.values() if reference() is not None}
+        taken = {name for reference, name, _ in self.roots.values() if reference() is not None}
         name, number = first, 1
         while name in taken:
             number += 1
             name = f"{first} {number}"
-        self.roots[id(root)] = (weakref.ref(root), name)
-        return name
+        self.roots[id(root)] = (weakref.ref(root), name, several)
+        return name, several
 
     def path_of(self, module):
         reference, path = self.paths.get(id(module), (None, None))
