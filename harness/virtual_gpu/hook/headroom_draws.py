@@ -79,7 +79,7 @@ def draw(name, function, args, kwargs, result):
 
 
 def repeat_with_random_numbers(torch):
-    """Draws the same again where a program sets its generator back to repeat what it has done, as checkpointing does."""
+    """Draws the same again where a program sets its generator back to repeat something, as checkpointing does."""
     get_state, set_state = torch.get_rng_state, torch.set_rng_state
 
     @functools.wraps(get_state)

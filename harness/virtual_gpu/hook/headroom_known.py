@@ -45,7 +45,7 @@ class Lines:
 decisions = Lines("decided by values that a virtual GPU does not compute, taken as 0")
 comparisons = Lines("compared values that a virtual GPU does not compute, taken as equal")
 draws = Lines("decided by values drawn at random here")
-steps = Lines("solved a differential equation in steps of one length, since a virtual GPU does not compute their errors")
+steps = Lines("solved an equation in steps of one length, since a virtual GPU does not compute their errors")
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 

@@ -54,8 +54,8 @@ def is_librarys(filename):
 
 
 def is_not_between(filename):
-    """Whether a frame is that of a caller. PyTorch 2.15 chooses the kernel of some operators in Python. What has no file
-    is generated, such as the operators of TorchScript's backward pass."""
+    """Whether a frame is that of a caller. PyTorch 2.15 chooses the kernel of some operators in Python. What has no
+    file is generated, such as the operators of TorchScript's backward pass."""
     dispatches = "/torch/_native/" in filename or filename.endswith("/torch/_ops.py")
     return not dispatches and "virtual_gpu/hook" not in filename and not filename.startswith("<")
 

@@ -59,8 +59,8 @@ def leave_out_compiled_code(torch, mode):
 
 
 def keep_in_backward(torch, mode):
-    """Keeps the mode on in the backward pass, where checkpointing repeats parts of the forward pass. PyTorch suspends it
-    in the calls that start the pass. Other threads have the mode only if PyTorch hands it on to them."""
+    """Keeps the mode on in the backward pass, where checkpointing repeats parts of the forward pass. PyTorch suspends
+    it in the calls that start the pass. Other threads have the mode only if PyTorch hands it on to them."""
     run = torch.autograd._engine_run_backward
 
     @functools.wraps(run)

@@ -278,7 +278,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             pass
 
     def keep_scalars(self, result, scalars):
-        """Records a row of scalars of which some are known, such as a sum of losses and their number. The others are 0."""
+        """Records a row of scalars of which some are known, such as a sum of losses and their number. Others are 0."""
         known = {}
         for position, scalar in enumerate(scalars):
             try:
