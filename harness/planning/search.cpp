@@ -143,9 +143,9 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
   PlanSearch result;
   // Shared by all searches, so that later ones learn from earlier ones.
   std::vector<std::uint64_t> failures(instance.buffers());
-  // A search that succeeds seldom places more than three times as many buffers as there are, so
-  // starting anew early finds more than going on.
-  std::uint64_t limit = std::max<std::uint64_t>(1000, 2 * instance.buffers());
+  // Starting anew in another order soon finds more than going on: most searches that succeed place
+  // few buffers twice.
+  std::uint64_t limit = std::max<std::uint64_t>(500, 2 * instance.buffers());
   for (std::uint32_t round = 0;; ++round) {
     for (const RankOrder order : kRankOrders) {
       Search search(instance, ranks(instance, order, round), capacity, failures, limit, deadline);
@@ -160,7 +160,7 @@ PlanSearch search_plan(const std::vector<PlanBuffer>& buffers, Bytes capacity,
       if (result.outcome != PlanSearch::Outcome::timed_out || Clock::now() >= deadline)
         return result;
     }
-    limit += limit / 4;
+    limit += limit / 20;
   }
 }
 
