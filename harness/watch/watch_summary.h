@@ -34,7 +34,7 @@ struct WatchSummary {
   Bytes swapped_peak = 0;
   std::optional<ProcessUsage> highest;  // by high-water mark; absent if none was seen
   std::size_t processes_seen = 0;
-  double longest_gap_s = 0;  // between two polls
+  double longest_gap_s = 0;          // between two polls
   std::size_t samples_per_line = 1;  // of the timeline
   // The tree first (PSS where it was read often enough, else RSS), then the GPU, then the
   // processes that grow, fastest first.
