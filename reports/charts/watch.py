@@ -103,7 +103,7 @@ def _lines(
         (Datum(f"{units.plain(float(times[i]))} s", sort=float(times[i])), *(_cell(v[i]) for _, _, v, _ in filled))
         for i in _spread(len(times))
     ]
-    more = f"The table has {len(rows)} of {len(times)} samples; timeline.jsonl has all." if len(rows) < len(times) else ""
+    more = f"The table has {len(rows)} of the {len(times)} samples in timeline.jsonl." if len(rows) < len(times) else ""
     return Chart(
         chart_id,
         title,
