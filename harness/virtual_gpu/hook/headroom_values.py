@@ -15,6 +15,15 @@ import headroom_draws
 import headroom_lbfgs
 import headroom_mode
 import torch
+from headroom_indices import (
+    READ_INSIDE,
+    as_places,
+    elements_by_mask,
+    repeated_length,
+    to_gpu,
+    with_bounds_on_host,
+    with_values_on_host,
+)
 from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
@@ -47,14 +56,6 @@ DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "whe
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
           "empty": 0, "empty_like": 0, "new_empty": 0,
           "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
-# Calls that read the values of these arguments in C++, by position or name. Most of them are sizes.
-READ_INSIDE = {
-    "ctc_loss": slice(2, 4),
-    **dict.fromkeys(("arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "zeros"), slice(0, None)),
-    **dict.fromkeys(("expand", "narrow", "new_empty", "new_full", "new_ones", "new_zeros", "pad", "repeat", "reshape",
-                     "topk", "view"), slice(1, None)),
-}
-READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
 # Unknown values are assumed to be finite, as they are in training that goes well, and close to what they are
 # compared with.
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True,
@@ -78,25 +79,6 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
                           "cauchy|poisson|empty|resize|set_|share|pin_memory|record_stream|backward|hook")
 
 
-def is_mask(index):
-    return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
-
-
-def numbers_on_host(thing):
-    """Returns sizes, positions or the like with known tensors of the GPU replaced by tensors on the processor."""
-    if isinstance(thing, torch.Tensor) and thing.is_cuda:
-        try:
-            return value_of(thing)
-        except Unknown:
-            decisions.note()
-            return thing
-    if type(thing) in (list, tuple):
-        return type(thing)(map(numbers_on_host, thing))
-    if type(thing) is slice:
-        return slice(*map(numbers_on_host, (thing.start, thing.stop, thing.step)))
-    return thing
-
-
 def answer_for_finite(name, args):
     """Returns what a comparison answers for every finite value: one with infinity, such as that of a loss with the best
     one before the first, or of a tensor with itself, which is a check for NaN. None for another call."""
@@ -117,15 +99,6 @@ def infinity_or_zero(operand):
     return operand if isinstance(operand, float) and math.isinf(operand) else 0
 
 
-def with_bounds_on_host(index):
-    """Returns an index whose slices begin and end at numbers on the processor."""
-    if type(index) is slice:
-        return numbers_on_host(index)
-    if type(index) is tuple:
-        return tuple(numbers_on_host(item) if type(item) is slice else item for item in index)
-    return index
-
-
 class FollowValues(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -142,9 +115,9 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                     draws.note()
                 return result
         elif name == "__setitem__":
-            args = (args[0], self.as_places(args[1]), args[2])
+            args = (args[0], as_places(args[1]), args[2])
         elif name in READ_INSIDE:
-            args, kwargs = self.with_values_on_host(args, kwargs, READ_INSIDE[name])
+            args, kwargs = with_values_on_host(name, args, kwargs)
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
         result = function(*args, **kwargs)
@@ -307,18 +280,18 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         """Returns (True, result) for a call that needs values and has them."""
         tensor = args[0] if args else None
         if name == "__getitem__":
-            return self.by_mask(args)
+            return elements_by_mask(args)
         if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
             return False, None
         if name == "masked_select" and len(args) == 2:
-            done, result = self.by_mask(args)
+            done, result = elements_by_mask(args)
             if done:
                 return done, result
         try:
             values = ([on_host(a, torch) for a in args],
                       {key: on_host(a, torch) for key, a in kwargs.items()})
         except Unknown:
-            if name == "repeat_interleave" and (total := self.repeated_length(args, kwargs)) is not None:
+            if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
                 return True, function(*args, **{**kwargs, "output_size": total})
             if name in DECIDES:
                 decisions.note()
@@ -331,7 +304,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         result = function(*values[0], **values[1])
         if name == "cpu":
             return True, result.clone()
-        return True, result if name in READS else self.to_gpu(result, tensor.device)
+        return True, result if name in READS else to_gpu(result, tensor.device)
 
     def compare(self, name, function, args, kwargs):
         """Returns whether two tensors are equal. Those with unknown values are, if their shapes are."""
@@ -346,65 +319,6 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 return False
             comparisons.note()
             return True
-
-    def repeated_length(self, args, kwargs):
-        """Returns the length of what repeat_interleave makes of an unknown tensor, or None if it is unknown, too."""
-        repeats = kwargs["repeats"] if "repeats" in kwargs else args[1] if len(args) > 1 else None
-        if not isinstance(repeats, torch.Tensor):
-            return None
-        try:
-            counts = value_of(repeats)
-        except Unknown:
-            return None
-        dim = kwargs["dim"] if "dim" in kwargs else (*args, None, None)[2]
-        length = args[0].numel() if dim is None else args[0].shape[dim]
-        return int(counts.sum()) * (length if counts.numel() == 1 else 1)
-
-    def by_mask(self, args):
-        """Returns the elements of an unknown tensor that a known mask selects."""
-        tensor, index = args
-        if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
-            return False, None
-        if index.shape != tensor.shape[: index.dim()]:
-            return False, None
-        places = self.as_places(index)
-        if places is index:
-            decisions.note()
-            return False, None
-        result = tensor[places]
-        try:
-            remember(result, value_of(tensor)[value_of(index)])
-        except Unknown:
-            pass
-        return True, result
-
-    def as_places(self, index):
-        """Returns the index with each known mask replaced by the positions that it selects."""
-        places = []
-        for item in index if type(index) is tuple else (index,):
-            try:
-                places += self.to_gpu(value_of(item).nonzero(as_tuple=True), item.device) \
-                    if is_mask(item) else [item]
-            except Unknown:
-                return index
-        return index if type(index) is not tuple and places[0] is index else tuple(places)
-
-    def with_values_on_host(self, args, kwargs, which):
-        """Returns the arguments with known values replaced by tensors on the processor."""
-        args = list(args)
-        args[which] = [numbers_on_host(thing) for thing in args[which]]
-        return tuple(args), {
-            name: numbers_on_host(thing) if name in READ_INSIDE_BY_NAME else thing for name, thing in kwargs.items()}
-
-    def to_gpu(self, value, device):
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.to_gpu(item, device) for item in value)
-        if not isinstance(value, torch.Tensor):
-            return value
-        result = value.to(device)
-        remember(result, value)
-        return result
-
 
 def follow():
     """Enters the mode that follows values for the rest of the program."""

@@ -1,0 +1,105 @@
+"""Sizes, positions and masks of calls on a virtual GPU, with their known values on the processor in place of tensors
+on the GPU, so that results have the shapes that they have on a real one."""
+
+import torch
+from headroom_known import Unknown, decisions, remember, value_of
+
+# Calls that read the values of these arguments in C++, by position or name. Most of them are sizes.
+READ_INSIDE = {
+    "ctc_loss": slice(2, 4),
+    **dict.fromkeys(("arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "zeros"), slice(0, None)),
+    **dict.fromkeys(("expand", "narrow", "new_empty", "new_full", "new_ones", "new_zeros", "pad", "repeat", "reshape",
+                     "topk", "view"), slice(1, None)),
+}
+READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_lengths", "target_lengths"}
+
+
+def is_mask(index):
+    return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
+
+
+def numbers_on_host(thing):
+    """Returns sizes, positions or the like with known tensors of the GPU replaced by tensors on the processor."""
+    if isinstance(thing, torch.Tensor) and thing.is_cuda:
+        try:
+            return value_of(thing)
+        except Unknown:
+            decisions.note()
+            return thing
+    if type(thing) in (list, tuple):
+        return type(thing)(map(numbers_on_host, thing))
+    if type(thing) is slice:
+        return slice(*map(numbers_on_host, (thing.start, thing.stop, thing.step)))
+    return thing
+
+
+def with_bounds_on_host(index):
+    """Returns an index whose slices begin and end at numbers on the processor."""
+    if type(index) is slice:
+        return numbers_on_host(index)
+    if type(index) is tuple:
+        return tuple(numbers_on_host(item) if type(item) is slice else item for item in index)
+    return index
+
+
+def with_values_on_host(name, args, kwargs):
+    """Returns the arguments of a call of READ_INSIDE with known values replaced by tensors on the processor."""
+    args, which = list(args), READ_INSIDE[name]
+    args[which] = [numbers_on_host(thing) for thing in args[which]]
+    return tuple(args), {
+        name: numbers_on_host(thing) if name in READ_INSIDE_BY_NAME else thing for name, thing in kwargs.items()}
+
+
+def elements_by_mask(args):
+    """Returns (True, the elements of a tensor that a known mask selects), or (False, None) for another index."""
+    tensor, index = args
+    if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
+        return False, None
+    if index.shape != tensor.shape[: index.dim()]:
+        return False, None
+    places = as_places(index)
+    if places is index:
+        decisions.note()
+        return False, None
+    result = tensor[places]
+    try:
+        remember(result, value_of(tensor)[value_of(index)])
+    except Unknown:
+        pass
+    return True, result
+
+
+def as_places(index):
+    """Returns the index with each known mask replaced by the positions that it selects."""
+    places = []
+    for item in index if type(index) is tuple else (index,):
+        try:
+            places += to_gpu(value_of(item).nonzero(as_tuple=True), item.device) \
+                if is_mask(item) else [item]
+        except Unknown:
+            return index
+    return index if type(index) is not tuple and places[0] is index else tuple(places)
+
+
+def repeated_length(args, kwargs):
+    """Returns the length of what repeat_interleave makes of an unknown tensor, or None if it is unknown, too."""
+    repeats = kwargs["repeats"] if "repeats" in kwargs else args[1] if len(args) > 1 else None
+    if not isinstance(repeats, torch.Tensor):
+        return None
+    try:
+        counts = value_of(repeats)
+    except Unknown:
+        return None
+    dim = kwargs["dim"] if "dim" in kwargs else (*args, None, None)[2]
+    length = args[0].numel() if dim is None else args[0].shape[dim]
+    return int(counts.sum()) * (length if counts.numel() == 1 else 1)
+
+
+def to_gpu(value, device):
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_gpu(item, device) for item in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    result = value.to(device)
+    remember(result, value)
+    return result
