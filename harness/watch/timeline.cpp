@@ -57,9 +57,10 @@ void Timeline::halve() {
     kept << together(first, second) << '\n';
   }
   kept.close();
+  const bool complete = kept && all.eof();
   std::error_code failed;
-  if (kept) fs::rename(halved, path_, failed);
-  if (!kept || failed) {
+  if (complete) fs::rename(halved, path_, failed);
+  if (!complete || failed) {
     fs::remove(halved, failed);
     file_.setstate(std::ios::failbit);
     return;
