@@ -44,21 +44,14 @@ matplotlib.rcParams.update(
         "axes.grid.axis": "y",
         "grid.color": _COLOUR_OF["line"],
         "grid.linewidth": 1,
+        "xtick.bottom": False,
+        "ytick.left": False,
     }
     | {f"axes.spines.{side}": side == "bottom" for side in ("left", "right", "top", "bottom")}
-    | {
-        f"{axis}tick.{key}": value
-        for axis, sides in (("x", ("bottom",)), ("y", ("left",)))
-        for key, value in {
-            "major.size": 0,
-            "minor.size": 0,
-            "major.pad": 6,
-            "minor.pad": 6,
-            "labelsize": TEXT,
-            "labelcolor": _COLOUR_OF["muted"],
-        }.items()
-        | {side: False for side in sides}.items()
-    }
+    | {f"{axis}tick.major.size": 0 for axis in "xy"}
+    | {f"{axis}tick.major.pad": 6 for axis in "xy"}
+    | {f"{axis}tick.labelsize": TEXT for axis in "xy"}
+    | {f"{axis}tick.labelcolor": _COLOUR_OF["muted"] for axis in "xy"}
 )
 
 

@@ -27,9 +27,9 @@ def test_a_program_that_uses_no_gpu_is_told_so(gpu):
     assert "PyTorch, TensorFlow or JAX" in answer.output
 
 
-def test_a_process_that_does_not_say_what_it_holds_is_told(gpu):
+def test_a_process_that_does_not_report_what_its_memory_is_for_is_named(gpu):
     answer = gpu("t4", program=RUNTIME + "allocate(2**20)")
-    assert "not told what 1 process held: killed, without PyTorch" in answer.output
+    assert "1 process did not report what memory was for" in answer.output
 
 
 def test_json_stands_alone_on_standard_output(gpu):

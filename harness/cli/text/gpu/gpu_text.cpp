@@ -149,10 +149,9 @@ std::string not_known_text(const GpuAnswer& answer) {
         format_bytes(answer.outcome.managed));
   if (const std::size_t untold = answer.outcome.untold_processes; untold > 0)
     text += fmt::format(
-        "  not told what {} process{} held: killed, without PyTorch, TensorFlow and JAX, or a "
-        "Python that "
-        "ignores the environment (python -I, -E)\n",
-        untold, untold == 1 ? "" : "es");
+        "  {} did not report what memory was for. A process does not if it was killed, uses no "
+        "framework that Headroom knows, or runs Python with -I or -E\n",
+        untold == 1 ? "1 process" : fmt::format("{} processes", untold));
   text += calls_text("sizes not known, counted as 0 bytes", answer.outcome.sizes_not_known);
   text += calls_text("sizes estimated", answer.outcome.sizes_estimated);
   std::set<std::string> differences;
