@@ -2,7 +2,7 @@
 on the GPU, so that results have the shapes that they have on a real one."""
 
 import torch
-from headroom_known import Unknown, decisions, remember, value_of
+from headroom_known import Unknown, decisions, duplicates, on_host, remember, value_of
 
 # Calls that read the values of these arguments in C++, by position or name. Most of them are sizes.
 READ_INSIDE = {
@@ -51,11 +51,13 @@ def with_values_on_host(name, args, kwargs):
 
 
 def elements_by_mask(args):
-    """Returns (True, the elements of a tensor that a known mask selects), or (False, None) for another index."""
+    """Returns (True, the elements of a tensor that an index with known masks selects), or (False, None) for another
+    index."""
     tensor, index = args
-    if not is_mask(index) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
+    items = index if type(index) is tuple else (index,)
+    if not any(map(is_mask, items)) or type(tensor) is not torch.Tensor or not tensor.is_cuda:
         return False, None
-    if index.shape != tensor.shape[: index.dim()]:
+    if not fit(items, tensor.shape):
         return False, None
     places = as_places(index)
     if places is index:
@@ -63,10 +65,22 @@ def elements_by_mask(args):
         return False, None
     result = tensor[places]
     try:
-        remember(result, value_of(tensor)[value_of(index)])
+        remember(result, value_of(tensor)[on_host(index, torch)])
     except Unknown:
         pass
     return True, result
+
+
+def fit(items, shape):
+    """Whether each mask in an index has the shape of the dimensions that it stands for."""
+    spans = [item.dim() if is_mask(item) else int(item is not None and item is not Ellipsis) for item in items]
+    left = len(shape) - sum(spans)  # dimensions that an ellipsis stands for
+    first = 0
+    for item, span in zip(items, spans):
+        if is_mask(item) and item.shape != shape[first : first + span]:
+            return False
+        first += left if item is Ellipsis else span
+    return True
 
 
 def as_places(index):
@@ -93,6 +107,29 @@ def repeated_length(args, kwargs):
     dim = kwargs["dim"] if "dim" in kwargs else (*args, None, None)[2]
     length = args[0].numel() if dim is None else args[0].shape[dim]
     return int(counts.sum()) * (length if counts.numel() == 1 else 1)
+
+
+def coalesce(tensor):
+    """Returns a sparse tensor with one element for each of its places. Unknown places are taken to be different."""
+    indices, values = tensor._indices(), tensor._values()
+    try:
+        places = torch.unique(value_of(indices), dim=1)
+    except Unknown:
+        duplicates.note()
+        places = indices
+    sums = values.new_empty((places.shape[1], *values.shape[1:]))
+    return torch.sparse_coo_tensor(to_gpu(places, tensor.device), sums, tensor.shape, is_coalesced=True,
+                                   check_invariants=False)
+
+
+def all_different(function, args, kwargs):
+    """Returns what a call that looks for equal values returns if there are none. The values are not known."""
+    tensor = args[0]
+    different = torch.arange(tensor.numel(), device="cpu").view(tensor.shape).to(tensor.dtype)
+    results = function(different, *args[1:], **kwargs)
+    if isinstance(results, tuple):
+        return tuple(result.to(tensor.device) for result in results)
+    return results.to(tensor.device)
 
 
 def to_gpu(value, device):

@@ -46,6 +46,7 @@ decisions = Lines("decided by values that a virtual GPU does not compute, taken 
 comparisons = Lines("compared values that a virtual GPU does not compute, taken as equal")
 draws = Lines("decided by values drawn at random here")
 steps = Lines("solved an equation in steps of one length, since a virtual GPU does not compute their errors")
+duplicates = Lines("looked for equal values among those that a virtual GPU does not compute, taken as all different")
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 

@@ -134,7 +134,8 @@ def differences_of(torch):
         return []
     known = headroom_known
     return [*cards_without_kernels(torch), *without_cudnn_attention(torch), *known.decisions.words(),
-            *known.comparisons.words(), *known.draws.words(), *known.steps.words(), *known.reads.words()]
+            *known.comparisons.words(), *known.duplicates.words(), *known.draws.words(), *known.steps.words(),
+            *known.reads.words()]
 
 
 def cards_without_kernels(torch):

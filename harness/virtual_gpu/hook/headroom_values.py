@@ -17,7 +17,9 @@ import headroom_mode
 import torch
 from headroom_indices import (
     READ_INSIDE,
+    all_different,
     as_places,
+    coalesce,
     elements_by_mask,
     repeated_length,
     to_gpu,
@@ -31,6 +33,7 @@ from headroom_known import (
     comparisons,
     decisions,
     draws,
+    duplicates,
     first_tensor,
     on_host,
     reads,
@@ -51,7 +54,8 @@ NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 # Calls whose results have shapes that depend on values.
 SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
                     "repeat_interleave", "one_hot", "nms", "__getitem__"}
-DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where"}
+DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where", "bincount"}
+FINDS_EQUAL = {"unique", "unique_consecutive"}
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
           "empty": 0, "empty_like": 0, "new_empty": 0,
@@ -106,6 +110,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         Used.drawn = False
         if name in COMPARES:
             return self.compare(name, function, args, kwargs)
+        if name == "coalesce" and args[0].is_cuda and not args[0].is_coalesced():
+            return coalesce(args[0])
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], with_bounds_on_host(args[1]), *args[2:])
         if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
@@ -293,7 +299,10 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         except Unknown:
             if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
                 return True, function(*args, **{**kwargs, "output_size": total})
-            if name in DECIDES:
+            if name in FINDS_EQUAL:
+                duplicates.note()
+                return True, all_different(function, args, kwargs)
+            if name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
                 decisions.note()
             elif name in NAMED_READS:
                 reads.note()

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -18,11 +19,20 @@
 namespace headroom::virtual_gpu {
 namespace {
 
+// An argument that is a structure of PyTorch's with sizes, strides and, next to each other, the
+// addresses of tensors.
+struct Packed {
+  unsigned argument;
+  unsigned first_result;      // its position among the addresses
+  std::size_t addresses = 0;  // words before the addresses, once they have been found
+};
+
 struct Kernel {
   const char* mangled_name;
   bool parsed = false;
   std::vector<unsigned> results;  // positions of the parameters through which it writes
   bool is_assignment = false;     // of Eigen's
+  std::optional<Packed> packed;
   ShapeKernel* computed = nullptr;
 };
 
@@ -33,6 +43,8 @@ std::unordered_map<const void*, Kernel>& kernels() {
 }
 
 constexpr const char* kAssignment = "Eigen::TensorEvaluator<Eigen::TensorAssignOp<";
+constexpr std::string_view kReduction = "at::native::ReduceOp<";
+constexpr std::string_view kStrided = "void at::native::elementwise_kernel<";
 
 // Whether a kernel writes through a parameter of this type. Element-wise operations of TensorFlow
 // and PyTorch take a structure with the pointer to their result.
@@ -84,6 +96,24 @@ const void* result_in(const void* argument, bool is_assignment) {
   return find(word) ? word : first;
 }
 
+// Forgets the results of an operation on strided tensors, which is the first of the addresses, or
+// of a reduction, which are one or two behind its operand.
+void forget_packed(const void* argument, Packed& packed) {
+  constexpr std::size_t kMostWordsBefore = 160;
+  const auto word = [argument](std::size_t position) {
+    const void* value = nullptr;
+    std::memcpy(&value, static_cast<const char*>(argument) + position * sizeof value, sizeof value);
+    return value;
+  };
+  for (std::size_t at = packed.addresses; at < kMostWordsBefore; ++at) {
+    if (!find(word(at)) || !find(word(at + 1))) continue;
+    packed.addresses = at;
+    for (std::size_t i = packed.first_result; i <= 2 * packed.first_result; ++i)
+      if (find(word(at + i))) forget_result(word(at + i));
+    return;
+  }
+}
+
 void parse(Kernel& kernel) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(
@@ -91,6 +121,9 @@ void parse(Kernel& kernel) {
   if (status != 0) return;
   kernel.results = results_of(name.get());
   kernel.is_assignment = std::strstr(name.get(), kAssignment) != nullptr;
+  const std::string_view view = name.get();
+  if (view.find(kReduction) != view.npos) kernel.packed = {.argument = 0, .first_result = 1};
+  if (view.starts_with(kStrided)) kernel.packed = {.argument = 1, .first_result = 0};
   kernel.computed = shape_kernel(name.get());
 }
 
@@ -98,14 +131,15 @@ void parse(Kernel& kernel) {
 
 void note_kernel(const void* function, const char* mangled_name) {
   const std::lock_guard lock(mutex);
-  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, false, nullptr});
+  kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, false, {}, nullptr});
 }
 
 void note_function(const void* function, const char* name, std::vector<unsigned> results) {
   ShapeKernel* computed = shape_kernel(name);
   if (computed == nullptr && results.empty()) return;
   const std::lock_guard lock(mutex);
-  kernels().insert_or_assign(function, Kernel{nullptr, true, std::move(results), false, computed});
+  kernels().insert_or_assign(function,
+                             Kernel{nullptr, true, std::move(results), false, {}, computed});
 }
 
 void settle_results(const void* function, void* const* arguments) {
@@ -118,6 +152,7 @@ void settle_results(const void* function, void* const* arguments) {
   if (kernel.computed != nullptr && kernel.computed(arguments)) return;
   for (const unsigned position : kernel.results)
     forget_result(result_in(arguments[position], kernel.is_assignment));
+  if (kernel.packed) forget_packed(arguments[kernel.packed->argument], *kernel.packed);
 }
 
 }  // namespace headroom::virtual_gpu

@@ -1,0 +1,67 @@
+"""Sizes of results that depend on values: what masks select, equal values that are found, and largest values."""
+
+import pytest
+from conftest import printed_by
+
+UNKNOWN = """
+import torch
+x = torch.randn(100, 8, device="cuda")
+unknown = (x @ torch.randn(8, 3, device="cuda")).long()
+"""
+
+
+@pytest.mark.program("""
+import torch
+def selected(device):
+    edges = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 2, 2, 1, 4, 0]]).to(device)
+    weights = torch.arange(36.0).view(6, 6).to(device)
+    differ = edges[0] != edges[1]
+    return [part.tolist() for part in (
+        edges[:, differ], edges[:, ~differ], edges[..., differ], edges[1, differ], weights[differ, 1:3],
+        weights[None, :, differ], weights[edges[0, :3], differ])]
+print(selected("cuda") == selected("cpu"))
+""")
+def test_a_mask_beside_other_parts_of_an_index_selects_the_same_elements(printed):
+    assert printed == ["True"]
+
+
+@pytest.mark.program("""
+import torch
+table = torch.zeros(4, 5, device="cuda")
+mask = torch.ones(4, dtype=torch.bool).cuda()
+try:
+    table[:, mask]
+except IndexError as error:
+    print("shape of the mask" in str(error))
+""")
+def test_a_mask_of_another_shape_is_refused_as_on_a_card(printed):
+    assert printed == ["True"]
+
+
+@pytest.mark.program("""
+import torch
+words = torch.randint(0, 50, (4, 100))
+table = torch.nn.EmbeddingBag(50, 8, sparse=True).cuda()
+table(words.cuda()).sum().backward()
+print(table.weight.grad._nnz(), table.weight.grad.coalesce()._nnz(), table.weight.grad.coalesce().is_coalesced())
+""")
+def test_sparse_elements_whose_places_are_unknown_are_all_kept(printed):
+    assert printed == ["400 400 True"]
+
+
+def test_unknown_values_are_taken_to_be_different_from_each_other(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
+found, places, counts = unknown.unique(return_inverse=True, return_counts=True)
+print(len(found), tuple(places.shape), len(counts), len(unknown.unique(dim=0)), len(unknown.unique_consecutive()))
+""")
+    assert printed_by(answer) == ["300 (100, 3) 300 100 300"]
+    assert "taken as all different: program.py:" in answer.output
+
+
+def test_the_largest_of_unknown_values_is_not_what_lay_in_its_memory_before(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
+[torch.arange(100, 100 + count).cuda() for count in range(1, 300)]  # freed at once
+print(torch.bincount(unknown[:, 0]).shape)
+""")
+    assert printed_by(answer) == ["torch.Size([1])"]
+    assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:" in answer.output
