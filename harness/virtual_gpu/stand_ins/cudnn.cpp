@@ -5,6 +5,8 @@
 // every plan has no workspace, and the report says that workspaces are unknown.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,16 +24,22 @@ using std::int64_t;
 namespace {
 
 // Numbers from cuDNN's documentation (cudnn_graph.h).
-constexpr int kEngine = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kDeviceProperties = 38;
+constexpr int kEngine = 2, kEngineHeuristics = 4, kExecutionPlan = 5, kKnobChoice = 7;
+constexpr int kDeviceProperties = 38;
 constexpr int kHandleType = 0, kInt64Type = 3, kDescriptorType = 15, kCharType = 24;
-constexpr int kKnobChoices = 302;
+constexpr int kKnobTypeType = 9;
+constexpr int kConfigEngine = 300, kKnobChoices = 302;
+constexpr int kPlanConfig = 401, kKnobType = 600, kKnobValue = 601, kEngineNumber = 1301;
 constexpr int kHeuristicsResults = 202, kHeuristicsDevice = 204;
 constexpr int kPlanWorkspace = 402, kPlanDevice = 407;
 constexpr int kPackWorkspace = 1003;
 constexpr int kEngineDevice = 1307;
 constexpr int kDevicePropertiesJson = 2702;
+constexpr int kMostKnobs = 32;  // of an engine
 constexpr int kVersionWithoutLibrary = 92'600;
 constexpr std::size_t kFirstWithoutCard = 90'800;  // 9.8
+// Between these the engines of cudnn_partial_sums.h were compared.
+constexpr std::size_t kFirstCompared = 91'000, kLastCompared = 92'699;
 
 using Create = int(int, void**);
 using OnDescriptor = int(void*);
@@ -113,6 +121,48 @@ Function* real(const char* name) {
 std::mutex mutex;
 std::map<void*, int> type_of_descriptor;
 
+// A descriptor of the library for one question.
+class Answer {
+ public:
+  explicit Answer(int type = kKnobChoice) {
+    real<Create>("cudnnBackendCreateDescriptor")(type, &descriptor_);
+  }
+  ~Answer() { real<OnDescriptor>("cudnnBackendDestroyDescriptor")(descriptor_); }
+  Answer(const Answer&) = delete;
+  Answer& operator=(const Answer&) = delete;
+  void* descriptor() const { return descriptor_; }
+
+ private:
+  void* descriptor_ = nullptr;
+};
+
+Engine engine_of(void* configuration) {
+  const auto get = real<Get>("cudnnBackendGetAttribute");
+  Engine result;
+  int64_t count = 0;
+  const Answer engine(kEngine);
+  void* asked = engine.descriptor();
+  if (get(configuration, kConfigEngine, kDescriptorType, 1, &count, &asked) != kSuccess)
+    return result;
+  const std::size_t version = real<std::size_t()>("cudnnGetVersion")();
+  if (version >= kFirstCompared && version <= kLastCompared)
+    get(asked, kEngineNumber, kInt64Type, 1, &count, &result.number);
+  const std::array<Answer, kMostKnobs> choices;
+  std::array<void*, kMostKnobs> pointers;
+  std::transform(choices.begin(), choices.end(), pointers.begin(),
+                 [](const Answer& choice) { return choice.descriptor(); });
+  int64_t knobs = 0;
+  get(configuration, kKnobChoices, kDescriptorType, kMostKnobs, &knobs, pointers.data());
+  for (int64_t i = 0; i < knobs; ++i) {
+    int knob = -1;
+    int64_t value = 0;
+    get(pointers[i], kKnobType, kKnobTypeType, 1, &count, &knob);
+    get(pointers[i], kKnobValue, kInt64Type, 1, &count, &value);
+    result.knobs[knob] = value;
+  }
+  return result;
+}
+
 }  // namespace
 
 HEADROOM_EXPORT int cudnnBackendCreateDescriptor(int type, void** out) {
@@ -146,6 +196,8 @@ HEADROOM_EXPORT int cudnnBackendSetAttribute(void* descriptor, int name, int typ
   auto* set = real<Set>("cudnnBackendSetAttribute");
   if (set == nullptr || type == kHandleType) return kSuccess;  // there is no handle behind it
   note_attribute(descriptor, name, count, values);
+  if (name == kPlanConfig && values != nullptr && count == 1)
+    note_engine(descriptor, engine_of(*static_cast<void* const*>(values)));
   return set(descriptor, name, type, count, values);
 }
 HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
@@ -170,11 +222,12 @@ HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int typ
                                              int64_t* count, void* values) {
   if (auto* get = real<Get>("cudnnBackendGetAttribute")) {
     const int status = get(descriptor, name, type, wanted, count, values);
-    if (name == kHeuristicsResults && values != nullptr && wanted > 0)
-      note_first_choice(descriptor, *static_cast<void**>(values));
-    if (name == kPlanWorkspace && values != nullptr)
-      if (const auto bytes = workspace_of_product(descriptor))
-        *static_cast<int64_t*>(values) = *bytes;
+    if (status != kSuccess || values == nullptr || wanted < 1) return status;
+    if (name == kHeuristicsResults)
+      note_choices(descriptor, count != nullptr ? std::min(wanted, *count) : wanted,
+                   static_cast<void**>(values));
+    auto* bytes = static_cast<int64_t*>(values);
+    if (name == kPlanWorkspace) *bytes = workspace_of_plan(descriptor, *bytes);
     return status;
   }
   // There is one plan, without a workspace and without knobs.

@@ -1,11 +1,13 @@
 #include "harness/virtual_gpu/stand_ins/cudnn_products.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
+
+#include "harness/virtual_gpu/stand_ins/cudnn_partial_sums.h"
 
 namespace headroom::virtual_gpu {
 namespace {
@@ -14,11 +16,9 @@ using std::int64_t;
 
 // Numbers from cuDNN's documentation (cudnn_graph.h).
 constexpr int kDilations = 102, kStrides = 103, kPaddingAfter = 104, kPaddingBefore = 105;
-constexpr int kHeuristicsGraph = 201, kPlanConfig = 401, kGraphOps = 801;
-constexpr int kTensorType = 901, kTensorSizes = 902, kTensorStrides = 903;
-constexpr int kForward = 702, kBackwardData = 708, kBackwardWeights = 714;  // ..._CONV_DESC
-constexpr int kWeights = 1, kInput = 2;  // added to these, the operands
-constexpr int kFloat = 0;
+constexpr int kHeuristicsGraph = 201, kConfigEngine = 300, kPlanConfig = 401, kGraphOps = 801;
+constexpr int kTensorType = 901, kTensorSizes = 902, kTensorStrides = 903, kEngineGraph = 1300;
+constexpr int kWeights = 1, kInput = 2, kOutput = 3;  // added to what an operation computes
 
 constexpr int64_t kProductBytes = 400, kProductBytesIn16Bits = 272;
 
@@ -26,12 +26,15 @@ struct Descriptor {
   int type = kFloat;
   std::vector<int64_t> sizes;
   bool channels_last = false;
-  bool is_plain = true;  // a convolution without strides, padding and dilation
-  int kind = 0;          // of an operation
+  bool is_plain = true;
+  int kind = 0;  // of an operation
   void* convolution = nullptr;
   void* weights = nullptr;
   void* input = nullptr;
-  std::optional<int64_t> workspace;  // of a graph, heuristics, a configuration or a plan
+  void* output = nullptr;
+  std::optional<Convolution>
+      computes;   // what a graph does, heuristics, an engine, a configuration or a plan
+  Engine engine;  // of a plan
 };
 
 std::mutex mutex;
@@ -44,25 +47,40 @@ bool are_all(int64_t wanted, int64_t count, const void* values) {
 
 const Descriptor& at(void* descriptor) { return descriptors[descriptor]; }
 
-std::optional<int64_t> workspace_of_operation(const Descriptor& operation) {
-  if (operation.kind == 0 || !at(operation.convolution).is_plain) return {};
+std::optional<Convolution> convolution_of(const Descriptor& operation) {
+  if (operation.kind == 0) return {};
   const Descriptor& weights = at(operation.weights);
-  if (at(operation.input).channels_last) return {};
-  const std::vector<int64_t>&filters = weights.sizes, &images = at(operation.input).sizes;
-  if (filters.size() < 3 || images.size() != filters.size() || images[1] != filters[1]) return {};
+  const Descriptor& input = at(operation.input);
+  return Convolution{operation.kind,
+                     weights.type,
+                     input.sizes,
+                     weights.sizes,
+                     at(operation.output).sizes,
+                     input.channels_last,
+                     at(operation.convolution).is_plain};
+}
+
+// Engines that call cuBLASLt have no other knob.
+bool calls_cublas(const Engine& engine) {
+  return engine.knobs.size() == 1 && engine.knobs.count(kWorkspaceKnob) == 1;
+}
+
+int64_t workspace_of_product(const Convolution& convolution, const Engine& engine,
+                             int64_t described) {
+  const std::vector<int64_t>&filters = convolution.filters, &images = convolution.images;
+  if (!convolution.is_plain || filters.size() < 3 || images.size() != filters.size() ||
+      images[1] != filters[1])
+    return described;
   if (!std::all_of(filters.begin() + 2, filters.end(), [](int64_t size) { return size == 1; }))
-    return {};
-  const bool single = weights.type == kFloat;
-  const int64_t in = filters[1], out = filters[0];
-  if (operation.kind != kBackwardWeights)
-    return out > in ? 0 : single ? kProductBytes : kProductBytesIn16Bits;
-  // The engine computes a product in single precision for each image and adds up the results. It is
-  // ranked first if these results are no larger than the factors.
-  const int64_t pixels =
-      std::accumulate(images.begin() + 2, images.end(), int64_t{1}, std::multiplies<>());
-  const int64_t results = in * out * int64_t{sizeof(float)};
-  if (results > pixels * (in + out) * (single ? 4 : 2)) return {};
-  return images[0] * results;
+    return described;
+  const bool single = convolution.type == kFloat;
+  const bool uses_workspace = engine.knobs.at(kWorkspaceKnob) > 0;
+  if (convolution.kind != kBackwardWeights)
+    return !uses_workspace ? described : single ? kProductBytes : kProductBytesIn16Bits;
+  if (convolution.channels_last) return described;
+  // The engine computes a product in single precision for each image and adds up the results.
+  return images[0] * filters[0] * filters[1] * int64_t{sizeof(float)} +
+         (single && uses_workspace ? kProductBytes : 0);
 }
 
 }  // namespace
@@ -108,22 +126,35 @@ void note_attribute(void* descriptor, int name, int64_t count, const void* value
     case kBackwardWeights + kInput:
       descriptors[descriptor].input = pointer();
       break;
+    case kForward + kOutput:
+    case kBackwardData + kOutput:
+    case kBackwardWeights + kOutput:
+      descriptors[descriptor].output = pointer();
+      break;
     case kGraphOps:
-      if (count > 1) break;  // a product with something else in one kernel
-      descriptors[descriptor].workspace = workspace_of_operation(at(pointer()));
+      if (count > 1) break;  // a convolution with something else in one kernel
+      descriptors[descriptor].computes = convolution_of(at(pointer()));
       break;
     case kHeuristicsGraph:
+    case kEngineGraph:
+    case kConfigEngine:
     case kPlanConfig:
-      descriptors[descriptor].workspace = at(pointer()).workspace;
+      descriptors[descriptor].computes = at(pointer()).computes;
       break;
     default:
       break;
   }
 }
 
-void note_first_choice(void* heuristics, void* chosen) {
+void note_choices(void* heuristics, int64_t count, void* const* chosen) {
   const std::lock_guard lock(mutex);
-  descriptors[chosen].workspace = at(heuristics).workspace;
+  const std::optional<Convolution> computes = at(heuristics).computes;
+  for (int64_t i = 0; i < count; ++i) descriptors[chosen[i]].computes = computes;
+}
+
+void note_engine(void* plan, Engine engine) {
+  const std::lock_guard lock(mutex);
+  descriptors[plan].engine = std::move(engine);
 }
 
 void forget_attributes(void* descriptor) {
@@ -131,10 +162,14 @@ void forget_attributes(void* descriptor) {
   descriptors.erase(descriptor);
 }
 
-std::optional<int64_t> workspace_of_product(void* plan) {
+int64_t workspace_of_plan(void* plan, int64_t described) {
   const std::lock_guard lock(mutex);
   const auto found = descriptors.find(plan);
-  return found == descriptors.end() ? std::nullopt : found->second.workspace;
+  if (found == descriptors.end() || !found->second.computes) return described;
+  const Convolution& convolution = *found->second.computes;
+  const Engine& engine = found->second.engine;
+  if (calls_cublas(engine)) return workspace_of_product(convolution, engine, described);
+  return std::max<int64_t>(described + partial_sums_beyond_described(convolution, engine), 0);
 }
 
 }  // namespace headroom::virtual_gpu

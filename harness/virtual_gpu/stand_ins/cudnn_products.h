@@ -1,27 +1,31 @@
-// Convolutions that cuDNN computes as matrix products.
+// Workspaces of convolutions that differ on a card from what cuDNN says for its description.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+
+#include "harness/virtual_gpu/stand_ins/cudnn_convolution.h"
 
 namespace headroom::virtual_gpu {
 
-// For convolutions with filters of 1 x 1 over images in the order NCHW, with stride 1 and neither
-// padding nor groups, cuDNN's heuristics rank an engine first that calls cuBLASLt. Without a GPU
-// cuBLASLt does not start, and the same heuristics leave that engine out. A rule therefore computes
-// its workspace here. The rule was found on an H200 with cuDNN 9.19, by asking about 72
-// convolutions with the GPU and with its description, and in ResNet-50's own requests. Over images
-// in the order NHWC the engine's workspaces are as small as those of the engines that are left.
-//
-// The four functions below follow cuDNN's descriptors from a convolution to its plan.
+// The first four functions follow cuDNN's descriptors from a convolution to its plan.
 
 // Notes an attribute that the program sets.
 void note_attribute(void* descriptor, int name, std::int64_t count, const void* values);
-// Notes that `heuristics` rank `chosen` first.
-void note_first_choice(void* heuristics, void* chosen);
+// Notes that `heuristics` propose `count` configurations.
+void note_choices(void* heuristics, std::int64_t count, void* const* chosen);
+// Notes the engine of a plan whose configuration was set.
+void note_engine(void* plan, Engine engine);
 // Forgets a descriptor that is destroyed.
 void forget_attributes(void* descriptor);
-// Returns the workspace of a plan for that engine, in bytes; nothing for other plans.
-std::optional<std::int64_t> workspace_of_product(void* plan);
+
+// Returns the workspace of a plan on the card, in bytes, where `described` is what cuDNN gives for
+// the card's description.
+//
+// It differs for the engines of cudnn_partial_sums.h, and for those that call cuBLASLt: filters of
+// 1 x 1 with stride 1 and neither padding nor groups. For these the stand-in for cuBLASLt says that
+// products need nothing. The rule for them was found on an H200 with cuDNN 9.19, by asking about
+// 4,953 convolutions with the GPU and with its description. Over images in the order NHWC the
+// gradients of filters take more than the rule knows: up to 33 MiB, as cuBLASLt splits them.
+std::int64_t workspace_of_plan(void* plan, std::int64_t described);
 
 }  // namespace headroom::virtual_gpu

@@ -1,9 +1,13 @@
-"""The stand-in for cuDNN and a library that it cannot use."""
+"""The stand-in for cuDNN: a library that it cannot use, and workspaces that were measured on a card."""
 
+import json
 import subprocess
+from pathlib import Path
 
 import pytest
-from conftest import RUNTIME
+from conftest import RUNTIME, python_of
+
+CONVOLUTIONS = Path(__file__).with_name("convolutions_on_h200.json")
 
 REFUSES = """
 #include <stddef.h>
@@ -63,3 +67,71 @@ print(tf.nn.conv2d(tf.ones((8, 32, 32, 16)), tf.ones((3, 3, 16, 32)), 1, "SAME")
 """)
     assert answer.status == 0, answer.errors
     assert "cudnnBackendGetAttribute (workspace)" in answer.figures["sizes_not_known"]
+
+
+ASKS_FOR_CONVOLUTIONS = RUNTIME + """
+import json, sys
+allocate(1)
+cudnn = ctypes.CDLL("libcudnn.so.9")
+DATA_TYPE, INT64, FLOAT, MODE, KNOB_TYPE, DESCRIPTOR = 1, 3, 4, 7, 9, 15
+
+def made(type, **attributes):
+    descriptor = ctypes.c_void_p()
+    assert cudnn.cudnnBackendCreateDescriptor(type, ctypes.byref(descriptor)) == 0
+    for name, (kind, values) in attributes.items():
+        of = {INT64: ctypes.c_int64, FLOAT: ctypes.c_float, DESCRIPTOR: ctypes.c_void_p}.get(kind, ctypes.c_int)
+        array = (of * len(values))(*values)
+        status = cudnn.cudnnBackendSetAttribute(descriptor, int(name[1:]), kind, ctypes.c_int64(len(values)), array)
+        assert status == 0, (type, name, values, status)
+    if cudnn.cudnnBackendFinalize(descriptor) != 0:
+        raise ValueError
+    return descriptor
+
+def tensor(number, type, sizes, channels_last):
+    n, c, h, w = sizes
+    strides = (c * h * w, 1, w * c, c) if channels_last else (c * h * w, h * w, w, 1)
+    return made(17, _901=(DATA_TYPE, [type]), _902=(INT64, sizes), _903=(INT64, strides), _906=(INT64, [number]),
+                _900=(INT64, [16]))
+
+def workspace(kind, type, channels_last, images, filters, strides, paddings, engine, knobs, measured):
+    pixels = [(images[i + 2] + 2 * paddings[i] - filters[i + 2]) // strides[i] + 1 for i in (0, 1)]
+    tensors = [tensor(i, type, sizes, channels_last) for i, sizes in
+               enumerate((filters, images, [images[0], filters[0], *pixels]))]
+    convolution = made(1, _106=(INT64, [2]), _100=(DATA_TYPE, [0]), _101=(MODE, [1]), _105=(INT64, paddings),
+                       _104=(INT64, paddings), _102=(INT64, [1, 1]), _103=(INT64, strides))
+    operation, name = {"fwd": (10, 700), "wgrad": (11, 712), "dgrad": (12, 706)}[kind]
+    parts = {f"_{name + 2 + i}": (DESCRIPTOR, [part]) for i, part in enumerate([convolution, *tensors])}
+    operation = made(operation, **{f"_{name}": (FLOAT, [1]), f"_{name + 1}": (FLOAT, [0])}, **parts)
+    graph = made(15, _801=(DESCRIPTOR, [operation]))
+    engine = made(2, _1300=(DESCRIPTOR, [graph]), _1301=(INT64, [engine]))
+    choices = [made(7, _600=(KNOB_TYPE, [knob]), _601=(INT64, [value])) for knob, value in knobs]
+    plan = made(5, _401=(DESCRIPTOR, [made(3, _300=(DESCRIPTOR, [engine]), _302=(DESCRIPTOR, choices))]))
+    size = ctypes.c_int64()
+    assert cudnn.cudnnBackendGetAttribute(plan, 402, INT64, ctypes.c_int64(1), None, ctypes.byref(size)) == 0
+    return size.value
+
+def workspace_if_known(plan):
+    try:
+        return workspace(*plan)
+    except ValueError:
+        return None  # this version of cuDNN lacks the engine or one of its knobs
+
+print(json.dumps([workspace_if_known(plan) for plan in json.load(open(sys.argv[1]))]))
+"""
+
+
+@pytest.mark.parametrize("environment", ["pytorch", "jax"])  # cuDNN 9.26 and 9.10
+def test_convolutions_take_the_workspaces_that_an_h200_gave(gpu, environment):
+    """The first choices of cuDNN 9.19 on an H200 for 96 convolutions of networks, drawn at random from 4,512."""
+    python = python_of(environment)
+    answer = gpu("h200", program=ASKS_FOR_CONVOLUTIONS, python=python, arguments=[str(CONVOLUTIONS)])
+    assert answer.status == 0, answer.errors
+    plans, sizes = json.loads(CONVOLUTIONS.read_text()), json.loads(answer.output.splitlines()[0])
+    others = [(plan, size) for plan, size in zip(plans, sizes) if size != plan[-1]]
+    assert len(others) <= 16, others
+    assert not [plan for plan, size in others if size is not None and is_in_clusters(plan)]
+
+
+def is_in_clusters(plan):
+    """Whether the engine keeps partial sums of tiles in the workspace."""
+    return any(knob == 27 for knob, _ in plan[-2])
