@@ -38,8 +38,6 @@ constexpr int kDevicePropertiesJson = 2702;
 constexpr int kMostKnobs = 32;  // of an engine
 constexpr int kVersionWithoutLibrary = 92'600;
 constexpr std::size_t kFirstWithoutCard = 90'800;  // 9.8
-// Between these the engines of cudnn_partial_sums.h were compared.
-constexpr std::size_t kFirstCompared = 91'000, kLastCompared = 92'699;
 
 using Create = int(int, void**);
 using OnDescriptor = int(void*);
@@ -144,9 +142,8 @@ Engine engine_of(void* configuration) {
   void* asked = engine.descriptor();
   if (get(configuration, kConfigEngine, kDescriptorType, 1, &count, &asked) != kSuccess)
     return result;
-  const std::size_t version = real<std::size_t()>("cudnnGetVersion")();
-  if (version >= kFirstCompared && version <= kLastCompared)
-    get(asked, kEngineNumber, kInt64Type, 1, &count, &result.number);
+  result.version = real<std::size_t()>("cudnnGetVersion")();
+  get(asked, kEngineNumber, kInt64Type, 1, &count, &result.number);
   const std::array<Answer, kMostKnobs> choices;
   std::array<void*, kMostKnobs> pointers;
   std::transform(choices.begin(), choices.end(), pointers.begin(),

@@ -1,6 +1,7 @@
 // A convolution as cuDNN's backend interface describes it, and the engine that a plan uses for it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -19,10 +20,12 @@ struct Convolution {
   std::vector<std::int64_t> images, filters, outputs;  // their sizes: N C H W, K C R S, N K P Q
   bool channels_last = false;
   bool is_plain = false;  // without strides, padding and dilation
+  bool is_dilated = false;
 };
 
 struct Engine {
-  std::int64_t number = -1;  // -1 if this version's numbers were not compared
+  std::size_t version = 0;  // of cuDNN, as cudnnGetVersion counts: 91900 for 9.19
+  std::int64_t number = -1;
   std::map<int, std::int64_t> knobs;
 };
 

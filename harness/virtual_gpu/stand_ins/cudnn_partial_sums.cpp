@@ -19,6 +19,9 @@ constexpr int64_t kMostParts = 128;
 // Trees of few parts must be worth their levels. More parts only need this much of K each.
 constexpr int64_t kFirstOfManyParts = 9;
 
+// The versions of cuDNN that were compared.
+constexpr std::size_t kFirstVersion = 91'000, kLastVersion = 92'699;
+
 // Of the card that was measured, and how many clusters of so many blocks it holds at once.
 constexpr int kMeasuredMultiprocessors = 132;
 const std::map<int64_t, int64_t> kActiveClusters = {{1, 132}, {2, 66}, {3, 39}, {4, 30},
@@ -71,7 +74,8 @@ int64_t steps_of_level(int type, int64_t elements) {
 
 Product product_of(const Convolution& convolution, Tile tile, int64_t cluster_rows,
                    int64_t cluster_columns) {
-  const auto& [kind, type, images, filters, outputs, channels_last, is_plain] = convolution;
+  const auto& [kind, type, images, filters, outputs, channels_last, is_plain, is_dilated] =
+      convolution;
   const int64_t step = type == kFloat ? 32 : 64;
   const int64_t window = pixels(filters);
   int64_t rows = 0, columns = 0, steps = 0;  // rows and columns in tiles
@@ -142,6 +146,7 @@ bool is_measured(const Convolution& convolution, const Engine& engine) {
   const auto& sizes = convolution.images;
   const int type = convolution.type;
   if (card().compute_major != 9 || card().multiprocessors != kMeasuredMultiprocessors) return false;
+  if (engine.version < kFirstVersion || engine.version > kLastVersion) return false;
   if (sizes.size() != 4 || convolution.filters.size() != 4 || convolution.outputs.size() != 4)
     return false;
   if (sizes[1] != convolution.filters[1]) return false;  // in groups

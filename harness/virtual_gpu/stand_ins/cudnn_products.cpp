@@ -1,12 +1,14 @@
 #include "harness/virtual_gpu/stand_ins/cudnn_products.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/cudnn_partial_sums.h"
 
 namespace headroom::virtual_gpu {
@@ -22,19 +24,21 @@ constexpr int kWeights = 1, kInput = 2, kOutput = 3;  // added to what an operat
 
 constexpr int64_t kProductBytes = 400, kProductBytesIn16Bits = 272;
 
+// Without a card these versions of cuDNN lack its engines for depthwise convolutions.
+constexpr std::size_t kFirstWithoutDepthwise = 91'000, kLastWithoutDepthwise = 91'999;
+
 struct Descriptor {
   int type = kFloat;
   std::vector<int64_t> sizes;
   bool channels_last = false;
   bool is_plain = true;
-  int kind = 0;  // of an operation
-  void* convolution = nullptr;
-  void* weights = nullptr;
-  void* input = nullptr;
-  void* output = nullptr;
+  bool is_dilated = false;
+  int kind = 0;                        // of an operation
+  std::array<void*, 4> operands = {};  // of an operation: the convolution, then as below
   std::optional<Convolution>
-      computes;   // what a graph does, heuristics, an engine, a configuration or a plan
-  Engine engine;  // of a plan
+      computes;  // what a graph does, heuristics, an engine, a configuration or a plan
+  bool is_first_choice = false;  // of heuristics: a configuration, or its plan
+  Engine engine;                 // of a plan
 };
 
 std::mutex mutex;
@@ -49,15 +53,17 @@ const Descriptor& at(void* descriptor) { return descriptors[descriptor]; }
 
 std::optional<Convolution> convolution_of(const Descriptor& operation) {
   if (operation.kind == 0) return {};
-  const Descriptor& weights = at(operation.weights);
-  const Descriptor& input = at(operation.input);
+  const Descriptor& convolution = at(operation.operands[0]);
+  const Descriptor& weights = at(operation.operands[kWeights]);
+  const Descriptor& input = at(operation.operands[kInput]);
   return Convolution{operation.kind,
                      weights.type,
                      input.sizes,
                      weights.sizes,
-                     at(operation.output).sizes,
+                     at(operation.operands[kOutput]).sizes,
                      input.channels_last,
-                     at(operation.convolution).is_plain};
+                     convolution.is_plain,
+                     convolution.is_dilated};
 }
 
 // Engines that call cuBLASLt have no other knob.
@@ -83,6 +89,24 @@ int64_t workspace_of_product(const Convolution& convolution, const Engine& engin
          (single && uses_workspace ? kProductBytes : 0);
 }
 
+// Whether the card has an engine for depthwise convolutions that cuDNN ranks before all others.
+bool is_depthwise(const Convolution& convolution, const Engine& engine) {
+  const std::vector<int64_t>&filters = convolution.filters, &images = convolution.images;
+  return card().compute_major == 9 && engine.version >= kFirstWithoutDepthwise &&
+         engine.version <= kLastWithoutDepthwise && convolution.type == kBfloat16 &&
+         !convolution.is_dilated && images.size() == 4 && filters.size() == 4 && filters[1] == 1 &&
+         images[1] > 1 && filters[0] == images[1] && filters[2] == filters[3] &&
+         (filters[2] == 3 || filters[2] == 5 || filters[2] == 7);
+}
+
+int64_t workspace_of_depthwise(const Convolution& convolution) {
+  if (convolution.kind != kBackwardWeights || !convolution.channels_last) return 0;
+  // Eight parts of each image have sums of their own, for channels in groups of 32.
+  const std::vector<int64_t>&filters = convolution.filters, &images = convolution.images;
+  const int64_t channels = (images[1] + 31) / 32 * 32;
+  return 8 * images[0] * channels * filters[2] * filters[3] * int64_t{sizeof(float)};
+}
+
 }  // namespace
 
 void note_attribute(void* descriptor, int name, int64_t count, const void* values) {
@@ -91,6 +115,8 @@ void note_attribute(void* descriptor, int name, int64_t count, const void* value
   const auto pointer = [&] { return *static_cast<void* const*>(values); };
   switch (name) {
     case kDilations:
+      descriptors[descriptor].is_dilated = !are_all(1, count, values);
+      [[fallthrough]];
     case kStrides:
       descriptors[descriptor].is_plain &= are_all(1, count, values);
       break;
@@ -110,27 +136,6 @@ void note_attribute(void* descriptor, int name, int64_t count, const void* value
       descriptors[descriptor].channels_last =
           count > 1 && static_cast<const int64_t*>(values)[1] == 1;
       break;
-    case kForward:
-    case kBackwardData:
-    case kBackwardWeights:
-      descriptors[descriptor].kind = name;
-      descriptors[descriptor].convolution = pointer();
-      break;
-    case kForward + kWeights:
-    case kBackwardData + kWeights:
-    case kBackwardWeights + kWeights:
-      descriptors[descriptor].weights = pointer();
-      break;
-    case kForward + kInput:
-    case kBackwardData + kInput:
-    case kBackwardWeights + kInput:
-      descriptors[descriptor].input = pointer();
-      break;
-    case kForward + kOutput:
-    case kBackwardData + kOutput:
-    case kBackwardWeights + kOutput:
-      descriptors[descriptor].output = pointer();
-      break;
     case kGraphOps:
       if (count > 1) break;  // a convolution with something else in one kernel
       descriptors[descriptor].computes = convolution_of(at(pointer()));
@@ -140,8 +145,14 @@ void note_attribute(void* descriptor, int name, int64_t count, const void* value
     case kConfigEngine:
     case kPlanConfig:
       descriptors[descriptor].computes = at(pointer()).computes;
+      descriptors[descriptor].is_first_choice = at(pointer()).is_first_choice;
       break;
     default:
+      for (const int kind : {kForward, kBackwardData, kBackwardWeights}) {
+        if (name < kind || name > kind + kOutput) continue;
+        descriptors[descriptor].kind = kind;
+        descriptors[descriptor].operands[name - kind] = pointer();
+      }
       break;
   }
 }
@@ -150,6 +161,7 @@ void note_choices(void* heuristics, int64_t count, void* const* chosen) {
   const std::lock_guard lock(mutex);
   const std::optional<Convolution> computes = at(heuristics).computes;
   for (int64_t i = 0; i < count; ++i) descriptors[chosen[i]].computes = computes;
+  if (count > 0) descriptors[chosen[0]].is_first_choice = true;
 }
 
 void note_engine(void* plan, Engine engine) {
@@ -168,6 +180,8 @@ int64_t workspace_of_plan(void* plan, int64_t described) {
   if (found == descriptors.end() || !found->second.computes) return described;
   const Convolution& convolution = *found->second.computes;
   const Engine& engine = found->second.engine;
+  if (found->second.is_first_choice && is_depthwise(convolution, engine))
+    return workspace_of_depthwise(convolution);
   if (calls_cublas(engine)) return workspace_of_product(convolution, engine, described);
   return std::max<int64_t>(described + partial_sums_beyond_described(convolution, engine), 0);
 }

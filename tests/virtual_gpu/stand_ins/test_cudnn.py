@@ -8,6 +8,7 @@ import pytest
 from conftest import RUNTIME, python_of
 
 CONVOLUTIONS = Path(__file__).with_name("convolutions_on_h200.json")
+DEPTHWISE = Path(__file__).with_name("depthwise_on_h200.json")
 
 REFUSES = """
 #include <stddef.h>
@@ -73,7 +74,7 @@ ASKS_FOR_CONVOLUTIONS = RUNTIME + """
 import json, sys
 allocate(1)
 cudnn = ctypes.CDLL("libcudnn.so.9")
-DATA_TYPE, INT64, FLOAT, MODE, KNOB_TYPE, DESCRIPTOR = 1, 3, 4, 7, 9, 15
+DATA_TYPE, INT64, FLOAT, MODE, HEURISTICS, KNOB_TYPE, DESCRIPTOR = 1, 3, 4, 7, 8, 9, 15
 
 def made(type, **attributes):
     descriptor = ctypes.c_void_p()
@@ -93,6 +94,19 @@ def tensor(number, type, sizes, channels_last):
     return made(17, _901=(DATA_TYPE, [type]), _902=(INT64, sizes), _903=(INT64, strides), _906=(INT64, [number]),
                 _900=(INT64, [16]))
 
+def configuration(graph, engine, knobs):
+    engine = made(2, _1300=(DESCRIPTOR, [graph]), _1301=(INT64, [engine]))
+    choices = [made(7, _600=(KNOB_TYPE, [knob]), _601=(INT64, [value])) for knob, value in knobs]
+    return made(3, _300=(DESCRIPTOR, [engine]), _302=(DESCRIPTOR, choices))
+
+def first_choice(graph):
+    heuristics = made(4, _201=(DESCRIPTOR, [graph]), _200=(HEURISTICS, [0]))
+    choice, count = ctypes.c_void_p(), ctypes.c_int64()
+    assert cudnn.cudnnBackendCreateDescriptor(3, ctypes.byref(choice)) == 0
+    assert cudnn.cudnnBackendGetAttribute(heuristics, 202, DESCRIPTOR, ctypes.c_int64(1), ctypes.byref(count),
+                                          ctypes.byref(choice)) == 0
+    return choice
+
 def workspace(kind, type, channels_last, images, filters, strides, paddings, engine, knobs, measured):
     pixels = [(images[i + 2] + 2 * paddings[i] - filters[i + 2]) // strides[i] + 1 for i in (0, 1)]
     tensors = [tensor(i, type, sizes, channels_last) for i, sizes in
@@ -103,9 +117,7 @@ def workspace(kind, type, channels_last, images, filters, strides, paddings, eng
     parts = {f"_{name + 2 + i}": (DESCRIPTOR, [part]) for i, part in enumerate([convolution, *tensors])}
     operation = made(operation, **{f"_{name}": (FLOAT, [1]), f"_{name + 1}": (FLOAT, [0])}, **parts)
     graph = made(15, _801=(DESCRIPTOR, [operation]))
-    engine = made(2, _1300=(DESCRIPTOR, [graph]), _1301=(INT64, [engine]))
-    choices = [made(7, _600=(KNOB_TYPE, [knob]), _601=(INT64, [value])) for knob, value in knobs]
-    plan = made(5, _401=(DESCRIPTOR, [made(3, _300=(DESCRIPTOR, [engine]), _302=(DESCRIPTOR, choices))]))
+    plan = made(5, _401=(DESCRIPTOR, [configuration(graph, engine, knobs) if engine else first_choice(graph)]))
     size = ctypes.c_int64()
     assert cudnn.cudnnBackendGetAttribute(plan, 402, INT64, ctypes.c_int64(1), None, ctypes.byref(size)) == 0
     return size.value
@@ -120,18 +132,27 @@ print(json.dumps([workspace_if_known(plan) for plan in json.load(open(sys.argv[1
 """
 
 
-@pytest.mark.parametrize("environment", ["pytorch", "jax"])  # cuDNN 9.26 and 9.10
-def test_convolutions_take_the_workspaces_that_an_h200_gave(gpu, environment):
-    """The first choices of cuDNN 9.19 on an H200 for 96 convolutions of networks, drawn at random from 4,512."""
-    python = python_of(environment)
-    answer = gpu("h200", program=ASKS_FOR_CONVOLUTIONS, python=python, arguments=[str(CONVOLUTIONS)])
+def sizes_that_differ(gpu, environment, convolutions):
+    """Asks about plans whose workspace was measured on an H200; returns those with another size, and it."""
+    answer = gpu("h200", program=ASKS_FOR_CONVOLUTIONS, python=python_of(environment), arguments=[str(convolutions)])
     assert answer.status == 0, answer.errors
-    plans, sizes = json.loads(CONVOLUTIONS.read_text()), json.loads(answer.output.splitlines()[0])
-    others = [(plan, size) for plan, size in zip(plans, sizes) if size != plan[-1]]
-    assert len(others) <= 16, others
-    assert not [plan for plan, size in others if size is not None and is_in_clusters(plan)]
+    plans, sizes = json.loads(convolutions.read_text()), json.loads(answer.output.splitlines()[0])
+    return [(plan, size) for plan, size in zip(plans, sizes, strict=True) if size != plan[-1]]
 
 
 def is_in_clusters(plan):
     """Whether the engine keeps partial sums of tiles in the workspace."""
     return any(knob == 27 for knob, _ in plan[-2])
+
+
+@pytest.mark.parametrize("environment", ["pytorch", "jax"])  # cuDNN 9.26 and 9.10
+def test_convolutions_take_the_workspaces_that_an_h200_gave(gpu, environment):
+    """The first choices of cuDNN 9.19 on an H200 for 96 convolutions of networks, drawn at random from 4,512."""
+    others = sizes_that_differ(gpu, environment, CONVOLUTIONS)
+    assert len(others) <= 16, others
+    assert not [plan for plan, size in others if size is not None and is_in_clusters(plan)]
+
+
+def test_depthwise_convolutions_take_the_workspaces_that_an_h200_gave(gpu):
+    """24 first choices in bfloat16, drawn at random from 252. Two of them are among the three that the rule misses."""
+    assert len(sizes_that_differ(gpu, "jax", DEPTHWISE)) <= 2  # cuDNN 9.10
