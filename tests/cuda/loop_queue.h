@@ -58,10 +58,20 @@ class LoopQueue {
                       T initial, T* results) {
     for (Index g = 0; g < groups; ++g) {
       const Index first = g * rows / groups, end = (g + 1) * rows / groups;
-      for (Index c = 0; c < columns; ++c)
+      for (Index c = 0; c < columns; ++c) {
+        const auto of_column = value.of_column(c);
         results[c * groups + g] = combined(
-            end - first, [&](Index r) { return value(first + r, c); }, combine, initial);
+            end - first, [&](Index r) { return of_column(first + r); }, combine, initial);
+      }
     }
+  }
+
+  template <typename F>
+  void for_each_by_column(Index rows, Index columns, F f) {
+    for_each(rows * columns, [&](Index i) {
+      const auto of_column = f.of_column(i % columns);
+      of_column.write(i / columns, of_column.read(i / columns));
+    });
   }
 
   void sort(const float* keys, float* sorted, Index count) {

@@ -9,8 +9,10 @@
 //                                    results[r] = value(r, c) combined, c in [0, width), in any
 //                                    order; `initial` combined with a value is that value
 //   reduce_columns(groups, rows, columns, value, combine, initial, results)
-//                                    results[c groups + g] = value(r, c) combined over the rows r
-//                                    of group g, which starts at g rows / groups
+//                                    results[c groups + g] = value.of_column(c)(r) combined over
+//                                    the rows r of group g, which starts at g rows / groups
+//   for_each_by_column(rows, columns, f)   f.of_column(c).write(r, f.of_column(c).read(r)) for each
+//                                    row r and column c; of other rows some are read before
 //   sort(keys, sorted, count)        ascending
 //   sort_pairs(keys, sorted_keys, values, sorted_values, count)   equal keys keep their order
 //   scratch<T>(count)                room in the op's workspace, for this op only
