@@ -46,11 +46,14 @@ class LoopQueue {
     *result = combined(count, value, combine, initial);
   }
 
-  template <typename Value, typename Combine, typename T>
-  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
-    for (Index r = 0; r < rows; ++r)
-      results[r] = combined(
+  template <typename Value, typename Combine, typename T, typename Results>
+  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial,
+                   Results results) {
+    for (Index r = 0; r < rows; ++r) {
+      const T all = combined(
           width, [&](Index column) { return value(r, column); }, combine, initial);
+      cuda::give(results, r, all);
+    }
   }
 
   template <typename Value, typename Combine, typename T>

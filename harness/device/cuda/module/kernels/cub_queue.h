@@ -56,9 +56,10 @@ __device__ T combine_every(Index first, Index step, Index end, Combine combine, 
 
 // Gives each row to kThreadsOfRow threads, a warp or a block. This is a kernel of our own, because
 // CUB gives each row a block and calls value with an index that must be divided by the width.
-template <unsigned kThreadsOfRow, typename Value, typename Combine, typename T>
+template <unsigned kThreadsOfRow, typename Value, typename Combine, typename T, typename Results>
 __global__ void __launch_bounds__(kThreads)
-    reduce_each_row(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
+    reduce_each_row(Index rows, Index width, Value value, Combine combine, T initial,
+                    Results results) {
   constexpr unsigned kRows = kThreads / kThreadsOfRow;
   using Group = std::conditional_t<kRows == 1, cub::BlockReduce<T, kThreads>, cub::WarpReduce<T>>;
   __shared__ typename Group::TempStorage room[kRows];
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
     all = combine_every(lane, kThreadsOfRow, width, combine, initial,
                         [=](Index column) { return value(row, column); });
   all = Group(room[threadIdx.x / kThreadsOfRow]).Reduce(all, combine);
-  if (lane == 0 && row < rows) results[row] = all;
+  if (lane == 0 && row < rows) give(results, row, all);
 }
 
 // Columns of a block: fewer of those that have several sums, whose terms take one load of 16 bytes.
@@ -127,18 +128,18 @@ __global__ void __launch_bounds__(kThreads)
 #endif
 
 // Reduces one row in one thread. The simulated GPU runs this in place of reduce_each_row.
-template <typename Value, typename Combine, typename T>
+template <typename Value, typename Combine, typename T, typename Results>
 struct ReduceRow {
   Index width;
   Value value;
   Combine combine;
   T initial;
-  T* results;
+  Results results;
 
   __host__ __device__ void operator()(Index row) const {
     T all = initial;
     for (Index column = 0; column < width; ++column) all = combine(all, value(row, column));
-    results[row] = all;
+    give(results, row, all);
   }
 };
 
@@ -224,8 +225,9 @@ class CubQueue {
     });
   }
 
-  template <typename Value, typename Combine, typename T>
-  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
+  template <typename Value, typename Combine, typename T, typename Results>
+  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial,
+                   Results results) {
     if (!runs_ || rows == 0) return;
 #ifdef __CUDACC__
     // Few long rows get a block each, because a warp for each would leave most of the GPU idle.
@@ -238,10 +240,8 @@ class CubQueue {
           rows, width, value, combine, initial, results);
     require_success(cudaGetLastError(), "a reduction of rows");
 #else
-    require_success(
-        cub::DeviceFor::Bulk(
-            rows, ReduceRow<Value, Combine, T>{width, value, combine, initial, results}, stream_),
-        "a reduction of rows");
+    const ReduceRow<Value, Combine, T, Results> reduce = {width, value, combine, initial, results};
+    require_success(cub::DeviceFor::Bulk(rows, reduce, stream_), "a reduction of rows");
 #endif
   }
 

@@ -35,10 +35,8 @@ template <typename Queue, typename Value, typename Finish>
 void sum_channels(Queue& queue, const Images& shape, Value value, Finish finish) {
   Sums* planes = queue.template scratch<Sums>(shape.rows());
   queue.reduce_rows(shape.rows(), shape.plane, value, Add{}, Sums{}, planes);
-  Sums* sums = queue.template scratch<Sums>(shape.channels);
   queue.reduce_rows(shape.channels, shape.images, OfChannel{planes, shape.channels}, Add{}, Sums{},
-                    sums);
-  queue.for_each(shape.channels, FinishSum<Finish>{finish, sums});
+                    finish);
 }
 
 HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
@@ -47,13 +45,11 @@ HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
 
 // Computed once for every channel, so that no element repeats the root and the division.
 template <typename Queue>
-const float* inverse_deviations(Queue& queue, Index channels, const float* variance,
-                                double epsilon) {
-  float* inverse = queue.template scratch<float>(channels);
+void find_inverse_deviations(Queue& queue, Index channels, const float* variance, double epsilon,
+                             float* inverse) {
   queue.for_each(channels, [=] HEADROOM_DEVICE(Index c) {
     inverse[c] = inverse_deviation(variance[c], epsilon);
   });
-  return inverse;
 }
 
 struct Normalise {
@@ -80,12 +76,13 @@ struct NormaliseAndRelu {
 };
 
 struct KeepStatistics {
-  double count;
-  float *mean, *variance;
+  double count, epsilon;
+  float *mean, *variance, *inverse;
   HEADROOM_DEVICE void operator()(Index c, Sums sums) const {
     const MeanAndVariance found = mean_and_variance(sums, count);
     mean[c] = static_cast<float>(found.mean);
     variance[c] = static_cast<float>(found.variance);
+    inverse[c] = inverse_deviation(variance[c], epsilon);
   }
 };
 
@@ -102,12 +99,14 @@ class BatchNorm {
     T* y = elements<T>(buffers.outputs[0]);
     float* mean = floats(kTraining ? buffers.outputs[1] : buffers.inputs[3]);
     float* variance = floats(kTraining ? buffers.outputs[2] : buffers.inputs[4]);
+    float* inverse = queue.template scratch<float>(shape_.channels);
     if constexpr (kTraining)
       sum_channels(queue, shape_, SelfAndSquare<T>{x, shape_.plane},
-                   KeepStatistics{shape_.count(), mean, variance});
+                   KeepStatistics{shape_.count(), epsilon_, mean, variance, inverse});
+    else
+      find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
     const Normalise normalise = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean,
-                                 inverse_deviations(queue, shape_.channels, variance, epsilon_),
-                                 shape_.channels};
+                                 inverse, shape_.channels};
     const Index count = shape_.elements();
     if constexpr (kThen == Then::nothing) {
       map_rows(queue, count, shape_.plane, normalise, x, y);
@@ -135,11 +134,14 @@ class BatchNormOfPixels {
     const T* x = elements<T>(buffers.inputs[0]);
     float* mean = floats(kTraining ? buffers.outputs[1] : buffers.inputs[3]);
     float* variance = floats(kTraining ? buffers.outputs[2] : buffers.inputs[4]);
+    float* inverse = queue.template scratch<float>(shape_.channels);
     if constexpr (kTraining)
-      sum_pixels<n>(queue, shape_, SelfAndSquareOfPixels<T, n>{x, shape_.channels},
-                    KeepStatistics{static_cast<double>(shape_.rows), mean, variance});
-    const PixelNorm norm = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean,
-                            inverse_deviations(queue, shape_.channels, variance, epsilon_)};
+      sum_pixels<n>(
+          queue, shape_, SelfAndSquareOfPixels<T, n>{x, shape_.channels},
+          KeepStatistics{static_cast<double>(shape_.rows), epsilon_, mean, variance, inverse});
+    else
+      find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
+    const PixelNorm norm = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean, inverse};
     const T* other = kThen == Then::sum_and_relu ? elements<T>(buffers.inputs[3]) : nullptr;
     queue.for_each_by_column(shape_.rows, shape_.channels / n,
                              NormalisePixels<T, n, kThen>{
@@ -211,7 +213,8 @@ class BatchNormBackward {
     const float* scale = floats(buffers.inputs[4]);
     T* dx = elements<T>(buffers.outputs[0]);
     float *dscale = floats(buffers.outputs[1]), *dshift = floats(buffers.outputs[2]);
-    const float* inverse = inverse_deviations(queue, shape_.channels, variance, epsilon_);
+    float* inverse = queue.template scratch<float>(shape_.channels);
+    find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
     const Divisor channels = shape_.channels;
     const float* shift = kRelu ? floats(buffers.inputs[5]) : nullptr;
     const Passed<kRelu> passed = {{scale, shift, mean, inverse, channels}};
@@ -243,7 +246,8 @@ class BatchNormBackwardOfPixels {
     const T *x = elements<T>(buffers.inputs[0]), *dy = elements<T>(buffers.inputs[1]);
     const float *mean = floats(buffers.inputs[2]), *variance = floats(buffers.inputs[3]);
     float *dscale = floats(buffers.outputs[1]), *dshift = floats(buffers.outputs[2]);
-    const float* inverse = inverse_deviations(queue, shape_.channels, variance, epsilon_);
+    float* inverse = queue.template scratch<float>(shape_.channels);
+    find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
     const PixelNorm norm = {floats(buffers.inputs[4]), kRelu ? floats(buffers.inputs[5]) : nullptr,
                             mean, inverse};
     const Index channels = shape_.channels;
