@@ -27,6 +27,7 @@ void elementwise(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit_one("add", "add", {x, dy});
   const auto y = build.emit_one("relu", "relu", {x});
   build.emit_one("relu_backward", "relu.back", {y, dy});
+  build.emit_one("relu_backward", "relu.back.sum", {y, dy, x});
   const auto leaky = build.emit_one("leaky_relu", "leaky", {x}, slope);
   build.emit_one("leaky_relu_backward", "leaky.back", {leaky, dy}, slope);
   build.emit_one("gelu", "gelu", {x});
@@ -364,7 +365,7 @@ void images(Sizes& size, ProgramBuilder& build, DType type) {
                                   {y, dy, relu[1], relu[2], scale, shift}, epsilon);
   const auto gradients = build.emit_one("add", "add", {back[0], through[0]});
   const auto last = build.emit_one("relu_backward", "last", {sum[0], gradients});
-  build.emit_one("leaky_relu", "leaky", {last}, slope);
+  build.emit_one("leaky_relu", "leaky", {gradients}, slope);
   const Shape kernel = {size(1, std::min<std::int64_t>(3, shape[2])),
                         size(1, std::min<std::int64_t>(3, shape[3]))};
   Attributes window = {{"kernel", kernel}, {"strides", Shape{size(1, 3), size(1, 3)}}};
