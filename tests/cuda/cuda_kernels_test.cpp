@@ -156,28 +156,6 @@ TEST_F(CudaKernels, of_convolutions_agree_with_the_reference_on_random_shapes) {
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
 }
 
-// Otherwise the test above would not reach the kernels for channels-last images.
-TEST_F(CudaKernels, of_convolutions_in_16_bits_see_channels_last_images) {
-  testing::Sizes sizes(testing::test_seed());
-  testing::convolution_programs().at(0).build(sizes, build_, DType::bf16);
-  const Program program = lower_for_gpu();
-  std::set<std::string> kinds;
-  for (const Op& op : program.ops)
-    for (const ValueId id : op.outputs)
-      if (is_channels_last(program.value(id))) kinds.insert(op.kind);
-  EXPECT_THAT(kinds, ElementsAre("add", "batch_norm", "batch_norm_add_relu", "batch_norm_backward",
-                                 "batch_norm_inference", "batch_norm_relu",
-                                 "batch_norm_relu_backward", "cast", "convolution",
-                                 "convolution_backward_data", "global_average_pool_backward",
-                                 "leaky_relu", "max_pool", "max_pool_backward", "relu_backward"));
-}
-
-// Some convolutions then take row-major copies of channels-last images.
-TEST_F(CudaKernels, of_convolutions_with_little_workspace_agree_with_the_reference) {
-  testing::judge(testing::convolution_programs(), "cudnn(workspace_limit=8KiB)", on_gpu());
-  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
-}
-
 TEST_F(CudaKernels, of_whole_training_steps_agree_with_the_reference_op_by_op) {
   testing::judge_training_steps("cudnn", on_gpu());
   EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
@@ -350,6 +328,37 @@ TEST_F(CudaKernelsWithout, products_that_add_a_bias_add_it_afterwards) {
       one.computes_in_16_bits = false;
       testing::judge({one}, "cudnn", on_gpu());
     }
+}
+
+// Otherwise no test would reach some kernels for channels-last images. A real library may reject
+// some shapes in that order.
+TEST_F(CudaKernelsWithout, a_lack_see_all_images_of_16_bits_channels_last) {
+  testing::Sizes sizes(testing::test_seed());
+  testing::convolution_programs().at(0).build(sizes, build_, DType::bf16);
+  const Program program = lower_for_gpu();
+  std::set<std::string> kinds;
+  for (const Op& op : program.ops)
+    for (const ValueId id : op.outputs)
+      if (is_channels_last(program.value(id))) kinds.insert(op.kind);
+  EXPECT_THAT(kinds, ElementsAre("add", "batch_norm", "batch_norm_add_relu", "batch_norm_backward",
+                                 "batch_norm_inference", "batch_norm_relu",
+                                 "batch_norm_relu_backward", "cast", "convolution",
+                                 "convolution_backward_data", "global_average_pool_backward",
+                                 "leaky_relu", "max_pool", "max_pool_backward", "relu_backward"));
+}
+
+// Some convolutions then take row-major copies of channels-last images.
+TEST_F(CudaKernelsWithout, much_workspace_agree_with_the_reference) {
+  testing::judge(testing::convolution_programs(), "cudnn(workspace_limit=8KiB)", on_gpu());
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
+}
+
+TEST_F(CudaKernelsWithout, nhwc_convolutions_keep_all_images_row_major) {
+  setenv(kLacks, "nhwc_convolutions", 1);
+  testing::judge(testing::convolution_programs(), "cudnn", on_gpu());
+  testing::Sizes sizes(testing::test_seed());
+  testing::convolution_programs().at(0).build(sizes, build_, DType::bf16);
+  for (const Value& value : lower_for_gpu().values) EXPECT_EQ(value.layout, "") << value.name;
 }
 
 TEST_F(CudaKernelsWithout, deterministic_convolutions_list_what_there_is) {

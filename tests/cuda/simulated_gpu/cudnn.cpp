@@ -151,6 +151,8 @@ cudnnStatus_t rank(const Problem& problem, int wanted, int* returned, Ranked* ra
   *returned = 0;
   if (is_refused()) return CUDNN_STATUS_INTERNAL_ERROR;
   if (!problem.is_sound()) return CUDNN_STATUS_BAD_PARAM;
+  if (problem.x.format == CUDNN_TENSOR_NHWC && lacks("nhwc_convolutions"))
+    return CUDNN_STATUS_NOT_SUPPORTED;
   for (const Algorithm& one : algorithms(problem.x)) {
     if (*returned == wanted) break;
     Ranked& entry = ranked[(*returned)++];

@@ -172,9 +172,11 @@ class Convolution final : public Kernel {
     int count = 0;
     require_success(Pass::kCount(cudnn_, &count), "its algorithms");
     std::vector<Ranked> ranked(static_cast<std::size_t>(count));
-    require_success(Pass::kRank(cudnn_, pass_.first.get(), pass_.second.get(), window_.get(),
-                                pass_.result.get(), count, &count, ranked.data()),
-                    "to rank its algorithms for " + op.name);
+    const cudnnStatus_t status =
+        Pass::kRank(cudnn_, pass_.first.get(), pass_.second.get(), window_.get(),
+                    pass_.result.get(), count, &count, ranked.data());
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return {};
+    require_success(status, "to rank its algorithms for " + op.name);
     ranked.resize(static_cast<std::size_t>(count));
     return ranked;
   }
