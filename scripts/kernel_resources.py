@@ -122,12 +122,13 @@ def short(name):
     """A demangled name without what CUB and the compiler add: the kind of kernel, and what it computes."""
     name = name.replace("->", "")
     ours = {"static_kernel": "loop", "loop_by_table": "loop by table", "reduce_each_row": "rows",
-            "reduce_column_groups": "columns"}  # fmt: skip
+            "reduce_column_groups": "columns", "loop_by_column": "loop by column"}  # fmt: skip
     step = re.search(rf"\b({'|'.join(ours)}|Device\w+Kernel)\b", name)
     if step is None:
         return re.search(r"(\w+)(<.*>)?\([^()]*\)$", name).group(1)
     kind = ours.get(step.group(), step.group().removeprefix("Device").removesuffix("Kernel"))
-    openings = ("Unless<", "transform_iterator<", "by_table<", "each_row<", "column_groups<")
+    openings = ("Unless<", "transform_iterator<", "by_table<", "each_row<", "column_groups<",
+                "by_column<")  # fmt: skip
     work = next(filter(None, (inside(name, opening) for opening in openings)), None)
     if work is None:
         return kind

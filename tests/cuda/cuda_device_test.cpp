@@ -18,11 +18,14 @@ using ::testing::ThrowsMessage;
 const DeviceKind& cuda() { return Registry<DeviceKind>::instance().find("cuda"); }
 std::unique_ptr<Device> make(const char* spec) { return cuda().create(Spec::parse(spec)); }
 
-// Only the lowering rules of the host insert such an op.
-Program one_reorder() {
+// Only the lowering rules of the host make such an op.
+Program without_kernel() {
   Program program{.name = "test"};
-  ProgramBuilder builder(program);
-  program.results = {builder.emit_one("reorder", "act", {builder.input("x", {4}, DType::f32)})};
+  ProgramBuilder build(program);
+  const ValueId x = build.input("x", {2, 3, 4, 4}, DType::f32);
+  const ValueId c = build.input("c", {3}, DType::f32);
+  program.results =
+      build.emit("batch_norm_add_relu_backward", "act", {x, x, c, c, c, x}, {{"epsilon", 1e-5}});
   return program;
 }
 
@@ -48,11 +51,11 @@ TEST(Cuda, refuses_a_capacity_of_nothing) {
 
 TEST(Cuda, refuses_a_parameter_that_its_rules_do_not_have) {
   PersistentLayouts layouts;
-  EXPECT_THAT([&] { lower(one_reorder(), "cudnn(workspace=1GiB)", layouts); },
+  EXPECT_THAT([&] { lower(without_kernel(), "cudnn(workspace=1GiB)", layouts); },
               ThrowsMessage<InputError>(
                   AllOf(HasSubstr("unknown parameter of cudnn"), HasSubstr("workspace_limit"))));
   if (cuda_module().module == nullptr) GTEST_SKIP() << cuda_module().problem;
-  EXPECT_THAT([&] { lower(one_reorder(), "cudnn(workspace_limit=lots)", layouts); },
+  EXPECT_THAT([&] { lower(without_kernel(), "cudnn(workspace_limit=lots)", layouts); },
               ThrowsMessage<InputError>(HasSubstr("'lots'")));
 }
 
@@ -75,9 +78,10 @@ TEST(Cuda, cannot_lower_without_a_gpu) {
 TEST(Cuda, names_the_kind_of_op_it_has_no_kernel_for) {
   if (cuda_module().module == nullptr) GTEST_SKIP() << cuda_module().problem;
   PersistentLayouts layouts;
-  EXPECT_THAT([&] { lower(one_reorder(), "cudnn", layouts); },
-              ThrowsMessage<InputError>(AllOf(HasSubstr("no kernel for ops of kind 'reorder'"),
-                                              HasSubstr("'act'"), HasSubstr("convolution"))));
+  EXPECT_THAT([&] { lower(without_kernel(), "cudnn", layouts); },
+              ThrowsMessage<InputError>(
+                  AllOf(HasSubstr("no kernel for ops of kind 'batch_norm_add_relu_backward'"),
+                        HasSubstr("'act'"), HasSubstr("convolution"))));
 }
 
 class CudaMemory : public ::testing::Test {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "harness/device/cuda/load_module.h"
 #include "harness/device/device.h"
 #include "harness/memory/recording_allocator.h"
+#include "harness/program/lowering/channels_last.h"
 #include "harness/program/lowering/lowering.h"
 #include "harness/program/tf32.h"
 #include "harness/runner/run_cell.h"
@@ -70,7 +72,8 @@ class OnGpu final : public CompiledProgram {
         places.push_back(nullptr);
         continue;
       }
-      const Value& value = program_.value(ids[i]);
+      Value value = program_.value(ids[i]);
+      value.layout.clear();  // these copies keep the order of the bytes
       if (!copies_.contains(host[i])) {
         const Block block = allocator_.allocate(value.bytes, {.role = value.role});
         copies_[host[i]] = {value, block};
@@ -325,6 +328,37 @@ TEST_F(CudaKernelsWithout, products_that_add_a_bias_add_it_afterwards) {
       one.computes_in_16_bits = false;
       testing::judge({one}, "cudnn", on_gpu());
     }
+}
+
+// Otherwise no test would reach some kernels for channels-last images. A real library may reject
+// some shapes in that order.
+TEST_F(CudaKernelsWithout, a_lack_see_all_images_of_16_bits_channels_last) {
+  testing::Sizes sizes(testing::test_seed());
+  testing::convolution_programs().at(0).build(sizes, build_, DType::bf16);
+  const Program program = lower_for_gpu();
+  std::set<std::string> kinds;
+  for (const Op& op : program.ops)
+    for (const ValueId id : op.outputs)
+      if (is_channels_last(program.value(id))) kinds.insert(op.kind);
+  EXPECT_THAT(kinds, ElementsAre("add", "batch_norm", "batch_norm_add_relu", "batch_norm_backward",
+                                 "batch_norm_inference", "batch_norm_relu",
+                                 "batch_norm_relu_backward", "cast", "convolution",
+                                 "convolution_backward_data", "global_average_pool_backward",
+                                 "leaky_relu", "max_pool", "max_pool_backward", "relu_backward"));
+}
+
+// Some convolutions then take row-major copies of channels-last images.
+TEST_F(CudaKernelsWithout, much_workspace_agree_with_the_reference) {
+  testing::judge(testing::convolution_programs(), "cudnn(workspace_limit=8KiB)", on_gpu());
+  EXPECT_THAT(violations(recorder_.trace()), IsEmpty());
+}
+
+TEST_F(CudaKernelsWithout, nhwc_convolutions_keep_all_images_row_major) {
+  setenv(kLacks, "nhwc_convolutions", 1);
+  testing::judge(testing::convolution_programs(), "cudnn", on_gpu());
+  testing::Sizes sizes(testing::test_seed());
+  testing::convolution_programs().at(0).build(sizes, build_, DType::bf16);
+  for (const Value& value : lower_for_gpu().values) EXPECT_EQ(value.layout, "") << value.name;
 }
 
 TEST_F(CudaKernelsWithout, deterministic_convolutions_list_what_there_is) {

@@ -95,6 +95,17 @@ std::vector<std::string> every_allocator() {
   return specs;
 }
 
+// In 16 bits, images are channels-last.
+TEST_P(EveryAllocatorOnCuda, changes_nothing_in_16_bits) {
+  Cell cell = cell_of(kTinyResNet);
+  cell.precision = Spec("bf16");
+  static const std::vector<double> plain = run(cell).loss;
+  cell.allocator = Spec::parse(GetParam());
+  EXPECT_EQ(run(cell).loss, plain);
+  if (cell.allocator.name() == "async") return;  // on meta a model of the driver's
+  EXPECT_EQ(first_difference(trace_of(cell), trace_of(on_meta(cell))), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryAllocatorOnCuda, ::testing::ValuesIn(every_allocator()),
                          [](const auto& info) { return test_name(info.param); });
 
@@ -138,13 +149,16 @@ void PrintTo(const WayToStep& way, std::ostream* out) { *out << name_of(way); }
 class EveryWayToStepOnCuda : public OnCuda<WayToStep> {};
 
 TEST_P(EveryWayToStepOnCuda, changes_nothing_in_the_losses) {
-  for (const char* workload : {kTinyResNet, kTinyBert}) {
+  const std::pair<const char*, const char*> networks[] = {
+      {kTinyResNet, "fp32"}, {kTinyResNet, "bf16"}, {kTinyBert, "fp32"}};
+  for (const auto& [workload, precision] : networks) {
     Cell cell = cell_of(workload);
+    cell.precision = Spec::parse(precision);
     const std::vector<double> plain = run(cell).loss;
     cell.execution = Spec::parse(GetParam().execution);
     cell.checkpointing = Spec::parse(GetParam().checkpointing);
     cell.pipeline = Spec::parse_composition(GetParam().pipeline);
-    EXPECT_EQ(run(cell).loss, plain) << workload;
+    EXPECT_EQ(run(cell).loss, plain) << workload << " in " << precision;
   }
 }
 

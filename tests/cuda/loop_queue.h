@@ -46,11 +46,14 @@ class LoopQueue {
     *result = combined(count, value, combine, initial);
   }
 
-  template <typename Value, typename Combine, typename T>
-  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
-    for (Index r = 0; r < rows; ++r)
-      results[r] = combined(
+  template <typename Value, typename Combine, typename T, typename Results>
+  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial,
+                   Results results) {
+    for (Index r = 0; r < rows; ++r) {
+      const T all = combined(
           width, [&](Index column) { return value(r, column); }, combine, initial);
+      cuda::give(results, r, all);
+    }
   }
 
   template <typename Value, typename Combine, typename T>
@@ -58,10 +61,20 @@ class LoopQueue {
                       T initial, T* results) {
     for (Index g = 0; g < groups; ++g) {
       const Index first = g * rows / groups, end = (g + 1) * rows / groups;
-      for (Index c = 0; c < columns; ++c)
+      for (Index c = 0; c < columns; ++c) {
+        const auto of_column = value.of_column(c);
         results[c * groups + g] = combined(
-            end - first, [&](Index r) { return value(first + r, c); }, combine, initial);
+            end - first, [&](Index r) { return of_column(first + r); }, combine, initial);
+      }
     }
+  }
+
+  template <typename F>
+  void for_each_by_column(Index rows, Index columns, F f) {
+    for_each(rows * columns, [&](Index i) {
+      const auto of_column = f.of_column(i % columns);
+      of_column.write(i / columns, of_column.read(i / columns));
+    });
   }
 
   void sort(const float* keys, float* sorted, Index count) {

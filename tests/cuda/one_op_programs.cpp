@@ -27,6 +27,7 @@ void elementwise(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit_one("add", "add", {x, dy});
   const auto y = build.emit_one("relu", "relu", {x});
   build.emit_one("relu_backward", "relu.back", {y, dy});
+  build.emit_one("relu_backward", "relu.back.sum", {y, dy, x});
   const auto leaky = build.emit_one("leaky_relu", "leaky", {x}, slope);
   build.emit_one("leaky_relu_backward", "leaky.back", {leaky, dy}, slope);
   build.emit_one("gelu", "gelu", {x});
@@ -335,6 +336,56 @@ void convolution(Sizes& size, ProgramBuilder& build, DType type) {
   build.emit_one("convolution_backward_weights", "conv.weights", {of_x, dy}, weights);
 }
 
+// All ops that take images in either order, behind a convolution and before its gradients: in 16
+// bits the rules keep these images channels-last. Few channels with many pixels, or the reverse.
+void images(Sizes& size, ProgramBuilder& build, DType type) {
+  const bool large = size(0, 2) == 0;
+  const std::int64_t most = large ? 1 : 5;
+  const std::int64_t channels = size.coin() ? 8 * size(1, most) : size(1, 4 * most);
+  const Shape x = {large ? 5 : size(1, 4), size(1, 9), large ? 31 : size(1, 9), size(3, 9)};
+  const std::int64_t pad = size(0, 1);
+  const Shape w = {channels, x[1], size.coin() ? 1 : 1 + 2 * pad, 1 + 2 * pad};
+  const Attributes conv = {{"strides", Shape{size(1, 2), size(1, 2)}},
+                           {"padding", Shape{w[2] / 2, pad, w[2] / 2, pad}}};
+  const auto of_x = operand(build, "x", x, type), of_w = operand(build, "w", w, type);
+  const auto y = build.emit_one("convolution", "conv", {of_x, of_w}, conv);
+  const Shape shape = build.program().value(y).shape;
+  const auto dy = operand(build, "dy", shape, type);
+  const auto per_channel = [&](const char* name) { return f32(build, name, {channels}); };
+  const auto scale = per_channel("scale"), shift = per_channel("shift");
+  const auto mean = per_channel("running_mean"), variance = per_channel("running_variance");
+  const Attributes epsilon = {{"epsilon", 1e-2}}, slope = {{"slope", 0.2}};
+  const auto norm = build.emit("batch_norm", "norm", {y, scale, shift}, epsilon);
+  build.emit_one("batch_norm_inference", "infer", {y, scale, shift, mean, variance}, epsilon);
+  const auto relu = build.emit("batch_norm_relu", "relu", {y, scale, shift}, epsilon);
+  const auto sum = build.emit("batch_norm_add_relu", "sum", {y, scale, shift, norm[0]}, epsilon);
+  const auto back =
+      build.emit("batch_norm_backward", "back", {y, dy, norm[1], norm[2], scale}, epsilon);
+  const auto through = build.emit("batch_norm_relu_backward", "through",
+                                  {y, dy, relu[1], relu[2], scale, shift}, epsilon);
+  const auto gradients = build.emit_one("add", "add", {back[0], through[0]});
+  const auto last = build.emit_one("relu_backward", "last", {sum[0], gradients});
+  build.emit_one("leaky_relu", "leaky", {gradients}, slope);
+  const Shape kernel = {size(1, std::min<std::int64_t>(3, shape[2])),
+                        size(1, std::min<std::int64_t>(3, shape[3]))};
+  Attributes window = {{"kernel", kernel}, {"strides", Shape{size(1, 3), size(1, 3)}}};
+  window["padding"] = Shape{kernel[0] / 2, kernel[1] / 2, kernel[0] / 2, kernel[1] / 2};
+  const auto pooled = build.emit("max_pool", "max", {relu[0]}, window);
+  window["input_shape"] = shape;
+  build.emit("max_pool_backward", "max.back", {pooled[0], pooled[1]}, window);
+  const auto average = build.emit_one("global_average_pool", "mean", {sum[0]});
+  const auto spread = build.emit_one("global_average_pool_backward", "mean.back", {average},
+                                     {{"input_shape", shape}});
+  build.emit_one("relu_backward", "first", {sum[0], spread});
+  if (type != DType::f32)
+    build.emit_one("cast", "widened", {norm[0]}, {{"to", static_cast<std::int64_t>(DType::f32)}});
+  Attributes data = conv, weights = conv;
+  data["input_shape"] = x;
+  weights["weight_shape"] = w;
+  build.emit_one("convolution_backward_data", "conv.data", {last, of_w}, data);
+  build.emit_one("convolution_backward_weights", "conv.weights", {of_x, last}, weights);
+}
+
 }  // namespace
 
 std::vector<OneOp> one_op_programs() {
@@ -362,6 +413,7 @@ std::vector<OneOp> programs_in_8_bits() { return {{"linear in 8 bits", true, lin
 
 std::vector<OneOp> convolution_programs() {
   return {
+      {"images", true, images},
       {"convolution", true, convolution},
       {"transposed_convolution", true, transposed_convolution},
   };

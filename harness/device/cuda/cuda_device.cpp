@@ -41,7 +41,8 @@ std::optional<Bytes> limit_of(const Spec& spec) {
   return spec.bytes("workspace_limit", 0);
 }
 
-// Layouts are plain row-major, as under the dense rules; the libraries add only workspace.
+// Layouts are plain row-major, as under the dense rules, except for images in 16 bits that
+// convolutions use; the libraries add workspace.
 Program lower_for_cudnn(Program program, PersistentLayouts& persistent, const Spec& spec) {
   const LoadedCudaModule& loaded = cuda_module();
   const std::optional<Bytes> limit = limit_of(spec);
@@ -76,8 +77,9 @@ const bool kDeviceRegistered = Registry<DeviceKind>::instance().add({
 
 const bool kRulesRegistered = Registry<LoweringRules>::instance().add({
     .name = "cudnn",
-    .summary = "Row-major layouts, and the workspaces that cuDNN, cuBLAS and CUB ask for on this "
-               "GPU. workspace_limit= excludes convolution algorithms that ask for more",
+    .summary = "Row-major layouts, but channels last for images of convolutions in 16 bits, and "
+               "the workspaces that cuDNN, cuBLAS and CUB ask for on this GPU. workspace_limit= "
+               "excludes convolution algorithms that ask for more",
     .parameters = {"workspace_limit"},
     .identity = identity,
     .lower = lower_for_cudnn,

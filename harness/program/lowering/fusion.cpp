@@ -28,6 +28,7 @@ class Finder {
       if (kind == "batch_norm") fusion = forward(index);
       if (kind == "relu_backward") fusion = backward(index);
       if (kind == "gather_rows_backward") fusion = table_gradient(index);
+      if (kind == "add") fusion = sum_of_gradients(index);
       if (kind == "softmax_cross_entropy") fusion = loss(index);
       if (fusion) found_.emplace(index, std::move(*fusion));
     }
@@ -116,6 +117,18 @@ class Finder {
     fusion.op.inputs.push_back(other);
     fusion.op.outputs = op(sum).outputs;
     if (readers_[other].size() == 1) put_in_place(fusion.op, {.output = 0, .input = 2});
+    return fusion;
+  }
+
+  // Not where the batch normalisation before the relu computes the gradient of both.
+  std::optional<Fusion> sum_of_gradients(std::size_t index) const {
+    const ValueId made = op(index).outputs[0];
+    const std::size_t relu = only_reader(made, "relu_backward", op(index).phase);
+    if (relu == kNone || op(relu).inputs[1] != made) return std::nullopt;
+    const std::optional<Fusion> other = backward(relu);
+    if (other && other->op.kind == "batch_norm_relu_backward") return std::nullopt;
+    Fusion fusion{.op = op(relu), .others = {relu}};
+    fusion.op.inputs = {op(relu).inputs[0], op(index).inputs[0], op(index).inputs[1]};
     return fusion;
   }
 

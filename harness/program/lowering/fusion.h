@@ -19,8 +19,8 @@ struct Fusion {
 
 // The fusions by the index of their first op: a batch normalisation followed by relu, optionally
 // with a residual sum between them, and the backward passes of both; the gradient of a table of
-// rows with the sum that adds it up; a loss with its gradient. Values that a fusion removes have no
-// other reader. Layouts are not considered.
+// rows with the sum that adds it up; a sum of gradients with that of the relu before it; a loss
+// with its gradient. Values that a fusion removes have no other reader. Layouts are not considered.
 std::map<std::size_t, Fusion> fusions(const Program& program);
 
 // The Program with those of its fusions for which there is a kernel.

@@ -64,6 +64,7 @@ class Lowering {
   bool has_kernel(const Op& fused) const {
     if (fused.kind == "gather_rows_backward_add")
       return preferred_.actual(fused.inputs[2]) == preferred_.plain(fused.inputs[2]);
+    if (fused.kind == "relu_backward") return false;
     return !fused.kind.starts_with("batch_norm") || lies_in_groups(fused.inputs[0]);
   }
   // Whether Headroom's own loops compute the batch normalisation of this value (channel_groups.h).

@@ -13,11 +13,16 @@ std::vector<Value> infer_relu(const Op&, std::span<const Value> inputs) {
 }
 
 std::vector<Value> infer_relu_backward(const Op&, std::span<const Value> inputs) {
-  require(inputs.size() == 2, "takes y and dy, not {} operands", inputs.size());
+  require(inputs.size() == 2 || inputs.size() == 3, "takes y, dy and perhaps more, not {} operands",
+          inputs.size());
   const DType real = real_type(inputs);
   const std::size_t rank = inputs[0].shape.size();
-  require_operands(inputs, {{"y", rank, real}, {"dy", rank, real}});
+  require_operands(inputs.first(2), {{"y", rank, real}, {"dy", rank, real}});
   require_shape(inputs[1], "dy", inputs[0].shape);
+  if (inputs.size() == 3) {
+    require_operands(inputs.last(1), {{"more", rank, real}});
+    require_shape(inputs[2], "more", inputs[0].shape);
+  }
   return {made(inputs[0].shape, Role::activation_gradient, real)};
 }
 
@@ -48,10 +53,11 @@ const bool relu = Registry<OpDefinition>::instance().add({.name = "relu",
                                                           .infer = infer_relu,
                                                           .differentiate = differentiate_relu});
 
-const bool relu_backward =
-    Registry<OpDefinition>::instance().add({.name = "relu_backward",
-                                            .summary = "y, dy -> dx = dy where y > 0, else 0",
-                                            .infer = infer_relu_backward});
+const bool relu_backward = Registry<OpDefinition>::instance().add(
+    {.name = "relu_backward",
+     .summary = "y, dy, more -> dx = dy + more where y > 0, else 0; only "
+                "lower() adds more, the rest of a sum",
+     .infer = infer_relu_backward});
 
 const bool add = Registry<OpDefinition>::instance().add(
     {.name = "add",

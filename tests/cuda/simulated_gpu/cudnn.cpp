@@ -1,7 +1,7 @@
 // Convolutions and their gradients by definition, enforcing the requirements of NVIDIA's "cuDNN
-// API", the part on convolutions: operands of one type, f32 sums, an algorithm with its own
-// workspace. The rankings contain what real ones may: algorithms that do not run, are not
-// deterministic, take much workspace or convert their operands.
+// API", the part on convolutions: operands of one type and one format, NHWC in 16 bits only, f32
+// sums, an algorithm with its own workspace. The rankings contain what real ones may: algorithms
+// that do not run, are not deterministic, take much workspace or convert their operands.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -25,9 +25,17 @@ struct cudnnContext {
 
 namespace {
 
+// Whatever the format, the sides are images, channels, height and width.
 struct Tensor {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW;
   std::array<std::int64_t, 4> sides = {};
+
+  std::int64_t place(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
+    const auto [images, channels, height, width] = sides;
+    if (format == CUDNN_TENSOR_NHWC) return ((n * height + h) * width + w) * channels + c;
+    return ((n * channels + c) * height + h) * width + w;
+  }
 };
 
 struct Window {
@@ -50,18 +58,19 @@ struct Algorithm {
   std::size_t workspace;
 };
 
-// The algorithms in ranking order.
+// The algorithms in ranking order. In NHWC only numbers 0 and 1 run.
 std::vector<Algorithm> algorithms(const Tensor& image) {
   const auto needs = static_cast<std::size_t>(image.sides[1] * image.sides[2] * 400);
+  const bool all = image.format == CUDNN_TENSOR_NCHW;
   return {{.number = 0, .runs = true, .deterministic = false, .math = {}, .workspace = 0},
           {.number = 3, .runs = false, .deterministic = true, .math = {}, .workspace = 0},
           {.number = 2,
-           .runs = true,
+           .runs = all,
            .deterministic = true,
            .math = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION,
            .workspace = 0},
           {.number = 1, .runs = true, .deterministic = true, .math = {}, .workspace = needs},
-          {.number = 4, .runs = true, .deterministic = true, .math = {}, .workspace = 0}};
+          {.number = 4, .runs = all, .deterministic = true, .math = {}, .workspace = 0}};
 }
 
 // Shapes of the larger side of a convolution, of its smaller side and of the weights.
@@ -71,6 +80,8 @@ struct Problem {
 
   bool is_sound() const {
     if (x.type != w.type || y.type != w.type) return false;
+    if (x.format != w.format || y.format != w.format) return false;
+    if (x.format == CUDNN_TENSOR_NHWC && x.type == CUDNN_DATA_FLOAT) return false;
     if (x.sides[0] != y.sides[0] || x.sides[1] != w.sides[1] || y.sides[1] != w.sides[0])
       return false;
     for (std::size_t i = 0; i < 2; ++i)
@@ -103,9 +114,7 @@ struct Problem {
                 for (std::int64_t q = 0; q < columns; ++q) {
                   const std::int64_t v = q * window.strides[1] - window.padding[1] + s;
                   if (v < 0 || v >= width) continue;
-                  visit(((n * inputs + c) * height + h) * width + v,
-                        ((k * inputs + c) * window_height + r) * window_width + s,
-                        ((n * outputs + k) * rows + p) * columns + q);
+                  visit(x.place(n, c, h, v), w.place(k, c, r, s), y.place(n, k, p, q));
                 }
               }
   }
@@ -142,6 +151,8 @@ cudnnStatus_t rank(const Problem& problem, int wanted, int* returned, Ranked* ra
   *returned = 0;
   if (is_refused()) return CUDNN_STATUS_INTERNAL_ERROR;
   if (!problem.is_sound()) return CUDNN_STATUS_BAD_PARAM;
+  if (problem.x.format == CUDNN_TENSOR_NHWC && lacks("nhwc_convolutions"))
+    return CUDNN_STATUS_NOT_SUPPORTED;
   for (const Algorithm& one : algorithms(problem.x)) {
     if (*returned == wanted) break;
     Ranked& entry = ranked[(*returned)++];
@@ -169,6 +180,10 @@ cudnnStatus_t tell_workspace(const Problem& problem, int number, std::size_t* by
 std::int64_t most_elements() {
   const char* const lower = std::getenv("HEADROOM_SIMULATED_GPU_MOST_ELEMENTS");
   return lower == nullptr ? (std::int64_t{1} << 31) - 1 : std::atoll(lower);
+}
+
+bool is_known(cudnnTensorFormat_t format) {
+  return format == CUDNN_TENSOR_NCHW || format == CUDNN_TENSOR_NHWC;
 }
 
 struct Scratch {
@@ -226,9 +241,9 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
 }
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
                                          cudnnDataType_t type, int n, int c, int h, int w) {
-  if (format != CUDNN_TENSOR_NCHW) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (!is_known(format)) return CUDNN_STATUS_NOT_SUPPORTED;
   if (std::int64_t{n} * c > most_elements() / h / w) return CUDNN_STATUS_NOT_SUPPORTED;
-  *tensor = {{.type = type, .sides = {n, c, h, w}}};
+  *tensor = {{.type = type, .format = format, .sides = {n, c, h, w}}};
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -242,8 +257,8 @@ cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
 }
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
                                          cudnnTensorFormat_t format, int k, int c, int h, int w) {
-  if (format != CUDNN_TENSOR_NCHW) return CUDNN_STATUS_NOT_SUPPORTED;
-  *filter = {{.type = type, .sides = {k, c, h, w}}};
+  if (!is_known(format)) return CUDNN_STATUS_NOT_SUPPORTED;
+  *filter = {{.type = type, .format = format, .sides = {k, c, h, w}}};
   return CUDNN_STATUS_SUCCESS;
 }
 

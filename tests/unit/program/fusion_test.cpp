@@ -125,6 +125,48 @@ TEST(Fusion, takes_place_only_where_there_is_a_kernel) {
   EXPECT_EQ(fused.ops.size() + 1, step.ops.size());
 }
 
+// Two ops read a relu, behind a sum or directly behind a batch normalisation.
+Program read_twice(bool behind_sum) {
+  Chain chain;
+  ValueId y = chain.y;
+  if (behind_sum) y = chain.build.emit_one("add", "first", {y, chain.x});
+  y = chain.relu(y);
+  y = chain.build.emit_one("add", "second", {chain.norm("next", y), y});
+  y = chain.build.emit_one("global_average_pool", "mean", {y});
+  const ValueId labels = chain.build.input("labels", {2}, DType::s32);
+  chain.program.loss = chain.build.emit("softmax_cross_entropy", "loss", {y, labels})[0];
+  chain.program.results = {chain.program.loss};
+  return differentiate(std::move(chain.program));
+}
+
+TEST(Fusion, adds_the_gradients_of_both_readers_of_a_relu_behind_a_sum) {
+  const Program step = read_twice(true);
+  const Program fused = fuse(step, [](const Op&) { return true; });
+  const Op& op = *named(fused, "relu.backward");
+  EXPECT_EQ(op.kind, "relu_backward");
+  ASSERT_EQ(op.inputs.size(), 3U);
+  EXPECT_EQ(op.inputs[0], step.find("relu"));
+  const Op& sum = *std::find_if(step.ops.begin(), step.ops.end(), [](const Op& one) {
+    return one.kind == "add" && one.phase == Phase::backward;
+  });
+  EXPECT_THAT(sum.inputs, ElementsAre(op.inputs[1], op.inputs[2]));
+  EXPECT_EQ(named(fused, sum.name), nullptr);
+  EXPECT_EQ(named(lowered(step), "relu.backward")->inputs.size(), 2U);  // the host has no kernel
+}
+
+TEST(Fusion, leaves_a_sum_of_gradients_where_a_batch_normalisation_computes_the_relu) {
+  const Program step = read_twice(false);
+  const Program fused = fuse(step, [](const Op&) { return true; });
+  EXPECT_EQ(named(fused, "norm.backward")->kind, "batch_norm_relu_backward");
+  EXPECT_EQ(named(fused, "relu.backward"), nullptr);
+  const auto sums = [](const Program& program) {
+    return std::count_if(program.ops.begin(), program.ops.end(), [](const Op& one) {
+      return one.kind == "add" && one.phase == Phase::backward;
+    });
+  };
+  EXPECT_EQ(sums(fused), sums(step));
+}
+
 TEST(Fusion, leaves_a_layout_without_groups_of_channels_to_the_library) {
   Chain chain;  // x comes in row-major order
   chain.program.results = {chain.relu(chain.y)};

@@ -169,7 +169,10 @@ void relu(const Run& r) {
 
 void relu_backward(const Run& r) {
   Tensor& dx = r.out(0);
-  for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = r.in(0)[i] > 0 ? r.in(1)[i] : 0;
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    const double more = r.op.inputs.size() > 2 ? r.in(2)[i] : 0;
+    dx[i] = r.in(0)[i] > 0 ? r.in(1)[i] + more : 0;
+  }
 }
 
 void add(const Run& r) {

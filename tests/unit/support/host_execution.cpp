@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "harness/device/host/host_kernels.h"
+#include "harness/program/lowering/channels_last.h"
 #include "harness/program/lowering/lowering.h"
 #include "tests/unit/reference/f8.h"
 
@@ -76,6 +77,30 @@ Tensor from_plain(const Value& value, const std::vector<std::byte>& plain) {
   return from_plain_as<float>(plain);
 }
 
+// The plain bytes of a channels-last value, or the other way round.
+std::vector<std::byte> turned(const Value& value, std::span<const std::byte> from, bool to_plain) {
+  const auto channels = static_cast<std::size_t>(value.shape[1]);
+  const auto pixels = static_cast<std::size_t>(value.shape[2] * value.shape[3]);
+  const Bytes size = size_of(value.dtype);
+  std::vector<std::byte> to(from.size());
+  for (std::size_t i = 0; i < from.size() / size; ++i) {
+    const std::size_t pixel = i % pixels, channel = i / pixels % channels;
+    const std::size_t last = (i / pixels / channels * pixels + pixel) * channels + channel;
+    std::copy_n(&from[(to_plain ? last : i) * size], size, &to[(to_plain ? i : last) * size]);
+  }
+  return to;
+}
+
+void write_plain(const Value& value, std::byte* data, std::span<const std::byte> plain) {
+  if (!is_channels_last(value)) return write_value(value, data, plain);
+  std::ranges::copy(turned(value, plain, false), data);
+}
+
+void read_plain(const Value& value, const std::byte* data, std::span<std::byte> plain) {
+  if (!is_channels_last(value)) return read_value(value, data, plain);
+  std::ranges::copy(turned(value, {data, plain.size()}, true), plain.begin());
+}
+
 double largest(const Tensor& tensor) {
   double result = 0;
   for (const double x : tensor) result = std::max(result, std::abs(x));
@@ -115,14 +140,14 @@ HostExecution::HostExecution(Program lowered, const Compile& compile)
 }
 
 void HostExecution::write(ValueId id, const Tensor& tensor) {
-  write_value(program_.value(id), buffers_[id].data, to_plain(program_.value(id), tensor));
+  write_plain(program_.value(id), buffers_[id].data, to_plain(program_.value(id), tensor));
 }
 
 Tensor HostExecution::read(ValueId id) const {
   const Value& value = program_.value(id);
   std::vector<std::byte> plain(static_cast<std::size_t>(element_count(value.shape)) *
                                size_of(value.dtype));
-  read_value(value, buffers_[id].data, plain);
+  read_plain(value, buffers_[id].data, plain);
   return from_plain(value, plain);
 }
 
@@ -256,7 +281,7 @@ void HostExecution::judge_value(const Op& op, ValueId id, const Tensor& wanted,
 
   // Writing the same numbers again into zeros must give the same bytes, because padding is zero.
   std::vector<std::byte> again(value.bytes);
-  write_value(value, again.data(), to_plain(value, found));
+  write_plain(value, again.data(), to_plain(value, found));
   ASSERT_TRUE(same_contents(value, again.data(), buffers_[id].data))
       << op.name << ": '" << value.name << "' has padding that is not zero";
 }

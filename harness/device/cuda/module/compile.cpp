@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/device/capture.h"
 #include "harness/device/cuda/module/awaited.h"
+#include "harness/device/cuda/module/channels_last.h"
 #include "harness/device/cuda/module/events.h"
 #include "harness/device/cuda/module/graph.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
@@ -114,6 +115,14 @@ Program lower_for_gpu(Program dense) {
     throw InputError(
         fmt::format("lowering rules cudnn ask the GPU for its workspaces: {}", reason));
   const auto context = Context::acquire();
+  dense = keep_channels_last(std::move(dense), [&](const Program& program, const Op& op) {
+    try {
+      maker_of(op)(*context, program, op);
+      return true;
+    } catch (const NotSupported&) {
+      return false;
+    }
+  });
   for (Op& op : dense.ops) {
     const Bytes bytes = maker_of(op)(*context, dense, op)->workspace_bytes();
     if (bytes == 0) continue;

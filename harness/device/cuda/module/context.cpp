@@ -81,14 +81,15 @@ void Context::let_go() {
   cudaGetLastError();
 }
 
+// The last part names the images that are kept channels-last (channels_last.h).
 std::string rules_identity() {
   const std::size_t cudnn = cudnnGetVersion();      // 91900 is 9.19.0
   const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0
   const int cccl = cccl_version();                  // 3000001 is 3.0.1
-  return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},cccl={}.{}.{},sm_{},sms={})", cudnn / 10000,
-                     cudnn / 100 % 100, cudnn % 100, cublas / 10000, cublas / 100 % 100,
-                     cublas % 100, cccl / 1000000, cccl / 1000 % 1000, cccl % 1000,
-                     compute_capability(), attribute(cudaDevAttrMultiProcessorCount));
+  return fmt::format("cudnn({}.{}.{},cublas={}.{}.{},cccl={}.{}.{},sm_{},sms={},nhwc=16bit)",
+                     cudnn / 10000, cudnn / 100 % 100, cudnn % 100, cublas / 10000,
+                     cublas / 100 % 100, cublas % 100, cccl / 1000000, cccl / 1000 % 1000,
+                     cccl % 1000, compute_capability(), attribute(cudaDevAttrMultiProcessorCount));
 }
 
 std::string why_no_gpu() {

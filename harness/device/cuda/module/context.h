@@ -43,7 +43,8 @@ int compute_capability();
 std::string cuda_version(int packed);
 std::string library_versions();  // for messages
 // Identity for traces of everything that workspace sizes depend on:
-// "cudnn(9.19.0,cublas=13.1.0,cccl=3.0.1,sm_90,sms=132)". Queries the GPU but creates no context.
+// "cudnn(9.19.0,cublas=13.1.0,cccl=3.0.1,sm_90,sms=132,nhwc=16bit)". Queries the GPU but creates no
+// context.
 std::string rules_identity();
 
 // Returns why this machine has no usable GPU and what it would need; empty when it has one. Creates

@@ -2,6 +2,8 @@
 // with f32 sums. Uses cuDNN's legacy interface, which version 9 keeps, because the graph interface
 // needs some two hundred lines for each of these. The legacy interface requires one element type
 // for all operands, so weight gradients, which stay f32, are rounded to 16 bits when x and dy are.
+// Beside channels-last images it requires weights whose channels are innermost; the Program's are
+// row-major, and are turned in the workspace.
 //
 // A batch that is too large for cuDNN's tensors takes several calls. For weight gradients each call
 // adds to the result of those before, in 16 bits where the operands have 16 bits.
@@ -36,7 +38,8 @@ struct Forward {
   static constexpr bool kSumsImages = false;
   Forward(const Program& program, const Op& op, DType type, std::int64_t images)
       : first(describe_tensor(program.value(op.inputs.at(0)), images, type, op)),
-        second(describe_weights(program.value(op.inputs.at(1)), type, op)),
+        second(describe_weights(program.value(op.inputs.at(1)), program.value(op.inputs.at(0)),
+                                type, op)),
         result(describe_tensor(program.value(op.outputs.at(0)), images, type, op)) {}
 };
 
@@ -54,7 +57,8 @@ struct BackwardWeights {
   BackwardWeights(const Program& program, const Op& op, DType type, std::int64_t images)
       : first(describe_tensor(program.value(op.inputs.at(0)), images, type, op)),
         second(describe_tensor(program.value(op.inputs.at(1)), images, type, op)),
-        result(describe_weights(program.value(op.outputs.at(0)), type, op)) {}
+        result(describe_weights(program.value(op.outputs.at(0)), program.value(op.inputs.at(0)),
+                                type, op)) {}
 };
 
 // cuDNN takes the weights first, the op takes dy first. A transposed convolution is this pass with
@@ -71,7 +75,8 @@ struct BackwardData {
   TensorDescriptor result;  // dx
   static constexpr bool kSumsImages = false;
   BackwardData(const Program& program, const Op& op, DType type, std::int64_t images)
-      : first(describe_weights(program.value(op.inputs.at(1)), type, op)),
+      : first(describe_weights(program.value(op.inputs.at(1)), program.value(op.inputs.at(0)), type,
+                               op)),
         second(describe_tensor(program.value(op.inputs.at(0)), images, type, op)),
         result(describe_tensor(program.value(op.outputs.at(0)), images, type, op)) {}
 };
@@ -105,26 +110,26 @@ class Convolution final : public Kernel {
     for (std::size_t i = 0; i < steps_.size(); ++i)
       steps_[i] =
           element_count(tensors[i]->shape) / calls_ * static_cast<std::int64_t>(size_of(type_));
-    const Value& result = program.value(op.outputs.at(0));
-    if (result.dtype == type_) return;
-    const std::int64_t count = element_count(result.shape);
-    cast_result_ = make_cast_kernel(context, type_, result.dtype, count);
-    rounded_bytes_ = align_up(static_cast<Bytes>(count) * size_of(type_), 256);
+    prepare_weights(context, program, op);
   }
 
-  // The result in the operands' type, if the op's result has another, then cuDNN's workspace.
-  Bytes workspace_bytes() const override { return rounded_bytes_ + bytes_; }
+  // The weights, or their gradient, as cuDNN takes them if the op's are others; then cuDNN's
+  // workspace.
+  Bytes workspace_bytes() const override { return weights_bytes_ + bytes_; }
 
   void run(const OpBuffers& buffers) override {
     std::byte* const result = cast_result_ == nullptr ? buffers.outputs[0] : buffers.workspace;
+    std::byte* const weights = cast_weights_ == nullptr ? buffers.inputs[1] : buffers.workspace;
+    if (cast_weights_ != nullptr)
+      cast_weights_->run({.inputs = buffers.inputs.subspan(1, 1), .outputs = {&weights, 1}});
     for (std::int64_t call = 0; call < calls_; ++call) {
       std::byte* const images = buffers.inputs[0] + call * steps_[0];
       if constexpr (Pass::kSumsImages)
         run_once(buffers, images, buffers.inputs[1] + call * steps_[1], result, call > 0 ? 1 : 0);
       else if constexpr (std::is_same_v<Pass, BackwardData>)
-        run_once(buffers, buffers.inputs[1], images, result + call * steps_[1], 0);
+        run_once(buffers, weights, images, result + call * steps_[1], 0);
       else
-        run_once(buffers, images, buffers.inputs[1], result + call * steps_[1], 0);
+        run_once(buffers, images, weights, result + call * steps_[1], 0);
     }
     if (cast_result_ != nullptr)
       cast_result_->run({.inputs = {&result, 1}, .outputs = buffers.outputs.first(1)});
@@ -133,12 +138,26 @@ class Convolution final : public Kernel {
  private:
   using Ranked = typename Pass::Ranked;
 
+  void prepare_weights(const Context& context, const Program& program, const Op& op) {
+    const Value& weights = program.value(Pass::kSumsImages ? op.outputs.at(0) : op.inputs.at(1));
+    Value taken = weights;
+    taken.dtype = type_;
+    if (weights.shape.at(2) * weights.shape.at(3) > 1)  // otherwise both orders are the same
+      taken.layout = program.value(op.inputs.at(0)).layout;
+    if (taken.dtype == weights.dtype && taken.layout == weights.layout) return;
+    if (Pass::kSumsImages)
+      cast_result_ = make_cast_kernel(context, taken, weights);
+    else
+      cast_weights_ = make_cast_kernel(context, weights, taken);
+    weights_bytes_ = align_up(static_cast<Bytes>(element_count(taken.shape)) * size_of(type_), 256);
+  }
+
   // Multiplies the old result by `kept`, then adds the products.
   void run_once(const OpBuffers& buffers, const std::byte* first, const std::byte* second,
                 std::byte* result, float kept) {
     const float one = 1;
     require_success(Pass::kRun(cudnn_, &one, pass_.first.get(), first, pass_.second.get(), second,
-                               window_.get(), algorithm_, buffers.workspace + rounded_bytes_,
+                               window_.get(), algorithm_, buffers.workspace + weights_bytes_,
                                bytes_, &kept, pass_.result.get(), result),
                     "a convolution");
   }
@@ -153,9 +172,11 @@ class Convolution final : public Kernel {
     int count = 0;
     require_success(Pass::kCount(cudnn_, &count), "its algorithms");
     std::vector<Ranked> ranked(static_cast<std::size_t>(count));
-    require_success(Pass::kRank(cudnn_, pass_.first.get(), pass_.second.get(), window_.get(),
-                                pass_.result.get(), count, &count, ranked.data()),
-                    "to rank its algorithms for " + op.name);
+    const cudnnStatus_t status =
+        Pass::kRank(cudnn_, pass_.first.get(), pass_.second.get(), window_.get(),
+                    pass_.result.get(), count, &count, ranked.data());
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return {};
+    require_success(status, "to rank its algorithms for " + op.name);
     ranked.resize(static_cast<std::size_t>(count));
     return ranked;
   }
@@ -216,8 +237,9 @@ class Convolution final : public Kernel {
   ConvolutionDescriptor window_;
   decltype(Ranked::algo) algorithm_{};
   std::size_t bytes_ = 0;
-  std::unique_ptr<Kernel> cast_result_;  // casts the result from the workspace; null if not needed
-  Bytes rounded_bytes_ = 0;
+  std::unique_ptr<Kernel> cast_weights_;  // to the workspace; null if not needed
+  std::unique_ptr<Kernel> cast_result_;   // from the workspace; null if not needed
+  Bytes weights_bytes_ = 0;
   std::int64_t calls_ = 1;
   // Bytes that each of tensors_with_images() advances per call.
   std::array<std::int64_t, 2> steps_ = {};

@@ -6,6 +6,7 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/module/kernels/kernel.h"
+#include "harness/program/lowering/channels_last.h"
 
 namespace headroom::cuda {
 namespace {
@@ -19,9 +20,14 @@ cudnnDataType_t cudnn_type(DType type) {
 // cudnnSetTensor4dDescriptor).
 constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
 
-cudnnStatus_t set_shape(cudnnTensorDescriptor_t tensor, const Shape& shape, std::int64_t images,
+cudnnTensorFormat_t format_of(const Value& images) {
+  return is_channels_last(images) ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+}
+
+cudnnStatus_t set_shape(cudnnTensorDescriptor_t tensor, const Value& value, std::int64_t images,
                         DType type, const Op& op) {
-  return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, cudnn_type(type),
+  const Shape& shape = value.shape;
+  return cudnnSetTensor4dDescriptor(tensor, format_of(value), cudnn_type(type),
                                     library_int(images, op), library_int(shape.at(1), op),
                                     library_int(shape.at(2), op), library_int(shape.at(3), op));
 }
@@ -32,7 +38,7 @@ TensorDescriptor make_descriptor() {
 
 bool library_takes(const Value& value, std::int64_t images, DType type, const Op& op) {
   if (element_count(value.shape) / value.shape.at(0) > kMostElements / images) return false;
-  const cudnnStatus_t status = set_shape(make_descriptor().get(), value.shape, images, type, op);
+  const cudnnStatus_t status = set_shape(make_descriptor().get(), value, images, type, op);
   if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
   require_success(status, "the shape of a tensor");
   return true;
@@ -56,15 +62,16 @@ std::int64_t images_a_call(const std::vector<const Value*>& tensors, DType type,
 TensorDescriptor describe_tensor(const Value& value, std::int64_t images, DType type,
                                  const Op& op) {
   auto tensor = make_descriptor();
-  require_success(set_shape(tensor.get(), value.shape, images, type, op), "the shape of a tensor");
+  require_success(set_shape(tensor.get(), value, images, type, op), "the shape of a tensor");
   return tensor;
 }
 
-FilterDescriptor describe_weights(const Value& value, DType type, const Op& op) {
+FilterDescriptor describe_weights(const Value& value, const Value& images, DType type,
+                                  const Op& op) {
   const Shape& shape = value.shape;
   auto filter = make_owned<cudnnDestroyFilterDescriptor>(cudnnCreateFilterDescriptor, "weights");
   require_success(
-      cudnnSetFilter4dDescriptor(filter.get(), cudnn_type(type), CUDNN_TENSOR_NCHW,
+      cudnnSetFilter4dDescriptor(filter.get(), cudnn_type(type), format_of(images),
                                  library_int(shape.at(0), op), library_int(shape.at(1), op),
                                  library_int(shape.at(2), op), library_int(shape.at(3), op)),
       "the shape of the weights");

@@ -17,10 +17,13 @@ using ConvolutionDescriptor = Owned<cudnnConvolutionStruct, cudnnDestroyConvolut
 // tensors of fewer than 2^31 elements. Throws NotSupported when one image is too large.
 std::int64_t images_a_call(const std::vector<const Value*>& tensors, DType type, const Op& op);
 
-// Describes a row-major tensor of the value's shape, but with `images` images and elements of
+// Describes a tensor of the value's shape and layout, but with `images` images and elements of
 // `type`.
 TensorDescriptor describe_tensor(const Value& value, std::int64_t images, DType type, const Op& op);
-FilterDescriptor describe_weights(const Value& value, DType type, const Op& op);
+// Describes weights in the order that cuDNN requires beside these images: their channels are
+// innermost too.
+FilterDescriptor describe_weights(const Value& value, const Value& images, DType type,
+                                  const Op& op);
 // Throws NotSupported when the padding differs between opposite sides.
 ConvolutionDescriptor describe_window(const Op& op);
 

@@ -56,9 +56,10 @@ __device__ T combine_every(Index first, Index step, Index end, Combine combine, 
 
 // Gives each row to kThreadsOfRow threads, a warp or a block. This is a kernel of our own, because
 // CUB gives each row a block and calls value with an index that must be divided by the width.
-template <unsigned kThreadsOfRow, typename Value, typename Combine, typename T>
+template <unsigned kThreadsOfRow, typename Value, typename Combine, typename T, typename Results>
 __global__ void __launch_bounds__(kThreads)
-    reduce_each_row(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
+    reduce_each_row(Index rows, Index width, Value value, Combine combine, T initial,
+                    Results results) {
   constexpr unsigned kRows = kThreads / kThreadsOfRow;
   using Group = std::conditional_t<kRows == 1, cub::BlockReduce<T, kThreads>, cub::WarpReduce<T>>;
   __shared__ typename Group::TempStorage room[kRows];
@@ -69,48 +70,76 @@ __global__ void __launch_bounds__(kThreads)
     all = combine_every(lane, kThreadsOfRow, width, combine, initial,
                         [=](Index column) { return value(row, column); });
   all = Group(room[threadIdx.x / kThreadsOfRow]).Reduce(all, combine);
-  if (lane == 0 && row < rows) results[row] = all;
+  if (lane == 0 && row < rows) give(results, row, all);
 }
 
-constexpr unsigned kTile = 32;  // columns of a block
+// Columns of a block: fewer of those that have several sums, whose terms take one load of 16 bytes.
+template <typename T>
+constexpr unsigned kTile = sizeof(T) > 16 ? 8 : 32;
 
 // Each block sums one group of rows over one tile of columns. Neighbouring threads read adjacent
-// memory, and a thread takes every eighth row.
+// memory; kLanes threads share a column and take every kLanes-th row.
 template <typename Value, typename Combine, typename T>
 __global__ void __launch_bounds__(kThreads)
     reduce_column_groups(Index rows, Index columns, Divisor groups, Value value, Combine combine,
                          T initial, T* results) {
-  constexpr unsigned kLanes = kThreads / kTile;
+  constexpr unsigned kWide = kTile<T>, kLanes = kThreads / kWide;
   __shared__ alignas(T) std::byte room[kThreads * sizeof(T)];
   T* const of_lanes = reinterpret_cast<T*>(room);
-  const unsigned place = threadIdx.x % kTile, lane = threadIdx.x / kTile;
-  const Index column = Index{blockIdx.x} * kTile + place, group = blockIdx.y;
+  const unsigned place = threadIdx.x % kWide, lane = threadIdx.x / kWide;
+  const Index column = Index{blockIdx.x} * kWide + place, group = blockIdx.y;
   T all = initial;
   if (column < columns)
     all = combine_every(group * rows / groups + lane, kLanes, (group + 1) * rows / groups, combine,
-                        initial, [=](Index row) { return value(row, column); });
+                        initial, value.of_column(column));
   of_lanes[threadIdx.x] = all;
-  __syncthreads();
-  if (lane != 0 || column >= columns) return;
-  for (unsigned other = 1; other < kLanes; ++other)
-    all = combine(all, of_lanes[other * kTile + place]);
-  results[column * groups + group] = all;
+  for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (lane < half)
+      of_lanes[threadIdx.x] = all = combine(all, of_lanes[(lane + half) * kWide + place]);
+  }
+  if (lane == 0 && column < columns) results[column * groups + group] = all;
+}
+
+constexpr unsigned kColumns = 8;  // of a block
+constexpr Index kRowsOfBlock = 512;
+
+// A thread keeps its column and takes every 32nd row, four at a time, so that their loads are under
+// way together.
+template <typename F>
+__global__ void __launch_bounds__(kThreads)
+    loop_by_column(Index rows, Index columns, Divisor tiles, F f, const float* unless) {
+  constexpr Index kLanes = kThreads / kColumns;
+  const Index chunk = Index{blockIdx.x} / tiles, tile = blockIdx.x - chunk * tiles;
+  const Index column = tile * kColumns + threadIdx.x % kColumns;
+  if (column >= columns || (unless != nullptr && *unless != 0)) return;
+  const auto of_column = f.of_column(column);
+  Index row = chunk * kRowsOfBlock + threadIdx.x / kColumns;
+  const Index end = min(rows, (chunk + 1) * kRowsOfBlock);
+  for (; row + 3 * kLanes < end; row += 4 * kLanes) {
+    decltype(of_column.read(row)) in[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) in[k] = of_column.read(row + k * kLanes);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) of_column.write(row + k * kLanes, in[k]);
+  }
+  for (; row < end; row += kLanes) of_column.write(row, of_column.read(row));
 }
 #endif
 
 // Reduces one row in one thread. The simulated GPU runs this in place of reduce_each_row.
-template <typename Value, typename Combine, typename T>
+template <typename Value, typename Combine, typename T, typename Results>
 struct ReduceRow {
   Index width;
   Value value;
   Combine combine;
   T initial;
-  T* results;
+  Results results;
 
   __host__ __device__ void operator()(Index row) const {
     T all = initial;
     for (Index column = 0; column < width; ++column) all = combine(all, value(row, column));
-    results[row] = all;
+    give(results, row, all);
   }
 };
 
@@ -127,10 +156,23 @@ struct ReduceGroup {
 
   __host__ __device__ void operator()(Index i) const {
     const Index group = i / columns, column = i % columns;
+    const auto of_column = value.of_column(column);
     T all = initial;
     for (Index row = group * rows / groups; row < (group + 1) * rows / groups; ++row)
-      all = combine(all, value(row, column));
+      all = combine(all, of_column(row));
     results[column * groups + group] = all;
+  }
+};
+
+// Takes one row of one column. The simulated GPU runs this in place of loop_by_column.
+template <typename F>
+struct TakeRow {
+  Divisor columns;
+  F f;
+
+  __host__ __device__ void operator()(Index i) const {
+    const auto of_column = f.of_column(i % columns);
+    of_column.write(i / columns, of_column.read(i / columns));
   }
 };
 
@@ -183,8 +225,9 @@ class CubQueue {
     });
   }
 
-  template <typename Value, typename Combine, typename T>
-  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial, T* results) {
+  template <typename Value, typename Combine, typename T, typename Results>
+  void reduce_rows(Index rows, Index width, Value value, Combine combine, T initial,
+                   Results results) {
     if (!runs_ || rows == 0) return;
 #ifdef __CUDACC__
     // Few long rows get a block each, because a warp for each would leave most of the GPU idle.
@@ -197,10 +240,8 @@ class CubQueue {
           rows, width, value, combine, initial, results);
     require_success(cudaGetLastError(), "a reduction of rows");
 #else
-    require_success(
-        cub::DeviceFor::Bulk(
-            rows, ReduceRow<Value, Combine, T>{width, value, combine, initial, results}, stream_),
-        "a reduction of rows");
+    const ReduceRow<Value, Combine, T, Results> reduce = {width, value, combine, initial, results};
+    require_success(cub::DeviceFor::Bulk(rows, reduce, stream_), "a reduction of rows");
 #endif
   }
 
@@ -209,7 +250,7 @@ class CubQueue {
                       T initial, T* results) {
     if (!runs_ || columns == 0) return;
 #ifdef __CUDACC__
-    const dim3 grid(blocks(columns, kTile), static_cast<unsigned>(groups));
+    const dim3 grid(blocks(columns, kTile<T>), static_cast<unsigned>(groups));
     reduce_column_groups<<<grid, kThreads, 0, stream_>>>(rows, columns, Divisor(groups), value,
                                                          combine, initial, results);
     require_success(cudaGetLastError(), "a reduction of columns");
@@ -218,6 +259,19 @@ class CubQueue {
                                                    combine, initial, results};
     require_success(cub::DeviceFor::Bulk(groups * columns, reduce, stream_),
                     "a reduction of columns");
+#endif
+  }
+
+  template <typename F>
+  void for_each_by_column(Index rows, Index columns, F f) {
+    if (!runs_ || rows * columns == 0) return;
+#ifdef __CUDACC__
+    const Index tiles = blocks(columns, kColumns);
+    loop_by_column<<<static_cast<unsigned>(blocks(rows, kRowsOfBlock) * tiles), kThreads, 0,
+                     stream_>>>(rows, columns, Divisor(tiles), f, unless_);
+    require_success(cudaGetLastError(), "a loop");
+#else
+    for_each(rows * columns, TakeRow<F>{columns, f});  // on the simulated GPU
 #endif
   }
 

@@ -60,8 +60,11 @@ class Product final : public Kernel {
       const std::uintptr_t aligned = kBlockAlignment;
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
       // The library adds a bias only in the result's element type.
-      if (result_type_ != DType::f32)
-        cast_bias_ = make_cast_kernel(context, DType::f32, result_type_, gemm_.of_d.rows);
+      if (result_type_ != DType::f32) {
+        Value bias = program.value(op.inputs.at(2));
+        bias.dtype = result_type_;
+        cast_bias_ = make_cast_kernel(context, program.value(op.inputs.at(2)), bias);
+      }
     }
     if (is_f8(types_[0])) scale(op);
     if (!choose_by_addresses(context, op) && !choose(op)) choose_without_bias(context, program, op);

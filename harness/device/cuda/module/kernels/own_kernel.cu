@@ -72,13 +72,10 @@ std::unique_ptr<Kernel> make_add_bias_kernel(const Context& context, const Value
   return std::make_unique<OwnKernel>(context, op, add_bias_work<CubQueue>(y));
 }
 
-std::unique_ptr<Kernel> make_cast_kernel(const Context& context, DType from, DType to,
-                                         std::int64_t count) {
+std::unique_ptr<Kernel> make_cast_kernel(const Context& context, const Value& from,
+                                         const Value& to) {
   Program program;
-  program.values.resize(2);
-  program.values[0].dtype = from;
-  program.values[1].dtype = to;
-  for (Value& value : program.values) value.shape = {count};
+  program.values = {from, to};
   return make_own_kernel(context, program,
                          {.kind = "cast", .name = "cast", .inputs = {0}, .outputs = {1}});
 }

@@ -16,9 +16,10 @@ std::unique_ptr<Kernel> make_own_kernel(const Context&, const Program&, const Op
 std::unique_ptr<Kernel> make_bias_gradient(const Context&, const Program&, const Op&);
 // Adds its one input, a bias in f32, to every row of its output, a tensor like `y`.
 std::unique_ptr<Kernel> make_add_bias_kernel(const Context&, const Value& y);
-// Casts `count` elements from its one input to its one output. Used for libraries that need
-// operands, or give results, in an element type that the op does not have.
-std::unique_ptr<Kernel> make_cast_kernel(const Context&, DType from, DType to, std::int64_t count);
+// Casts its one input to its one output: a value like `from` to one like `to`, of the same shape.
+// Used for libraries that need operands, or give results, in an element type or a layout that the
+// op's do not have.
+std::unique_ptr<Kernel> make_cast_kernel(const Context&, const Value& from, const Value& to);
 // Transposes a packed column-major matrix of one-byte elements whose sides are multiples of 16.
 std::unique_ptr<Kernel> make_transpose_kernel(const Context&, std::int64_t rows,
                                               std::int64_t columns);

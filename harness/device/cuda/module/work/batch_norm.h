@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "harness/device/cuda/module/work/batch_norm_pixels.h"
 #include "harness/device/cuda/module/work/layer_norm.h"
 
 namespace headroom::cuda {
@@ -34,10 +35,8 @@ template <typename Queue, typename Value, typename Finish>
 void sum_channels(Queue& queue, const Images& shape, Value value, Finish finish) {
   Sums* planes = queue.template scratch<Sums>(shape.rows());
   queue.reduce_rows(shape.rows(), shape.plane, value, Add{}, Sums{}, planes);
-  Sums* sums = queue.template scratch<Sums>(shape.channels);
   queue.reduce_rows(shape.channels, shape.images, OfChannel{planes, shape.channels}, Add{}, Sums{},
-                    sums);
-  queue.for_each(shape.channels, FinishSum<Finish>{finish, sums});
+                    finish);
 }
 
 HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
@@ -46,13 +45,11 @@ HEADROOM_DEVICE inline float inverse_deviation(float variance, double epsilon) {
 
 // Computed once for every channel, so that no element repeats the root and the division.
 template <typename Queue>
-const float* inverse_deviations(Queue& queue, Index channels, const float* variance,
-                                double epsilon) {
-  float* inverse = queue.template scratch<float>(channels);
+void find_inverse_deviations(Queue& queue, Index channels, const float* variance, double epsilon,
+                             float* inverse) {
   queue.for_each(channels, [=] HEADROOM_DEVICE(Index c) {
     inverse[c] = inverse_deviation(variance[c], epsilon);
   });
-  return inverse;
 }
 
 struct Normalise {
@@ -78,8 +75,16 @@ struct NormaliseAndRelu {
   }
 };
 
-// The computation that an op does after its batch normalisation.
-enum class Then { nothing, relu, sum_and_relu };
+struct KeepStatistics {
+  double count, epsilon;
+  float *mean, *variance, *inverse;
+  HEADROOM_DEVICE void operator()(Index c, Sums sums) const {
+    const MeanAndVariance found = mean_and_variance(sums, count);
+    mean[c] = static_cast<float>(found.mean);
+    variance[c] = static_cast<float>(found.variance);
+    inverse[c] = inverse_deviation(variance[c], epsilon);
+  }
+};
 
 // Inference uses the running statistics; training uses those of the batch and keeps them.
 template <typename T, bool kTraining, Then kThen>
@@ -94,10 +99,14 @@ class BatchNorm {
     T* y = elements<T>(buffers.outputs[0]);
     float* mean = floats(kTraining ? buffers.outputs[1] : buffers.inputs[3]);
     float* variance = floats(kTraining ? buffers.outputs[2] : buffers.inputs[4]);
-    if constexpr (kTraining) find_statistics(queue, x, mean, variance);
+    float* inverse = queue.template scratch<float>(shape_.channels);
+    if constexpr (kTraining)
+      sum_channels(queue, shape_, SelfAndSquare<T>{x, shape_.plane},
+                   KeepStatistics{shape_.count(), epsilon_, mean, variance, inverse});
+    else
+      find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
     const Normalise normalise = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean,
-                                 inverse_deviations(queue, shape_.channels, variance, epsilon_),
-                                 shape_.channels};
+                                 inverse, shape_.channels};
     const Index count = shape_.elements();
     if constexpr (kThen == Then::nothing) {
       map_rows(queue, count, shape_.plane, normalise, x, y);
@@ -109,29 +118,52 @@ class BatchNorm {
     }
   }
 
-  template <typename Queue>
-  void find_statistics(Queue& queue, const T* x, float* mean, float* variance) const {
-    const double count = shape_.count();
-    sum_channels(queue, shape_, SelfAndSquare<T>{x, shape_.plane},
-                 [=] HEADROOM_DEVICE(Index c, Sums sums) {
-                   const MeanAndVariance found = mean_and_variance(sums, count);
-                   mean[c] = static_cast<float>(found.mean);
-                   variance[c] = static_cast<float>(found.variance);
-                 });
-  }
-
  private:
   Images shape_;
   double epsilon_;
 };
-template <typename T>
-using BatchNormTraining = BatchNorm<T, true, Then::nothing>;
-template <typename T>
-using BatchNormRelu = BatchNorm<T, true, Then::relu>;
-template <typename T>
-using BatchNormAddRelu = BatchNorm<T, true, Then::sum_and_relu>;
-template <typename T>
-using BatchNormInference = BatchNorm<T, false, Then::nothing>;
+
+template <typename T, int n, bool kTraining, Then kThen>
+class BatchNormOfPixels {
+ public:
+  BatchNormOfPixels(const Op& op, const Program& program)
+      : shape_(program.value(op.inputs[0]).shape), epsilon_(op.number("epsilon")) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const T* x = elements<T>(buffers.inputs[0]);
+    float* mean = floats(kTraining ? buffers.outputs[1] : buffers.inputs[3]);
+    float* variance = floats(kTraining ? buffers.outputs[2] : buffers.inputs[4]);
+    float* inverse = queue.template scratch<float>(shape_.channels);
+    if constexpr (kTraining)
+      sum_pixels<n>(
+          queue, shape_, SelfAndSquareOfPixels<T, n>{x, shape_.channels},
+          KeepStatistics{static_cast<double>(shape_.rows), epsilon_, mean, variance, inverse});
+    else
+      find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
+    const PixelNorm norm = {floats(buffers.inputs[1]), floats(buffers.inputs[2]), mean, inverse};
+    const T* other = kThen == Then::sum_and_relu ? elements<T>(buffers.inputs[3]) : nullptr;
+    queue.for_each_by_column(shape_.rows, shape_.channels / n,
+                             NormalisePixels<T, n, kThen>{
+                                 norm, x, other, elements<T>(buffers.outputs[0]), shape_.channels});
+  }
+
+ private:
+  Pixels shape_;
+  double epsilon_;
+};
+
+template <bool kTraining, Then kThen, typename Queue>
+Work<Queue> make_batch_norm(const Op& op, const Program& program) {
+  const Value& x = program.value(op.inputs[0]);
+  if (!is_channels_last(x))
+    return host::for_type_of(x, [&]<typename T>(T) -> Work<Queue> {
+      return BatchNorm<T, kTraining, kThen>(op, program);
+    });
+  return for_columns_of(x, [&]<typename T, int n>(T, std::integral_constant<int, n>) {
+    return Work<Queue>(BatchNormOfPixels<T, n, kTraining, kThen>(op, program));
+  });
+}
 
 // The gradient of a normalised value: all of it, or nothing where relu let nothing through.
 template <bool kRelu>
@@ -159,6 +191,15 @@ struct GradientAndProduct {
   }
 };
 
+struct KeepGradients {
+  const float *mean, *inverse;
+  float *dscale, *dshift;
+  HEADROOM_DEVICE void operator()(Index c, Sums found) const {
+    dshift[c] = static_cast<float>(found.first);
+    dscale[c] = static_cast<float>((found.second - mean[c] * found.first) * inverse[c]);
+  }
+};
+
 template <typename T, bool kRelu>
 class BatchNormBackward {
  public:
@@ -172,15 +213,13 @@ class BatchNormBackward {
     const float* scale = floats(buffers.inputs[4]);
     T* dx = elements<T>(buffers.outputs[0]);
     float *dscale = floats(buffers.outputs[1]), *dshift = floats(buffers.outputs[2]);
-    const float* inverse = inverse_deviations(queue, shape_.channels, variance, epsilon_);
+    float* inverse = queue.template scratch<float>(shape_.channels);
+    find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
     const Divisor channels = shape_.channels;
     const float* shift = kRelu ? floats(buffers.inputs[5]) : nullptr;
     const Passed<kRelu> passed = {{scale, shift, mean, inverse, channels}};
-    const auto keep = [=] HEADROOM_DEVICE(Index c, Sums found) {
-      dshift[c] = static_cast<float>(found.first);
-      dscale[c] = static_cast<float>((found.second - mean[c] * found.first) * inverse[c]);
-    };
-    sum_channels(queue, shape_, GradientAndProduct<T, kRelu>{x, dy, shape_.plane, passed}, keep);
+    sum_channels(queue, shape_, GradientAndProduct<T, kRelu>{x, dy, shape_.plane, passed},
+                 KeepGradients{mean, inverse, dscale, dshift});
     const auto share = static_cast<float>(1 / shape_.count());
     const auto gradient = [=] HEADROOM_DEVICE(Index row, Index pixel, float value, float incoming) {
       const Index c = row % channels;
@@ -195,20 +234,57 @@ class BatchNormBackward {
   Images shape_;
   double epsilon_;
 };
-template <typename T>
-using BatchNormPlainBackward = BatchNormBackward<T, false>;
-template <typename T>
-using BatchNormReluBackward = BatchNormBackward<T, true>;
+
+template <typename T, int n, bool kRelu>
+class BatchNormBackwardOfPixels {
+ public:
+  BatchNormBackwardOfPixels(const Op& op, const Program& program)
+      : shape_(program.value(op.inputs[0]).shape), epsilon_(op.number("epsilon")) {}
+
+  template <typename Queue>
+  void operator()(Queue& queue, const OpBuffers& buffers) const {
+    const T *x = elements<T>(buffers.inputs[0]), *dy = elements<T>(buffers.inputs[1]);
+    const float *mean = floats(buffers.inputs[2]), *variance = floats(buffers.inputs[3]);
+    float *dscale = floats(buffers.outputs[1]), *dshift = floats(buffers.outputs[2]);
+    float* inverse = queue.template scratch<float>(shape_.channels);
+    find_inverse_deviations(queue, shape_.channels, variance, epsilon_, inverse);
+    const PixelNorm norm = {floats(buffers.inputs[4]), kRelu ? floats(buffers.inputs[5]) : nullptr,
+                            mean, inverse};
+    const Index channels = shape_.channels;
+    sum_pixels<n>(queue, shape_, GradientAndProductOfPixels<T, n, kRelu>{norm, x, dy, channels},
+                  KeepGradients{mean, inverse, dscale, dshift});
+    const auto share = static_cast<float>(1 / static_cast<double>(shape_.rows));
+    queue.for_each_by_column(
+        shape_.rows, channels / n,
+        GradientOfPixels<T, n, kRelu>{norm, dscale, dshift, x, dy, elements<T>(buffers.outputs[0]),
+                                      channels, share});
+  }
+
+ private:
+  Pixels shape_;
+  double epsilon_;
+};
+
+template <bool kRelu, typename Queue>
+Work<Queue> make_batch_norm_backward(const Op& op, const Program& program) {
+  const Value& x = program.value(op.inputs[0]);
+  if (!is_channels_last(x))
+    return host::for_type_of(
+        x, [&]<typename T>(T) -> Work<Queue> { return BatchNormBackward<T, kRelu>(op, program); });
+  return for_columns_of(x, [&]<typename T, int n>(T, std::integral_constant<int, n>) {
+    return Work<Queue>(BatchNormBackwardOfPixels<T, n, kRelu>(op, program));
+  });
+}
 
 template <typename Queue>
 Works<Queue> batch_norm_works() {
   return {
-      {"batch_norm", make_typed<BatchNormTraining, Queue>},
-      {"batch_norm_add_relu", make_typed<BatchNormAddRelu, Queue>},
-      {"batch_norm_backward", make_typed<BatchNormPlainBackward, Queue>},
-      {"batch_norm_inference", make_typed<BatchNormInference, Queue>},
-      {"batch_norm_relu", make_typed<BatchNormRelu, Queue>},
-      {"batch_norm_relu_backward", make_typed<BatchNormReluBackward, Queue>},
+      {"batch_norm", make_batch_norm<true, Then::nothing, Queue>},
+      {"batch_norm_add_relu", make_batch_norm<true, Then::sum_and_relu, Queue>},
+      {"batch_norm_backward", make_batch_norm_backward<false, Queue>},
+      {"batch_norm_inference", make_batch_norm<false, Then::nothing, Queue>},
+      {"batch_norm_relu", make_batch_norm<true, Then::relu, Queue>},
+      {"batch_norm_relu_backward", make_batch_norm_backward<true, Queue>},
   };
 }
 

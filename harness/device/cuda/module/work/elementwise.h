@@ -18,7 +18,7 @@ struct Anywhere {
   }
 };
 
-// F is built from the op and maps one or two floats to one float.
+// F is built from the op and maps one, two or three floats to one float.
 template <typename F, typename T>
 class Elementwise {
  public:
@@ -27,13 +27,14 @@ class Elementwise {
 
   template <typename Queue>
   void operator()(Queue& queue, const OpBuffers& buffers) const {
-    const T* a = elements<T>(buffers.inputs[0]);
     T* y = elements<T>(buffers.outputs[0]);
+    const auto operand = [&](std::size_t i) -> const T* { return elements<T>(buffers.inputs[i]); };
     if constexpr (std::is_invocable_v<F, float>)
-      map(queue, count_, Anywhere<F>{f_}, a, y);
+      map(queue, count_, Anywhere<F>{f_}, operand(0), y);
+    else if constexpr (std::is_invocable_v<F, float, float>)
+      map(queue, count_, Anywhere<F>{f_}, operand(0), operand(1), y);
     else
-      map(queue, count_, Anywhere<F>{f_}, a, static_cast<const T*>(elements<T>(buffers.inputs[1])),
-          y);
+      map(queue, count_, Anywhere<F>{f_}, operand(0), operand(1), operand(2), y);
   }
 
  private:
@@ -64,6 +65,13 @@ struct Relu : Plain {
 struct ReluBackward : Plain {
   using Plain::Plain;
   HEADROOM_DEVICE float operator()(float y, float dy) const { return y > 0 ? dy : 0; }
+};
+// Where the gradient is a sum of two.
+struct ReluBackwardOfSum : Plain {
+  using Plain::Plain;
+  HEADROOM_DEVICE float operator()(float y, float dy, float more) const {
+    return y > 0 ? dy + more : 0;
+  }
 };
 struct LeakyRelu : Sloped {
   using Sloped::Sloped;
@@ -105,6 +113,12 @@ Work<Queue> make_elementwise(const Op& op, const Program& program) {
 }
 
 template <typename Queue>
+Work<Queue> make_relu_backward(const Op& op, const Program& program) {
+  if (op.inputs.size() == 3) return make_elementwise<ReluBackwardOfSum, Queue>(op, program);
+  return make_elementwise<ReluBackward, Queue>(op, program);
+}
+
+template <typename Queue>
 Works<Queue> elementwise_works() {
   return {
       {"add", make_elementwise<Plus, Queue>},
@@ -114,7 +128,7 @@ Works<Queue> elementwise_works() {
       {"leaky_relu_backward", make_elementwise<LeakyReluBackward, Queue>},
       {"masked", make<Elementwise<Times, float>, Queue>},
       {"relu", make_elementwise<Relu, Queue>},
-      {"relu_backward", make_elementwise<ReluBackward, Queue>},
+      {"relu_backward", make_relu_backward<Queue>},
       {"tanh", make_elementwise<Tanh, Queue>},
       {"tanh_backward", make_elementwise<TanhBackward, Queue>},
   };

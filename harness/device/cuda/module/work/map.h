@@ -104,6 +104,29 @@ struct MapTwo {
   }
 };
 
+template <typename F, typename From, typename To>
+struct MapThree {
+  static constexpr int kEach = kNeighbours<From, To>;
+  F f;
+  const From* a;
+  const From* b;
+  const From* c;
+  To* y;
+  Index count;
+
+  HEADROOM_DEVICE void operator()(Index group) const {
+    const Index first = group * kEach, left = count - first;
+    Neighbours<From, kEach> of_a{}, of_b{}, of_c{};
+    Neighbours<To, kEach> out{};
+    of_a.load(a + first, left);
+    of_b.load(b + first, left);
+    of_c.load(c + first, left);
+    for (int k = 0; k < kEach; ++k)
+      store(out.of[k], f(first + k, load(of_a.of[k]), load(of_b.of[k]), load(of_c.of[k])));
+    out.store(y + first, left);
+  }
+};
+
 template <typename Queue, typename F, typename From, typename To, typename Places>
 void map_one(Queue& queue, Index count, F f, const From* x, To* y, Places places) {
   constexpr int kEach = kNeighbours<From, To>;
@@ -127,6 +150,13 @@ void map(Queue& queue, Index count, F f, const From* x, To* y) {
 template <typename Queue, typename F, typename From, typename To>
 void map(Queue& queue, Index count, F f, const From* a, const From* b, To* y) {
   map_two(queue, count, f, a, b, y, ByIndex{});
+}
+
+// y[i] = f(i, a[i], b[i], c[i]), where y may be a, b or c.
+template <typename Queue, typename F, typename From, typename To>
+void map(Queue& queue, Index count, F f, const From* a, const From* b, const From* c, To* y) {
+  using Map = MapThree<F, From, To>;
+  queue.for_each((count + Map::kEach - 1) / Map::kEach, Map{f, a, b, c, y, count});
 }
 
 // y[r, c] = f(r, c, x[r, c]), where y may be x.

@@ -61,6 +61,19 @@ void finish_sums(Queue& queue, Index count, Index width, const Sums* parts, Fini
   queue.for_each(count, FinishSum<Finish>{finish, sums});
 }
 
+// value(r, c) as reduce_columns takes it.
+template <typename Value>
+struct EachColumn {
+  Value value;
+
+  struct Column {
+    Value value;
+    Index column;
+    HEADROOM_DEVICE auto operator()(Index row) const { return value(row, column); }
+  };
+  HEADROOM_DEVICE Column of_column(Index column) const { return {value, column}; }
+};
+
 // Calls finish(c, sums of value(r, c) over all r) for each column c. Uses just enough groups of
 // rows to keep a GPU busy, because their sums take workspace.
 template <typename Queue, typename Value, typename Finish>
@@ -69,7 +82,7 @@ void sum_columns(Queue& queue, Index rows, Index columns, Value value, Finish fi
   const Index most = std::max<Index>(1, rows / kRowsOfGroup);
   const Index groups = std::clamp<Index>(kColumnsAndGroups / columns, 1, most);
   Sums* parts = queue.template scratch<Sums>(groups * columns);
-  queue.reduce_columns(groups, rows, columns, value, Add{}, Sums{}, parts);
+  queue.reduce_columns(groups, rows, columns, EachColumn<Value>{value}, Add{}, Sums{}, parts);
   finish_sums(queue, columns, groups, parts, finish);
 }
 

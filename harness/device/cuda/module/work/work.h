@@ -7,10 +7,13 @@
 //   reduce(count, value, combine, initial, result)           *result = all value(i) combined
 //   reduce_rows(rows, width, value, combine, initial, results)
 //                                    results[r] = value(r, c) combined, c in [0, width), in any
-//                                    order; `initial` combined with a value is that value
+//                                    order; `initial` combined with a value is that value; results
+//                                    may also be a function that takes r and what was combined
 //   reduce_columns(groups, rows, columns, value, combine, initial, results)
-//                                    results[c groups + g] = value(r, c) combined over the rows r
-//                                    of group g, which starts at g rows / groups
+//                                    results[c groups + g] = value.of_column(c)(r) combined over
+//                                    the rows r of group g, which starts at g rows / groups
+//   for_each_by_column(rows, columns, f)   f.of_column(c).write(r, f.of_column(c).read(r)) for each
+//                                    row r and column c; of other rows some are read before
 //   sort(keys, sorted, count)        ascending
 //   sort_pairs(keys, sorted_keys, values, sorted_values, count)   equal keys keep their order
 //   scratch<T>(count)                room in the op's workspace, for this op only
@@ -22,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <string_view>
+#include <type_traits>
 
 #include "harness/device/cuda/module/work/divisor.h"
 #include "harness/device/device.h"
@@ -52,6 +56,15 @@ template <template <typename> typename Rule, typename Queue>
 Work<Queue> make_typed(const Op& op, const Program& program) {
   return host::for_type_of(program.value(op.inputs[0]),
                            [&]<typename T>(T) -> Work<Queue> { return Rule<T>(op, program); });
+}
+
+// Gives a result to the memory or to the function that takes it.
+template <typename T, typename Results>
+HEADROOM_DEVICE void give(const Results& results, Index i, const T& result) {
+  if constexpr (std::is_pointer_v<Results>)
+    results[i] = result;
+  else
+    results(i, result);
 }
 
 inline float* floats(std::byte* data) { return elements<float>(data); }
