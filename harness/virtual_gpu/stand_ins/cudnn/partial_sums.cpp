@@ -1,4 +1,4 @@
-#include "harness/virtual_gpu/stand_ins/cudnn_partial_sums.h"
+#include "harness/virtual_gpu/stand_ins/cudnn/partial_sums.h"
 
 #include <algorithm>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "harness/virtual_gpu/stand_ins/cudnn_convolution.h"
+#include "harness/virtual_gpu/stand_ins/cudnn/convolution.h"
 
 namespace headroom::virtual_gpu {
 

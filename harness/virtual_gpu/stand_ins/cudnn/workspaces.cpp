@@ -1,4 +1,4 @@
-#include "harness/virtual_gpu/stand_ins/cudnn_products.h"
+#include "harness/virtual_gpu/stand_ins/cudnn/workspaces.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/virtual_gpu/stand_ins/card.h"
-#include "harness/virtual_gpu/stand_ins/cudnn_partial_sums.h"
+#include "harness/virtual_gpu/stand_ins/cudnn/partial_sums.h"
 
 namespace headroom::virtual_gpu {
 namespace {

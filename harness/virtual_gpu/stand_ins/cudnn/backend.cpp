@@ -15,7 +15,7 @@
 
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
-#include "harness/virtual_gpu/stand_ins/cudnn_products.h"
+#include "harness/virtual_gpu/stand_ins/cudnn/workspaces.h"
 #include "harness/virtual_gpu/stand_ins/interface.h"
 
 using namespace headroom::virtual_gpu;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "harness/virtual_gpu/stand_ins/cudnn_convolution.h"
+#include "harness/virtual_gpu/stand_ins/cudnn/convolution.h"
 
 namespace headroom::virtual_gpu {
 
@@ -21,7 +21,7 @@ void forget_attributes(void* descriptor);
 // Returns the workspace of a plan on the card, in bytes, where `described` is what cuDNN gives for
 // the card's description.
 //
-// It differs for the engines of cudnn_partial_sums.h, and for those that call cuBLASLt: filters of
+// It differs for the engines of partial_sums.h, and for those that call cuBLASLt: filters of
 // 1 x 1 with stride 1 and neither padding nor groups. For these the stand-in for cuBLASLt says that
 // products need nothing. The rule for them was found on an H200 with cuDNN 9.19, by asking about
 // 4,953 convolutions with the GPU and with its description. Over images in the order NHWC the
