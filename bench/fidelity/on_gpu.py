@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 HEADROOM = Path(os.environ.get("HEADROOM_BUILD", ROOT / "build")) / "headroom"
 NETWORK, VISION, LANGUAGE, JAX = "network.py", "convolutional.py", "language_model.py", "jax_network.py"
+LIBRARIES, JAX_LIBRARIES = "libraries.py", "jax_libraries.py"
 AFTER = ["--zero-grad", "after_update"]
 PROGRAMS = {
     "resnet50": [NETWORK, "resnet50", "--batch", "32"],
@@ -63,8 +64,27 @@ PROGRAMS = {
     "jax bert bf16": [JAX, "bert", "--batch", "32", "--precision", "bf16"],
     "jax dcgan": [JAX, "dcgan", "--batch", "128"],
     "jax mlp": [JAX, "mlp", "--batch", "64", "--width", "4096"],
+    "jax dcgan untuned": [JAX, "dcgan", "--batch", "128"],
+    "jax mlp untuned": [JAX, "mlp", "--batch", "64", "--width", "4096"],
+    "resnet50 compiled": [NETWORK, "resnet50", "--batch", "32", "--compile"],
+    "gpt2 compiled": [NETWORK, "gpt2", "--batch", "4", "--sequence", "512", "--size", "small", "--compile"],
+    "resnet18": [VISION, "resnet18", "SGD", "128", "--image", "224", *AFTER],
+    "mnasnet1_0": [VISION, "mnasnet1_0", "Adam", "64", "--image", "224", *AFTER],
+    "mobilenet_v3_large": [VISION, "mobilenet_v3_large", "Adam", "64", "--image", "224", *AFTER],
+    "shufflenet_v2": [VISION, "shufflenet_v2_x1_0", "SGD", "64", "--image", "224", *AFTER],
+    "squeezenet1_0": [VISION, "squeezenet1_0", "SGD", "64", "--image", "224", *AFTER],
+    "swin_t": [VISION, "swin_t", "AdamW", "32", "--image", "224", *AFTER],
+    **{name.replace("_", " "): [LIBRARIES, name] for name in (
+        "llama", "mixtral", "t5", "generate", "lora", "trainer", "speech", "timm_vit", "timm_convnext",
+        "segmentation", "detection", "volumes", "unet", "lightning", "graph", "ode", "gaussian_process",
+        "decompositions", "spectral", "long_attention", "sparse_embedding", "graphed")},
+    **{"jax " + name.replace("_", " "): [JAX_LIBRARIES, name] for name in (
+        "flax_cnn", "scanned_transformer", "recurrent", "numpyro_svi", "linear_algebra", "spectral")},
 }  # fmt: skip
+UNTUNED = {"XLA_FLAGS": "--xla_gpu_autotune_level=0"}  # XLA tries no kernels, which would take memory
 SETTINGS = {
+    "jax dcgan untuned": UNTUNED,
+    "jax mlp untuned": UNTUNED,
     "gpt2 expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
     "gpt2 cudaMallocAsync": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
 }
