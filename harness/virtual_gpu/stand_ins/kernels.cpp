@@ -22,8 +22,8 @@ namespace {
 // An argument that is a structure of PyTorch's with sizes, strides and, next to each other, the
 // addresses of tensors.
 struct Packed {
-  unsigned argument;
-  unsigned first_result;      // its position among the addresses
+  std::size_t argument;
+  std::size_t first_result;   // its position among the addresses
   std::size_t addresses = 0;  // words before the addresses, once they have been found
 };
 
