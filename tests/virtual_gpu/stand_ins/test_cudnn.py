@@ -136,6 +136,7 @@ def sizes_that_differ(gpu, environment, convolutions):
     """Asks about plans whose workspace was measured on an H200; returns those with another size, and it."""
     answer = gpu("h200", program=ASKS_FOR_CONVOLUTIONS, python=python_of(environment), arguments=[str(convolutions)])
     assert answer.status == 0, answer.errors
+    assert "cudnnBackendGetAttribute (workspace on the card)" in answer.figures["sizes_estimated"]
     plans, sizes = json.loads(convolutions.read_text()), json.loads(answer.output.splitlines()[0])
     return [(plan, size) for plan, size in zip(plans, sizes, strict=True) if size != plan[-1]]
 

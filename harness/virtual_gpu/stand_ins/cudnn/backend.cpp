@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "harness/virtual_gpu/stand_ins/account.h"
 #include "harness/virtual_gpu/stand_ins/card.h"
@@ -224,7 +225,11 @@ HEADROOM_EXPORT int cudnnBackendGetAttribute(void* descriptor, int name, int typ
       note_choices(descriptor, count != nullptr ? std::min(wanted, *count) : wanted,
                    static_cast<void**>(values));
     auto* bytes = static_cast<int64_t*>(values);
-    if (name == kPlanWorkspace) *bytes = workspace_of_plan(descriptor, *bytes);
+    if (name == kPlanWorkspace) {
+      const int64_t described = std::exchange(*bytes, workspace_of_plan(descriptor, *bytes));
+      if (*bytes != described)
+        note_size_estimated("cudnnBackendGetAttribute (workspace on the card)");
+    }
     return status;
   }
   // There is one plan, without a workspace and without knobs.
