@@ -120,7 +120,7 @@ class Finder {
     return fusion;
   }
 
-  // Not where the batch normalisation before the relu computes the gradient of both.
+  // A relu behind a batch normalisation is left out: one kernel computes the gradient of both.
   std::optional<Fusion> sum_of_gradients(std::size_t index) const {
     const ValueId made = op(index).outputs[0];
     const std::size_t relu = only_reader(made, "relu_backward", op(index).phase);

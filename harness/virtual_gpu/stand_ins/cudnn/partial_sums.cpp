@@ -16,14 +16,15 @@ using std::int64_t;
 constexpr int kMultiprocessorsOfAGroup = 18;  // the most of a graphics processing cluster
 constexpr int64_t kAlignment = 128, kCounter = 4, kHeadOfPartialSums = 32;
 constexpr int64_t kMostParts = 128;
-// Trees of few parts must be worth their levels. More parts only need this much of K each.
+// A tile is split into fewer parts than this only where that saves more time than the levels of the
+// tree take. From this number on, a part only needs Product::steps_of_part.
 constexpr int64_t kFirstOfManyParts = 9;
 
 // The versions of cuDNN that were compared.
 constexpr std::size_t kFirstVersion = 91'000, kLastVersion = 92'699;
 
-// Of the card that was measured, and how many clusters of so many blocks it holds at once.
-constexpr int kMeasuredMultiprocessors = 132;
+constexpr int kMeasuredMultiprocessors = 132;  // of the H200 that was measured
+// The number of clusters that it holds at once, by the number of blocks in a cluster.
 const std::map<int64_t, int64_t> kActiveClusters = {{1, 132}, {2, 66}, {3, 39}, {4, 30},
                                                     {5, 22},  {6, 17}, {7, 15}, {8, 15},
                                                     {12, 7},  {14, 7}, {16, 7}};
@@ -31,7 +32,7 @@ const std::map<int64_t, int64_t> kActiveClusters = {{1, 132}, {2, 66}, {3, 39}, 
 struct Tile {
   int64_t rows, columns;
 };
-// By the knob CUDNN_KNOB_TYPE_TILE_SIZE.
+// The tile of a block, by the value of the knob CUDNN_KNOB_TYPE_TILE_SIZE.
 const std::map<int64_t, Tile> kTiles = {{0, {128, 128}}, {1, {128, 64}}, {3, {256, 128}},
                                         {4, {256, 64}},  {5, {64, 64}},  {6, {128, 256}},
                                         {7, {64, 128}},  {9, {64, 256}}};
@@ -64,8 +65,8 @@ int64_t sums_in_tree(int64_t parts) {
   return count;
 }
 
-// Found from which splits the card chose: in bfloat16 those for the largest tiles are explained by
-// 50 to 52 steps, and only by these.
+// These numbers are inferred from the splits that the card chose. In bfloat16, for example, 50 to
+// 52 steps explain the splits of the largest tiles, and no other numbers do.
 int64_t steps_of_level(int type, int64_t elements) {
   const int size = elements <= 4096 ? 0 : elements <= 8192 ? 1 : 2;
   constexpr int64_t kSingle[] = {28, 16, 14}, kOfHalf[] = {12, 7, 7}, kOfBfloat16[] = {98, 66, 50};

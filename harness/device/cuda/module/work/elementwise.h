@@ -66,7 +66,7 @@ struct ReluBackward : Plain {
   using Plain::Plain;
   HEADROOM_DEVICE float operator()(float y, float dy) const { return y > 0 ? dy : 0; }
 };
-// Where the gradient is a sum of two.
+// The gradient of a relu whose result two ops read is the sum of their gradients.
 struct ReluBackwardOfSum : Plain {
   using Plain::Plain;
   HEADROOM_DEVICE float operator()(float y, float dy, float more) const {
