@@ -14,6 +14,7 @@ import sys
 import headroom_draws
 import headroom_lbfgs
 import headroom_mode
+import headroom_validity
 import torch
 from headroom_indices import (
     READ_INSIDE,
@@ -62,8 +63,7 @@ FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones
           "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
 # Unknown values are assumed to be finite, as they are in training that goes well, and close to what they are
 # compared with.
-FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True,
-          "_is_all_true": True}  # PyTorch calls the last one to check the values of arguments
+FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True}
 COMPARED = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 NOT_STRICT = {"ge", "le", "__ge__", "__le__"}  # comparisons that hold for two equal values
 NOT_STRICTLY = "_headroom_not_strictly"  # attribute of the result of such a comparison of unknown tensors
@@ -126,7 +126,10 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             args, kwargs = with_values_on_host(name, args, kwargs)
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
-        result = function(*args, **kwargs)
+        if name in headroom_validity.CHECKED_INSIDE:
+            result = headroom_validity.call_checked(name, function, args, kwargs)
+        else:
+            result = function(*args, **kwargs)
         if name in SOURCE and len(args) > SOURCE[name]:
             self.keep_on_processor(result, args[SOURCE[name]])
         if left is not None:
@@ -135,7 +138,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep(name, function, args, host, result)
         elif name in FINITE:
             self.keep_alike(FINITE[name], result)
-            if name == "isclose" and result.is_cuda:
+            if name == "isclose" and result.is_cuda and not headroom_validity.Checks.running:
                 comparisons.note()
         elif (answer := answer_for_finite(name, args)) is not None:
             self.keep_alike(answer, result)
@@ -302,6 +305,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             if name in FINDS_EQUAL:
                 duplicates.note()
                 return True, all_different(function, args, kwargs)
+            if name == "__bool__" and headroom_validity.Checks.running:
+                return True, True
             if name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
                 decisions.note()
             elif name in NAMED_READS:
@@ -338,6 +343,4 @@ def follow():
     headroom_mode.keep_in_backward(torch, mode)
     headroom_draws.repeat_with_random_numbers(torch)
     headroom_lbfgs.search_on(torch)
-    # A distribution would check its parameters' values, which are unknown.
-    torch.distributions.Distribution.set_default_validate_args(False)
-    torch.distributions.Distribution.set_default_validate_args = staticmethod(lambda value: None)  # Pyro asks for it
+    headroom_validity.take_unknown_values_as_valid()

@@ -1,6 +1,7 @@
 // The known contents of the virtual devices' memory. Kernels do nothing, so their results are
 // unknown. Small copies to a device are kept and read back as they were written, because frameworks
-// need them for shapes, seeds and the like. Unknown bytes read as zero.
+// need them for shapes, seeds and the like. Unknown bytes read as zero, unless
+// the hook asks for ones.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,8 @@ inline constexpr std::size_t kKeptBytes = 64u << 10;
 
 // Either address may be on a device or on the host.
 void copy(void* to, const void* from, std::size_t bytes);
+// Lets the next `count` copies to the host, in this thread, of one unknown byte each give 1.
+void read_unknown_ones(int count);
 void fill(void* to, unsigned char value, std::size_t bytes);
 bool is_known(const void* address, std::size_t bytes);
 // Copies from a device to the host if all of these bytes are known. Returns whether they are.

@@ -250,8 +250,17 @@ try:
     torch.distributions.Normal(0.0, torch.tensor([1, -1], device="cuda"), validate_args=True)
 except ValueError:
     print("invalid")
+matrix = torch.randn(300, 300, device="cuda")
+def bytes_of(validate):
+    torch.cuda.reset_peak_memory_stats()
+    torch.distributions.Categorical(matrix.exp(), validate_args=validate)
+    return torch.cuda.max_memory_allocated()
+print(bytes_of(True) > bytes_of(False))
+print(torch.normal(matrix, matrix.exp()).shape, torch.linalg.eig(matrix)[1].shape)
 """)
-    assert printed_by(answer) == ["torch.Size([4])", "torch.Size([4])", "invalid"]
+    assert printed_by(answer) == ["torch.Size([4])", "torch.Size([4])", "invalid", "True",
+                                  "torch.Size([300, 300]) torch.Size([300, 300])"]
+    assert "taken as" not in answer.output
 
 
 @pytest.mark.program("""

@@ -103,6 +103,7 @@ HEADROOM_EXPORT int cuMemHostUnregister(void* address) {
 HEADROOM_EXPORT int headroom_gpu_knows(const void* address, std::size_t bytes) {
   return is_known(address, bytes) ? 1 : 0;
 }
+HEADROOM_EXPORT void headroom_gpu_read_unknown_ones(int count) { read_unknown_ones(count); }
 HEADROOM_EXPORT int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes,
                                             DevicePointer address) {
   const auto range = find(as_pointer(address));
