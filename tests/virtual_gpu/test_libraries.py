@@ -228,7 +228,7 @@ print(torch.ones(1 << 20, device="cuda").dtype, bitsandbytes.optim.AdamW8bit.__n
     assert "torch.float32 AdamW8bit" in answer.output, answer.errors
 
 
-def test_nvml_and_nvidia_smi_tell_what_is_held(gpu, libraries):
+def test_nvml_and_nvidia_smi_tell_what_is_held_and_that_there_are_no_links(gpu, libraries):
     answer = gpu("rtx4090", python=libraries, program="""
 import subprocess
 import pynvml
@@ -241,6 +241,10 @@ assert (memory.free, memory.total) == (free, total), (memory, free, total)
 query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
 said = subprocess.run(query, capture_output=True, text=True, check=True).stdout
 assert int(said) == (total - free) >> 20 >= 32, said
+links, temperature = pynvml.nvmlDeviceGetFieldValues(
+    pynvml.nvmlDeviceGetHandleByIndex(0), [pynvml.NVML_FI_DEV_NVLINK_LINK_COUNT, pynvml.NVML_FI_DEV_MEMORY_TEMP])
+assert (links.nvmlReturn, links.value.uiVal) == (pynvml.NVML_SUCCESS, 0)
+assert temperature.nvmlReturn == pynvml.NVML_ERROR_NOT_SUPPORTED
 """)
     assert answer.status == 0, answer.errors
 

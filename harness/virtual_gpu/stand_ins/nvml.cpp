@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -148,6 +149,22 @@ HEADROOM_EXPORT int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* out) {
   *out = {{}, 0, bus, 0, 0, 0, {}};
   std::snprintf(out->old_bus_id, sizeof out->old_bus_id, "0000:%02X:00.0", bus);
   std::snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", bus);
+  return kSuccess;
+}
+struct FieldValue {  // nvmlFieldValue_t
+  unsigned field, scope;
+  long long time, latency;
+  int type, error;
+  unsigned long long value;
+};
+HEADROOM_EXPORT int nvmlDeviceGetFieldValues(void*, int count, FieldValue* values) {
+  constexpr unsigned kLinkCount = 91;  // NVML_FI_DEV_NVLINK_LINK_COUNT
+  constexpr int kUnsigned = 1;
+  for (FieldValue& asked : std::span(values, static_cast<std::size_t>(count))) {
+    asked.error = asked.field == kLinkCount ? kSuccess : kNvmlNotSupported;
+    asked.type = kUnsigned;
+    asked.value = 0;
+  }
   return kSuccess;
 }
 // The answer of a card without NVLink or fabric.
