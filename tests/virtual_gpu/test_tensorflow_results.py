@@ -304,3 +304,40 @@ print(int(model.optimizer.iterations))
 def test_layers_of_cudnn_train_with_a_mask(printed, run_together, tensorflow):
     assert printed == ["4"]
     assert "cudnnGetRNNTempSpaceSizes" in run_together(tensorflow)[0].output
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+drawn = tf.random.normal([6, 6])
+tf.debugging.assert_positive(tf.exp(drawn))
+tf.debugging.assert_near(drawn, drawn * 1)
+tf.debugging.Assert(tf.reduce_all(drawn < 99), [drawn])
+@tf.function
+def doubled(x):
+    tf.debugging.assert_less(x, x + 1)
+    tf.Assert(tf.reduce_all(x < 99), [x])
+    return 2 * x
+print(*doubled(drawn).shape, *tf.linalg.inv(drawn).shape)
+""")
+def test_assertions_about_unknown_values_hold(printed, run_together, tensorflow):
+    assert printed == ["6 6 6 6"]
+    assert "virtual GPU does not compute, taken to hold: " in run_together(tensorflow)[0].output
+
+
+@pytest.mark.program("""
+import tensorflow as tf
+drawn = tf.random.normal([6, 6])
+@tf.function(input_signature=2 * [tf.TensorSpec([None, 6])])
+def as_many(a, b):
+    tf.debugging.assert_equal(tf.shape(a)[0], tf.shape(b)[0])
+    return a
+print(*as_many(drawn, drawn).shape)
+for wrong in (lambda: as_many(drawn, drawn[:4]), lambda: tf.debugging.assert_equal(tf.shape(drawn)[0], 4),
+              lambda: tf.debugging.Assert(False, [drawn])):
+    try:
+        wrong()
+    except tf.errors.InvalidArgumentError:
+        print("refused")
+""")
+def test_assertions_about_shapes_are_checked(printed):
+    assert printed == ["6 6", "refused", "refused", "refused"]

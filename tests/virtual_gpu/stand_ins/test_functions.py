@@ -41,6 +41,23 @@ assert held.raw == bytes(64)
     assert answer.status == 0, answer.errors
 
 
+def test_a_solver_reports_success_whatever_lay_in_that_memory_before(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+def reported_after(call, position):
+    report = allocate(1 << 20)[1]
+    assert cuda.cudaMemcpy(report, bytes([7]) * 4, ctypes.c_size_t(4), 1) == 0
+    assert call(*[None] * position, report, None, 1) == 0
+    read = ctypes.c_int(9)
+    assert cuda.cudaMemcpy(ctypes.byref(read), report, ctypes.c_size_t(4), 2) == 0
+    return read.value
+solver, blas = ctypes.CDLL("libcusolver.so.11"), ctypes.CDLL("libcublas.so.12")
+for name, position in (("Dpotrf", 7), ("Sgetrf", 7), ("Ssyevd", 9), ("Sgesvd", 15), ("Sgeqrf", 8), ("Xgeev", 21)):
+    assert reported_after(getattr(solver, "cusolverDn" + name), position) == 0, name
+assert reported_after(blas.cublasSgetrfBatched, 5) == 0
+""")
+    assert answer.status == 0, answer.errors
+
+
 def test_both_cuda_12_and_13_describe_the_card_in_their_own_layout(gpu):
     answer = gpu("rtx4090", program="""
 import ctypes
