@@ -23,6 +23,9 @@ def stub(library: str, kind: str, name: str) -> str:
         return f"{declaration}(void** out) {{ *out = new_object(); return 0; }}\n"
     if kind == "stops":
         return f'{declaration}() {{ stop_at_unsupported("{library}", "{name}"); }}\n'
+    if error := re.fullmatch(r"zero (\d+)", kind):
+        arguments = ["long"] * int(error[1]) + ["int* error"]
+        return f"{declaration}({', '.join(arguments)}) {{ *error = 0; return 0; }}\n"
     if result := re.fullmatch(r"writes (\d+)", kind):
         arguments = ["long"] * int(result[1]) + ["void* result"]
         return f"{declaration}({', '.join(arguments)}) {{ forget_result(result); return 0; }}\n"

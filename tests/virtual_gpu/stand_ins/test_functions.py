@@ -41,23 +41,6 @@ assert held.raw == bytes(64)
     assert answer.status == 0, answer.errors
 
 
-def test_a_solver_reports_success_whatever_lay_in_that_memory_before(gpu):
-    answer = gpu("l4", program=RUNTIME + """
-def reported_after(call, position):
-    report = allocate(1 << 20)[1]
-    assert cuda.cudaMemcpy(report, bytes([7]) * 4, ctypes.c_size_t(4), 1) == 0
-    assert call(*[None] * position, report, None, 1) == 0
-    read = ctypes.c_int(9)
-    assert cuda.cudaMemcpy(ctypes.byref(read), report, ctypes.c_size_t(4), 2) == 0
-    return read.value
-solver, blas = ctypes.CDLL("libcusolver.so.11"), ctypes.CDLL("libcublas.so.12")
-for name, position in (("Dpotrf", 7), ("Sgetrf", 7), ("Ssyevd", 9), ("Sgesvd", 15), ("Sgeqrf", 8), ("Xgeev", 21)):
-    assert reported_after(getattr(solver, "cusolverDn" + name), position) == 0, name
-assert reported_after(blas.cublasSgetrfBatched, 5) == 0
-""")
-    assert answer.status == 0, answer.errors
-
-
 def test_both_cuda_12_and_13_describe_the_card_in_their_own_layout(gpu):
     answer = gpu("rtx4090", program="""
 import ctypes
@@ -178,3 +161,27 @@ assert size.value == 0
 """)
     assert answer.figures["sizes_not_known"] == {"cudnnDropoutGetStatesSize": 1}
     assert "sizes not known, counted as 0 bytes: cudnnDropoutGetStatesSize" in answer.output
+
+
+def test_factorisations_report_that_they_went_well(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+cublas = ctypes.CDLL("libcublas.so.13")
+for name, arguments in (("geqrf", 6), ("gels", 9), ("getrs", 9)):
+    for kind in "SDCZ":
+        error = ctypes.c_int(7)
+        function = getattr(cublas, f"cublas{kind}{name}Batched")
+        assert function(*[None] * arguments, ctypes.byref(error), None, ctypes.c_int(1)) == 0
+        assert error.value == 0
+_, error = allocate(1 << 20)
+cusolver, read = ctypes.CDLL("libcusolver.so.12"), ctypes.c_int(7)
+for name, arguments in (("Xgeev", 21), ("XsyevBatched", 15), ("Spotrf", 7), ("Dgesvdj", 14)):
+    assert cuda.cudaMemcpy(error, ctypes.byref(ctypes.c_int(7)), ctypes.c_size_t(4), 1) == 0
+    assert getattr(cusolver, f"cusolverDn{name}")(*[None] * arguments, error) == 0
+    assert cuda.cudaMemcpy(ctypes.byref(read), error, ctypes.c_size_t(4), 2) == 0
+    assert read.value == 0, name
+assert cuda.cudaMemcpy(error, ctypes.byref(ctypes.c_int(7)), ctypes.c_size_t(4), 1) == 0
+assert cublas.cublasSgetrfBatched(*[None] * 5, error, ctypes.c_int(1)) == 0
+assert cuda.cudaMemcpy(ctypes.byref(read), error, ctypes.c_size_t(4), 2) == 0
+assert read.value == 0
+""")
+    assert answer.status == 0, answer.errors
