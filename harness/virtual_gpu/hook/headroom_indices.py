@@ -71,6 +71,19 @@ def elements_by_mask(args):
     return True, result
 
 
+def selected_by_mask(tensor, mask):
+    """Returns (True, what masked_select returns) for a known mask, which is as large as the tensor after both have been
+    expanded, or (False, None)."""
+    shape = torch.broadcast_shapes(tensor.shape, mask.shape, (1,))
+    try:
+        known = value_of(mask).expand(shape)
+    except Unknown:
+        return False, None
+    mask = mask.expand(shape)
+    remember(mask, known)
+    return elements_by_mask((tensor.expand(shape), mask))
+
+
 def fit(items, shape):
     """Whether each mask in an index has the shape of the dimensions that it stands for."""
     spans = [item.dim() if is_mask(item) else int(item is not None and item is not Ellipsis) for item in items]

@@ -6,9 +6,8 @@ import functools
 
 import torch
 
-# Calls that first read from the GPU, as one byte, whether values are valid, and how often they do so. PyTorch before
-# 2.15 checks the standard deviations of a normal distribution.
-CHECKED_INSIDE = {"normal": 2, "linalg_eig": 1, "linalg_eigvals": 1}
+# Calls that first read from the GPU, as one byte each, whether values are valid.
+CHECKED_INSIDE = {"normal", "linalg_eig", "linalg_eigvals", "cov"}
 
 
 class Checks:
@@ -37,9 +36,19 @@ def with_checks(method):
     return checked
 
 
+def checks_of(name, args, kwargs):
+    """Returns how many such bytes a call reads."""
+    if name == "normal":  # PyTorch before 2.15 checks the standard deviations, and does so twice
+        return 2
+    if name == "cov":
+        weights = sum(kwargs.get(which) is not None for which in ("fweights", "aweights"))
+        return weights + (weights > 0)  # none is negative, and their sum is not zero
+    return int(name == "linalg_eig" or args[0].requires_grad and torch.is_grad_enabled())
+
+
 def call_checked(name, function, args, kwargs):
     read_unknown_ones = ctypes.CDLL(None).headroom_gpu_read_unknown_ones
-    read_unknown_ones(CHECKED_INSIDE[name])
+    read_unknown_ones(checks_of(name, args, kwargs))
     try:
         return function(*args, **kwargs)
     finally:

@@ -23,10 +23,12 @@ from headroom_indices import (
     coalesce,
     elements_by_mask,
     repeated_length,
+    selected_by_mask,
     to_gpu,
     with_bounds_on_host,
     with_values_on_host,
 )
+from headroom_inside import IN_ANOTHER_WAY
 from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
@@ -128,6 +130,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         left = self.value_left(name, args)
         if name in headroom_validity.CHECKED_INSIDE:
             result = headroom_validity.call_checked(name, function, args, kwargs)
+        elif name in IN_ANOTHER_WAY and args and getattr(args[0], "is_cuda", False):
+            result = IN_ANOTHER_WAY[name](function, args, kwargs)
         else:
             result = function(*args, **kwargs)
         if name in SOURCE and len(args) > SOURCE[name]:
@@ -293,7 +297,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
             return False, None
         if name == "masked_select" and len(args) == 2:
-            done, result = elements_by_mask(args)
+            done, result = selected_by_mask(*args)
             if done:
                 return done, result
         try:

@@ -60,6 +60,7 @@ ANSWERS = {
     "tuple(mask.nonzero().shape)": "(3, 2)",
     "tuple(data[mask.bool()].shape)": "(3, 5)",
     "tuple(torch.masked_select(data[..., 0], mask.bool()).shape)": "(3,)",
+    "tuple(torch.masked_select(data[..., :1, 0], mask.bool()).shape)": "(3,)",
     "torch.repeat_interleave(torch.arange(2, device='cuda'), lengths).tolist()": "[0, 0, 1]",
     "tuple(data.repeat_interleave(lengths, dim=0).shape)": "(3, 3, 5)",
     "tuple(torch.repeat_interleave(data, lengths[:1], 1).shape)": "(2, 6, 5)",
