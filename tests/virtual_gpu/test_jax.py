@@ -320,6 +320,19 @@ def test_an_error_that_the_program_did_not_wait_for_is_told(gpu, jax):
     assert "in jit_step, which needs" in answer.output
 
 
+def test_a_jitted_function_is_exported_and_can_be_told_by_its_class(gpu, jax):
+    answer = run(gpu, jax, """
+import inspect
+import jax
+function = jax.jit(lambda x: 2 * x)
+jax.export.export(function)(jax.numpy.zeros(3))
+print([hasattr(inspect.getattr_static(function, name), "__get__") for name in ("trace", "lower")])
+print(hasattr(jax.grad(lambda x: 2 * x), "lower"))
+print(jax.devices()[0].device_kind)
+""")
+    assert answer.output.startswith("[True, True]\nFalse\nNVIDIA "), answer.errors
+
+
 def test_a_call_that_calculates_gradients_is_a_step(gpu, jax):
     """Each kind of call is made another number of times, so that the sum tells which are counted."""
     program = STEP.replace("ROWS", "64").replace("weights = step", "step") + """

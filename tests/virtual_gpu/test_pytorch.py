@@ -347,10 +347,12 @@ def test_the_page_draws_what_was_reserved(trained):
     assert abs(max(map(float, reserved)) - peak) < 0.01 * peak
 
 
-def test_pytorch_counts_the_cards_by_nvml(gpu, pytorch):
-    answer = gpu("rtx4090", "--gpus", "2", python=pytorch,
-                 program='import torch\nprint("by NVML", torch.cuda._device_count_nvml())')
-    assert "by NVML 2" in answer.output
+def test_pytorch_counts_the_cards_by_nvml_and_calls_them_as_cuda_does(gpu, pytorch):
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""
+import torch
+print("by NVML", torch.cuda._device_count_nvml(), torch.cuda.get_device_name())
+""")
+    assert "by NVML 2 NVIDIA GeForce RTX 4090\n" in answer.output
 
 
 def test_the_allocator_of_the_driver_is_told_by_pytorchs_counters(gpu, pytorch):

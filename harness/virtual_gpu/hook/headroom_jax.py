@@ -108,6 +108,10 @@ class Counted:
         value = getattr(self._function, name)
         return self._followed(value) if name in STAGES else value
 
+    # jax.export looks for these in the class, from Python 3.12 on.
+    trace = property(lambda self: self.__getattr__("trace"))
+    lower = property(lambda self: self.__getattr__("lower"))
+
     def _followed(self, stage):
         """Wraps a stage of compilation ahead of time, so that calls of what is compiled are counted."""
 
