@@ -166,7 +166,7 @@ Sample exported(const std::string& scenario, const std::string& pruning) {
   Cell cell{.workload = Spec::parse(kResNet),
             .device = Spec::parse("host(capacity=1GiB)"),
             .rules = "onednn",
-            .allocator = Spec("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .warmup_steps = 1,
             .measured_steps = 3};
   set_axis(cell, "scenario", scenario);

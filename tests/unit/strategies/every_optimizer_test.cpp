@@ -27,7 +27,7 @@ Cell cell(const std::string& workload, const Spec& optimizer, const std::string&
   return {.workload = Spec::parse(workload),
           .device = Spec::parse(device),
           .rules = rules,
-          .allocator = Spec("bfc"),
+          .allocator = Spec::parse("bfc(growth=on)"),
           .optimizer = optimizer,
           .warmup_steps = 1,
           .measured_steps = steps - 1};

@@ -157,7 +157,7 @@ Cell cell(const std::string& precision, int steps) {
   return {.workload = Spec::parse("gpt(preset=tiny,vocabulary=200)"),
           .device = Spec::parse("host(capacity=1GiB)"),
           .rules = "onednn",
-          .allocator = Spec("bfc"),
+          .allocator = Spec::parse("bfc(growth=on)"),
           .precision = Spec::parse(precision),
           .optimizer = Spec::parse("sgd"),
           .warmup_steps = 1,

@@ -20,7 +20,7 @@ Cell cell(const std::string& workload, const std::string& pipeline,
   Cell cell{.workload = Spec::parse(workload),
             .device = Spec::parse(device),
             .rules = "onednn",
-            .allocator = Spec::parse("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .pipeline = Spec::parse_composition(pipeline),
             .warmup_steps = 1,
             .measured_steps = 5};

@@ -97,7 +97,7 @@ TEST(Pruning, that_never_begins_makes_the_cell_invalid) {
   Cell cell{.workload = Spec::parse(kResNet),
             .device = Spec::parse("host(capacity=1GiB)"),
             .rules = "onednn",
-            .allocator = Spec("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .pruning = Spec::parse("magnitude(begin=100)"),
             .warmup_steps = 1,
             .measured_steps = 1};
@@ -161,7 +161,7 @@ TEST(TwoOfFour, peaks_on_host_at_what_meta_counts) {
   Cell cell{.workload = Spec::parse(kResNet),
             .device = Spec::parse("host(capacity=1GiB)"),
             .rules = "onednn",
-            .allocator = Spec("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .pruning = Spec::parse("two_of_four"),
             .warmup_steps = 1,
             .measured_steps = 1};
@@ -184,7 +184,7 @@ TEST(TwoOfFour, that_never_begins_makes_the_cell_invalid) {
   Cell cell{.workload = Spec::parse(kResNet),
             .device = Spec::parse("host(capacity=1GiB)"),
             .rules = "onednn",
-            .allocator = Spec("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .pruning = Spec::parse("two_of_four(begin=100)"),
             .warmup_steps = 1,
             .measured_steps = 1};

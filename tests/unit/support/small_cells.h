@@ -21,7 +21,7 @@ inline Cell small_cell(const std::string& workload,
   Cell cell{.workload = Spec::parse(workload),
             .device = Spec::parse(device),
             .rules = device.starts_with("host") ? "onednn" : "dense",
-            .allocator = Spec("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .warmup_steps = 1,
             .measured_steps = steps - 1};
   for (const auto& [axis, value] : axes) set_axis(cell, axis, value);

@@ -150,7 +150,7 @@ TEST(Training, peaks_at_no_less_than_the_live_byte_lower_bound) {
 }
 
 TEST(Training, is_bit_identical_when_repeated_from_the_same_seed) {
-  const Cell tiny = cell("host(capacity=1GiB)", "onednn", "bfc");
+  const Cell tiny = cell("host(capacity=1GiB)", "onednn", "bfc(growth=on)");
   EXPECT_EQ(run_cell(tiny, 11, "").loss, run_cell(tiny, 11, "").loss);
   EXPECT_NE(run_cell(tiny, 11, "").loss, run_cell(tiny, 12, "").loss);
 }
@@ -159,7 +159,7 @@ TEST(Training, is_bit_identical_when_repeated_from_the_same_seed) {
 // guessed from the images alone.
 TEST(Training, learns_what_shuffled_labels_cannot_teach) {
   const auto accuracy = [](const std::string& labels) {
-    Cell run = cell("host(capacity=2GiB)", "onednn", "bfc",
+    Cell run = cell("host(capacity=2GiB)", "onednn", "bfc(growth=on)",
                     "resnet(depth=18,width=8,batch=32,held_out_batches=16,labels=" + labels + ")");
     run.warmup_steps = 1;
     run.measured_steps = 59;

@@ -17,7 +17,7 @@ Cell cell(const std::string& workload, const std::string& device, const std::str
   return {.workload = Spec::parse(workload),
           .device = Spec::parse(device),
           .rules = rules,
-          .allocator = Spec("bfc"),
+          .allocator = Spec::parse("bfc(growth=on)"),
           .warmup_steps = 1,
           .measured_steps = 2};
 }
