@@ -1,6 +1,7 @@
 #include "tests/unit/reference/f8.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace headroom::testing {
@@ -19,6 +20,12 @@ double magnitude(DType type, unsigned code) {
   return exponent == 0 ? std::ldexp(share, 1 - bias) : std::ldexp(1 + share, exponent - bias);
 }
 
+std::array<double, kCodes> every_magnitude(DType type) {
+  std::array<double, kCodes> all;
+  for (unsigned code = 0; code < kCodes; ++code) all[code] = magnitude(type, code);
+  return all;
+}
+
 }  // namespace
 
 double f8_number(DType type, unsigned code) {
@@ -30,10 +37,12 @@ unsigned nearest_f8(DType type, double x) {
   if (std::isnan(x)) return sign | 0x7F;
   // Differences from much larger numbers would all be equal in double.
   const double size = std::min(std::abs(x), 1e6);
+  static const auto e4m3 = every_magnitude(DType::f8e4m3), e5m2 = every_magnitude(DType::f8e5m2);
+  const auto& magnitudes = type == DType::f8e4m3 ? e4m3 : e5m2;
   unsigned nearest = 0;
-  for (unsigned code = 1; code < kCodes && std::isfinite(magnitude(type, code)); ++code) {
-    const double before = std::abs(size - magnitude(type, nearest));
-    const double after = std::abs(size - magnitude(type, code));
+  for (unsigned code = 1; code < kCodes && std::isfinite(magnitudes[code]); ++code) {
+    const double before = std::abs(size - magnitudes[nearest]);
+    const double after = std::abs(size - magnitudes[code]);
     if (after < before || (after == before && code % 2 == 0)) nearest = code;
   }
   return sign | nearest;
