@@ -45,7 +45,7 @@ Cell cell(const std::string& workload, const std::string& checkpointing,
   Cell cell{.workload = Spec::parse(workload),
             .device = Spec::parse(device),
             .rules = rules,
-            .allocator = Spec("bfc"),
+            .allocator = Spec::parse("bfc(growth=on)"),
             .warmup_steps = 1,
             .measured_steps = 2};
   set_axis(cell, "checkpointing", checkpointing);
