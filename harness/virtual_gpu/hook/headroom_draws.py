@@ -21,7 +21,13 @@ STATE = "_headroom_draws"  # attribute of a state of PyTorch's generator: the st
 
 def is_generated(result):
     most = MOST_GENERATED if result.is_floating_point() else MOST_ELEMENTS
-    return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most
+    return type(result) is torch.Tensor and result.is_cuda and result.numel() <= most and not is_inside_transform()
+
+
+def is_inside_transform():
+    """Whether torch.func transforms the function that is running. Under vmap, nothing may be drawn at random unless the
+    program allows it."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def generate(name, function, args, kwargs, result):
@@ -60,7 +66,7 @@ def choose(args, kwargs, result):
 def draw(name, function, args, kwargs, result):
     """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
     positions = result[1] if name in WITH_VALUES else result
-    if type(positions) is not torch.Tensor or not positions.is_cuda or not args:
+    if type(positions) is not torch.Tensor or not positions.is_cuda or not args or is_inside_transform():
         return
     if name == "randperm":  # as good as the one that the GPU would have drawn
         if positions.numel() <= MOST_ELEMENTS:

@@ -121,10 +121,16 @@ def is_transformed(tensor):
 def is_view_alike(tensor, value, source):
     """Whether a tensor is a view of the memory of `source`, and its value a view of the value of `source`."""
     held = held_by(source)
-    if held is None or tensor.is_inference() or not tensor._is_view():
+    if held is None or tensor.is_inference() or not tensor._is_view() or is_sparse(value) or is_sparse(held[1]):
         return False
     base = source._base if source._is_view() else source
     return tensor._base is base and value.untyped_storage().data_ptr() == held[1].untyped_storage().data_ptr()
+
+
+def is_sparse(tensor):
+    import torch
+
+    return tensor.layout != torch.strided
 
 
 def on_host(thing, torch):

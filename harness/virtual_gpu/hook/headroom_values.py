@@ -55,9 +55,10 @@ CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "lin
 READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
 NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 # Calls whose results have shapes that depend on values.
-SHAPED_BY_VALUES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount",
-                    "repeat_interleave", "one_hot", "nms", "__getitem__"}
-DECIDES = {"__bool__", "__index__", "nonzero", "argwhere", "masked_select", "where", "bincount"}
+FINDS_NONZERO = {"nonzero", "argwhere", "to_sparse", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"}
+SHAPED_BY_VALUES = {"masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave", "one_hot", "nms",
+                    "__getitem__", *FINDS_NONZERO}
+DECIDES = {"__bool__", "__index__", "masked_select", "where", "bincount", *FINDS_NONZERO}
 FINDS_EQUAL = {"unique", "unique_consecutive"}
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
@@ -68,7 +69,7 @@ FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones
 FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True}
 COMPARED = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 NOT_STRICT = {"ge", "le", "__ge__", "__le__"}  # comparisons that hold for two equal values
-NOT_STRICTLY = "_headroom_not_strictly"  # attribute of the result of such a comparison of unknown tensors
+NOT_STRICTLY = "_headroom_not_strictly"  # attribute of the result of such a comparison that holds for zeros
 COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
@@ -79,6 +80,8 @@ ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
     **dict.fromkeys(("__or__", "__ror__", "__ior__", "logical_or", "bitwise_or"), True),
 }
+# Calls of which the argument at this position matters for its type, device and shape, but not for its values.
+LIKE = {"type_as": 1, "to": 1, "expand_as": 1, "view_as": 1, "reshape_as": 1, "new_tensor": 0}
 # Calls that may copy from the GPU to the processor, and the position of what they copy.
 SOURCE = {"to": 0, "copy_": 1}
 NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|exponential|gumbel|geometric|"
@@ -95,13 +98,30 @@ def answer_for_finite(name, args):
     return compare(left, right) if left != right or args[0] is args[1] else None
 
 
+def holds_for_zeros(name, args):
+    """Whether a comparison with a tensor or a number holds where unknown values are 0."""
+    other = args[1] if len(args) > 1 else None
+    return isinstance(other, torch.Tensor) or isinstance(other, (int, float)) and COMPARED[name.strip("_")](0, other)
+
+
+def alike_on_host(thing):
+    """Returns a tensor on the processor with the type and the shape of one on the GPU, or else the argument itself."""
+    if not isinstance(thing, torch.Tensor):
+        return on_host(thing, torch)
+    return torch.zeros((), dtype=thing.dtype, device="cpu").expand(thing.shape)
+
+
+def scalar_of(thing):
+    """Returns the known value of a tensor with one element as a number, and anything else as it is."""
+    try:
+        return value_of(thing).item() if isinstance(thing, torch.Tensor) and thing.numel() == 1 else thing
+    except Unknown:
+        return thing
+
+
 def infinity_or_zero(operand):
     """Returns an infinite operand as a number, and 0 for another one."""
-    try:
-        if isinstance(operand, torch.Tensor) and operand.numel() == 1:
-            operand = value_of(operand).item()
-    except Unknown:
-        pass
+    operand = scalar_of(operand)
     return operand if isinstance(operand, float) and math.isinf(operand) else 0
 
 
@@ -148,7 +168,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep_alike(answer, result)
         elif headroom_lbfgs.goes_well(name, args, sys._getframe(1)):
             self.keep_alike(True, result)
-        elif name in NOT_STRICT and first_tensor(args[1:], torch) is not None:
+        elif name in NOT_STRICT and holds_for_zeros(name, args):
             setattr(result, NOT_STRICTLY, True)
         elif name == "all" and hasattr(first_tensor(args, torch), NOT_STRICTLY):  # a check, as of the corners of boxes
             self.keep_alike(True, result)
@@ -176,7 +196,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if tensor is None and name not in CONSTANTS or NOT_FOLLOWED.search(name):
             return None
         try:
-            host = ([on_host(a, torch) for a in args],
+            host = ([alike_on_host(a) if LIKE.get(name) == at else on_host(a, torch) for at, a in enumerate(args)],
                     {key: on_host(a, torch) for key, a in kwargs.items()})
         except Unknown:
             return None
@@ -246,7 +266,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
     def keep_filling(self, result, value, args, kwargs):
         if type(value) is tuple:
             name, at = value
-            value = kwargs[name] if name in kwargs else args[at]
+            value = scalar_of(kwargs[name] if name in kwargs else args[at])
         most = MOST_CONSTANTS if result.is_floating_point() else MOST_ELEMENTS
         if not isinstance(value, (bool, int, float)) or not result.is_cuda or result.numel() > most:
             return

@@ -137,11 +137,12 @@ import torch
 boxes = torch.randn(5, 4, device="cuda").sigmoid()
 assert (boxes[:, 2:] >= boxes[:, :2]).all()
 assert torch.all(boxes[:, :2] <= boxes[:, 2:])
+assert (boxes >= 0).all()  # as nflows asks of what it takes the root of
 print(len(boxes[boxes[:, 2] >= boxes[:, 0]]), bool((boxes >= 0.5).all()))
 """)
     assert printed_by(answer) == ["0 False"]
-    assert "compared values that a virtual GPU does not compute, taken as equal: program.py:4, program.py:5" \
-        in answer.output
+    assert "compared values that a virtual GPU does not compute, taken as equal: program.py:4, program.py:5, " \
+        "program.py:6" in answer.output
 
 
 def test_a_number_is_known_beside_a_sum_of_losses(gpu, pytorch):
@@ -413,6 +414,20 @@ def test_values_are_followed_where_the_gpu_is_the_default_device(printed):
     assert printed == ["(4, 3) True 5", "True 0.0"]
 
 
+@pytest.mark.program("""
+import torch
+unknown = torch.randn(4, 3, device="cuda")
+known = torch.tensor([[0.0], [1.0], [2.0], [2.0]]).cuda()
+row = torch.arange(12).cuda()
+print(known.expand_as(unknown)[:, 2].tolist(), known.view(4).to(unknown).tolist(), row.type_as(unknown).tolist()[5],
+      row.view_as(unknown).tolist()[3], row.reshape_as(unknown).tolist()[2])
+print(unknown.new_tensor([3, 4]).tolist(), unknown.new_full((2,), known[1, 0]).tolist(), int((known > 1).sum()))
+""")
+def test_a_tensor_that_gives_only_its_type_and_shape_need_not_be_known(printed):
+    """YOLO's anchors, for instance, are numbers that take the type of the network's output."""
+    assert printed == ["[0.0, 1.0, 2.0, 2.0] [0.0, 1.0, 2.0, 2.0] 5.0 [9, 10, 11] [6, 7, 8]", "[3.0, 4.0] [1.0, 1.0] 2"]
+
+
 def test_functions_of_torch_func_run(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch
@@ -423,7 +438,8 @@ model = torch.nn.Linear(8, 4).cuda()
 def loss(weights, x):
     return functional_call(model, weights, x[None]).sum()
 per_sample = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), torch.randn(5, 8, device="cuda"))
-print(tuple(per_sample["weight"].shape))
+print(tuple(per_sample["weight"].shape), *[tuple(vmap(f)(torch.randn(5, 8, device="cuda")).shape)
+                                           for f in (torch.argmax, torch.argsort)])
 """)
     assert answer.status == 0, answer.errors
-    assert answer.output.startswith("(8, 8) (8, 8) (8, 8)\n(5, 4, 8)\n")
+    assert answer.output.startswith("(8, 8) (8, 8) (8, 8)\n(5, 4, 8) (5,) (5, 8)\n")

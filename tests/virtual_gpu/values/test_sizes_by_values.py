@@ -49,13 +49,30 @@ def test_sparse_elements_whose_places_are_unknown_are_all_kept(printed):
     assert printed == ["400 400 True"]
 
 
+@pytest.mark.program("""
+import torch
+dense = torch.zeros(4, 6)
+dense[0, 1], dense[2, 3], dense[3, 3] = 1, 2, 3
+on_gpu = dense.cuda()
+sparse = on_gpu.to_sparse()
+print(sparse._nnz(), on_gpu.to_sparse_csr()._nnz(), on_gpu.to_sparse_csc()._nnz(), on_gpu.to_sparse_bsr((2, 2))._nnz())
+print(sparse.indices().tolist(), tuple(sparse.values().shape), tuple(sparse.t().shape), sparse.t()._nnz())
+rows = dense.to_sparse_csr().cuda()
+print(rows.crow_indices().tolist(), tuple(rows.values().shape), tuple(dense.to_sparse().cuda().t().shape))
+""")
+def test_a_sparse_tensor_has_the_elements_that_are_not_zero(printed):
+    assert printed == ["3 3 3 2", "[[0, 2, 3], [1, 3, 3]] (3,) (6, 4) 3", "[0, 1, 1, 2, 3] (3,) (6, 4)"]
+
+
 def test_unknown_values_are_taken_to_be_different_from_each_other(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
 found, places, counts = unknown.unique(return_inverse=True, return_counts=True)
 print(len(found), tuple(places.shape), len(counts), len(unknown.unique(dim=0)), len(unknown.unique_consecutive()))
+x.to_sparse()
 """)
     assert printed_by(answer) == ["300 (100, 3) 300 100 300"]
     assert "taken as all different: program.py:" in answer.output
+    assert "taken as 0: program.py:8" in answer.output, "no element of a sparse tensor"
 
 
 def test_the_largest_of_unknown_values_is_not_what_lay_in_its_memory_before(gpu, pytorch):
