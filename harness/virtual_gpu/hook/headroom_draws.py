@@ -11,8 +11,8 @@ MOST_GENERATED = 1 << 16  # elements of a result of a generator that does not ho
 
 # Calls that return positions of elements of their input. Unknown positions are drawn at random, so routers of
 # experts spread the tokens as those of an untrained network do.
-DRAWN = {"topk", "argmax", "argmin", "sort", "argsort", "randperm"}
-WITH_VALUES = {"topk", "sort"}  # of these, the calls that return the elements, too
+DRAWN = {"topk", "argmax", "argmin", "max", "min", "sort", "argsort", "randperm"}
+FINDS_ONE = {"argmax", "argmin", "max", "min"}  # of these, the calls that find one element in each row
 # Calls whose random numbers the host draws in place of a generator of the GPU.
 GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
 RANDOM = torch.Generator().manual_seed(0)  # the program's own generators are not used
@@ -65,19 +65,21 @@ def choose(args, kwargs, result):
 
 def draw(name, function, args, kwargs, result):
     """Records randomly drawn positions as the result of topk, argmax, sort, randperm and the like."""
-    positions = result[1] if name in WITH_VALUES else result
+    positions = result[1] if isinstance(result, tuple) else result  # some return the elements, too
     if type(positions) is not torch.Tensor or not positions.is_cuda or not args or is_inside_transform():
         return
     if name == "randperm":  # as good as the one that the GPU would have drawn
         if positions.numel() <= MOST_ELEMENTS:
             remember(positions, torch.randperm(len(positions), generator=RANDOM, device="cpu"))
         return
+    if name in ("max", "min") and positions is result:
+        return
     Used.drawn = True
-    if name not in ("argmax", "argmin") and args[0].numel() <= MOST_DRAWN:
+    if name not in FINDS_ONE and args[0].numel() <= MOST_DRAWN:
         scores = torch.rand(args[0].shape, generator=RANDOM, device="cpu")
         found = function(scores, *args[1:], **kwargs)
-        remember(positions, found[1] if name in WITH_VALUES else found)
-    elif name in ("topk", "argmax", "argmin") and positions.numel() <= MOST_ELEMENTS:
+        remember(positions, found[1] if isinstance(found, tuple) else found)
+    elif name in ("topk", *FINDS_ONE) and positions.numel() <= MOST_ELEMENTS:
         dim = kwargs.get("dim", (*args, -1, -1)[2] if name == "topk" else (*args, None)[1])
         count = args[0].numel() if dim is None else args[0].shape[dim]
         places = torch.randint(count, positions.shape, generator=RANDOM, device="cpu")

@@ -47,8 +47,10 @@ print(sum(counts), min(counts) > 150, max(counts) < 350)
 print(len(chosen[:, 0].unique()), bool((chosen[:, 0] == chosen[:, 1]).any()))
 single = scores.argmax(-1)
 print(int(torch.bincount(single, minlength=8).sum()), len(torch.where(scores > 0.5)[0]))
+_, first = scores.max(dim=-1)
+print(len(first.unique()), len(scores.min(0).indices.unique()) > 1, scores.max().item(), scores.max(scores).shape[0])
 """)
-    assert printed_by(answer) == ["2000 True True", "8 False", "1000 0"]
+    assert printed_by(answer) == ["2000 True True", "8 False", "1000 0", "8 True 0.0 1000"]
     # The seed is fixed, so runs repeat. Eight shares of 250 lie within 6 standard deviations.
     assert "drawn at random here: program.py:5" in answer.output
     assert "taken as 0: program.py:9" in answer.output
