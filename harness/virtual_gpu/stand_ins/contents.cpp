@@ -50,6 +50,15 @@ void cut_out(std::uintptr_t begin, std::uintptr_t end) {
   }
 }
 
+// Returns the end of the piece in which an address lies, or 0. The mutex must be held.
+std::uintptr_t end_of_piece_at(std::uintptr_t address) {
+  auto at = pieces.upper_bound(address);
+  if (at == pieces.begin()) return 0;
+  --at;
+  const std::uintptr_t end = at->first + at->second.bytes.size();
+  return end > address ? end : 0;
+}
+
 // Calls seen(address, contents, bytes) for each known part of [begin, end). If that is a result of
 // a kernel, only what was written later is known.
 template <typename Seen>
@@ -162,7 +171,7 @@ void forget_result(const void* address) {
   if (address == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard lock(mutex);
-  cut_out(begin, begin + kLeastAllocation);
+  cut_out(begin, std::max(begin + kLeastAllocation, end_of_piece_at(begin)));
   results[begin] = ++now;
 }
 

@@ -20,7 +20,8 @@ bool is_known(const void* address, std::size_t bytes);
 // Copies from a device to the host if all of these bytes are known. Returns whether they are.
 bool copy_known(void* to, const void* from, std::size_t bytes);
 void forget_contents(const void* address, std::size_t bytes);
-// Forgets a result of unknown length. What lay there before is not read from its beginning on.
+// Forgets a result of unknown length: what was copied there at once before, and more from its
+// beginning on.
 void forget_result(const void* address);
 
 }  // namespace headroom::virtual_gpu
