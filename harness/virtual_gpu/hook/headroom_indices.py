@@ -125,9 +125,13 @@ def repeated_length(args, kwargs):
 def coalesce(tensor):
     """Returns a sparse tensor with one element for each of its places. Unknown places are taken to be different."""
     indices, values = tensor._indices(), tensor._values()
-    try:
-        places = torch.unique(value_of(indices), dim=1)
-    except Unknown:
+    for find in (lambda: torch.unique(value_of(indices), dim=1), lambda: value_of(tensor).coalesce().indices()):
+        try:
+            places = find()
+            break
+        except Unknown:
+            pass
+    else:
         duplicates.note()
         places = indices
     sums = values.new_empty((places.shape[1], *values.shape[1:]))

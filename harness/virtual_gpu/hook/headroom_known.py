@@ -63,7 +63,7 @@ def value_of(tensor):
     if not tensor.is_cuda:
         if tensor.device.type != "cpu":
             raise Unknown
-        if tensor.numel() > MOST_ELEMENTS:
+        if held_elements(tensor) > MOST_ELEMENTS:
             raise Unknown
         return tensor.detach()
     held = held_by(tensor)
@@ -71,6 +71,11 @@ def value_of(tensor):
         raise Unknown
     Used.drawn |= held[0][1]
     return held[1]
+
+
+def held_elements(tensor):
+    """The number of elements that a tensor holds, which a sparse one does not hold for zeros."""
+    return tensor._nnz() if is_sparse(tensor) else tensor.numel()
 
 
 def version_of(tensor):
@@ -128,9 +133,7 @@ def is_view_alike(tensor, value, source):
 
 
 def is_sparse(tensor):
-    import torch
-
-    return tensor.layout != torch.strided
+    return str(tensor.layout).startswith("torch.sparse")
 
 
 def on_host(thing, torch):

@@ -38,6 +38,8 @@ from headroom_known import (
     draws,
     duplicates,
     first_tensor,
+    held_elements,
+    is_sparse,
     on_host,
     reads,
     remember,
@@ -49,6 +51,7 @@ MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such 
 # Elements of a floating-point tensor filled with one value, as by zeros_like; of a larger one, a single element is kept.
 MOST_FILLED = 1 << 16
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
+MOST_SPARSE = 1 << 20  # elements of a sparse tensor that are not zero
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
@@ -58,7 +61,8 @@ NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 FINDS_NONZERO = {"nonzero", "argwhere", "to_sparse", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"}
 SHAPED_BY_VALUES = {"masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave", "one_hot", "nms",
                     "__getitem__", *FINDS_NONZERO}
-DECIDES = {"__bool__", "__index__", "masked_select", "where", "bincount", *FINDS_NONZERO}
+SHAPED_BY_PLACES = {"_sparse_sum", "index_select", "select", "__getitem__"}  # of sparse tensors
+DECIDES = {"__bool__", "__index__", "masked_select", "where", "bincount", *FINDS_NONZERO, *SHAPED_BY_PLACES}
 FINDS_EQUAL = {"unique", "unique_consecutive"}
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
@@ -136,7 +140,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             return coalesce(args[0])
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], with_bounds_on_host(args[1]), *args[2:])
-        if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1:
+        if name in READS or name in SHAPED_BY_VALUES or name == "where" and len(args) == 1 or (
+                name in SHAPED_BY_PLACES and args and is_sparse(args[0])):
             done, result = self.by_value(name, function, args, kwargs)
             if done:
                 if Used.drawn and name not in READS - DECIDES:
@@ -243,7 +248,9 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         most = MOST_ELEMENTS
         if tensor.is_floating_point() or tensor.is_complex():
             most = MOST_CONSTANTS if source is None else most if source.is_cuda else MOST_COPIED
-        return tensor.numel() <= most
+        if is_sparse(tensor):
+            most = MOST_SPARSE
+        return held_elements(tensor) <= most
 
     def is_absorbed(self, absorbing, operands, result):
         """Whether one of two operands is a known boolean that determines the result."""
@@ -312,7 +319,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
     def by_value(self, name, function, args, kwargs):
         """Returns (True, result) for a call that needs values and has them."""
         tensor = args[0] if args else None
-        if name == "__getitem__":
+        if name == "__getitem__" and not is_sparse(tensor):
             return elements_by_mask(args)
         if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
             return False, None
