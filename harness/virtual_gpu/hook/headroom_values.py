@@ -11,6 +11,7 @@ import operator
 import re
 import sys
 
+import headroom_copies
 import headroom_draws
 import headroom_lbfgs
 import headroom_mode
@@ -159,6 +160,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             result = IN_ANOTHER_WAY[name](function, args, kwargs)
         else:
             result = function(*args, **kwargs)
+        headroom_copies.follow(name, function, args, kwargs, result)
         if name in SOURCE and len(args) > SOURCE[name]:
             self.keep_on_processor(result, args[SOURCE[name]])
         if left is not None:
@@ -201,7 +203,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if tensor is None and name not in CONSTANTS or NOT_FOLLOWED.search(name):
             return None
         try:
-            host = ([alike_on_host(a) if LIKE.get(name) == at else on_host(a, torch) for at, a in enumerate(args)],
+            host = ([self.argument_on_host(name, at, argument) for at, argument in enumerate(args)],
                     {key: on_host(a, torch) for key, a in kwargs.items()})
         except Unknown:
             return None
@@ -215,6 +217,13 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if name == "cuda":
             host = (host[0][:1], {})
         return host
+
+    def argument_on_host(self, name, at, argument):
+        if LIKE.get(name) == at:
+            return alike_on_host(argument)
+        if name in headroom_copies.QUESTIONS and (copy := headroom_copies.copy_of(argument)) is not None:
+            return copy.to(argument.dtype)
+        return on_host(argument, torch)
 
     def keep(self, name, function, args, host, result):
         """Records the value of what a call on the GPU returned or changed."""

@@ -69,6 +69,27 @@ def test_a_sparse_tensor_has_the_elements_that_are_not_zero(printed):
     assert printed == ["3 3 3 2", "[[0, 2, 3], [1, 3, 3]] (3,) (6, 4) 3", "[0, 1, 1, 2, 3] (3,) (6, 4)", "3 2 2 2 1"]
 
 
+@pytest.mark.program("""
+import torch
+depths = torch.rand(2, 1, 128, 160)  # more than are followed otherwise
+depths[depths < 0.3] = 0
+predicted = torch.randn(2, 1, 128, 160, device="cuda")
+on_gpu = depths.cuda()
+half = depths.to("cuda", torch.float16).squeeze(1)[:, :64]
+print(len(predicted[on_gpu > 0]) == int((depths > 0).sum()),
+      int((half >= 0.5).sum()) == int((depths.half()[:, 0, :64] >= 0.5).sum()))
+measured = torch.randn(300, 200)
+measured[::3] = float("nan")
+copied = torch.empty(300, 200, device="cuda").copy_(measured)
+print(len(copied[~torch.isnan(copied)]))
+depths.fill_(1)  # The copy on the GPU stays as it was.
+copied.zero_()
+print((on_gpu > 0).sum().item(), copied.isnan().any().item())
+""")
+def test_large_copies_are_known_to_what_they_are_compared_with(printed):
+    assert printed == ["True True", "40000", "0 False"]
+
+
 def test_unknown_values_are_taken_to_be_different_from_each_other(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
 found, places, counts = unknown.unique(return_inverse=True, return_counts=True)

@@ -1,0 +1,36 @@
+"""Large tensors of floating-point numbers that a program copies to the GPU, such as images. What is calculated from them
+is not followed, but what they are compared with is: a mask of the depths that a sensor measured selects as many
+elements as on a real card."""
+
+import torch
+from headroom_known import MOST_ELEMENTS, version_of
+
+COPY = "_headroom_copy"  # attribute of a tensor on the GPU: what it was copied from, and the versions of both then
+VIEWS = {"detach", "squeeze", "unsqueeze", "view", "reshape", "flatten", "permute", "transpose", "select", "narrow",
+         "__getitem__", "float"}
+# Calls whose results are known if such a tensor is among their arguments.
+QUESTIONS = {*(f"{before}{name}{after}" for name in ("lt", "le", "gt", "ge", "eq", "ne")
+               for before, after in (("", ""), ("__", "__"))), "isnan", "isfinite", "isinf", "bool"}
+
+
+def copy_of(tensor):
+    """Returns the tensor on the processor that a tensor was copied from, or None if either was changed since."""
+    source, *versions = getattr(tensor, "__dict__", {}).get(COPY, (None,))
+    return source if source is not None and versions == [version_of(source), version_of(tensor)] else None
+
+
+def follow(name, function, args, kwargs, result):
+    """Notes what a result was copied from, or is a view of."""
+    if type(result) is not torch.Tensor or not result.is_cuda or not result.is_floating_point() or not args:
+        return
+    source = args[1 if name == "copy_" and len(args) > 1 else 0]
+    if name in VIEWS:
+        source = copy_of(source)
+        if source is None or any(isinstance(argument, torch.Tensor) for argument in (*args[1:], *kwargs.values())):
+            return
+        source = function(source, *args[1:], **kwargs)
+    elif name not in ("to", "cuda", "copy_") or type(source) is not torch.Tensor or source.device.type != "cpu":
+        return
+    if source.shape == result.shape and result.numel() <= MOST_ELEMENTS:
+        source = source.detach()
+        setattr(result, COPY, (source, version_of(source), version_of(result)))
