@@ -19,6 +19,12 @@ def copy_of(tensor):
     return source if source is not None and versions == [version_of(source), version_of(tensor)] else None
 
 
+def is_slice(index):
+    """Whether an index takes a view, unlike one that has positions or masks."""
+    items = index if isinstance(index, tuple) else (index,)
+    return all(item is None or item is Ellipsis or type(item) in (int, slice) for item in items)
+
+
 def follow(name, function, args, kwargs, result):
     """Notes what a result was copied from, or is a view of."""
     if type(result) is not torch.Tensor or not result.is_cuda or not result.is_floating_point() or not args:
@@ -26,7 +32,7 @@ def follow(name, function, args, kwargs, result):
     source = args[1 if name == "copy_" and len(args) > 1 else 0]
     if name in VIEWS:
         source = copy_of(source)
-        if source is None or any(isinstance(argument, torch.Tensor) for argument in (*args[1:], *kwargs.values())):
+        if source is None or name == "__getitem__" and not is_slice(args[1]):
             return
         source = function(source, *args[1:], **kwargs)
     elif name not in ("to", "cuda", "copy_") or type(source) is not torch.Tensor or source.device.type != "cpu":
