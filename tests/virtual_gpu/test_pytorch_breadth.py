@@ -162,6 +162,20 @@ def test_a_sparse_matrix_is_multiplied(printed, together):
     assert "cusparseSpMM_bufferSize" in together.figures["sizes_not_known"]
 
 
+@pytest.mark.program("""
+import torch
+matrices = torch.randn(3, 8, 8, device="cuda", requires_grad=True)
+values, vectors = torch.linalg.eig(matrices)
+values.abs().sum().backward()
+print(tuple(values.shape), tuple(vectors.shape), values.dtype, tuple(matrices.grad.shape))
+torch.linalg.qr(matrices)[1].sum().backward()
+print(tuple(torch.segment_reduce(matrices.detach(), "max", lengths=torch.tensor([2, 1]).cuda()).shape))
+""")
+def test_functions_that_check_values_are_run(printed):
+    """PyTorch asks whether all elements of the matrices are finite, and whether the lengths add up to 3."""
+    assert printed == ["(3, 8) (3, 8, 8) torch.complex64 (3, 8, 8)", "(2, 8, 8)"]
+
+
 def test_a_card_for_which_the_build_has_no_kernels_counts_bytes_and_is_told_of(gpu, pytorch):
     """The backward pass of an embedding sorts, and asks for which architecture the sorting kernels were built."""
     answer = gpu("v100-16gb", python=pytorch, program=(

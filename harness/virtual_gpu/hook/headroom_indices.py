@@ -122,6 +122,16 @@ def repeated_length(args, kwargs):
     return int(counts.sum()) * (length if counts.numel() == 1 else 1)
 
 
+def least_count(args, kwargs):
+    """Returns the number of counts that bincount makes of known numbers with unknown weights, or None."""
+    least = kwargs["minlength"] if "minlength" in kwargs else (*args, 0, 0)[2]
+    try:
+        numbers = value_of(args[0])
+    except Unknown:
+        return None
+    return max(least, int(numbers.max()) + 1) if numbers.numel() else least
+
+
 def coalesce(tensor):
     """Returns a sparse tensor with one element for each of its places. Unknown places are taken to be different."""
     indices, values = tensor._indices(), tensor._values()

@@ -13,9 +13,9 @@ import sys
 
 import headroom_copies
 import headroom_draws
+import headroom_inside
 import headroom_lbfgs
 import headroom_mode
-import headroom_validity
 import torch
 from headroom_indices import (
     READ_INSIDE,
@@ -23,13 +23,13 @@ from headroom_indices import (
     as_places,
     coalesce,
     elements_by_mask,
+    least_count,
     repeated_length,
     selected_by_mask,
     to_gpu,
     with_bounds_on_host,
     with_values_on_host,
 )
-from headroom_inside import IN_ANOTHER_WAY
 from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
@@ -154,10 +154,10 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             args, kwargs = with_values_on_host(name, args, kwargs)
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
-        if name in headroom_validity.CHECKED_INSIDE:
-            result = headroom_validity.call_checked(name, function, args, kwargs)
-        elif name in IN_ANOTHER_WAY and args and getattr(args[0], "is_cuda", False):
-            result = IN_ANOTHER_WAY[name](function, args, kwargs)
+        if name in headroom_inside.CHECKED_INSIDE:
+            result = headroom_inside.call_checked(name, function, args, kwargs)
+        elif name in headroom_inside.IN_ANOTHER_WAY and args and getattr(args[0], "is_cuda", False):
+            result = headroom_inside.IN_ANOTHER_WAY[name](function, args, kwargs)
         else:
             result = function(*args, **kwargs)
         headroom_copies.follow(name, function, args, kwargs, result)
@@ -169,7 +169,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             self.keep(name, function, args, host, result)
         elif name in FINITE:
             self.keep_alike(FINITE[name], result)
-            if name == "isclose" and result.is_cuda and not headroom_validity.Checks.running:
+            if name == "isclose" and result.is_cuda and not headroom_inside.Checks.running:
                 comparisons.note()
         elif (answer := answer_for_finite(name, args)) is not None:
             self.keep_alike(answer, result)
@@ -342,10 +342,12 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         except Unknown:
             if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
                 return True, function(*args, **{**kwargs, "output_size": total})
+            if name == "bincount" and (least := least_count(args, kwargs)) is not None:
+                return True, function(*args[:2], **{**kwargs, "minlength": least})
             if name in FINDS_EQUAL:
                 duplicates.note()
                 return True, all_different(function, args, kwargs)
-            if name == "__bool__" and headroom_validity.Checks.running:
+            if name == "__bool__" and headroom_inside.Checks.running:
                 return True, True
             if name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
                 decisions.note()
@@ -383,4 +385,4 @@ def follow():
     headroom_mode.keep_in_backward(torch, mode)
     headroom_draws.repeat_with_random_numbers(torch)
     headroom_lbfgs.search_on(torch)
-    headroom_validity.take_unknown_values_as_valid()
+    headroom_inside.take_unknown_values_as_valid()

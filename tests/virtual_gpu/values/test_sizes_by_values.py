@@ -40,6 +40,16 @@ def test_a_mask_of_another_shape_is_refused_as_on_a_card(printed):
 
 @pytest.mark.program("""
 import torch
+numbers, weights = torch.tensor([1, 4, 2]).cuda(), torch.randn(3, device="cuda").relu()
+print(len(torch.bincount(numbers, weights=weights)), len(torch.bincount(numbers, weights, 7)),
+      len(numbers.bincount(weights, minlength=2)))
+""")
+def test_weights_need_not_be_known_for_counts(printed):
+    assert printed == ["5 7 5"]
+
+
+@pytest.mark.program("""
+import torch
 words = torch.randint(0, 50, (4, 100))
 table = torch.nn.EmbeddingBag(50, 8, sparse=True).cuda()
 table(words.cuda()).sum().backward()
@@ -81,13 +91,13 @@ print(len(predicted[on_gpu > 0]) == int((depths > 0).sum()),
 measured = torch.randn(300, 200)
 measured[::3] = float("nan")
 copied = torch.empty(300, 200, device="cuda").copy_(measured)
-print(len(copied[~torch.isnan(copied)]))
+print(len(copied[~torch.isnan(copied)]), tuple(copied[torch.tensor([0, 2]).cuda(), [1, 2]].shape))
 depths.fill_(1)  # The copy on the GPU stays as it was.
 copied.zero_()
 print((on_gpu > 0).sum().item(), copied.isnan().any().item())
 """)
 def test_large_copies_are_known_to_what_they_are_compared_with(printed):
-    assert printed == ["True True", "40000", "0 False"]
+    assert printed == ["True True", "40000 (2,)", "0 False"]
 
 
 def test_unknown_values_are_taken_to_be_different_from_each_other(gpu, pytorch):
