@@ -357,6 +357,12 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             zero = {"item": 0 * torch.ones((), dtype=tensor.dtype, device="cpu").item(), "__bool__": False,
                     "__int__": 0, "__index__": 0, "__float__": 0.0}
             return (name in zero and tensor.numel() == 1), zero.get(name)
+        if tensor.requires_grad and name not in READS:  # a result of the processor would have no gradient
+            if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
+                return True, function(*args, **{**kwargs, "output_size": total})
+            if name in FINDS_NONZERO:
+                decisions.note()
+            return False, None
         result = function(*values[0], **values[1])
         if name == "cpu":
             return True, result.clone()

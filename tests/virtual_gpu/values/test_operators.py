@@ -20,7 +20,6 @@ OTHER = {  # on a GPU, or where the samples have been copied
     "linalg.eigvals.": "refuses an empty batch",
     "native_batch_norm.": "returns the statistics in evaluation as well",
     "_native_batch_norm_legit.": "returns the statistics in evaluation as well",
-    "_segment_reduce.lengths": "adds up the lengths on the GPU",
 }
 NOT_ON_A_GPU = ("not supported on CUDA", "to be on cpu", "not implemented for", "Could not run")
 

@@ -118,3 +118,18 @@ print(torch.bincount(unknown[:, 0]).shape)
 """)
     assert printed_by(answer) == ["torch.Size([1])"]
     assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:" in answer.output
+
+
+@pytest.mark.program("""
+import torch
+known = torch.tensor([[1.0, 2.0], [0.0, 3.0]]).cuda().requires_grad_()
+times = torch.tensor([1, 2]).cuda()
+for select in (lambda: known.repeat_interleave(3, 0), lambda: known.repeat_interleave(times, 0),
+               lambda: known.to_sparse(), lambda: known[known > 0]):
+    known.grad = None
+    result = select()
+    result.sum().backward()
+    print(*result.shape, known.grad is not None)
+""")
+def test_what_is_selected_of_known_values_has_a_gradient(printed):
+    assert printed == ["6 2 True", "3 2 True", "2 2 True", "3 True"]
