@@ -1,11 +1,15 @@
-"""Large tensors of floating-point numbers that a program copies to the GPU, such as images. What is calculated from them
-is not followed, but what they are compared with is: a mask of the depths that a sensor measured selects as many
+"""Large tensors of floating-point numbers that a program copies to the GPU, such as images. What is calculated from
+them is not followed, but what they are compared with is: a mask of the depths that a sensor measured selects as many
 elements as on a real card."""
+
+import collections
+import weakref
 
 import torch
 from headroom_known import MOST_ELEMENTS, version_of
 
 COPY = "_headroom_copy"  # attribute of a tensor on the GPU: what it was copied from, and the versions of both then
+LATEST = collections.deque(maxlen=16)  # only these sources are kept, or a large model would stay on the host, too
 VIEWS = {"detach", "squeeze", "unsqueeze", "view", "reshape", "flatten", "permute", "transpose", "select", "narrow",
          "__getitem__", "float"}
 # Calls whose results are known if such a tensor is among their arguments.
@@ -15,7 +19,8 @@ QUESTIONS = {*(f"{before}{name}{after}" for name in ("lt", "le", "gt", "ge", "eq
 
 def copy_of(tensor):
     """Returns the tensor on the processor that a tensor was copied from, or None if either was changed since."""
-    source, *versions = getattr(tensor, "__dict__", {}).get(COPY, (None,))
+    source, *versions = getattr(tensor, "__dict__", {}).get(COPY, (lambda: None,))
+    source = source()
     return source if source is not None and versions == [version_of(source), version_of(tensor)] else None
 
 
@@ -39,4 +44,5 @@ def follow(name, function, args, kwargs, result):
         return
     if source.shape == result.shape and result.numel() <= MOST_ELEMENTS:
         source = source.detach()
-        setattr(result, COPY, (source, version_of(source), version_of(result)))
+        LATEST.append(source)
+        setattr(result, COPY, (weakref.ref(source), version_of(source), version_of(result)))

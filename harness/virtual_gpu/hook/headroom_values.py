@@ -49,7 +49,7 @@ from headroom_known import (
 
 MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
-# Elements of a floating-point tensor filled with one value, as by zeros_like; of a larger one, a single element is kept.
+# Elements of a floating-point tensor filled with one value, as by zeros_like; of a larger one, one element is kept.
 MOST_FILLED = 1 << 16
 MOST_COPIED = 1 << 14  # elements of a copy from the host that does not hold integers
 MOST_SPARSE = 1 << 20  # elements of a sparse tensor that are not zero
@@ -154,12 +154,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             args, kwargs = with_values_on_host(name, args, kwargs)
         host = self.host_call(name, args, kwargs)
         left = self.value_left(name, args)
-        if name in headroom_inside.CHECKED_INSIDE:
-            result = headroom_inside.call_checked(name, function, args, kwargs)
-        elif name in headroom_inside.IN_ANOTHER_WAY and args and getattr(args[0], "is_cuda", False):
-            result = headroom_inside.IN_ANOTHER_WAY[name](function, args, kwargs)
-        else:
-            result = function(*args, **kwargs)
+        result = headroom_inside.call(name, function, args, kwargs)
         headroom_copies.follow(name, function, args, kwargs, result)
         if name in SOURCE and len(args) > SOURCE[name]:
             self.keep_on_processor(result, args[SOURCE[name]])
@@ -179,7 +174,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             setattr(result, NOT_STRICTLY, True)
         elif name == "all" and hasattr(first_tensor(args, torch), NOT_STRICTLY):  # a check, as of the corners of boxes
             self.keep_alike(True, result)
-            comparisons.note()
+            if not headroom_inside.Checks.running:
+                comparisons.note()
         elif name in FILLED:
             self.keep_filling(result, FILLED[name], args, kwargs)
         elif name == "copy_":
