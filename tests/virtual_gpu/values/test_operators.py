@@ -13,7 +13,7 @@ from torch.utils import _pytree
 sys.modules["expecttest"] = types.SimpleNamespace(TestCase=unittest.TestCase)  # of tests that do not run here
 from torch.testing._internal.common_methods_invocations import op_db
 
-OTHER = {  # on a GPU, or where the samples have been copied
+OTHER = {  # not compared, because of what PyTorch does on the virtual GPU
     "as_strided.partial_views": "its samples are parts of a larger tensor",
     "index_fill.": "refuses the gradient of an empty index into a scalar",
     "linalg.eig.": "refuses an empty batch",
@@ -44,6 +44,7 @@ def trained(operator, tensor, arguments, options):
 
 
 random.seed(SEED)
+torch.manual_seed(SEED)
 compared = 0
 for operator in random.sample([one for one in op_db if torch.float32 in one.supported_dtypes("cuda")], 100):
     name = operator.name + "." + operator.variant_test_name
