@@ -77,8 +77,8 @@ def sources():
 
 
 def fingerprint():
-    """Of the code that the kernels are compiled from: the comments of whole lines, which the
-    compiler does not see, are left out."""
+    """Returns a hash of the sources that the kernels are compiled from, without lines that hold
+    only a comment."""
     digest = hashlib.sha256()
     for path in sources():
         code = re.sub(rb"(?m)^ *//.*\n", b"", path.read_bytes())

@@ -25,7 +25,7 @@ double time_pairs_ns(Allocator& allocator, TraceRecorder* recorder, std::uint32_
 
 // Times the same requests on the cheapest possible allocator, with and without the recorder.
 double measure_recording_ns() {
-  constexpr std::uint32_t kPairs = 1 << 12;  // some tenths of a millisecond
+  constexpr std::uint32_t kPairs = 1 << 12;
   constexpr int kTries = 3;  // the fastest try counts, so that a hiccup is not taken for cost
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {

@@ -1,5 +1,5 @@
-"""Lets TensorFlow's assertions about values that a virtual GPU does not compute hold. Those about shapes and other
-integers that TensorFlow keeps on the host are still checked."""
+"""Makes TensorFlow's assertions hold where they are about values that a virtual GPU does not compute. Assertions about
+shapes and other integers that TensorFlow keeps on the host are still checked."""
 
 import functools
 

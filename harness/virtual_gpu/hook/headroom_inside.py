@@ -1,6 +1,6 @@
-"""Lets calls of PyTorch run that check, or decide by, values inside of PyTorch's own code which a virtual GPU does not
-compute. Distributions check their parameters and samples as on a real card, which takes memory. Unknown values are
-taken to be valid, as in training that goes well."""
+"""Makes calls that check values, or decide by them, inside of PyTorch's own code. Values that a virtual GPU does not
+compute are taken to be valid, as in training that goes well. Distributions therefore check their parameters and
+samples as on a real card, which takes memory."""
 
 import ctypes
 import functools
@@ -73,7 +73,7 @@ def is_in(function, args, kwargs):
 
 
 def matrix_exponential(function, args, kwargs):
-    """The exponential of several matrices sorts them by their norms."""
+    """The exponential of several matrices groups them by their norms, and on a virtual GPU every group is empty."""
     try:
         return function(*args, **kwargs)
     except (RuntimeError, ValueError) as error:

@@ -1,7 +1,7 @@
 // The known contents of the virtual devices' memory. Kernels do nothing, so their results are
 // unknown. Small copies to a device are kept and read back as they were written, because frameworks
 // need them for shapes, seeds and the like. Unknown bytes read as zero, unless
-// the hook asks for ones.
+// read_unknown_ones() was called.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ bool is_known(const void* address, std::size_t bytes);
 // Copies from a device to the host if all of these bytes are known. Returns whether they are.
 bool copy_known(void* to, const void* from, std::size_t bytes);
 void forget_contents(const void* address, std::size_t bytes);
-// Forgets a result of unknown length: what was copied there at once before, and more from its
-// beginning on.
+// Forgets a result of unknown length: all of the copy in which it begins. Copies behind it that are
+// older are not read together with it.
 void forget_result(const void* address);
 
 }  // namespace headroom::virtual_gpu
