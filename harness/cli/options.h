@@ -175,6 +175,7 @@ struct GpuOptions : RecordingOptions {
   bool settings = false;  // run again with other settings of the framework's allocator
   int devices = 1;
   int world = 0;                // ranks that one process pretends there are; 0: none
+  double mask_share = 0;        // of elements that a mask of unknown values selects
   std::optional<Bytes> memory;  // of the card, in place of the table's figure
   Bytes context = 0;            // taken by the CUDA context
   std::optional<Bytes> budget;  // limit on reserved memory

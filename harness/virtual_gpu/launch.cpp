@@ -227,6 +227,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
       "HEADROOM_GPU_CARD=" + describe(launch.card, launch.devices),
       "HEADROOM_GPU_RECORDS=" + launch.records.string(),
       fmt::format("HEADROOM_GPU_UNTIL_STEP={}", launch.until_step),
+      fmt::format("HEADROOM_GPU_MASK_SHARE={}", launch.mask_share),
   };
   if (launch.world > 0) {
     const std::string world = std::to_string(launch.world);

@@ -33,6 +33,7 @@ struct Launch {
   int devices = 1;
   int world = 0;  // number of ranks that the process, as rank 0, pretends to belong to; 0: none
   int until_step = 0;             // 0: the program runs to its end
+  double mask_share = 0;          // of elements that a mask of unknown values selects
   std::filesystem::path records;  // an existing directory for the records of all processes
   std::filesystem::path cudnn;    // the user's libcudnn; "" if there is none
   std::filesystem::path nvrtc;    // the user's NVRTC, which compiles kernels of cuDNN's; likewise

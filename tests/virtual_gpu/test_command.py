@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from conftest import HEADROOM, RUNTIME
 
 
@@ -87,6 +88,13 @@ def test_a_bad_number_of_steps_is_refused():
     status, errors = refused("rtx4090", "--until-step", "-3", "--", "true")
     assert status == 2
     assert "--until-step -3" in errors
+
+
+@pytest.mark.parametrize("share", ["1.5", "-0.1", "nan"])
+def test_a_share_of_masks_outside_of_0_to_1_is_refused(share):
+    status, errors = refused("rtx4090", f"--mask-share={share}", "--", "true")
+    assert status == 2
+    assert f"--mask-share {share}: name a share from 0 to 1" in errors
 
 
 def test_a_command_that_is_not_there_is_refused(tmp_path):

@@ -1,4 +1,6 @@
 // headroom gpu: runs a user's training script on a virtual GPU.
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "harness/base/error.h"
@@ -91,6 +93,8 @@ void check(const GpuOptions& options) {
         "gpu: name the command after --, as in headroom gpu rtx4090 -- python train.py");
   if (options.card.empty() == !options.which)
     throw InputError("gpu: name one card, as in headroom gpu rtx4090 -- …, or --which");
+  if (!(options.mask_share >= 0 && options.mask_share <= 1))
+    throw InputError(fmt::format("--mask-share {}: name a share from 0 to 1", options.mask_share));
   if (options.which + !options.batch.empty() + options.settings + !options.allocators.empty() +
           options.check >
       1)
@@ -143,6 +147,11 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
       ->add_option("--world", gpu->world,
                    "Let one process act as rank 0 of this many, without torchrun")
       ->check(whole_from(1));
+  command
+      ->add_option("--mask-share", gpu->mask_share,
+                   "Share of the elements to select, such as 0.5, where a mask depends on values that "
+                   "are not computed (PyTorch)")
+      ->capture_default_str();
   add_bytes(*command, "--memory", gpu->memory,
             "Memory of the card, such as 20GiB, in place of its own");
   add_bytes(*command, "--context", gpu->context,

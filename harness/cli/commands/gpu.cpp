@@ -77,6 +77,7 @@ GpuAnswer run_trial(const GpuOptions& options, const Trial& trial) {
                                    .devices = options.devices,
                                    .world = options.world,
                                    .until_step = options.until_step,
+                                   .mask_share = options.mask_share,
                                    .records = fs::absolute(trial.directory),
                                    .cudnn = cudnn_of(options),
                                    .nvrtc = virtual_gpu::find_nvrtc(options.command.front())};

@@ -2,9 +2,10 @@
 does not compute."""
 
 import functools
+import os
 
 import torch
-from headroom_known import MOST_ELEMENTS, Unknown, Used, first_tensor, on_host, remember
+from headroom_known import MOST_ELEMENTS, Unknown, Used, first_tensor, is_known, on_host, remember
 
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
 MOST_GENERATED = 1 << 16  # elements of a result of a generator that does not hold integers
@@ -16,6 +17,8 @@ FINDS_ONE = {"argmax", "argmin", "max", "min"}  # of these, the calls that find 
 # Calls whose random numbers the host draws in place of a generator of the GPU.
 GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
 RANDOM = torch.Generator().manual_seed(0)  # the program's own generators are not used
+# The share of elements that a mask selects whose values are not known (--mask-share).
+MASK_SHARE = float(os.environ.get("HEADROOM_GPU_MASK_SHARE", "0"))
 STATE = "_headroom_draws"  # attribute of a state of PyTorch's generator: the state of RANDOM at that time
 
 
@@ -84,6 +87,16 @@ def draw(name, function, args, kwargs, result):
         count = args[0].numel() if dim is None else args[0].shape[dim]
         places = torch.randint(count, positions.shape, generator=RANDOM, device="cpu")
         remember(positions, places)
+
+
+def draw_mask(mask):
+    """Records which elements a mask selects if that is not known and the user has named the share of them."""
+    if not MASK_SHARE or type(mask) is not torch.Tensor or not mask.is_cuda or mask.dtype != torch.bool:
+        return
+    if 1 < mask.numel() <= MOST_ELEMENTS and not is_known(mask) and not is_inside_transform():
+        Used.drawn = True
+        selected = torch.empty(mask.shape, dtype=torch.bool, device="cpu")
+        remember(mask, selected.bernoulli_(MASK_SHARE, generator=RANDOM))
 
 
 def repeat_with_random_numbers(torch):

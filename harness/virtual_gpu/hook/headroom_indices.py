@@ -1,8 +1,9 @@
 """Sizes, positions and masks of calls on a virtual GPU, with their known values on the processor in place of tensors
 on the GPU, so that results have the shapes that they have on a real one."""
 
+import headroom_draws
 import torch
-from headroom_known import Unknown, decisions, duplicates, on_host, remember, value_of
+from headroom_known import Unknown, decisions, duplicates, masks, on_host, remember, value_of
 
 # Calls that read the values of these arguments in C++, by position or name. Most of them are sizes.
 READ_INSIDE = {
@@ -16,6 +17,12 @@ READ_INSIDE_BY_NAME = {"start", "end", "step", "size", "length", "k", "input_len
 
 def is_mask(index):
     return type(index) is torch.Tensor and index.dtype == torch.bool and index.is_cuda
+
+
+def value_of_mask(mask):
+    """Returns which elements a mask selects, drawn if that is not known but their share is. Raises Unknown."""
+    headroom_draws.draw_mask(mask)
+    return value_of(mask)
 
 
 def numbers_on_host(thing):
@@ -61,7 +68,7 @@ def elements_by_mask(args):
         return False, None
     places = as_places(index)
     if places is index:
-        decisions.note()
+        masks.note()
         return False, None
     result = tensor[places]
     try:
@@ -76,7 +83,7 @@ def selected_by_mask(tensor, mask):
     expanded, or (False, None)."""
     shape = torch.broadcast_shapes(tensor.shape, mask.shape, (1,))
     try:
-        known = value_of(mask).expand(shape)
+        known = value_of_mask(mask).expand(shape)
     except Unknown:
         return False, None
     mask = mask.expand(shape)
@@ -101,7 +108,7 @@ def as_places(index):
     places = []
     for item in index if type(index) is tuple else (index,):
         try:
-            places += to_gpu(value_of(item).nonzero(as_tuple=True), item.device) \
+            places += to_gpu(value_of_mask(item).nonzero(as_tuple=True), item.device) \
                 if is_mask(item) else [item]
         except Unknown:
             return index

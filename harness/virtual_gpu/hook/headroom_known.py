@@ -44,6 +44,7 @@ class Lines:
 
 decisions = Lines("decided by values that a virtual GPU does not compute, taken as 0")
 comparisons = Lines("compared values that a virtual GPU does not compute, taken as equal")
+masks = Lines("selected nothing by masks that a virtual GPU does not compute (--mask-share 0.5 selects half)")
 draws = Lines("decided by values drawn at random here")
 steps = Lines("solved an equation in steps of one length, since a virtual GPU does not compute their errors")
 duplicates = Lines("looked for equal values among those that a virtual GPU does not compute, taken as all different")
@@ -71,6 +72,13 @@ def value_of(tensor):
         raise Unknown
     Used.drawn |= held[0][1]
     return held[1]
+
+
+def is_known(tensor):
+    try:
+        return value_of(tensor) is not None
+    except Unknown:
+        return False
 
 
 def held_elements(tensor):

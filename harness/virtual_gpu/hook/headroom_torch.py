@@ -133,9 +133,9 @@ def differences_of(torch):
     if steps.notes.cpu is not None or headroom_notes.CAPTURE:
         return []
     known = headroom_known
-    return [*cards_without_kernels(torch), *without_cudnn_attention(torch), *known.decisions.words(),
-            *known.comparisons.words(), *known.duplicates.words(), *known.draws.words(), *known.steps.words(),
-            *known.reads.words()]
+    by_values = (known.decisions, known.comparisons, known.masks, known.duplicates, known.draws, known.steps, known.reads)
+    return [*cards_without_kernels(torch), *without_cudnn_attention(torch),
+            *(words for lines in by_values for words in lines.words())]
 
 
 def cards_without_kernels(torch):

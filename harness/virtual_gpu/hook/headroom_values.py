@@ -6,17 +6,16 @@ real card.
 Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
 followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
 
-import math
-import operator
 import re
-import sys
 
+import headroom_comparisons
 import headroom_copies
 import headroom_draws
 import headroom_inside
-import headroom_lbfgs
 import headroom_mode
+import headroom_solvers
 import torch
+from headroom_comparisons import keep_alike, scalar_of
 from headroom_indices import (
     READ_INSIDE,
     all_different,
@@ -34,20 +33,19 @@ from headroom_known import (
     MOST_ELEMENTS,
     Unknown,
     Used,
-    comparisons,
     decisions,
     draws,
     duplicates,
     first_tensor,
     held_elements,
     is_sparse,
+    masks,
     on_host,
     reads,
     remember,
     value_of,
 )
 
-MOST_FINITE = 1 << 26  # elements of a result of isfinite and the like, all of which are equal
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
 # Elements of a floating-point tensor filled with one value, as by zeros_like; of a larger one, one element is kept.
 MOST_FILLED = 1 << 16
@@ -62,20 +60,14 @@ NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 FINDS_NONZERO = {"nonzero", "argwhere", "to_sparse", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"}
 SHAPED_BY_VALUES = {"masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave", "one_hot", "nms",
                     "__getitem__", *FINDS_NONZERO}
+SELECTS = {"masked_select", "where", *FINDS_NONZERO}
 SHAPED_BY_PLACES = {"_sparse_sum", "index_select", "select", "__getitem__"}  # of sparse tensors
-DECIDES = {"__bool__", "__index__", "masked_select", "where", "bincount", *FINDS_NONZERO, *SHAPED_BY_PLACES}
+DECIDES = {"__bool__", "__index__", "bincount", *SELECTS, *SHAPED_BY_PLACES}
 FINDS_EQUAL = {"unique", "unique_consecutive"}
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
           "empty": 0, "empty_like": 0, "new_empty": 0,
           "fill_": ("value", 1), "full_like": ("fill_value", 1), "new_full": ("fill_value", 2)}
-# Unknown values are assumed to be finite, as they are in training that goes well, and close to what they are
-# compared with.
-FINITE = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False, "isclose": True}
-COMPARED = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
-NOT_STRICT = {"ge", "le", "__ge__", "__le__"}  # comparisons that hold for two equal values
-NOT_STRICTLY = "_headroom_not_strictly"  # attribute of the result of such a comparison that holds for zeros
-COMPARES = {"allclose", "equal"}  # calls that tell whether two tensors are equal as a whole
 # Calls that would set this argument. It keeps its known value, because gradients are assumed to be finite.
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
 # Calls that change arguments, and how many of the first ones.
@@ -93,22 +85,6 @@ NOT_FOLLOWED = re.compile("rand|drop|bernoulli|multinomial|normal|uniform|expone
                           "cauchy|poisson|empty|resize|set_|share|pin_memory|record_stream|backward|hook")
 
 
-def answer_for_finite(name, args):
-    """Returns what a comparison answers for every finite value: one with infinity, such as that of a loss with the best
-    one before the first, or of a tensor with itself, which is a check for NaN. None for another call."""
-    compare = COMPARED.get(name.strip("_"))
-    if compare is None or len(args) < 2:
-        return None
-    left, right = map(infinity_or_zero, args[:2])
-    return compare(left, right) if left != right or args[0] is args[1] else None
-
-
-def holds_for_zeros(name, args):
-    """Whether a comparison with a tensor or a number holds where unknown values are 0."""
-    other = args[1] if len(args) > 1 else None
-    return isinstance(other, torch.Tensor) or isinstance(other, (int, float)) and COMPARED[name.strip("_")](0, other)
-
-
 def alike_on_host(thing):
     """Returns a tensor on the processor with the type and the shape of one on the GPU, or else the argument itself."""
     if not isinstance(thing, torch.Tensor):
@@ -116,27 +92,13 @@ def alike_on_host(thing):
     return torch.zeros((), dtype=thing.dtype, device="cpu").expand(thing.shape)
 
 
-def scalar_of(thing):
-    """Returns the known value of a tensor with one element as a number, and anything else as it is."""
-    try:
-        return value_of(thing).item() if isinstance(thing, torch.Tensor) and thing.numel() == 1 else thing
-    except Unknown:
-        return thing
-
-
-def infinity_or_zero(operand):
-    """Returns an infinite operand as a number, and 0 for another one."""
-    operand = scalar_of(operand)
-    return operand if isinstance(operand, float) and math.isinf(operand) else 0
-
-
 class FollowValues(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
         Used.drawn = False
-        if name in COMPARES:
-            return self.compare(name, function, args, kwargs)
+        if name in headroom_comparisons.COMPARES:
+            return headroom_comparisons.compare(name, function, args, kwargs)
         if name == "coalesce" and args[0].is_cuda and not args[0].is_coalesced():
             return coalesce(args[0])
         if name in ("__getitem__", "__setitem__"):
@@ -162,20 +124,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             remember(args[LEFT[name]], left)
         elif host is not None:
             self.keep(name, function, args, host, result)
-        elif name in FINITE:
-            self.keep_alike(FINITE[name], result)
-            if name == "isclose" and result.is_cuda and not headroom_inside.Checks.running:
-                comparisons.note()
-        elif (answer := answer_for_finite(name, args)) is not None:
-            self.keep_alike(answer, result)
-        elif headroom_lbfgs.goes_well(name, args, sys._getframe(1)):
-            self.keep_alike(True, result)
-        elif name in NOT_STRICT and holds_for_zeros(name, args):
-            setattr(result, NOT_STRICTLY, True)
-        elif name == "all" and hasattr(first_tensor(args, torch), NOT_STRICTLY):  # a check, as of the corners of boxes
-            self.keep_alike(True, result)
-            if not headroom_inside.Checks.running:
-                comparisons.note()
+        elif headroom_comparisons.assume(name, args, result):
+            pass
         elif name in FILLED:
             self.keep_filling(result, FILLED[name], args, kwargs)
         elif name == "copy_":
@@ -183,7 +133,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         elif name == "stack" and result.dim() == 1:
             self.keep_scalars(result, (*args, kwargs.get("tensors"))[0])
         elif name in ABSORBING and self.is_absorbed(ABSORBING[name], args, result):
-            self.keep_alike(ABSORBING[name], result)
+            keep_alike(ABSORBING[name], result)
         elif name in headroom_draws.GENERATED and headroom_draws.is_generated(result):
             headroom_draws.generate(name, function, args, kwargs, result)
         elif name in headroom_draws.DRAWN:
@@ -271,10 +221,6 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 pass
         return False
 
-    def keep_alike(self, answer, result):
-        if type(result) is torch.Tensor and result.is_cuda and result.numel() <= MOST_FINITE:
-            remember(result, torch.tensor(answer, dtype=result.dtype, device="cpu").expand(result.shape))
-
     def keep_filling(self, result, value, args, kwargs):
         if type(value) is tuple:
             name, at = value
@@ -332,6 +278,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             done, result = selected_by_mask(*args)
             if done:
                 return done, result
+        if name in SELECTS:
+            headroom_draws.draw_mask(tensor)
         try:
             values = ([on_host(a, torch) for a in args],
                       {key: on_host(a, torch) for key, a in kwargs.items()})
@@ -345,7 +293,9 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 return True, all_different(function, args, kwargs)
             if name == "__bool__" and headroom_inside.Checks.running:
                 return True, True
-            if name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
+            if name in SELECTS and tensor.dtype == torch.bool or name == "masked_select":
+                masks.note()
+            elif name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
                 decisions.note()
             elif name in NAMED_READS:
                 reads.note()
@@ -364,19 +314,6 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             return True, result.clone()
         return True, result if name in READS else to_gpu(result, tensor.device)
 
-    def compare(self, name, function, args, kwargs):
-        """Returns whether two tensors are equal. Those with unknown values are, if their shapes are."""
-        result = function(*args, **kwargs)
-        compared = [thing for thing in (*args, *kwargs.values()) if isinstance(thing, torch.Tensor)]
-        if not any(tensor.is_cuda for tensor in compared):
-            return result
-        try:
-            return function(*[on_host(a, torch) for a in args], **{key: on_host(a, torch) for key, a in kwargs.items()})
-        except Unknown:
-            if name == "equal" and compared[0].shape != compared[1].shape:
-                return False
-            comparisons.note()
-            return True
 
 def follow():
     """Enters the mode that follows values for the rest of the program."""
@@ -386,5 +323,5 @@ def follow():
     headroom_mode.hide_from_fast_paths(torch, mode)
     headroom_mode.keep_in_backward(torch, mode)
     headroom_draws.repeat_with_random_numbers(torch)
-    headroom_lbfgs.search_on(torch)
+    headroom_solvers.search_on()
     headroom_inside.take_unknown_values_as_valid()

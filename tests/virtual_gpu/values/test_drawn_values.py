@@ -53,7 +53,7 @@ print(len(first.unique()), len(scores.min(0).indices.unique()) > 1, scores.max()
     assert printed_by(answer) == ["2000 True True", "8 False", "1000 0", "8 True 0.0 1000"]
     # The seed is fixed, so runs repeat. Eight shares of 250 lie within 6 standard deviations.
     assert "drawn at random here: program.py:5" in answer.output
-    assert "taken as 0: program.py:9" in answer.output
+    assert "(--mask-share 0.5 selects half): program.py:9" in answer.output
 
 
 DETECTION = """

@@ -111,6 +111,36 @@ x.to_sparse()
     assert "taken as 0: program.py:8" in answer.output, "no element of a sparse tensor"
 
 
+MASKS = """
+import torch
+losses = torch.randn(100, 100, device="cuda").exp()
+hard = losses > 0.7
+print(len(losses[hard]), len(losses.masked_select(hard)), len(hard.nonzero()), int(hard.sum()),
+      len(torch.where(hard & (losses < 3))[0]))
+unclear = losses.log().bool()
+print(len(losses[unclear]), len(losses[unclear]), bool((losses >= 0).all()), bool(losses.mean() > 0.7))
+losses[unclear] = 0
+"""
+
+
+def test_masks_of_unknown_values_select_nothing(gpu, pytorch):
+    answer = gpu("rtx4090", python=pytorch, program=MASKS)
+    assert printed_by(answer) == ["0 0 0 0 0", "0 0 True False"]
+    assert "selected nothing by masks that a virtual GPU does not compute (--mask-share 0.5 selects half): " \
+        "program.py:5, program.py:8, program.py:6" in answer.output
+
+
+def test_masks_of_unknown_values_select_the_share_that_the_user_names(gpu, pytorch):
+    answer = gpu("rtx4090", "--mask-share", "0.25", python=pytorch, program=MASKS)
+    first, second = (line.split() for line in printed_by(answer))
+    assert len(set(first[:4])) == 1 and 2200 < int(first[0]) < 2800
+    assert 500 < int(first[4]) < 750, "a quarter of a quarter"
+    assert second[0] == second[1] and 2200 < int(second[0]) < 2800
+    assert second[2:] == ["True", "False"]
+    assert "decided by values drawn at random here: program.py:5, program.py:8, program.py:6" in answer.output
+    assert "selected nothing" not in answer.output
+
+
 def test_the_largest_of_unknown_values_is_not_what_lay_in_its_memory_before(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
 [torch.arange(100, 100 + count).cuda() for count in range(1, 300)]  # freed at once
