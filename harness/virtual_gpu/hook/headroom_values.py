@@ -61,7 +61,7 @@ FINDS_NONZERO = {"nonzero", "argwhere", "to_sparse", "to_sparse_csr", "to_sparse
 SHAPED_BY_VALUES = {"masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave", "one_hot", "nms",
                     "__getitem__", *FINDS_NONZERO}
 SELECTS = {"masked_select", "where", *FINDS_NONZERO}
-SHAPED_BY_PLACES = {"_sparse_sum", "index_select", "select", "__getitem__"}  # of sparse tensors
+SHAPED_BY_PLACES = {"_sparse_sum", "sum", "index_select", "select", "__getitem__"}  # of sparse tensors
 DECIDES = {"__bool__", "__index__", "bincount", *SELECTS, *SHAPED_BY_PLACES}
 FINDS_EQUAL = {"unique", "unique_consecutive"}
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
@@ -306,7 +306,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         if tensor.requires_grad and name not in READS:  # a result of the processor would have no gradient
             if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
                 return True, function(*args, **{**kwargs, "output_size": total})
-            if name in FINDS_NONZERO:
+            if name in FINDS_NONZERO or is_sparse(tensor):
                 decisions.note()
             return False, None
         result = function(*values[0], **values[1])

@@ -69,6 +69,7 @@ print(sparse._nnz(), on_gpu.to_sparse_csr()._nnz(), on_gpu.to_sparse_csc()._nnz(
 print(sparse.indices().tolist(), tuple(sparse.values().shape), tuple(sparse.t().shape), sparse.t()._nnz())
 rows = dense.to_sparse_csr().cuda()
 print(rows.crow_indices().tolist(), tuple(rows.values().shape), tuple(dense.to_sparse().cuda().t().shape))
+print(sparse.sum(0)._nnz(), torch.sum(sparse, 1)._nnz(), rows.sum(1, keepdim=True)._nnz(), sparse.sum().item())
 graph = torch.zeros(300, 300)  # with more elements than are followed of a dense tensor
 graph[3, 5], graph[3, 7], graph[9, 5] = 1, 2, 3
 graph = graph.to_sparse().cuda()
@@ -76,7 +77,8 @@ print((graph + graph).coalesce()._nnz(), torch.sparse.sum(graph, 1)._nnz(), grap
       graph.index_select(0, torch.tensor([9, 1]).cuda())._nnz())
 """)
 def test_a_sparse_tensor_has_the_elements_that_are_not_zero(printed):
-    assert printed == ["3 3 3 2", "[[0, 2, 3], [1, 3, 3]] (3,) (6, 4) 3", "[0, 1, 1, 2, 3] (3,) (6, 4)", "3 2 2 2 1"]
+    assert printed == ["3 3 3 2", "[[0, 2, 3], [1, 3, 3]] (3,) (6, 4) 3", "[0, 1, 1, 2, 3] (3,) (6, 4)", "2 3 3 6.0",
+                       "3 2 2 2 1"]
 
 
 @pytest.mark.program("""
