@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from conftest import python_of
 
 WEIGHTS = 8 * 1024 * 1024 * 4  # of eight linear layers of width 1024
 
@@ -123,6 +124,23 @@ def test_a_compiled_chain_of_operators_allocates_its_result_alone(triton, printe
 
 
 @pytest.mark.program("""
+import os, pathlib, tempfile
+place = tempfile.TemporaryDirectory()
+os.environ["TRITON_CACHE_DIR"] = os.environ["TORCHINDUCTOR_CACHE_DIR"] = place.name
+import torch
+multiply = torch.compile(torch.mm, mode="max-autotune-no-cudagraphs")
+before = torch.cuda.memory_allocated()
+torch.cuda.reset_peak_memory_stats()
+multiply(torch.randn(256, 512, device="cuda"), torch.randn(512, 256, device="cuda"))
+cleared_between_trials = torch.cuda.get_device_properties(0).L2_cache_size
+print(torch.cuda.max_memory_allocated() - before > cleared_between_trials,
+      len(list(pathlib.Path(place.name).rglob("*.cubin"))))
+""")
+def test_trying_kernels_for_a_product_takes_its_memory_and_compiles_none_of_them(triton, printed):
+    assert printed == ["True 0"]
+
+
+@pytest.mark.program("""
 import torch
 from triton.testing import do_bench
 calls = []
@@ -223,3 +241,11 @@ def test_a_function_that_is_excluded_from_compiled_code_stays_so_when_the_compil
     assert answer.status == 0, answer.errors
     assert "linear" in answer.first_line
     assert "truediv" not in answer.first_line, "halve"
+
+
+def test_memory_of_generated_code_without_known_lines_is_reported_with_pytorch_2_6(gpu):
+    answer = gpu("rtx4090", python=python_of("pytorch-2.6"), program="""
+from torch._inductor.codecache import PyCodeCache
+PyCodeCache.load("import torch; kept = torch.ones(1 << 20, device='cuda')")
+""")
+    assert "4.00 MiB allocated at the peak" in answer.output, answer.errors

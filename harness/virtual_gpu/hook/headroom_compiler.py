@@ -1,7 +1,9 @@
-"""Spares programs that compile nothing the import of PyTorch's compiler, which takes about as long as that of the
-rest of PyTorch. PyTorch imports it for every optimizer, and at the latest for its snapshot of the memory."""
+"""Spares programs time of PyTorch's compiler. Its import takes about as long as that of the rest of PyTorch, which
+imports it for every optimizer, and at the latest for its snapshot of the memory; a program that compiles nothing does
+without. One that compiles need not compile all kernels that it chooses from."""
 
 import functools
+import sys
 import weakref
 
 excluded = weakref.WeakSet()  # functions to exclude from compiled code, once there may be any
@@ -53,8 +55,39 @@ def use(_):
         del function.__dynamo_disable
 
 
+def try_without_compiling(autotune):
+    """Called after torch._inductor.autotune_process has been imported. Kernels that are candidates for a product of
+    matrices would take the same time here, so they are measured without being compiled. What a trial allocates, it
+    allocates."""
+    candidate = autotune.TritonBenchmarkRequest
+    candidate.make_run_fn = lambda self, *tensors, **named: lambda: None
+    candidate.precompile = lambda self: None
+
+
+def leave_out_trials(benchmarking):
+    """Called after torch._inductor.runtime.benchmarking has been imported. Values are not followed in a trial, which
+    clears a buffer as large as the cache of the GPU again and again."""
+    import torch
+
+    def without_modes(measure):
+        @functools.wraps(measure)
+        def call(*arguments, **named):
+            with torch._C.DisableTorchFunction():
+                return measure(*arguments, **named)
+
+        return call
+
+    for kind in vars(benchmarking).values():
+        if isinstance(kind, type) and "benchmark_gpu" in vars(kind):
+            kind.benchmark_gpu = without_modes(kind.benchmark_gpu)
+
+
 def snapshot(torch):
     """Returns PyTorch's snapshot without importing the compiler, which PyTorch would ask for its code."""
+    if "torch._inductor.codecache" in sys.modules:
+        maps = sys.modules["torch._inductor.codecache"].PyCodeCache.linemaps
+        for path in [path for path, lines in maps.items() if not lines]:
+            del maps[path]  # PyTorch 2.6 takes none of them to be empty
     is_absent = "_inductor" not in vars(torch)
     if is_absent:
         torch._inductor = None

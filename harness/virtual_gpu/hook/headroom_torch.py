@@ -133,7 +133,8 @@ def differences_of(torch):
     if steps.notes.cpu is not None or headroom_notes.CAPTURE:
         return []
     known = headroom_known
-    by_values = (known.decisions, known.comparisons, known.masks, known.duplicates, known.draws, known.steps, known.reads)
+    by_values = (known.decisions, known.comparisons, known.masks, known.duplicates, known.draws, known.steps,
+                 known.reads)
     return [*cards_without_kernels(torch), *without_cudnn_attention(torch),
             *(words for lines in by_values for words in lines.words())]
 

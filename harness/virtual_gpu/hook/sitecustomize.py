@@ -50,6 +50,8 @@ HOOKS = {
     "torch": calling("headroom_torch", "install"),
     "torch._compile": calling("headroom_compiler", "exclude_later"),
     "torch._dynamo": calling("headroom_compiler", "use"),
+    "torch._inductor.autotune_process": calling("headroom_compiler", "try_without_compiling"),
+    "torch._inductor.runtime.benchmarking": calling("headroom_compiler", "leave_out_trials"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
     "torchdiffeq._impl.rk_common": calling("headroom_solvers", "take_even_steps"),
@@ -90,7 +92,7 @@ if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
                  "keras.src.optimizers.loss_scale_optimizer", "numpyro.distributions.distribution",
                  "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._compile", "torch._dynamo",
-                 "torch.optim.optimizer"):
+                 "torch._inductor.autotune_process", "torch._inductor.runtime.benchmarking", "torch.optim.optimizer"):
         del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
