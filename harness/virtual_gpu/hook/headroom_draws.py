@@ -117,3 +117,40 @@ def repeat_with_random_numbers(torch):
 
     for module in (torch, torch.random):
         module.get_rng_state, module.set_rng_state = get_both, set_both
+
+
+def repeatable(function):
+    """Returns a function that draws, whenever it is called, what `function` would draw now."""
+    state = RANDOM.get_state()
+
+    def repeat(*args, **kwargs):
+        before = RANDOM.get_state()
+        RANDOM.set_state(state)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            RANDOM.set_state(before)
+
+    return repeat
+
+
+def repeat_in_checkpoints(checkpoints):
+    """Draws the same again where checkpointing repeats a part of the forward pass, also if the program does not ask for
+    the same random numbers."""
+    name = "_checkpoint_without_reentrant_generator"
+    name += "_impl" * hasattr(checkpoints, name + "_impl")
+    generator, forward = getattr(checkpoints, name), checkpoints.CheckpointFunction.forward
+
+    @functools.wraps(generator)
+    def generate(function, *args, **kwargs):
+        return generator(repeatable(function), *args, **kwargs)
+
+    @functools.wraps(forward)
+    def keep(context, function, *args):
+        again = repeatable(function)
+        result = forward(context, function, *args)
+        context.run_function = again
+        return result
+
+    setattr(checkpoints, name, generate)
+    checkpoints.CheckpointFunction.forward = staticmethod(keep)

@@ -15,6 +15,7 @@ import headroom_inside
 import headroom_mode
 import headroom_solvers
 import torch
+import torch.utils.checkpoint
 from headroom_comparisons import keep_alike, scalar_of
 from headroom_indices import (
     READ_INSIDE,
@@ -323,5 +324,6 @@ def follow():
     headroom_mode.hide_from_fast_paths(torch, mode)
     headroom_mode.keep_in_backward(torch, mode)
     headroom_draws.repeat_with_random_numbers(torch)
+    headroom_draws.repeat_in_checkpoints(torch.utils.checkpoint)
     headroom_solvers.search_on()
     headroom_inside.take_unknown_values_as_valid()

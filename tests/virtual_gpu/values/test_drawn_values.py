@@ -146,11 +146,11 @@ def layer(tokens):
         counts.append(len(rows))
         result.index_add_(0, rows, expert(tokens[rows]))
     return result
-for reentrant in (False, True):
+for reentrant, preserve in ((False, True), (True, True), (False, False), (True, False)):
     counts.clear()
     tokens = torch.randn(512, 16, device="cuda", requires_grad=True)
-    checkpoint(layer, tokens, use_reentrant=reentrant).sum().backward()
+    checkpoint(layer, tokens, use_reentrant=reentrant, preserve_rng_state=preserve).sum().backward()
     print(len(counts), sum(counts[:4]), counts[:4] == counts[4:])
 """)
 def test_checkpointing_repeats_the_choice_of_experts(printed):
-    assert printed == ["8 1024 True"] * 2
+    assert printed == ["8 1024 True"] * 4
