@@ -58,6 +58,23 @@ def leave_out_compiled_code(torch, mode):
     torch.compile = compile_without_mode
 
 
+def keep_in_nested_tensors(torch, mode):
+    """Keeps the mode on in operators of jagged nested tensors, which read their lengths. PyTorch suspends it in the
+    calls that lead to them."""
+    from torch.nested._internal.nested_tensor import NestedTensor
+
+    dispatch = NestedTensor.__torch_dispatch__.__func__
+
+    @functools.wraps(dispatch)
+    def dispatch_in_mode(cls, *args, **kwargs):
+        if left_out or mode in torch.overrides._get_current_function_mode_stack():
+            return dispatch(cls, *args, **kwargs)
+        with mode:
+            return dispatch(cls, *args, **kwargs)
+
+    NestedTensor.__torch_dispatch__ = classmethod(dispatch_in_mode)
+
+
 def keep_in_backward(torch, mode):
     """Keeps the mode on in the backward pass, where checkpointing repeats parts of the forward pass. PyTorch suspends
     it in the calls that start the pass. Other threads have the mode only if PyTorch hands it on to them."""

@@ -39,6 +39,7 @@ from headroom_known import (
     duplicates,
     first_tensor,
     held_elements,
+    is_known,
     is_sparse,
     masks,
     on_host,
@@ -55,7 +56,8 @@ MOST_SPARSE = 1 << 20  # elements of a sparse tensor that are not zero
 
 CONSTANTS = {"arange", "as_tensor", "asarray", "empty_like", "eye", "full", "linspace", "ones",
              "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros"}
-READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"}
+READS = {"item", "tolist", "cpu", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__", "__format__",
+         "__contains__", "is_nonzero"}
 NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 # Calls whose results have shapes that depend on values.
 FINDS_NONZERO = {"nonzero", "argwhere", "to_sparse", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"}
@@ -100,6 +102,9 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         Used.drawn = False
         if name in headroom_comparisons.COMPARES:
             return headroom_comparisons.compare(name, function, args, kwargs)
+        if name == "__repr__" and is_known(args[0]):
+            with self:
+                return torch._tensor_str._str(args[0], **kwargs)
         if name == "coalesce" and args[0].is_cuda and not args[0].is_coalesced():
             return coalesce(args[0])
         if name in ("__getitem__", "__setitem__"):
@@ -323,6 +328,7 @@ def follow():
     headroom_mode.leave_out_compiled_code(torch, mode)
     headroom_mode.hide_from_fast_paths(torch, mode)
     headroom_mode.keep_in_backward(torch, mode)
+    headroom_mode.keep_in_nested_tensors(torch, mode)
     headroom_draws.repeat_with_random_numbers(torch)
     headroom_draws.repeat_in_checkpoints(torch.utils.checkpoint)
     headroom_solvers.search_on()
