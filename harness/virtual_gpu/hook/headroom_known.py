@@ -3,6 +3,7 @@ an unknown value."""
 
 import os
 import sys
+import threading
 
 import headroom_lines
 
@@ -51,10 +52,13 @@ duplicates = Lines("looked for equal values among those that a virtual GPU does 
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 
-class Used:
+class OfThread(threading.local):
     """`drawn`: whether a value that was drawn at random has been read since this was set to False."""
 
     drawn = False
+
+
+Used = OfThread()
 
 
 def value_of(tensor):

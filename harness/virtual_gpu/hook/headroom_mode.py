@@ -1,9 +1,20 @@
-"""Hides a mode, which every call of PyTorch passes through, from code that would take another path because of it."""
+"""Hides a mode, which every call of PyTorch passes through, from code that would take another path because of it, and
+keeps it on where PyTorch suspends it."""
 
 import functools
+import inspect
 import threading
 
-left_out = 0  # how many calls of compiled functions the mode is suspended for
+RUNS_ON_GPU = {"", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}  # keys of PyTorch's dispatcher
+
+
+class Suspended(threading.local):
+    """`calls`: how many calls of compiled functions the mode is suspended for."""
+
+    calls = 0
+
+
+suspended = Suspended()
 
 
 def hide_from_fast_paths(torch, mode):
@@ -33,13 +44,12 @@ def leave_out_compiled_code(torch, mode):
         def call(*args, **kwargs):
             if torch.compiler.is_compiling() or overrides._get_current_function_mode() is not mode:
                 return function(*args, **kwargs)
-            global left_out
             overrides._pop_mode()
-            left_out += 1
+            suspended.calls += 1
             try:
                 return function(*args, **kwargs)
             finally:
-                left_out -= 1
+                suspended.calls -= 1
                 overrides._push_mode(mode)
 
         call.headroom = True
@@ -58,34 +68,50 @@ def leave_out_compiled_code(torch, mode):
     torch.compile = compile_without_mode
 
 
-def keep_in_nested_tensors(torch, mode):
-    """Keeps the mode on in operators of jagged nested tensors, which read their lengths. PyTorch suspends it in the
-    calls that lead to them."""
+def in_mode(torch, mode, function):
+    """Returns a function that runs in the mode, which PyTorch suspends in calls that pass through it, but not in compiled
+    code."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if suspended.calls or mode in torch.overrides._get_current_function_mode_stack():
+            return function(*args, **kwargs)
+        with mode:
+            return function(*args, **kwargs)
+
+    return call
+
+
+def keep_inside_of_calls(torch, mode):
+    """Keeps the mode on in Python code that PyTorch runs in a call: operators of jagged nested tensors, which read their
+    lengths, and in the backward pass, where checkpointing repeats parts of the forward pass."""
     from torch.nested._internal.nested_tensor import NestedTensor
 
     dispatch = NestedTensor.__torch_dispatch__.__func__
-
-    @functools.wraps(dispatch)
-    def dispatch_in_mode(cls, *args, **kwargs):
-        if left_out or mode in torch.overrides._get_current_function_mode_stack():
-            return dispatch(cls, *args, **kwargs)
-        with mode:
-            return dispatch(cls, *args, **kwargs)
-
-    NestedTensor.__torch_dispatch__ = classmethod(dispatch_in_mode)
+    NestedTensor.__torch_dispatch__ = classmethod(in_mode(torch, mode, dispatch))
+    torch.autograd._engine_run_backward = in_mode(torch, mode, torch.autograd._engine_run_backward)
 
 
-def keep_in_backward(torch, mode):
-    """Keeps the mode on in the backward pass, where checkpointing repeats parts of the forward pass. PyTorch suspends
-    it in the calls that start the pass. Other threads have the mode only if PyTorch hands it on to them."""
-    run = torch.autograd._engine_run_backward
+def keep_in_operators(torch, mode):
+    """Keeps the mode on in operators that libraries and programs write in Python."""
+    register = torch.library.Library.impl
 
-    @functools.wraps(run)
-    def run_in_mode(*args, **kwargs):
-        is_main = threading.current_thread() is threading.main_thread()
-        if not is_main or left_out or mode in torch.overrides._get_current_function_mode_stack():
-            return run(*args, **kwargs)
-        with mode:
-            return run(*args, **kwargs)
+    @functools.wraps(register)
+    def register_in_mode(library, name, function, dispatch_key="", **options):
+        if dispatch_key in RUNS_ON_GPU and inspect.isfunction(function) and function.__module__ != "torch.library":
+            function = in_mode(torch, mode, function)
+        return register(library, name, function, dispatch_key, **options)
 
-    torch.autograd._engine_run_backward = run_in_mode
+    torch.library.Library.impl = register_in_mode
+
+
+def keep_in_threads(torch, mode):
+    """Enters the mode in threads that the program starts, such as those of torch.nn.DataParallel."""
+    start = threading.Thread.start
+
+    @functools.wraps(start)
+    def start_in_mode(thread):
+        thread.run = in_mode(torch, mode, thread.run)
+        start(thread)
+
+    threading.Thread.start = start_in_mode

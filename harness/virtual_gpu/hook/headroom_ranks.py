@@ -156,6 +156,22 @@ def know_what_ranks_send():
             setattr(module, name, and_know(getattr(module, name), received))
 
 
+def know_scattered_parts():
+    """Lets the replicas of torch.nn.DataParallel know the integers and booleans of their parts of a batch."""
+    scatter = torch.nn.parallel.comm.scatter
+
+    @functools.wraps(scatter)
+    def scatter_known(tensor, devices=None, chunk_sizes=None, dim=0, *more, **named):
+        parts = scatter(tensor, devices, chunk_sizes, dim, *more, **named)
+        if not tensor.is_floating_point() and headroom_known.is_known(tensor):
+            known = headroom_known.value_of(tensor).split([part.shape[dim] for part in parts], dim)
+            for part, value in zip(parts, known):
+                headroom_known.remember(part, value.clone())
+        return parts
+
+    torch.nn.parallel.comm.scatter = scatter_known
+
+
 def pretend_world(ranks):
     """Makes this process rank 0 of `ranks`. No other rank exists: the messages that ranks exchange at the start
     stay in this process."""

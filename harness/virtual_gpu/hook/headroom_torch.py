@@ -246,6 +246,7 @@ def share_with_other_ranks(torch):
     headroom_ranks.tell_sizes_of_splits()
     if headroom_known.FOLLOW:
         headroom_ranks.know_what_ranks_send()
+        headroom_ranks.know_scattered_parts()
     if WORLD:
         headroom_ranks.pretend_world(WORLD)
     else:

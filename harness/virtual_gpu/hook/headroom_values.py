@@ -3,8 +3,8 @@ that a program copies to it (masks, labels, lengths), and values computed from t
 the processor by the same calls. So code that asks "is any token masked?" takes the path that it takes on a
 real card.
 
-Integers, booleans and small constants are followed, in the main thread and outside of torch.compile. Each
-followed tensor keeps its value on the host; a change that is not followed makes it unknown."""
+Integers, booleans and small constants are followed outside of torch.compile. Each followed tensor keeps its value on
+the host; a change that is not followed makes it unknown."""
 
 import re
 
@@ -327,8 +327,9 @@ def follow():
     mode.__enter__()
     headroom_mode.leave_out_compiled_code(torch, mode)
     headroom_mode.hide_from_fast_paths(torch, mode)
-    headroom_mode.keep_in_backward(torch, mode)
-    headroom_mode.keep_in_nested_tensors(torch, mode)
+    headroom_mode.keep_inside_of_calls(torch, mode)
+    headroom_mode.keep_in_operators(torch, mode)
+    headroom_mode.keep_in_threads(torch, mode)
     headroom_draws.repeat_with_random_numbers(torch)
     headroom_draws.repeat_in_checkpoints(torch.utils.checkpoint)
     headroom_solvers.search_on()

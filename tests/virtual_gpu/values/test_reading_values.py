@@ -1,6 +1,7 @@
 """Known values that a program reads as text, or that PyTorch's own Python code reads."""
 
 import pytest
+from conftest import printed_by
 
 
 @pytest.mark.program("""
@@ -31,3 +32,35 @@ print([part.shape for part in shapes("cuda")] == [part.shape for part in shapes(
 """)
 def test_jagged_tensors_have_parts_of_the_lengths_that_they_were_made_of(printed):
     assert printed == ["True"]
+
+
+@pytest.mark.program("""
+import threading
+import torch
+def first(rows: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    return rows[: int((counts + 1).sum())].clone()
+rows, counts = torch.randn(100, 4, device="cuda"), torch.tensor([3, 4, 5]).cuda()
+own = torch.library.custom_op("headroom_test::own", first, mutates_args=())
+library = torch.library.Library("headroom_test_other", "DEF")
+library.define("first(Tensor rows, Tensor counts) -> Tensor")
+library.impl("first", first, "CUDA")
+print(len(own(rows, counts)), len(torch.ops.headroom_test_other.first(rows, counts)))
+thread = threading.Thread(target=lambda: print(len(first(rows, counts))))
+thread.start()
+thread.join()
+""")
+def test_values_are_known_in_operators_written_in_python_and_in_other_threads(printed):
+    assert printed == ["15 15", "15"]
+
+
+def test_replicas_of_a_model_know_the_masks_of_their_parts_of_a_batch(gpu, pytorch):
+    answer = gpu("rtx4090", "--gpus", "2", python=pytorch, program="""
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x, mask):
+        return torch.tensor([len(x[mask]), int(mask.all())], device=x.device)
+mask = torch.arange(10) < 7
+for given in (mask, mask.cuda()):
+    print(torch.nn.DataParallel(Net().cuda())(torch.randn(10, 8).cuda(), given).tolist())
+""")
+    assert printed_by(answer) == ["[5, 1, 2, 0]"] * 2
