@@ -10,6 +10,8 @@ import optax
 from flax import nnx
 from jax import numpy as jnp
 
+import card
+
 VOCABULARY = 30522
 
 
@@ -101,11 +103,16 @@ class Layer(nnx.Module):
         return self.whole(x + self.dropout(self.down(nnx.gelu(self.up(x)))))
 
 
-class Bert(nnx.Module):
-    """BERT-base that classifies sentences, with a dropout of a tenth."""
+# Layers, width and heads by size.
+BERT_SIZES = {"tiny": (2, 128, 2), "base": (12, 768, 12)}
 
-    def __init__(self, given, width=768, heads=12, layers=12):
+
+class Bert(nnx.Module):
+    """BERT that classifies sentences, with a dropout of a tenth."""
+
+    def __init__(self, given):
         self.given, how = given, _how(given)
+        layers, width, heads = BERT_SIZES[card.one_of("size", given["size"], BERT_SIZES)]
         self.words = nnx.Embed(VOCABULARY, width, **how)
         self.places = nnx.Embed(512, width, **how)
         self.norm = nnx.LayerNorm(width, epsilon=1e-12, **how)
@@ -121,7 +128,7 @@ class Bert(nnx.Module):
 
 
 def bert(given):
-    """BERT-base with Adam."""
+    """BERT with Adam."""
     batch = np.zeros((given["batch"], given["sequence"]), "int32"), np.zeros(given["batch"], "int32")
 
     def loss(model, batch):

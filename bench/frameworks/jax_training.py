@@ -5,6 +5,7 @@ allocator: default, platform or cuda_async. These are JAX's own XLA_PYTHON_CLIEN
 of parts of a batch, whose gradients optax.MultiSteps accumulates. precision: fp32, or bf16 for the layers'
 results; on a card without arithmetic in bf16, such as a V100, XLA computes in fp32 all the same.
 checkpointing: off, or blocks (bottlenecks, or BERT's layers), of which nnx.remat keeps only what goes in.
+size: of bert, base or tiny.
 """
 
 import os
@@ -20,10 +21,11 @@ given = card.options(
         "workspace_mb": "JAX has no limit on the workspaces of convolutions",
     },
     network="bert", batch=32, sequence=128, width=64, steps=3, parts=1, precision="fp32", checkpointing="off",
-    preallocate="on", fraction=0.0, allocator="default")
+    preallocate="on", fraction=0.0, allocator="default", size="base")
 card.one_of("precision", given["precision"], ("fp32", "bf16"))
 card.one_of("checkpointing", given["checkpointing"], ("off", "blocks"))
-card.check_only_for(given, {"checkpointing": "off"}, {"checkpointing": ("resnet50", "bert")})
+card.check_only_for(given, {"checkpointing": "off", "size": "base"}, {"checkpointing": ("resnet50", "bert"),
+                                                                      "size": ("bert",)})
 card.forget_settings("JAX_", "XLA_PYTHON_", "CUDA_")
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "true" if given["preallocate"] == "on" else "false"
 os.environ["XLA_PYTHON_CLIENT_ALLOCATOR"] = given["allocator"]

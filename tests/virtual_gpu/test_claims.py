@@ -280,9 +280,11 @@ def test_checkpointing_in_pytorch_keeps_what_goes_into_a_layer(run, pytorch):
 
 
 def test_checkpointing_in_jax_keeps_no_scores_of_attention(run, jax):
-    figures = run("batch=32,checkpointing=blocks,framework=jax,network=bert,sequence=512")["figures"]
-    assert figures["trained"] == 1
-    assert figures["allocated_bytes.overall_peak"] < 12 * 32 * 12 * 512 * 512 * 4, "the scores of 12 layers"
+    parameters = "batch=32,framework=jax,network=bert,sequence=512,size=tiny"
+    all_kept, inputs = (run(parameters + more)["figures"] for more in ("", ",checkpointing=blocks"))
+    # Otherwise the scores of both layers are kept; while one layer is computed again, its own are there.
+    saved = all_kept["allocated_bytes.overall_peak"] - inputs["allocated_bytes.overall_peak"]
+    assert saved >= 32 * 2 * 512 * 512 * 4
 
 
 def test_jax_takes_the_share_that_it_is_told(run, jax):
