@@ -82,21 +82,30 @@ for script in sys.argv[1:]:
 """
 
 
+def programs_of(request, place, fixture):
+    """Writes the programs of those tests of the module that are marked with program(SOURCE) and take `fixture`. The
+    parameters of a test are variables of its program. Returns the paths."""
+    scripts = []
+    for test in request.session.items:
+        marked = test.get_closest_marker("program")
+        if marked and test.path == request.path and fixture in test.fixturenames:
+            scripts.append(place / f"{test.name}.py")
+            parameters = test.callspec.params if hasattr(test, "callspec") else {}
+            assigned = "".join(f"{name} = {value!r}\n" for name, value in parameters.items())
+            scripts[-1].write_text(assigned + marked.args[0])
+    return list(map(str, scripts))
+
+
 @pytest.fixture(scope="module")
 def run_together(request, shared_gpu, tmp_path_factory):
-    """run_together(python) runs the programs of all tests of the module that are marked with program(SOURCE), in
-    one process, and returns the answer and what each program printed, by the name of its test."""
+    """run_together(python) runs the programs of all tests of the module that take the fixture `printed`, in one
+    process, and returns the answer and what each program printed, by the name of its test."""
 
     @functools.cache
     def run(python):
-        place, scripts = tmp_path_factory.mktemp("programs"), []
-        for test in request.session.items:
-            marked = test.get_closest_marker("program")
-            if marked and test.path == request.path:
-                scripts.append(place / f"{test.name}.py")
-                scripts[-1].write_text(marked.args[0])
+        scripts = programs_of(request, tmp_path_factory.mktemp("programs"), "printed")
         answer = shared_gpu("a100-40gb", "--until-step", "all", python=python, program=ONE_AFTER_ANOTHER,
-                            arguments=map(str, scripts))
+                            arguments=scripts)
         assert answer.status == 0, answer.errors
         lines = answer.output.splitlines()
         return answer, dict(json.loads(line.removeprefix("said ")) for line in lines if line.startswith("said "))
@@ -108,6 +117,57 @@ def run_together(request, shared_gpu, tmp_path_factory):
 def printed(run_together, pytorch, request):
     """What the program of this test printed."""
     return run_together(pytorch)[1][request.node.name].splitlines()
+
+
+# Imports PyTorch once, and runs each script as the main program of a fork.
+EACH_IN_A_FORK = """
+import gc, json, os, sys
+import torch
+gc.collect()
+gc.freeze()  # what PyTorch holds is neither copied nor searched in each fork
+for script in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        sys.argv, __file__ = [script], script
+        os.dup2(os.open(script + ".printed", os.O_CREAT | os.O_WRONLY), 1)
+        exec(compile(open(script).read(), script, "exec"))
+        sys.exit()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print("ran", json.dumps([script, child, status]), flush=True)
+"""
+
+
+class Recorded:
+    """What PyTorch recorded of a program, and what the program printed."""
+
+    def __init__(self, script, framework):
+        self.devices = framework["devices"]
+        self.differences = "".join(f"{text}\n" for text in framework["differences"]).replace(script.name, "program.py")
+        self.printed = Path(f"{script}.printed").read_text().splitlines()
+
+    @property
+    def roles(self):
+        return {share["name"]: share["bytes"] for share in self.devices[0]["roles"]}
+
+
+@pytest.fixture(scope="module")
+def run_each(request, shared_gpu, pytorch, tmp_path_factory):
+    """Runs the programs of all tests of the module that take the fixture `recorded`; returns what was recorded of each
+    that succeeded, by the name of its test, and all that was said."""
+    scripts = programs_of(request, tmp_path_factory.mktemp("programs"), "recorded")
+    answer = shared_gpu("rtx4090", "--until-step", "all", python=pytorch, program=EACH_IN_A_FORK, arguments=scripts)
+    frameworks = {framework["pid"]: framework for framework in answer.figures["frameworks"]}
+    ran = [json.loads(line.removeprefix("ran ")) for line in answer.output.splitlines() if line.startswith("ran ")]
+    return {Path(script).stem: Recorded(Path(script), frameworks[pid]) for script, pid, status in ran if status == 0}, \
+        answer.output + answer.errors
+
+
+@pytest.fixture
+def recorded(run_each, request):
+    """What was recorded of this test's program."""
+    programs, said = run_each
+    assert request.node.name in programs, said
+    return programs[request.node.name]
 
 
 def printed_by(answer):
@@ -136,6 +196,12 @@ def python_of(environment):
 @pytest.fixture(scope="session")
 def pytorch():
     return python_of("pytorch")
+
+
+@pytest.fixture(scope="session")
+def triton(pytorch):
+    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
+        pytest.skip("Triton is not installed beside PyTorch")
 
 
 @pytest.fixture(scope="session")

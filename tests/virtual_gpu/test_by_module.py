@@ -1,7 +1,6 @@
 """The memory of each module, named by the path of PyTorch's modules."""
 
 import random
-import subprocess
 
 import pytest
 
@@ -33,8 +32,11 @@ main(int(sys.argv[1]), int(sys.argv[2]))
 """
 
 
-def modules(answer):
-    device = answer.figures["frameworks"][0]["devices"][0]
+def device_of(answer):
+    return answer.figures["frameworks"][0]["devices"][0]
+
+
+def modules(device):
     assert sum(module["bytes"] for module in device["modules"]) == sum(
         share["bytes"] for share in device["roles"] if share["name"] != "rounding by the allocator")
     return {module["name"]: module["roles"] for module in device["modules"]}
@@ -44,7 +46,7 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     width, batch = random.randrange(128, 256, 32), random.randrange(4096, 8192, 256)
     answer = gpu("rtx4090", program=LAYERS, python=pytorch, arguments=[str(width), str(batch)])
     assert answer.status == 0, answer.errors
-    found = modules(answer)
+    found = modules(device_of(answer))
     weight = 4 * width * width * 4
     for layer in range(3):
         for name in ("up", "down"):
@@ -56,8 +58,7 @@ def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     assert "layers.*.up  (3 alike)" in answer.output
 
 
-def test_a_module_keeps_its_name_when_another_model_is_deleted_or_it_becomes_a_part(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 net, other = torch.nn.Sequential(torch.nn.Linear(256, 256)).cuda(), torch.nn.Linear(8, 8).cuda()
 batch = torch.randn(512, 256, device="cuda")
@@ -70,15 +71,13 @@ for step in range(3):
     whole["head"](whole["inner"](batch)).sum().backward()
     optimizer.step()
 """)
-    assert answer.status == 0, answer.errors
-    found = modules(answer)
+def test_a_module_keeps_its_name_when_another_model_is_deleted_or_it_becomes_a_part(recorded):
+    found = modules(recorded.devices[0])
     assert found["net.0"].keys() >= {"weights", "optimizer state", "activations"}
     assert not any(name.startswith("inner.0") for name in found)
 
 
-def test_weights_and_gradients_that_lie_in_one_buffer_are_of_their_own_modules(gpu, pytorch):
-    """DeepSpeed, FSDP and DistributedDataParallel make such buffers."""
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 small, large = torch.nn.Linear(256, 256, bias=False), torch.nn.Linear(256, 1024, bias=False)
 model = torch.nn.ModuleDict({"small": small, "large": large})
@@ -91,42 +90,38 @@ for step in range(3):
     large(small(torch.ones(8, 256, device="cuda"))).sum().backward()
     optimizer.step()
 """)
-    assert answer.status == 0, answer.errors
-    found = modules(answer)
+def test_weights_and_gradients_that_lie_in_one_buffer_are_of_their_own_modules(recorded):
+    """DeepSpeed, FSDP and DistributedDataParallel make such buffers."""
+    found = modules(recorded.devices[0])
     for role in ("weights", "gradients"):
         assert found["small"][role] == 256 * 256 * 4
         assert found["large"][role] == 4 * found["small"][role]
 
 
-def test_what_is_allocated_after_checkpointing_is_of_no_module(gpu, pytorch):
-    """Checkpointing ends a repeated forward pass with an exception once it has all that the backward pass needs."""
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 from torch.utils.checkpoint import checkpoint
 layers = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256)).cuda()
 checkpoint(layers, torch.randn(16, 256, device="cuda", requires_grad=True), use_reentrant=False).sum().backward()
 large = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
 """)
-    assert answer.status == 0, answer.errors
-    assert modules(answer)["(outside of modules)"]["batch and other"] >= 64 << 20
+def test_what_is_allocated_after_checkpointing_is_of_no_module(recorded):
+    """Checkpointing ends a repeated forward pass with an exception once it has all that the backward pass needs."""
+    assert modules(recorded.devices[0])["(outside of modules)"]["batch and other"] >= 64 << 20
 
 
-def test_a_model_that_compiles_itself_counts_as_one_module(gpu, pytorch):
-    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
-        pytest.skip("Triton is not installed beside PyTorch")
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 256)).cuda()
 model.compile()
 for _ in range(2):
     model(torch.randn(4096, 256, device="cuda")).sum().backward()
 """)
-    assert answer.status == 0, answer.errors
-    assert modules(answer)["model"]["activations"] >= 4096 * 1024 * 4
+def test_a_model_that_compiles_itself_counts_as_one_module(triton, recorded):
+    assert modules(recorded.devices[0])["model"]["activations"] >= 4096 * 1024 * 4
 
 
-def test_modules_of_one_class_are_told_apart(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 def network():
     return torch.nn.Sequential(torch.nn.Linear(1024, 1024, bias=False)).cuda()
@@ -134,8 +129,8 @@ generator, others = network(), [network(), network()]
 for each in generator, *others:
     each(torch.zeros(1, 1024, device="cuda"))
 """)
-    assert answer.status == 0, answer.errors
-    held = {name: roles.get("weights") for name, roles in modules(answer).items()}
+def test_modules_of_one_class_are_told_apart(recorded):
+    held = {name: roles.get("weights") for name, roles in modules(recorded.devices[0]).items()}
     for name in ("generator.0", "Sequential.0", "Sequential 2.0"):
         assert held[name] == 4 * 1024 * 1024, held
 
@@ -145,14 +140,13 @@ def test_the_peak_is_the_same_whether_modules_are_noted_or_not(gpu, pytorch):
     noted, plain = (
         gpu("rtx4090", program=LAYERS, python=pytorch, arguments=arguments,
             environment={"HEADROOM_GPU_MODULES": switch}) for switch in ("on", "off"))
-    devices = [answer.figures["frameworks"][0]["devices"][0] for answer in (noted, plain)]
+    devices = [device_of(answer) for answer in (noted, plain)]
     for figure in ("peak_allocated_bytes", "peak_reserved_bytes", "roles", "lines"):
         assert devices[0][figure] == devices[1][figure]
-    assert len(modules(noted)) > len(modules(plain))
+    assert len(modules(device_of(noted))) > len(modules(device_of(plain)))
 
 
-def test_a_module_that_an_exception_left_holds_nothing_of_what_follows(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 class Fails(torch.nn.Module):
     def forward(self, x):
@@ -174,8 +168,8 @@ except ValueError:
     pass
 kept = net(x, net.second)
 """)
-    assert answer.status == 0, answer.errors
-    assert set(modules(answer)) == {"second", "(outside of modules)"}
+def test_a_module_that_an_exception_left_holds_nothing_of_what_follows(recorded):
+    assert set(modules(recorded.devices[0])) == {"second", "(outside of modules)"}
 
 
 COMPILED = """
@@ -198,8 +192,7 @@ def test_noting_modules_neither_breaks_a_compiled_graph_nor_changes_its_bytes(gp
     assert noted.figures["peak_bytes"] == plain.figures["peak_bytes"]
 
 
-def test_a_module_may_be_called_while_another_one_has_yet_to_be_constructed(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 class Model(torch.nn.Module):
     def __init__(self, x):
@@ -211,12 +204,11 @@ def main():
     model.layer(model.x).sum().backward()
 main()
 """)
-    assert answer.status == 0, answer.errors
-    assert modules(answer)["layer"]["weights"] == 4 * 1024 * 1024
+def test_a_module_may_be_called_while_another_one_has_yet_to_be_constructed(recorded):
+    assert modules(recorded.devices[0])["layer"]["weights"] == 4 * 1024 * 1024
 
 
-def test_modules_have_their_own_names_under_wrappers(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 model = torch.nn.ModuleDict({"up": torch.nn.Linear(512, 512), "down": checkpoint_wrapper(torch.nn.Linear(512, 512))})
@@ -227,6 +219,6 @@ for _ in range(2):
     compiled(torch.randn(8, 512, device="cuda")).sum().backward()
     optimizer.step()
 """)
-    assert answer.status == 0, answer.errors
-    weights = {name for name, roles in modules(answer).items() if "weights" in roles}
+def test_modules_have_their_own_names_under_wrappers(recorded):
+    weights = {name for name, roles in modules(recorded.devices[0]).items() if "weights" in roles}
     assert weights == {"up", "down"}

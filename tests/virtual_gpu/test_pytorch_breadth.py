@@ -1,7 +1,5 @@
 """Several ways to train in PyTorch, each checked against a figure that follows from its sizes."""
 
-import subprocess
-
 import pytest
 from conftest import python_of
 
@@ -12,12 +10,6 @@ WEIGHTS = 8 * 1024 * 1024 * 4  # of eight linear layers of width 1024
 def together(run_together, pytorch):
     """The answer of the one process that runs the programs which tests are marked with."""
     return run_together(pytorch)[0]
-
-
-@pytest.fixture(scope="module")
-def triton(pytorch):
-    if subprocess.run([pytorch, "-c", "import triton"], capture_output=True).returncode != 0:
-        pytest.skip("Triton is not installed beside PyTorch")
 
 
 def test_a_device_that_holds_nothing_is_not_listed(gpu, pytorch):

@@ -10,8 +10,7 @@ def roles_of(answer, status=0):
     return {share["name"]: share["bytes"] for share in device["roles"]}
 
 
-def test_weights_that_no_optimizer_changes_are_weights(gpu, pytorch):
-    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import copy
 import torch
 def main():
@@ -25,12 +24,12 @@ def main():
         with torch.no_grad():
             average.weight.lerp_(head.weight, 0.01)
 main()
-"""))
-    assert roles["weights"] == 3 * 4 * MIB
+""")
+def test_weights_that_no_optimizer_changes_are_weights(recorded):
+    assert recorded.roles["weights"] == 3 * 4 * MIB
 
 
-def test_weights_and_gradients_are_told_where_no_optimizer_is_used(gpu, pytorch):
-    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 def main():
     model = torch.nn.Linear(1024, 1024, bias=False).cuda()
@@ -41,7 +40,9 @@ def main():
         for parameter in model.parameters():
             parameter.data.add_(parameter.grad, alpha=-0.1)
 main()
-"""))
+""")
+def test_weights_and_gradients_are_told_where_no_optimizer_is_used(recorded):
+    roles = recorded.roles
     assert roles["weights"] == roles["gradients"] == 4 * MIB
 
 
@@ -138,8 +139,7 @@ for depth in (3, 6):
     assert roles["gradients"] >= 16 * MIB
 
 
-def test_gradients_are_told_where_a_late_step_has_the_peak(gpu, pytorch):
-    roles = roles_of(gpu("rtx4090", "--until-step", "all", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 model = torch.nn.Linear(1024, 1024, bias=False).cuda()
 optimizer = torch.optim.SGD(model.parameters())
@@ -148,46 +148,47 @@ for step in range(12):
     model(torch.randn(16384 if step == 10 else 16, 1024, device="cuda")).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
-"""))
-    assert roles["gradients"] == 4 * MIB
+""")
+def test_gradients_are_told_where_a_late_step_has_the_peak(recorded):
+    assert recorded.roles["gradients"] == 4 * MIB
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_what_checkpointing_keeps_are_activations(gpu, pytorch, reentrant):
-    roles = roles_of(gpu("rtx4090", python=pytorch, program=f"""
+@pytest.mark.program("""
 import torch
 from torch.utils.checkpoint import checkpoint
 layers = [torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 512)).cuda()
           for _ in range(6)]
 x = torch.randn(4096, 512, device="cuda", requires_grad=True)
 for layer in layers:
-    x = checkpoint(layer, x, use_reentrant={reentrant})
+    x = checkpoint(layer, x, use_reentrant=reentrant)
 x.sum().backward()
-"""))
+""")
+def test_what_checkpointing_keeps_are_activations(recorded, reentrant):
     # The inputs of the second to sixth layer and the result, until the backward pass frees the last input.
-    assert 5 * 8 * MIB <= roles["activations"] <= 6 * 8 * MIB
+    assert 5 * 8 * MIB <= recorded.roles["activations"] <= 6 * 8 * MIB
 
 
-def test_what_compiled_code_keeps_are_activations(gpu, pytorch):
-    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 model = torch.compile(torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda(),
                       backend="aot_eager")
 model(torch.randn(4096, 512, device="cuda")).sum().backward()
-"""))
-    assert roles["activations"] == 4 * 8 * MIB
+""")
+def test_what_compiled_code_keeps_are_activations(recorded):
+    assert recorded.roles["activations"] == 4 * 8 * MIB
 
 
-def test_what_a_loss_outside_of_modules_keeps_is_an_activation(gpu, pytorch):
-    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 model = torch.nn.Linear(64, 16384, bias=False).cuda()
 targets = torch.zeros(1024, dtype=torch.long, device="cuda")
 logits = model(torch.randn(1024, 64, device="cuda"))
 torch.nn.functional.cross_entropy(logits, targets).backward()
-"""))
+""")
+def test_what_a_loss_outside_of_modules_keeps_is_an_activation(recorded):
     # The logits and the logarithms of their softmax, and the sum of the weights of the targets.
-    assert 128 * MIB <= roles["activations"] < 129 * MIB
+    assert 128 * MIB <= recorded.roles["activations"] < 129 * MIB
 
 
 def test_what_a_forward_pass_held_when_memory_ran_out_are_activations(gpu, pytorch):
@@ -219,8 +220,7 @@ torch.cuda.memory._record_memory_history(enabled=None)
     assert (tmp_path / "own.pickle").stat().st_size > 1000
 
 
-def test_sparse_gradients_are_gradients(gpu, pytorch):
-    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 table = torch.nn.Embedding(100_000, 64, sparse=True).cuda()
 optimizer = torch.optim.SparseAdam(table.parameters())
@@ -228,13 +228,14 @@ for _ in range(3):
     table(torch.arange(8192).cuda()).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
-"""))
+""")
+def test_sparse_gradients_are_gradients(recorded):
+    roles = recorded.roles
     assert roles["weights"] == 100_000 * 64 * 4
     assert roles["optimizer state"] == 2 * roles["weights"]
 
 
-def test_buffers_are_told_and_belong_to_their_module(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 class Causal(torch.nn.Linear):
     def __init__(self):
@@ -246,21 +247,19 @@ for _ in range(2):
     model(torch.randn(64, 1024, device="cuda")).sum().backward()
     optimizer.step()
 """)
-    roles = roles_of(answer)
+def test_buffers_are_told_and_belong_to_their_module(recorded):
+    roles = recorded.roles
     assert (roles["weights"], roles["buffers"]) == (2 * 4 * MIB, 8 * MIB)
-    modules = answer.figures["frameworks"][0]["devices"][0]["modules"]
+    modules = recorded.devices[0]["modules"]
     assert {"model.0": 8 * MIB, "model.1": 0} == {
         module["name"]: module["roles"].get("buffers", 0) for module in modules if module["name"].startswith("model.")}
 
 
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
-def test_lbfgs_keeps_its_whole_history(gpu, pytorch, search):
-    """It keeps two lists of five vectors, each as long as all weights together, and two more. Up to two of those that
-    it has just dropped are still there at the peak."""
-    answer = gpu("rtx4090", python=pytorch, program=f"""
+@pytest.mark.program("""
 import torch
 model = torch.nn.Sequential(*[torch.nn.Linear(512, 512, bias=False) for _ in range(4)]).cuda()
-optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4, history_size=5, line_search_fn={search!r})
+optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4, history_size=5, line_search_fn=search)
 x = torch.randn(64, 512, device="cuda")
 def closure():
     optimizer.zero_grad()
@@ -271,8 +270,11 @@ for _ in range(3):
     optimizer.step(closure)
 print(optimizer.param_groups[0]["tolerance_grad"])
 """)
-    assert 12 * 4 * MIB <= roles_of(answer)["optimizer state"] < 15 * 4 * MIB
-    assert answer.output.startswith("1e-07")
+def test_lbfgs_keeps_its_whole_history(recorded, search):
+    """It keeps two lists of five vectors, each as long as all weights together, and two more. Up to two of those that
+    it has just dropped are still there at the peak."""
+    assert 12 * 4 * MIB <= recorded.roles["optimizer state"] < 15 * 4 * MIB
+    assert recorded.printed == ["1e-07"]
 
 
 def test_an_optimizer_that_could_not_be_made_does_not_hide_what_was_held(gpu, pytorch):

@@ -1,11 +1,10 @@
 """Unknown values that are taken to be finite, equal or valid, as in training that goes well. Skipped unless
 `scripts/setup --with pytorch` has been run."""
 
-from conftest import printed_by
+import pytest
 
 
-def test_boxes_that_a_network_finds_pass_the_check_of_their_corners(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 boxes = torch.randn(5, 4, device="cuda").sigmoid()
 assert (boxes[:, 2:] >= boxes[:, :2]).all()
@@ -13,13 +12,13 @@ assert torch.all(boxes[:, :2] <= boxes[:, 2:])
 assert (boxes >= 0).all()  # nflows checks this before it takes a square root
 print(len(boxes[boxes[:, 2] >= boxes[:, 0]]), bool((boxes >= 0.5).all()))
 """)
-    assert printed_by(answer) == ["0 False"]
+def test_boxes_that_a_network_finds_pass_the_check_of_their_corners(recorded):
+    assert recorded.printed == ["0 False"]
     assert "compared values that a virtual GPU does not compute, taken as equal: program.py:4, program.py:5, " \
-        "program.py:6" in answer.output
+        "program.py:6" in recorded.differences
 
 
-def test_unknown_values_are_taken_to_be_equal_to_what_they_are_compared_with(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 x = torch.randn(8, 16, device="cuda")
 one, other = x @ x.T, torch.einsum("ik,jk->ij", x, x)
@@ -28,12 +27,12 @@ torch.testing.assert_close(one, other)
 known = torch.arange(3, device="cuda")
 print(torch.equal(known, known + 1), torch.allclose(known, known.clone()), torch.equal(one, other[:4]))
 """)
-    assert printed_by(answer) == ["True True", "False True False"]
-    assert "taken as equal: program.py:5, program.py:6\n" in answer.output
+def test_unknown_values_are_taken_to_be_equal_to_what_they_are_compared_with(recorded):
+    assert recorded.printed == ["True True", "False True False"]
+    assert "taken as equal: program.py:5, program.py:6\n" in recorded.differences
 
 
-def test_parameters_of_distributions_are_taken_to_be_valid(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 torch.distributions.Distribution.set_default_validate_args(True)  # as Pyro does
 scale = torch.randn(4, device="cuda").exp()
@@ -51,6 +50,7 @@ def bytes_of(validate):
 print(bytes_of(True) > bytes_of(False))
 print(torch.normal(matrix, matrix.exp()).shape)
 """)
-    assert printed_by(answer) == ["torch.Size([4])", "torch.Size([4])", "invalid", "True",
+def test_parameters_of_distributions_are_taken_to_be_valid(recorded):
+    assert recorded.printed == ["torch.Size([4])", "torch.Size([4])", "invalid", "True",
                                   "torch.Size([300, 300])"]
-    assert "taken as" not in answer.output
+    assert "taken as" not in recorded.differences

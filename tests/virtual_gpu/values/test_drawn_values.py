@@ -9,8 +9,7 @@ def test_no_program_here_decides_by_a_value_taken_as_zero(run_together, pytorch)
     assert not any("taken as 0" in difference for difference in differences), differences
 
 
-def test_a_known_tensor_of_which_a_part_was_drawn_is_drawn(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 flags = torch.ones(4, dtype=torch.long).cuda()
 view = flags[:2]
@@ -18,12 +17,12 @@ view += torch.randn(2, device="cuda").argmax()
 if flags.all():
     print("known")
 """)
-    assert printed_by(answer) == ["known"]
-    assert "decided by values drawn at random here: program.py:6" in answer.output
+def test_a_known_tensor_of_which_a_part_was_drawn_is_drawn(recorded):
+    assert recorded.printed == ["known"]
+    assert "decided by values drawn at random here: program.py:6" in recorded.differences
 
 
-def test_what_is_sampled_of_unknown_probabilities_is_drawn(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 logits = torch.randn(4, 1000, device="cuda") @ torch.randn(1000, 1000, device="cuda")
 tokens = torch.multinomial(logits.softmax(-1), num_samples=1)
@@ -33,12 +32,12 @@ print(actions.unique().numel() > 100, tuple(actions.shape))
 chosen = torch.multinomial(logits.softmax(-1), 1000)  # without replacement
 print((chosen.sort().values == torch.arange(1000, device="cuda")).all().item())
 """)
-    assert printed_by(answer) == ["True (4, 1)", "True (50, 4)", "True"]
-    assert "decided by values drawn at random here: program.py:7" in answer.output
+def test_what_is_sampled_of_unknown_probabilities_is_drawn(recorded):
+    assert recorded.printed == ["True (4, 1)", "True (50, 4)", "True"]
+    assert "decided by values drawn at random here: program.py:7" in recorded.differences
 
 
-def test_a_router_spreads_its_tokens_over_the_experts(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 scores = torch.randn(1000, 8, device="cuda").softmax(-1)
 weights, chosen = scores.topk(2, dim=-1)
@@ -50,10 +49,11 @@ print(int(torch.bincount(single, minlength=8).sum()), len(torch.where(scores > 0
 _, first = scores.max(dim=-1)
 print(len(first.unique()), len(scores.min(0).indices.unique()) > 1, scores.max().item(), scores.max(scores).shape[0])
 """)
-    assert printed_by(answer) == ["2000 True True", "8 False", "1000 0", "8 True 0.0 1000"]
+def test_a_router_spreads_its_tokens_over_the_experts(recorded):
+    assert recorded.printed == ["2000 True True", "8 False", "1000 0", "8 True 0.0 1000"]
     # The seed is fixed, so runs repeat. Eight shares of 250 lie within 6 standard deviations.
-    assert "drawn at random here: program.py:5" in answer.output
-    assert "(--mask-share 0.5 selects half): program.py:9" in answer.output
+    assert "drawn at random here: program.py:5" in recorded.differences
+    assert "(--mask-share 0.5 selects half): program.py:9" in recorded.differences
 
 
 DETECTION = """

@@ -131,8 +131,7 @@ def test_values_are_known_in_the_backward_pass(printed):
     assert printed == ["[2, 3, 4]", "[5, 6, 7]", "[8, 9, 10]"]
 
 
-def test_a_number_is_known_beside_a_sum_of_losses(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 loss, number = torch.randn(8, device="cuda").sum(), torch.tensor([3, 5]).cuda().sum()
 both = torch.stack([loss, number.float()])
@@ -140,20 +139,21 @@ total, count = (both + both).tolist()
 print(total / count, count)
 print(torch.stack([loss, loss]).tolist())
 """)
-    assert printed_by(answer) == ["0.0 16.0", "[0.0, 0.0]"]
-    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:7" in answer.output
+def test_a_number_is_known_beside_a_sum_of_losses(recorded):
+    assert recorded.printed == ["0.0 16.0", "[0.0, 0.0]"]
+    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:7" in recorded.differences
 
 
-def test_lines_at_which_a_program_read_an_unknown_value_are_named(gpu, pytorch):
-    """Early stopping is an example: it compares values that it has read."""
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 loss = torch.randn(3, device="cuda").sum()
 best = min(1.0, loss.item())
 count = torch.arange(3, device="cuda").sum().item()
 history = loss.expand(2).tolist()
 """)
-    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:6" in answer.output
+def test_lines_at_which_a_program_read_an_unknown_value_are_named(recorded):
+    """Early stopping is an example: it compares values that it has read."""
+    assert "read as 0, since a virtual GPU does not compute them: program.py:4, program.py:6" in recorded.differences
 
 
 @pytest.mark.program(QUESTIONS + """
@@ -173,8 +173,7 @@ def test_a_change_of_a_part_is_one_of_the_whole(printed):
     assert printed == ["[0, 2, 3]", "[[10, 7, 12], [3, 4, 5]] [10, 7, 12]", "[[0, 0, 0], [0, 0, 0]]"]
 
 
-def test_a_known_tensor_that_data_changed_is_not_known_any_more(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 flags = torch.ones(4, dtype=torch.long).cuda()
 view = flags[:2]
@@ -182,9 +181,10 @@ view += torch.randn(2, device="cuda").sum().long()
 if flags.all():
     print("known")
 """)
-    assert printed_by(answer) == []
+def test_a_known_tensor_that_data_changed_is_not_known_any_more(recorded):
+    assert recorded.printed == []
     assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:6" \
-        in answer.output
+        in recorded.differences
 
 
 @pytest.mark.program(TINY_MODEL + """
@@ -197,8 +197,7 @@ def test_generation_ends_at_its_greatest_length(printed):
     assert printed == ["(4, 13)"] * 2
 
 
-def test_a_known_operand_that_settles_the_result_makes_it_known(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 unknown = torch.randn(4, device="cuda") > 0
 no, yes = torch.zeros(4, dtype=torch.bool).cuda(), torch.ones(4, dtype=torch.bool).cuda()
@@ -209,8 +208,9 @@ if (unknown | no).any():
 if (counts | yes).any():
     print("known")
 """)
-    assert printed_by(answer) == ["True False 0"]
-    assert "program.py:7, program.py:9" in answer.output
+def test_a_known_operand_that_settles_the_result_makes_it_known(recorded):
+    assert recorded.printed == ["True False 0"]
+    assert "program.py:7, program.py:9" in recorded.differences
 
 
 @pytest.mark.program("""
@@ -376,8 +376,7 @@ def test_a_tensor_that_gives_only_its_type_and_shape_need_not_be_known(printed):
     assert printed == ["[0.0, 1.0, 2.0, 2.0] [0.0, 1.0, 2.0, 2.0] 5.0 [9, 10, 11] [6, 7, 8]", "[3.0, 4.0] [1.0, 1.0] 2"]
 
 
-def test_functions_of_torch_func_run(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, vmap
 x = torch.randn(8, device="cuda")
@@ -389,5 +388,5 @@ per_sample = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), torch.r
 print(tuple(per_sample["weight"].shape), *[tuple(vmap(f)(torch.randn(5, 8, device="cuda")).shape)
                                            for f in (torch.argmax, torch.argsort)])
 """)
-    assert answer.status == 0, answer.errors
-    assert answer.output.startswith("(8, 8) (8, 8) (8, 8)\n(5, 4, 8) (5,) (5, 8)\n")
+def test_functions_of_torch_func_run(recorded):
+    assert recorded.printed == ["(8, 8) (8, 8) (8, 8)", "(5, 4, 8) (5,) (5, 8)"]

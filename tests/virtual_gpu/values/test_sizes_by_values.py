@@ -102,15 +102,15 @@ def test_large_copies_are_known_to_what_they_are_compared_with(printed):
     assert printed == ["True True", "40000 (2,)", "0 False"]
 
 
-def test_unknown_values_are_taken_to_be_different_from_each_other(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
+@pytest.mark.program(UNKNOWN + """
 found, places, counts = unknown.unique(return_inverse=True, return_counts=True)
 print(len(found), tuple(places.shape), len(counts), len(unknown.unique(dim=0)), len(unknown.unique_consecutive()))
 x.to_sparse()
 """)
-    assert printed_by(answer) == ["300 (100, 3) 300 100 300"]
-    assert "taken as all different: program.py:" in answer.output
-    assert "taken as 0: program.py:8" in answer.output, "no element of a sparse tensor"
+def test_unknown_values_are_taken_to_be_different_from_each_other(recorded):
+    assert recorded.printed == ["300 (100, 3) 300 100 300"]
+    assert "taken as all different: program.py:" in recorded.differences
+    assert "taken as 0: program.py:8" in recorded.differences, "no element of a sparse tensor"
 
 
 MASKS = """
@@ -143,13 +143,13 @@ def test_masks_of_unknown_values_select_the_share_that_the_user_names(gpu, pytor
     assert "selected nothing" not in answer.output
 
 
-def test_the_largest_of_unknown_values_is_not_what_lay_in_its_memory_before(gpu, pytorch):
-    answer = gpu("rtx4090", python=pytorch, program=UNKNOWN + """
+@pytest.mark.program(UNKNOWN + """
 [torch.arange(100, 100 + count).cuda() for count in range(1, 300)]  # freed at once
 print(torch.bincount(unknown[:, 0]).shape)
 """)
-    assert printed_by(answer) == ["torch.Size([1])"]
-    assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:" in answer.output
+def test_the_largest_of_unknown_values_is_not_what_lay_in_its_memory_before(recorded):
+    assert recorded.printed == ["torch.Size([1])"]
+    assert "decided by values that a virtual GPU does not compute, taken as 0: program.py:" in recorded.differences
 
 
 @pytest.mark.program("""
