@@ -277,6 +277,27 @@ def test_lbfgs_keeps_its_whole_history(recorded, search):
     assert recorded.printed == ["1e-07"]
 
 
+def test_what_an_object_in_the_state_of_an_optimizer_holds_is_state(gpu, pytorch):
+    """GaLore and APOLLO keep projections so. Here, one is a part of a larger matrix."""
+    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+import torch
+class Projection:
+    def __init__(self, weight):
+        self.weight, self.matrices = weight, [torch.linalg.svd(weight.grad)[2][:128]]
+class Projected(torch.optim.SGD):
+    def step(self, closure=None):
+        for weight in self.param_groups[0]["params"]:
+            if not self.state[weight]:
+                self.state[weight]["projection"] = Projection(weight)
+layer = torch.nn.Linear(1024, 1024, bias=False).cuda()
+optimizer = Projected(layer.parameters())
+for _ in range(3):
+    layer(torch.randn(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+"""))
+    assert roles["weights"] == roles["optimizer state"] == 4 * MIB
+
+
 def test_an_optimizer_that_could_not_be_made_does_not_hide_what_was_held(gpu, pytorch):
     answer = gpu("rtx4090", python=pytorch, program="""
 import torch

@@ -70,14 +70,22 @@ def mark(tensors, role, owners=()):
             continue
 
 
-def tensors_in(state):
-    """Returns the tensors of an optimizer's state for a parameter, which may hold lists of them, as in LBFGS."""
+def tensors_in(state, in_object=False):
+    """Returns the tensors of an optimizer's state for a parameter, which may hold lists of them, as in LBFGS, and
+    objects that hold them, as the projections of GaLore do. A parameter in such an object is not state."""
     import torch
 
     if isinstance(state, torch.Tensor):
-        return [state]
-    values = state.values() if isinstance(state, dict) else state if isinstance(state, (list, tuple)) else ()
-    return [tensor for value in values for tensor in tensors_in(value)]
+        return [] if in_object and isinstance(state, torch.nn.Parameter) else [state]
+    if isinstance(state, dict):
+        values = list(state.values())
+    elif isinstance(state, (list, tuple)):
+        values = state
+    elif in_object:
+        return []
+    else:
+        values, in_object = list(getattr(state, "__dict__", {}).values()), True
+    return [tensor for value in values for tensor in tensors_in(value, in_object)]
 
 
 def mark_state(optimizer):
