@@ -217,7 +217,12 @@ std::vector<std::string> environment_for(const Launch& launch) {
   const std::string library_path =
       launch.nvrtc.empty() ? libraries.string()
                            : launch.nvrtc.parent_path().string() + ":" + libraries.string();
+  // Compilers keep there which variant of a kernel was the fastest, and a program on a real card
+  // must not find what they measured here.
+  const fs::path compiled = cache_directory() / "compiled";
   std::vector<std::string> result = {
+      "TORCHINDUCTOR_CACHE_DIR=" + (compiled / "torchinductor").string(),
+      "TRITON_CACHE_DIR=" + (compiled / "triton").string(),
       prepended("LD_PRELOAD", preload(libraries, launch.nvrtc), ':'),
       prepended("LD_LIBRARY_PATH", library_path, ':'),
       prepended("PYTHONPATH", hook_directory().string(), ':'),

@@ -145,6 +145,16 @@ def test_measuring_a_kernel_does_not_repeat_it_for_long(triton, printed):
     assert int(*printed) < 100
 
 
+def test_what_compilers_measure_here_is_not_kept_where_a_real_card_finds_it(gpu, triton, pytorch, tmp_path):
+    users = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), "TRITON_CACHE_DIR": str(tmp_path / "triton")}
+    answer = gpu("rtx4090", python=pytorch, environment=users, program="""
+import torch
+print(torch.compile(lambda x: x * 2 + 1)(torch.ones(8, device="cuda")).shape)
+""")
+    assert answer.status == 0, answer.errors
+    assert not (tmp_path / "inductor").exists() and not (tmp_path / "triton").exists()
+
+
 @pytest.mark.program("""
 import torch
 edges = torch.randint(0, 1000, (2, 8000))
