@@ -145,6 +145,26 @@ def test_measuring_a_kernel_does_not_repeat_it_for_long(triton, printed):
     assert int(*printed) < 100
 
 
+@pytest.mark.program("""
+import torch
+import triton
+import triton.language as tl
+tried = set()
+def variant(block):
+    return triton.Config({"BLOCK": block}, pre_hook=lambda arguments: tried.add(arguments["BLOCK"]))
+@triton.autotune([variant(block) for block in (32, 64, 128, 256)], key=["count"])
+@triton.jit
+def fill(x, count, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK > 32)
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + places, 1.0, mask=places < count)
+fill[(8,)](torch.zeros(1000, device="cuda"), 1000)
+print(*sorted(tried))
+""")
+def test_of_the_variants_of_a_kernel_the_first_that_can_be_compiled_is_taken(triton, printed):
+    assert printed == ["32 64"]
+
+
 def test_what_compilers_measure_here_is_not_kept_where_a_real_card_finds_it(gpu, triton, pytorch, tmp_path):
     users = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), "TRITON_CACHE_DIR": str(tmp_path / "triton")}
     answer = gpu("rtx4090", python=pytorch, environment=users, program="""

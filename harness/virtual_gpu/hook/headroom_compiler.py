@@ -1,8 +1,9 @@
 """Spares programs time of PyTorch's compiler. Its import takes about as long as that of the rest of PyTorch, which
 imports it for every optimizer, and at the latest for its snapshot of the memory; a program that compiles nothing does
-without. One that compiles need not compile all kernels that it chooses from."""
+without. One that compiles need not compile all kernels that it, or a kernel of Triton, chooses from."""
 
 import functools
+import math
 import sys
 import weakref
 
@@ -96,3 +97,25 @@ def snapshot(torch):
     finally:
         if is_absent:
             del torch._inductor
+
+
+def take_first_variant(autotuner):
+    """Called after triton.runtime.autotuner has been imported. All variants of a kernel take the same time here, so the
+    first one that runs would be taken. It is tried as on a real card, because that takes memory."""
+    kind = autotuner.Autotuner
+    run, measure = kind.run, kind._bench
+
+    @functools.wraps(run)
+    def run_and_try(kernel, *arguments, **named):
+        kernel.headroom_found = False
+        return run(kernel, *arguments, **named)
+
+    @functools.wraps(measure)
+    def measure_first(kernel, *arguments, **named):
+        if kernel.headroom_found:
+            return [math.inf] * 3
+        times = measure(kernel, *arguments, **named)
+        kernel.headroom_found = math.isfinite(times[0])
+        return times
+
+    kind.run, kind._bench = run_and_try, measure_first

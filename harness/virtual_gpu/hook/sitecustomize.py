@@ -54,6 +54,7 @@ HOOKS = {
     "torch._inductor.runtime.benchmarking": calling("headroom_compiler", "leave_out_trials"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
     "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
+    "triton.runtime.autotuner": calling("headroom_compiler", "take_first_variant"),
     "torchdiffeq._impl.rk_common": calling("headroom_solvers", "take_even_steps"),
     "fastai.optimizer": calling("headroom_steps", "count_steps_of_fastai"),
     "pyro.optim.optim": calling("headroom_steps", "count_steps_of_pyro"),
@@ -92,7 +93,8 @@ if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
                  "keras.src.optimizers.loss_scale_optimizer", "numpyro.distributions.distribution",
                  "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._compile", "torch._dynamo",
-                 "torch._inductor.autotune_process", "torch._inductor.runtime.benchmarking", "torch.optim.optimizer"):
+                 "torch._inductor.autotune_process", "torch._inductor.runtime.benchmarking", "torch.optim.optimizer",
+                 "triton.runtime.autotuner"):
         del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
