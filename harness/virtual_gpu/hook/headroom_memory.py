@@ -14,7 +14,9 @@ BEFORE = {"filename": "??", "line": 0, "name": "<module>"}  # stands for frames 
 CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 
 
-GATHERING = {"unshard", "wait_for_unshard"}  # functions of both versions of FSDP
+# Functions of both versions of FSDP, and of DeepSpeed's ZeRO-3, and where they are.
+GATHERING = {"unshard": "torch/distributed/fsdp/", "wait_for_unshard": "torch/distributed/fsdp/",
+             "fetch_sub_module": "deepspeed/runtime/zero/", "all_gather": "deepspeed/runtime/zero/"}
 # The outermost frames of the program's own threads.
 PROGRAMS_OWN = {"<module>", "_run_module_as_main", "_bootstrap"}
 
@@ -154,8 +156,8 @@ def shares_of(block, parts):
 
 
 def is_gathered(frames):
-    """Whether FSDP allocates here what it gathers of all ranks: weights, for as long as it needs them."""
-    return any(frame["name"] in GATHERING and "torch/distributed/fsdp/" in frame["filename"] for frame in frames)
+    """Whether FSDP or DeepSpeed allocates here what it gathers of all ranks: weights, for as long as it needs them."""
+    return any(GATHERING.get(frame["name"], "\0") in frame["filename"] for frame in frames)
 
 
 def role_by_phase(block, backward_after):
