@@ -30,6 +30,23 @@ def test_weights_that_no_optimizer_changes_are_weights(recorded):
 
 
 @pytest.mark.program("""
+import gc
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(1024, 1024, bias=False), torch.nn.Linear(1024, 8, bias=False)).cuda()
+model[0].requires_grad_(False)
+gc.freeze()
+optimizer = torch.optim.SGD(model[1].parameters())
+for _ in range(2):
+    model(torch.randn(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+""")
+def test_weights_that_are_hidden_from_the_garbage_collector_are_weights_of_their_module(recorded):
+    assert recorded.roles["weights"] == 4 * MIB + 4 * 8 * 1024
+    modules = {module["name"]: module["roles"] for module in recorded.devices[0]["modules"]}
+    assert modules["model.0"]["weights"] == 4 * MIB
+
+
+@pytest.mark.program("""
 import torch
 def main():
     model = torch.nn.Linear(1024, 1024, bias=False).cuda()

@@ -3,13 +3,14 @@ It only records: the program's objects are not changed, and no tensor is kept al
 
 import bisect
 import functools
-import gc
 import re
 import sys
 import threading
 import time
 import warnings
 import weakref
+
+import headroom_notes
 
 MOST_SEARCHES = 20  # limit on searches, which find modules that are made while the program runs
 MOST_MOMENTS = 4_000_000  # later moments are not assigned to modules
@@ -44,7 +45,7 @@ class Modules:
         import torch
 
         self.searches += 1
-        alive = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)
+        alive = [thing for thing in headroom_notes.live_objects() if issubclass(type(thing), torch.nn.Module)
                  and "_modules" in thing.__dict__]  # else its constructor has yet to call that of its base class
         contained = {id(child) for module in alive for child in module._modules.values()}
         roots = [module for module in alive if id(module) not in contained]

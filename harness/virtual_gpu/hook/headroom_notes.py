@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import functools
+import gc
 import json
 import multiprocessing.util
 import os
@@ -34,6 +35,13 @@ class StepLimit(SystemExit):
 
     def __str__(self):
         return f"Headroom stops the program here, after {UNTIL_STEP} training steps (--until-step)"
+
+
+def live_objects():
+    """Returns the objects of the process, also those that the program has hidden from Python's garbage collector, as
+    unsloth does with all that it made before the training."""
+    gc.unfreeze()
+    return gc.get_objects()
 
 
 def wait_for_threads():

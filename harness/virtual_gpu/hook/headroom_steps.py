@@ -233,11 +233,9 @@ def end_step():
 
 def mark_what_lives():
     """Records the roles of what belongs to a module or an optimizer, wherever the program keeps it."""
-    import gc
-
     import torch
 
-    for thing in gc.get_objects():
+    for thing in headroom_notes.live_objects():
         kind = type(thing)  # isinstance() would run code of the objects
         if issubclass(kind, torch.nn.Module):
             parameters = [p for p in thing.__dict__.get("_parameters", {}).values() if p is not None]

@@ -2,7 +2,6 @@
 Keras, whatever its backend."""
 
 import functools
-import gc
 import inspect
 import os
 import sys
@@ -38,7 +37,7 @@ def owners():
             legacy = [keras.optimizers.legacy.Optimizer] if name == "tf_keras" else []
             kinds["optimizer state"] += (keras.optimizers.Optimizer, *legacy)
             kinds["weights"] += (keras.layers.Layer,)
-    things = gc.get_objects()
+    things = headroom_notes.live_objects()
     return [(thing, role) for role, bases in kinds.items() for thing in things if issubclass(type(thing), bases)]
 
 
