@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import HEADROOM, MIB
+from conftest import HEADROOM, MIB, python_of
 
 TRAIN = """
 import torch
@@ -60,9 +60,9 @@ def on_gpu(tmp_path_factory, pytorch):
     return Captured(tmp_path_factory.mktemp("gpu"), pytorch, TRAIN_AND_ASK)
 
 
-@pytest.fixture(scope="module")
-def on_cpu(tmp_path_factory, pytorch):
-    return Captured(tmp_path_factory.mktemp("cpu"), pytorch, ON_CPU, "CUDA_VISIBLE_DEVICES=")
+@pytest.fixture(scope="module", params=["pytorch", "pytorch-2.6"])
+def on_cpu(request, tmp_path_factory):
+    return Captured(tmp_path_factory.mktemp("cpu"), python_of(request.param), ON_CPU, "CUDA_VISIBLE_DEVICES=")
 
 
 @pytest.fixture(scope="module")

@@ -24,10 +24,12 @@ def frames_of(event, kinds):
     while (event := event.parent) is not None:
         if event.tag == kinds.PyCall:
             code = event.extra_fields.callsite
-            first = 1 if code.function_name == "<module>" else code.line_number
-            frames.append(
-                {"filename": full_path(code.file_name), "line": line or first, "name": code.function_name}
-            )
+            try:
+                file, name = code.file_name, code.function_name
+            except UnicodeDecodeError:  # PyTorch 2.6 has lost the names of a function that was generated and freed
+                continue
+            first = 1 if name == "<module>" else code.line_number
+            frames.append({"filename": full_path(file), "line": line or first, "name": name})
         if event.tag in (kinds.PyCall, kinds.PyCCall):
             line = event.extra_fields.caller.line_number
     return frames
@@ -37,17 +39,16 @@ class History:
     """PyTorch's allocations of the machine's own memory from now on."""
 
     def __init__(self, torch):
-        self.profile = torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, with_stack=True
-        )
-        self.profile.start()
+        # torch.profiler.profile would import PyTorch's compiler.
+        self.profile = torch.autograd.profiler.profile(profile_memory=True, with_stack=True, use_kineto=True)
+        self.profile.__enter__()
 
     def stop(self):
         """Returns the events in the form of torch.cuda.memory._snapshot()["device_traces"][0]."""
         from torch._C._profiler import _EventType as kinds
 
-        self.profile.stop()
-        found, waiting = [], self.profile.profiler.kineto_results.experimental_event_tree()
+        self.profile.__exit__(None, None, None)
+        found, waiting = [], self.profile.kineto_results.experimental_event_tree()
         while waiting:
             event = waiting.pop()
             waiting.extend(event.children)

@@ -45,8 +45,8 @@ class Modules:
         import torch
 
         self.searches += 1
-        alive = [thing for thing in headroom_notes.live_objects() if issubclass(type(thing), torch.nn.Module)
-                 and "_modules" in thing.__dict__]  # else its constructor has yet to call that of its base class
+        alive = [module for module in headroom_notes.live_objects(torch.nn.Module)
+                 if "_modules" in module.__dict__]  # else its constructor has yet to call that of its base class
         contained = {id(child) for module in alive for child in module._modules.values()}
         roots = [module for module in alive if id(module) not in contained]
         several = sum(any(True for _ in root.parameters()) for root in roots) > 1

@@ -235,9 +235,8 @@ def mark_what_lives():
     """Records the roles of what belongs to a module or an optimizer, wherever the program keeps it."""
     import torch
 
-    for thing in headroom_notes.live_objects():
-        kind = type(thing)  # isinstance() would run code of the objects
-        if issubclass(kind, torch.nn.Module):
+    for thing in headroom_notes.live_objects(torch.nn.Module, torch.optim.Optimizer):
+        if issubclass(type(thing), torch.nn.Module):
             parameters = [p for p in thing.__dict__.get("_parameters", {}).values() if p is not None]
             mark(parameters, "weights", parameters)
             # The part of a parameter that DeepSpeed's ZeRO-3 leaves to this rank.
@@ -245,7 +244,7 @@ def mark_what_lives():
             mark([p.grad for p in parameters], "gradients", parameters)
             buffers = [buffer for buffer in thing.__dict__.get("_buffers", {}).values() if buffer is not None]
             mark(buffers, "buffers", buffers)
-        elif issubclass(kind, torch.optim.Optimizer):
+        else:
             mark_state(thing)
 
 

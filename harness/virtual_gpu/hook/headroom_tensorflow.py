@@ -37,8 +37,7 @@ def owners():
             legacy = [keras.optimizers.legacy.Optimizer] if name == "tf_keras" else []
             kinds["optimizer state"] += (keras.optimizers.Optimizer, *legacy)
             kinds["weights"] += (keras.layers.Layer,)
-    things = headroom_notes.live_objects()
-    return [(thing, role) for role, bases in kinds.items() for thing in things if issubclass(type(thing), bases)]
+    return [(thing, role) for role, classes in kinds.items() for thing in headroom_notes.live_objects(*classes)]
 
 
 def variables_of(owner):

@@ -92,9 +92,8 @@ def run_users_own():
 if "HEADROOM_GPU_CAPTURE" in os.environ:
     for name in ("deepspeed.runtime.zero.utils", "jax._src.hardware_utils", "keras.src.backend.tensorflow.rnn",
                  "keras.src.optimizers.loss_scale_optimizer", "numpyro.distributions.distribution",
-                 "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._compile", "torch._dynamo",
-                 "torch._inductor.autotune_process", "torch._inductor.runtime.benchmarking", "torch.optim.optimizer",
-                 "triton.runtime.autotuner"):
+                 "tf_keras.src.mixed_precision.loss_scale_optimizer", "torch._inductor.autotune_process",
+                 "torch._inductor.runtime.benchmarking", "triton.runtime.autotuner"):
         del HOOKS[name]
 
 if "HEADROOM_GPU_RECORDS" in os.environ:
