@@ -148,9 +148,10 @@ Subcommand add_gpu(CLI::App& app, std::vector<std::string> started) {
                    "Let one process act as rank 0 of this many, without torchrun")
       ->check(whole_from(1));
   command
-      ->add_option("--mask-share", gpu->mask_share,
-                   "Share of the elements to select, such as 0.5, where a mask depends on values that "
-                   "are not computed (PyTorch)")
+      ->add_option(
+          "--mask-share", gpu->mask_share,
+          "Share of the elements to select, such as 0.5, where a mask depends on values that "
+          "are not computed (PyTorch)")
       ->capture_default_str();
   add_bytes(*command, "--memory", gpu->memory,
             "Memory of the card, such as 20GiB, in place of its own");
