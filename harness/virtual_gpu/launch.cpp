@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -165,6 +166,16 @@ fs::path wheel_file(const std::string& program, const std::vector<const char*>& 
   return {};
 }
 
+// Returns a directory for what compilers keep between runs, such as which variant of a kernel was
+// the fastest. A program on a real card must not find what they measured here. Where the user's
+// cache cannot be written, it lies beside the records.
+fs::path directory_for_compilers(const fs::path& records) {
+  const fs::path cache = cache_directory() / "compiled";
+  std::error_code failed;
+  fs::create_directories(cache, failed);
+  return failed || access(cache.c_str(), W_OK) != 0 ? records / "compiled" : cache;
+}
+
 }  // namespace
 
 fs::path hook_directory() { return home() / "hook"; }
@@ -217,9 +228,7 @@ std::vector<std::string> environment_for(const Launch& launch) {
   const std::string library_path =
       launch.nvrtc.empty() ? libraries.string()
                            : launch.nvrtc.parent_path().string() + ":" + libraries.string();
-  // Compilers keep there which variant of a kernel was the fastest, and a program on a real card
-  // must not find what they measured here.
-  const fs::path compiled = cache_directory() / "compiled";
+  const fs::path compiled = directory_for_compilers(launch.records);
   std::vector<std::string> result = {
       "TORCHINDUCTOR_CACHE_DIR=" + (compiled / "torchinductor").string(),
       "TRITON_CACHE_DIR=" + (compiled / "triton").string(),

@@ -1,7 +1,7 @@
 """Several ways to train in PyTorch, each checked against a figure that follows from its sizes."""
 
 import pytest
-from conftest import python_of
+from conftest import printed_by, python_of
 
 WEIGHTS = 8 * 1024 * 1024 * 4  # of eight linear layers of width 1024
 
@@ -173,6 +173,14 @@ print(torch.compile(lambda x: x * 2 + 1)(torch.ones(8, device="cuda")).shape)
 """)
     assert answer.status == 0, answer.errors
     assert not (tmp_path / "inductor").exists() and not (tmp_path / "triton").exists()
+
+
+def test_a_program_compiles_also_where_the_users_cache_cannot_be_written(gpu, triton, pytorch):
+    answer = gpu("rtx4090", python=pytorch, environment={"XDG_CACHE_HOME": "/proc/none"}, program="""
+import torch
+print(torch.compile(lambda x: x * 2 + 1)(torch.ones(8, device="cuda")).shape)
+""")
+    assert printed_by(answer) == ["torch.Size([8])"]
 
 
 @pytest.mark.program("""
