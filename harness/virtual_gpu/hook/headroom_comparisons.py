@@ -45,7 +45,7 @@ def assume_of_elements(name, args, result):
         keep_alike(True, result)
     elif name in NOT_STRICT and holds_for_zeros(name, args):
         setattr(result, NOT_STRICTLY, True)
-    elif result.dim():
+    else:
         headroom_draws.draw_mask(result)
 
 

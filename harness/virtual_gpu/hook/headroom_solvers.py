@@ -8,9 +8,8 @@ import headroom_known
 import torch
 
 WITHIN_TOLERANCE = 0.99  # an error, relative to the tolerance, with which a step is accepted and keeps its length
-# Of LBFGS:
-LEAST_CURVATURE = 1e-10
-TOLERANCES = {"tolerance_grad": -1, "tolerance_change": -1}
+LEAST_CURVATURE = 1e-10  # with which LBFGS keeps a direction
+TOLERANCES = {"tolerance_grad": -1, "tolerance_change": -1}  # of LBFGS, which no error is below
 
 
 def take_as(value, result):

@@ -63,9 +63,9 @@ NAMED_READS = {"item", "tolist", "__int__", "__float__"}
 FINDS_NONZERO = {"nonzero", "argwhere", "to_sparse", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"}
 SHAPED_BY_VALUES = {"masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave", "one_hot", "nms",
                     "__getitem__", *FINDS_NONZERO}
-SELECTS = {"masked_select", "where", *FINDS_NONZERO}
+SELECTS = {"where", *FINDS_NONZERO}
 SHAPED_BY_PLACES = {"_sparse_sum", "sum", "index_select", "select", "__getitem__"}  # of sparse tensors
-DECIDES = {"__bool__", "__index__", "bincount", *SELECTS, *SHAPED_BY_PLACES}
+DECIDES = {"__bool__", "__index__", "bincount", "masked_select", *SELECTS, *SHAPED_BY_PLACES}
 FINDS_EQUAL = {"unique", "unique_consecutive"}
 # Calls that give one value to every element: a number, or the argument with this name or at this position.
 FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
@@ -299,7 +299,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 return True, all_different(function, args, kwargs)
             if name == "__bool__" and headroom_inside.Checks.running:
                 return True, True
-            if name in SELECTS and tensor.dtype == torch.bool or name == "masked_select":
+            if name == "masked_select" or name in SELECTS and tensor.dtype == torch.bool:
                 masks.note()
             elif name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
                 decisions.note()

@@ -20,6 +20,19 @@ def test_boxes_that_a_network_finds_pass_the_check_of_their_corners(recorded):
 
 @pytest.mark.program("""
 import torch
+unknown = torch.randn(3, device="cuda")
+print(unknown == None, None != unknown, unknown == "a", None in [unknown])
+try:
+    unknown < None
+except TypeError:
+    print("TypeError")
+""")
+def test_unknown_values_may_be_compared_with_what_is_no_number(recorded):
+    assert recorded.printed == ["False True False False", "TypeError"]
+
+
+@pytest.mark.program("""
+import torch
 x = torch.randn(8, 16, device="cuda")
 one, other = x @ x.T, torch.einsum("ik,jk->ij", x, x)
 print(torch.allclose(one, other, atol=1e-3), one.equal(other))

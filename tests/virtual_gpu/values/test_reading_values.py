@@ -14,7 +14,8 @@ print(str(large), unknown, f"{unknown[0]:.2f}", 2 in unknown)
 def test_a_known_value_is_printed_as_on_a_card(printed):
     assert printed == [
         "tensor([1, 2, 3], device='cuda:0') 6 1.5 True False True [tensor(3, device='cuda:0')]",
-        "tensor([   0,    2,    4,  ..., 3994, 3996, 3998], device='cuda:0') tensor([0., 0.], device='cuda:0') 0.00 False"]
+        "tensor([   0,    2,    4,  ..., 3994, 3996, 3998], device='cuda:0') tensor([0., 0.], device='cuda:0') "
+        "0.00 False"]
 
 
 @pytest.mark.program("""
