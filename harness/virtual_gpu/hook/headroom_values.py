@@ -102,7 +102,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         Used.drawn = False
         if name in headroom_comparisons.COMPARES:
             return headroom_comparisons.compare(name, function, args, kwargs)
-        if name == "__repr__" and args[0].is_cuda and is_known(args[0]):
+        if (name == "__repr__" or name == "__format__" and args[0].dim()) and args[0].is_cuda and is_known(args[0]):
             with self:
                 return torch._tensor_str._str(args[0], **kwargs)
         if name == "coalesce" and args[0].is_cuda and not args[0].is_coalesced():

@@ -9,13 +9,13 @@ import torch
 known = torch.arange(3, device="cuda") + 1
 print(known, f"{known.sum()} {known.max() / 2:.1f}", 2 in known, 7 in known, torch.is_nonzero(known[0]), [known[2]])
 large, unknown = torch.arange(2000, device="cuda") * 2, torch.randn(2, device="cuda")
-print(str(large), unknown, f"{unknown[0]:.2f}", 2 in unknown)
+print(str(large), unknown, f"{unknown[0]:.2f}", 2 in unknown, f"{known}" == str(known))
 """)
 def test_a_known_value_is_printed_as_on_a_card(printed):
     assert printed == [
         "tensor([1, 2, 3], device='cuda:0') 6 1.5 True False True [tensor(3, device='cuda:0')]",
         "tensor([   0,    2,    4,  ..., 3994, 3996, 3998], device='cuda:0') tensor([0., 0.], device='cuda:0') "
-        "0.00 False"]
+        "0.00 False True"]
 
 
 @pytest.mark.program("""
