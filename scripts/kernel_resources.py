@@ -42,15 +42,16 @@ def kernels_in(report):
 
 
 def command_for(entry, arch):
-    """The build's own command for a .cu file, for one architecture and without a result."""
+    """The build's own command for a .cu file, without a result: its portable code, for one architecture."""
     words = shlex.split(entry["command"])
-    kept = [word for word in words if not word.startswith("-gencode")]
+    [portable] = re.findall(r"-gencode=arch=(\w+)", entry["command"])
+    kept = [word for word in words if not word.startswith("-gencode=")]
     for option in ("-o", "-MF", "-MQ", "-MT"):
         while option in kept:
             at = kept.index(option)
             del kept[at : at + 2]
     kept = [word for word in kept if word not in ("-MD", "-c")]
-    return [*kept, f"-gencode=arch=compute_{arch},code=sm_{arch}", "-Xptxas=-v", "-cubin",
+    return [*kept, f"-gencode=arch={portable},code=sm_{arch}", "-Xptxas=-v", "-cubin",
             "-o", "/dev/null"]  # fmt: skip
 
 

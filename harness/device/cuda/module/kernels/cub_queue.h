@@ -275,14 +275,17 @@ class CubQueue {
 #endif
   }
 
-  void sort(const float* keys, float* sorted, Index count) {
+  // A template, as all steps are, so that only files that sort compile CUB's kernels for it.
+  template <typename Key>
+  void sort(const Key* keys, Key* sorted, Index count) {
     step("a sort", [&](void* temporary, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, sorted, count, 0, 32, stream_);
     });
   }
 
-  void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
-                  std::int32_t* sorted_values, Index count) {
+  template <typename Key, typename Value>
+  void sort_pairs(const Key* keys, Key* sorted_keys, const Value* values, Value* sorted_values,
+                  Index count) {
     step("a sort", [&](void* temporary, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(temporary, bytes, keys, sorted_keys, values,
                                              sorted_values, count, 0, 32, stream_);
