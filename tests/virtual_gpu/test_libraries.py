@@ -293,6 +293,7 @@ runpy.run_module("torch.distributed.run", run_name="__main__")
         roles = {share["name"]: share["bytes"] for share in device["roles"]}
         assert abs(roles["optimizer state"] - 2 * 4 * LAYERS // 2) < 4096, "half of both moments, and padding"
         assert roles["weights"] == (4 + 2) * LAYERS // 2, "half of what is updated, and of its copy in bfloat16"
+        assert abs(roles["gradient buckets"] - 2 * LAYERS // 2) < 4096, "half of all gradients, in bfloat16"
         assert roles["gathered weights"] >= 2 * 512 * 2048, "those of one layer at least, in bfloat16"
 
 

@@ -63,6 +63,22 @@ def test_weights_and_gradients_are_told_where_no_optimizer_is_used(recorded):
     assert roles["weights"] == roles["gradients"] == 4 * MIB
 
 
+@pytest.mark.program("""
+import torch
+model = torch.nn.Linear(1024, 1024, bias=False, device="cuda", dtype=torch.bfloat16)
+model.weight.main_grad = torch.zeros(4 << 20, device="cuda")[:1 << 20].view(1024, 1024)  # of a larger buffer
+updated = model.weight.detach().float()
+optimizer = torch.optim.SGD([updated], momentum=0.9)
+for _ in range(2):
+    model(torch.randn(64, 1024, device="cuda", dtype=torch.bfloat16)).sum().backward()
+    model.weight.main_grad.add_(model.weight.grad)
+    model.weight.grad, updated.grad = None, model.weight.main_grad.clone()
+    optimizer.step()
+""")
+def test_gradients_that_are_summed_in_a_buffer_of_megatron_are_gradients(recorded):
+    assert recorded.roles["gradients"] == 16 * MIB + 4 * MIB
+
+
 def test_optimizers_of_fastai_count_and_have_their_state(gpu, pytorch, tmp_path):
     """A file with the interface of fastai's own optimizers, which are no subclasses of PyTorch's."""
     (tmp_path / "fastai").mkdir()

@@ -17,6 +17,8 @@ CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 # Functions of both versions of FSDP, and of DeepSpeed's ZeRO-3, and where they are.
 GATHERING = {"unshard": "torch/distributed/fsdp/", "wait_for_unshard": "torch/distributed/fsdp/",
              "fetch_sub_module": "deepspeed/runtime/zero/", "all_gather": "deepspeed/runtime/zero/"}
+# Where DistributedDataParallel and DeepSpeed's ZeRO make the buffers in which gradients are reduced and kept.
+BUCKETS = re.compile(r"torch/nn/parallel/distributed\.py$|deepspeed/runtime/zero/stage\w*\.py$")
 # The outermost frames of the program's own threads.
 PROGRAMS_OWN = {"<module>", "_run_module_as_main", "_bootstrap"}
 
@@ -163,7 +165,8 @@ def is_gathered(frames):
 def role_by_phase(block, backward_after):
     """Returns the role of a block without a mark. `backward_after` finds the start of the next backward
     pass."""
-    if block.frames and block.frames[0]["filename"].endswith("torch/nn/parallel/distributed.py"):
+    callers = (frame["filename"] for frame in block.frames if headroom_lines.is_not_between(frame["filename"]))
+    if BUCKETS.search(next(callers, "")) and block.phase not in ("backward", "optimizer"):
         return "gradient buckets"
     if is_gathered(block.frames):
         return "gathered weights"

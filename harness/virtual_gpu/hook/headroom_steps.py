@@ -241,7 +241,8 @@ def mark_what_lives():
             mark(parameters, "weights", parameters)
             # The part of a parameter that DeepSpeed's ZeRO-3 leaves to this rank.
             mark([getattr(p, "ds_tensor", None) for p in parameters], "weights", parameters)
-            mark([p.grad for p in parameters], "gradients", parameters)
+            for name in ("grad", "main_grad"):  # the latter is Megatron's
+                mark([getattr(p, name, None) for p in parameters], "gradients", parameters)
             buffers = [buffer for buffer in thing.__dict__.get("_buffers", {}).values() if buffer is not None]
             mark(buffers, "buffers", buffers)
         else:
