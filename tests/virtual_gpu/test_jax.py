@@ -213,6 +213,23 @@ jax.jit(jax.grad(loss))(layers, jnp.zeros((64, 256)))
     assert not [name for name in roles if "linear" in name]
 
 
+def test_a_copy_of_an_argument_belongs_to_the_arguments_module(gpu, jax):
+    """cuDNN takes weights of a convolution in another layout, so XLA copies them."""
+    device = run(gpu, jax, """
+import jax
+import jax.numpy as jnp
+layers = {"net/~/block_1/~/conv": {"w": jnp.zeros((3, 3, 512, 512))}}
+def loss(layers, x):
+    conv = lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return (conv(x, layers["net/~/block_1/~/conv"]["w"]) ** 2).sum()
+jax.jit(loss)(layers, jnp.zeros((1, 8, 8, 512)))
+""").figures["frameworks"][0]["devices"][0]
+    modules = {module["name"]: module["roles"] for module in device["modules"]}
+    assert modules["net/block_1/conv"]["temporaries"] >= 3 * 3 * 512 * 512 * 4, modules
+    lines = {line["name"]: line["bytes"] for line in device["lines"]}
+    assert lines["(copies of arguments)"] >= 3 * 3 * 512 * 512 * 4, lines
+
+
 @pytest.mark.parametrize("first", ["import os", "import os, jax"], ids=["before the import", "after the import"])
 def test_a_program_that_sets_xlas_flags_keeps_those_of_the_virtual_gpu(gpu, jax, first):
     answer = run(gpu, jax, first + """

@@ -208,9 +208,16 @@ class Frames:
         return ""
 
 
+def is_argument(name):
+    return re.fullmatch(r"\w+([.\[].*)?", name) is not None
+
+
 def module_of(name):
     """Returns the path of modules in an instruction's name, without JAX's transformations and without the
-    operation itself."""
+    operation itself. A copy of an argument has the argument's name, such as p['net/~/conv']['w']."""
+    if is_argument(name):
+        keys = re.findall(r"\['([^']*)'\]", name)[:-1]
+        return "/".join(part for key in keys for part in key.split("/") if part != "~") or OUTSIDE
     parts = []
     for part in name.partition(";")[0].split("/")[:-1]:  # the first of several operations that XLA made one
         if "jit(" in part:  # a function that JAX compiled apart
@@ -270,7 +277,8 @@ def describe(use, is_jaxs, known=None, out_of_memory=False, until=0):
     for value, size in program.temporaries_at_peak():
         instruction = value.partition("{")[0]
         name = program.names.get(instruction, "")
-        add(lines, program.lines.get(instruction) or f"({name or 'copies of XLA'})", size)
+        made_by = "copies of arguments" if is_argument(name) else name or "copies of XLA"
+        add(lines, program.lines.get(instruction) or f"({made_by})", size)
         add(modules, module_of(name), size)
     beside = {"(arguments)": sum(program.bytes_of["parameter"].values()),
               "(results)": roles["results"],
