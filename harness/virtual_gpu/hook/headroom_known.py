@@ -52,6 +52,30 @@ duplicates = Lines("looked for equal values among those that a virtual GPU does 
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 
+class NotComputed(float):
+    """The 0 that is read in place of a number that a virtual GPU does not compute. To divide by it ends no program, as
+    that of fastai divides by the distance that its images are moved: the result is not computed either."""
+
+    def __reduce__(self):  # a process without this module may read it
+        return float, (float(self),)
+
+
+def not_computed(operation):
+    def operate(*numbers):
+        try:
+            result = operation(*numbers)
+        except ZeroDivisionError:
+            result = 0.0
+        return NotComputed(result) if result == 0 else result
+
+    return operate
+
+
+for name in ("abs", "neg", "add", "radd", "sub", "rsub", "mul", "rmul", "pow", "rpow", "truediv", "rtruediv", "floordiv",
+             "rfloordiv", "mod", "rmod"):
+    setattr(NotComputed, f"__{name}__", not_computed(getattr(float, f"__{name}__")))
+
+
 class OfThread(threading.local):
     """`drawn`: whether a value that was drawn at random has been read since this was set to False."""
 

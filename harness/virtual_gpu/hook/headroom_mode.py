@@ -115,3 +115,17 @@ def keep_in_threads(torch, mode):
         start(thread)
 
     threading.Thread.start = start_in_mode
+
+
+def keep_out_of_files(torch):
+    """Leaves what is noted at a tensor, such as its value, out of what a program saves of it."""
+    state_of = torch._utils._get_obj_state
+
+    @functools.wraps(state_of)
+    def state_without_notes(thing):
+        state = state_of(thing)
+        if not isinstance(state, dict):
+            return state
+        return {name: value for name, value in state.items() if not name.startswith("_headroom")}
+
+    torch._utils._get_obj_state = state_without_notes

@@ -32,6 +32,7 @@ from headroom_indices import (
 )
 from headroom_known import (
     MOST_ELEMENTS,
+    NotComputed,
     Unknown,
     Used,
     decisions,
@@ -306,8 +307,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             elif name in NAMED_READS:
                 reads.note()
             # Zero is used instead of what an earlier tensor left in the same memory.
-            zero = {"item": 0 * torch.ones((), dtype=tensor.dtype, device="cpu").item(), "__bool__": False,
-                    "__int__": 0, "__index__": 0, "__float__": 0.0}
+            item = NotComputed() if tensor.is_floating_point() else torch.zeros((), dtype=tensor.dtype, device="cpu").item()
+            zero = {"item": item, "__bool__": False, "__int__": 0, "__index__": 0, "__float__": 0.0}
             return (name in zero and tensor.numel() == 1), zero.get(name)
         if tensor.requires_grad and name not in READS:  # a result of the processor would have no gradient
             if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
@@ -330,6 +331,7 @@ def follow():
     headroom_mode.keep_inside_of_calls(torch, mode)
     headroom_mode.keep_in_operators(torch, mode)
     headroom_mode.keep_in_threads(torch, mode)
+    headroom_mode.keep_out_of_files(torch)
     headroom_draws.repeat_with_random_numbers(torch)
     headroom_draws.repeat_in_checkpoints(torch.utils.checkpoint)
     headroom_solvers.search_on()

@@ -36,6 +36,31 @@ def test_jagged_tensors_have_parts_of_the_lengths_that_they_were_made_of(printed
 
 
 @pytest.mark.program("""
+import json, pickle
+import torch
+unknown = torch.randn(8, device="cuda")
+x = (unknown.max() - unknown.min()).item()
+print(1 / x, 2.5 / x / x, 1 / abs(x - x), x // x, 1 % x, x ** -1, 1 + x, x == 0)
+print(json.dumps(x), f"{x:.1f}", x, type(pickle.loads(pickle.dumps(x))) is float, torch.tensor(x).dtype)
+""")
+def test_a_program_may_divide_by_a_number_that_is_not_computed(printed):
+    assert printed == ["0.0 0.0 0.0 0.0 0.0 0.0 1.0 True", "0.0 0.0 0.0 True torch.float32"]
+
+
+@pytest.mark.program("""
+import io
+import torch
+norm, ones = torch.nn.BatchNorm1d(4).cuda(), torch.nn.init.ones_(torch.nn.Parameter(torch.empty(4, device="cuda")))
+for saved in (norm, norm.state_dict(), ones, torch.arange(4, device="cuda"), torch.cuda.get_rng_state()):
+    file = io.BytesIO()
+    torch.save(saved, file)
+    print(b"_headroom" in file.getvalue(), end=" ")
+""")
+def test_what_is_known_of_a_tensor_is_not_saved_with_it(printed):
+    assert printed == ["False " * 5]
+
+
+@pytest.mark.program("""
 import threading
 import torch
 def first(rows: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
