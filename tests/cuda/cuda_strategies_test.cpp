@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-constexpr Bytes kCapacity = 256 * kMiB;
+constexpr Bytes kCapacity = 64 * kMiB;
 constexpr Bytes kLargest = 8 * kMiB;
 constexpr std::size_t kLive = 20;
 
@@ -60,7 +60,8 @@ class Session {
         std::swap(live_[random() % kLive], live_.back());
         give_back();
       }
-      take(1 + random() % kLargest, random());
+      const Bytes most = kLargest >> random() % 8;
+      take(1 + random() % most, random());
       if (round % 50 == 49) recording_->synchronized();
     }
     while (!live_.empty()) give_back();

@@ -36,6 +36,7 @@ struct Tensor {
     if (format == CUDNN_TENSOR_NHWC) return ((n * height + h) * width + w) * channels + c;
     return ((n * channels + c) * height + h) * width + w;
   }
+  std::int64_t next_column() const { return format == CUDNN_TENSOR_NHWC ? sides[1] : 1; }
 };
 
 struct Window {
@@ -103,20 +104,27 @@ struct Problem {
     const auto [samples, inputs, height, width] = x.sides;
     const auto [outputs, unused, window_height, window_width] = w.sides;
     const std::int64_t rows = y.sides[2], columns = y.sides[3];
+    const std::int64_t step_of_x = window.strides[1] * x.next_column(), step_of_y = y.next_column();
     for (std::int64_t n = 0; n < samples; ++n)
       for (std::int64_t k = 0; k < outputs; ++k)
         for (std::int64_t c = 0; c < inputs; ++c)
           for (std::int64_t r = 0; r < window_height; ++r)
-            for (std::int64_t s = 0; s < window_width; ++s)
+            for (std::int64_t s = 0; s < window_width; ++s) {
+              const std::int64_t of_w = w.place(k, c, r, s);
+              const auto column = [&](std::int64_t q) {
+                return q * window.strides[1] - window.padding[1] + s;
+              };
+              std::int64_t first = 0, end = columns;
+              while (first < end && column(first) < 0) ++first;
+              while (first < end && column(end - 1) >= width) --end;
               for (std::int64_t p = 0; p < rows; ++p) {
                 const std::int64_t h = p * window.strides[0] - window.padding[0] + r;
                 if (h < 0 || h >= height) continue;
-                for (std::int64_t q = 0; q < columns; ++q) {
-                  const std::int64_t v = q * window.strides[1] - window.padding[1] + s;
-                  if (v < 0 || v >= width) continue;
-                  visit(x.place(n, c, h, v), w.place(k, c, r, s), y.place(n, k, p, q));
-                }
+                std::int64_t of_x = x.place(n, c, h, column(first)), of_y = y.place(n, k, p, first);
+                for (std::int64_t q = first; q < end; ++q, of_x += step_of_x, of_y += step_of_y)
+                  visit(of_x, of_w, of_y);
               }
+            }
   }
 };
 
