@@ -18,7 +18,7 @@
 namespace headroom::every_optimizer_test {
 namespace {
 
-const char* const kTinyGpt = "gpt(preset=tiny,vocabulary=200)";
+const char* const kTinyGpt = "gpt(hidden=64,preset=tiny,vocabulary=200)";
 const char* const kHost = "host(capacity=1GiB)";
 const char* const kMeta = "meta(capacity=1GiB)";
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "harness/base/error.h"
@@ -120,24 +121,23 @@ INSTANTIATE_TEST_SUITE_P(Checkpointing, OptimalKeeping,
 
 TEST_P(OptimalKeeping, does_the_least_work_of_all_choices_that_hold_no_more_than_the_budget) {
   std::mt19937_64 random(testing::test_seed());
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 10; ++round) {
     const Program plain = random_chain(random, between(random, 1, 5));
     const std::vector<Choice> choices = all_choices(plain, GetParam());
-    for (const Choice& one : choices) {  // the answer changes at the bytes of each choice
-      for (const Bytes budget : {one.held, one.held - 1}) {
-        SCOPED_TRACE(fmt::format("round {}, budget {}", round, budget));
-        const Choice* best = nullptr;
-        for (const Choice& choice : choices)
-          if (choice.held <= budget && (best == nullptr || choice.work < best->work))
-            best = &choice;
-        if (best == nullptr) {
-          EXPECT_THROW(within(plain, budget, GetParam()), NotSupported);
-          continue;
-        }
-        const Program rewritten = within(plain, budget, GetParam());
-        ASSERT_LE(held_bytes(rewritten), budget);
-        ASSERT_EQ(repeated_work(plain, rewritten), best->work);
+    std::set<Bytes> budgets;  // the answer changes at the bytes of each choice
+    for (const Choice& one : choices) budgets.insert({one.held, one.held - 1});
+    for (const Bytes budget : budgets) {
+      SCOPED_TRACE(fmt::format("round {}, budget {}", round, budget));
+      const Choice* best = nullptr;
+      for (const Choice& choice : choices)
+        if (choice.held <= budget && (best == nullptr || choice.work < best->work)) best = &choice;
+      if (best == nullptr) {
+        EXPECT_THROW(within(plain, budget, GetParam()), NotSupported);
+        continue;
       }
+      const Program rewritten = within(plain, budget, GetParam());
+      ASSERT_LE(held_bytes(rewritten), budget);
+      ASSERT_EQ(repeated_work(plain, rewritten), best->work);
     }
   }
 }

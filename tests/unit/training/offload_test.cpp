@@ -154,7 +154,7 @@ TEST(Offload, takes_from_the_host_what_meta_counts_and_what_the_programs_say) {
 // With many layers, most of the peak waits for the backward pass, on every processor and in all
 // layouts of its library.
 TEST(Offload, saves_bytes_of_the_device_and_no_loss_changes) {
-  const char* const many = "bert(batch=8,layers=6,preset=tiny)";
+  const char* const many = "bert(batch=8,hidden=64,layers=6,preset=tiny)";
   for (const char* execution : {"last_use", "eager", "graph", "graph(order=memory)",
                                 "graph(order=depth_first)", "graph(order=breadth_first)"}) {
     const Sample plain = run(many, "none", "host(capacity=1GiB)", execution);

@@ -12,7 +12,7 @@
 namespace headroom::looks_test {
 namespace {
 
-constexpr int kRounds = 2000;
+constexpr int kRounds = 1000;
 constexpr int kLooks = 5;
 constexpr int kBlocks = 10;
 
