@@ -8,7 +8,7 @@ from pathlib import Path
 
 import conftest
 import pytest
-from conftest import COUNTING_SUITE, Headroom
+from conftest import COUNTING, COUNTING_SUITE, Headroom, suite_of
 
 BUILD = os.environ["HEADROOM_BUILD"]
 
@@ -36,11 +36,9 @@ def test_it_lists_its_own_suites_and_claims(headroom: Headroom, installed: Path,
     assert "S02" in headroom("list", "claims").output
 
 
-def test_it_runs_and_writes_its_report(
-    headroom: Headroom, installed: Path, counting: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_runs_and_writes_its_report(headroom: Headroom, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conftest, "PROGRAM", str(installed))
-    outcome = headroom("run", counting, "--max-pairs", "1")
+    outcome = headroom("run", headroom.write("small.toml", suite_of("small", COUNTING)), "--max-pairs", "1")
     assert outcome.code == 0, outcome.errors
     assert Path(outcome.last_line) == headroom.only_run() / "report.html"
     assert "share/headroom" in headroom("doctor").output

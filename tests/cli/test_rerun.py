@@ -110,10 +110,17 @@ def test_rerun_wants_a_run_and_a_reason(headroom: Headroom, undecided: Path) -> 
     assert "did you mean 'inconclusive'?" in outcome.errors
 
 
-def test_verify_tells_why_on_which_data_and_what_would_change_it(headroom: Headroom) -> None:
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> Headroom:
+    """Has a run of two claims, which tests judge."""
+    headroom = Headroom(tmp_path_factory.mktemp("claims"))
     suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\nleave_out = ["virtual"]\n')
     assert headroom("run", suite, "--samples-only", "--filter", "experiment=*v100-16gb*").code == 0
-    run = str(headroom.only_run())
+    return headroom
+
+
+def test_verify_tells_why_on_which_data_and_what_would_change_it(claims: Headroom) -> None:
+    headroom, run = claims, str(claims.only_run())
     claim = json.loads((headroom.only_run() / "run.json").read_text())["claims"][0]
     outcome = headroom("verify", claim, run)
     assert outcome.code in (0, 12), outcome.errors
@@ -135,10 +142,8 @@ def test_verify_tells_why_on_which_data_and_what_would_change_it(headroom: Headr
     assert f"did you mean '{claim}'?" in unknown.errors
 
 
-def test_verify_fails_where_a_verdict_is_not_the_expected_one(headroom: Headroom) -> None:
-    suite = headroom.write("claims.toml", 'name = "claims"\ndescription = "for tests"\nclaims = ["S02", "S03"]\nleave_out = ["virtual"]\n')
-    assert headroom("run", suite, "--samples-only", "--filter", "experiment=*v100-16gb*").code == 0
-    run = str(headroom.only_run())
+def test_verify_fails_where_a_verdict_is_not_the_expected_one(claims: Headroom) -> None:
+    headroom, run = claims, str(claims.only_run())
     facts = json.loads(headroom("verify", run, "--json").output)["claims"]
     for claim in facts:
         other = "WEAKER" if claim["verdict"] != "WEAKER" else "STRONGER"

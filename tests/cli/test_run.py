@@ -179,8 +179,8 @@ def test_a_crash_is_recorded_with_the_signal_that_caused_it(headroom: Headroom) 
     suite = headroom.write("long.toml", LONG_SUITE.replace("timeout_s = 1", "timeout_s = 120"))
     outcome = headroom(
         "run", suite, "--samples-only",
-        # The system ends every process that has computed for two seconds.
-        before=lambda: resource.setrlimit(resource.RLIMIT_CPU, (2, resource.RLIM_INFINITY)),
+        # The system ends every process that has computed for a second.
+        before=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, resource.RLIM_INFINITY)),
     )
     assert outcome.code == 0, outcome.errors
     recorded = samples(headroom.only_run())

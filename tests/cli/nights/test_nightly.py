@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -60,6 +61,25 @@ def nightly(headroom: Headroom) -> Script:
     return Script(headroom)
 
 
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    script = Script(Headroom(tmp_path_factory.mktemp("first")))
+    done = script()
+    assert done.returncode == 0, done.stderr
+    return script.place
+
+
+@pytest.fixture
+def second(nightly: Script, first_night: Path) -> Script:
+    """A night was measured in its directory, which that night's record names."""
+    shutil.copytree(first_night, nightly.place, symlinks=True, dirs_exist_ok=True)
+    (run,) = nightly.runs()
+    text = (run / "run.json").read_text()
+    assert str(first_night) in text
+    (run / "run.json").write_text(text.replace(str(first_night), str(nightly.place)))
+    return nightly
+
+
 def test_a_night_is_measured_kept_checked_and_reported(nightly: Script) -> None:
     done = nightly()
     assert done.returncode == 0, done.stderr
@@ -73,33 +93,30 @@ def test_a_night_is_measured_kept_checked_and_reported(nightly: Script) -> None:
     assert done.stdout.splitlines()[-1] == f"Night: {run}"
 
 
-def test_every_call_after_a_whole_night_measures_another(nightly: Script) -> None:
-    nightly()
-    assert nightly().returncode == 0
-    assert (len(nightly.runs()), len(nightly.nights())) == (2, 2)
+def test_every_call_after_a_whole_night_measures_another(second: Script) -> None:
+    assert second().returncode == 0
+    assert (len(second.runs()), len(second.nights())) == (2, 2)
 
 
-def test_a_killed_night_continues_where_it_stopped(nightly: Script) -> None:
-    nightly()
-    before = [night.read_text() for night in nightly.nights()]
-    nightly.kill_after(2)
-    assert [night.read_text() for night in nightly.nights()] == before
-    kept = samples(nightly.runs()[-1])
-    done = nightly()
+def test_a_killed_night_continues_where_it_stopped(second: Script) -> None:
+    before = [night.read_text() for night in second.nights()]
+    second.kill_after(2)
+    assert [night.read_text() for night in second.nights()] == before
+    kept = samples(second.runs()[-1])
+    done = second()
     assert done.returncode == 0, done.stderr
-    assert (len(nightly.runs()), len(nightly.nights())) == (2, 2)
-    assert samples(nightly.runs()[-1])[: len(kept)] == kept
-    assert len(samples(nightly.runs()[-1])) == PLANNED
+    assert (len(second.runs()), len(second.nights())) == (2, 2)
+    assert samples(second.runs()[-1])[: len(kept)] == kept
+    assert len(samples(second.runs()[-1])) == PLANNED
 
 
-def test_a_night_killed_after_it_was_measured_is_kept_by_the_next_call(nightly: Script) -> None:
-    nightly()
-    (run,) = nightly.runs()
-    for lost in (run / "check.json", run / "verdicts.json", *nightly.nights()):
+def test_a_night_killed_after_it_was_measured_is_kept_by_the_next_call(second: Script) -> None:
+    (run,) = second.runs()
+    for lost in (run / "check.json", run / "verdicts.json", *second.nights()):
         lost.unlink()
-    assert nightly().returncode == 0
-    assert nightly.runs() == [run]
-    assert len(nightly.nights()) == 1
+    assert second().returncode == 0
+    assert second.runs() == [run]
+    assert len(second.nights()) == 1
 
 
 def test_a_night_of_another_build_is_left_and_a_new_one_begins(nightly: Script) -> None:
@@ -116,24 +133,22 @@ def test_a_night_of_another_build_is_left_and_a_new_one_begins(nightly: Script) 
     assert samples(old) == kept
 
 
-def test_a_night_that_is_worse_than_accepted_fails_with_an_issue(nightly: Script) -> None:
-    nightly()
-    file = nightly.place / "history" / "accepted.jsonl"
+def test_a_night_that_is_worse_than_accepted_fails_with_an_issue(second: Script) -> None:
+    file = second.place / "history" / "accepted.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     lines[0]["cell"]["exact"]["reserved_bytes.steady_peak"] -= 1
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = nightly()
+    done = second()
     assert done.returncode == 10
-    issue = (nightly.runs()[-1] / "issue.md").read_text()
+    issue = (second.runs()[-1] / "issue.md").read_text()
     assert "+1 bytes" in issue
     assert lines[0]["cell"]["experiment"] in issue
 
 
-def test_what_the_budget_leaves_out_is_no_regression(nightly: Script) -> None:
-    nightly()
-    done = nightly("--budget", "1s")
+def test_what_the_budget_leaves_out_is_no_regression(second: Script) -> None:
+    done = second("--budget", "1s")
     assert done.returncode == 0, done.stderr
-    assert len(nightly.nights()) == 2
+    assert len(second.nights()) == 2
 
 
 def test_what_cannot_be_run_says_so(nightly: Script) -> None:
