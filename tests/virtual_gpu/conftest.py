@@ -121,10 +121,8 @@ def printed(run_together, pytorch, request):
 
 # Imports PyTorch once, and runs each script as the main program of a fork.
 EACH_IN_A_FORK = """
-import gc, json, os, sys
+import json, os, sys
 import torch
-gc.collect()
-gc.freeze()  # what PyTorch holds is neither copied nor searched in each fork
 for script in sys.argv[1:]:
     child = os.fork()
     if child == 0:

@@ -47,6 +47,38 @@ def test_weights_that_are_hidden_from_the_garbage_collector_are_weights_of_their
 
 
 @pytest.mark.program("""
+import gc
+import torch
+weight = torch.zeros(8, device="cuda")
+print(gc.isenabled(), len(gc.get_objects()) < 50_000)
+""")
+def test_what_the_import_of_pytorch_made_is_not_searched_for_garbage(recorded):
+    assert recorded.printed == ["True True"]
+
+
+@pytest.mark.program("""
+import gc, pathlib, sys, tempfile
+import torch
+place = tempfile.TemporaryDirectory()
+(pathlib.Path(place.name) / "jax.py").touch()
+sys.path.insert(0, place.name)
+class Holder:
+    pass
+holder = Holder()
+holder.itself, holder.tensor = holder, torch.zeros(1 << 20, device="cuda")
+del holder
+try:
+    import jax
+except ImportError:  # an empty file is not all of JAX
+    pass
+gc.collect()
+print(torch.cuda.memory_allocated())
+""")
+def test_memory_is_freed_by_the_garbage_collector_also_after_the_import_of_another_framework(recorded):
+    assert recorded.printed == ["0"]
+
+
+@pytest.mark.program("""
 import torch
 def main():
     model = torch.nn.Linear(1024, 1024, bias=False).cuda()

@@ -39,11 +39,13 @@ class StepLimit(SystemExit):
 
 def live_objects(*classes):
     """Yields the objects of the process that belong to one of these classes, also those that the program has hidden from
-    Python's garbage collector, as unsloth does with all that it made before the training.
+    Python's garbage collector, as unsloth does with all that it made before the training. What the import of the first
+    framework made is left out.
 
     There are hundreds of thousands of objects. No function is called for most of them, since each call would be recorded
     where PyTorch's profiler records the memory of the CPU; and isinstance() would run code of the objects."""
-    gc.unfreeze()
+    if gc.freeze.called:
+        gc.unfreeze()
     sought = {type(None): False}
     for thing in gc.get_objects():
         kind = type(thing)
