@@ -49,7 +49,7 @@ def runs_in(place):
             text=True,
             timeout=300,
             cwd=place,
-            env={**os.environ, **(environment or {})},
+            env={"TORCHINDUCTOR_COMPILE_THREADS": "1", **os.environ, **(environment or {})},
         )
         return Answer(process, directory)
 
@@ -119,27 +119,39 @@ def printed(run_together, pytorch, request):
     return run_together(pytorch)[1][request.node.name].splitlines()
 
 
-# Imports PyTorch once, and runs each script as the main program of a fork.
+# Imports PyTorch once, and runs each script as the main program of a fork: those that use the compiler last, after its
+# import. A fork ends as Python does, except that it takes nothing apart, for which it would have to copy all it shares.
 EACH_IN_A_FORK = """
-import json, os, sys
+import atexit, json, os, sys, threading, traceback
 import torch
-for script in sys.argv[1:]:
+def uses_compiler(script):
+    return any(word in open(script).read() for word in ("compile", "checkpoint"))
+for script in sorted(sys.argv[1:], key=uses_compiler):
+    if uses_compiler(script):
+        import torch._dynamo
     child = os.fork()
     if child == 0:
-        sys.argv, __file__ = [script], script
+        sys.argv, __file__, status = [script], script, 1
         os.dup2(os.open(script + ".printed", os.O_CREAT | os.O_WRONLY), 1)
-        exec(compile(open(script).read(), script, "exec"))
-        sys.exit()
+        try:
+            exec(compile(open(script).read(), script, "exec"))
+            status = 0
+        except Exception:
+            traceback.print_exc()
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print("ran", json.dumps([script, child, status]), flush=True)
 """
 
 
 class Recorded:
-    """What PyTorch recorded of a program, and what the program printed."""
+    """What PyTorch recorded of a program, what the program printed, and the errors that all programs printed."""
 
-    def __init__(self, script, framework):
-        self.devices = framework["devices"]
+    def __init__(self, script, framework, errors):
+        self.devices, self.steps, self.errors = framework["devices"], framework["steps"], errors
         self.differences = "".join(f"{text}\n" for text in framework["differences"]).replace(script.name, "program.py")
         self.printed = Path(f"{script}.printed").read_text().splitlines()
 
@@ -150,22 +162,34 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def run_each(request, shared_gpu, pytorch, tmp_path_factory):
-    """Runs the programs of all tests of the module that take the fixture `recorded`; returns what was recorded of each
-    that succeeded, by the name of its test, and all that was said."""
-    scripts = programs_of(request, tmp_path_factory.mktemp("programs"), "recorded")
-    answer = shared_gpu("rtx4090", "--until-step", "all", python=pytorch, program=EACH_IN_A_FORK, arguments=scripts)
-    frameworks = {framework["pid"]: framework for framework in answer.figures["frameworks"]}
-    ran = [json.loads(line.removeprefix("ran ")) for line in answer.output.splitlines() if line.startswith("ran ")]
-    return {Path(script).stem: Recorded(Path(script), frameworks[pid]) for script, pid, status in ran if status == 0}, \
-        answer.output + answer.errors
+    """run_each(test, fixture, **environment) runs the programs of all tests of the module that take the fixture, once,
+    and returns what was recorded of that of this test."""
+
+    @functools.cache
+    def scripts_of(fixture):
+        return programs_of(request, tmp_path_factory.mktemp("programs"), fixture)
+
+    @functools.cache
+    def run(fixture, **environment):
+        answer = shared_gpu("rtx4090", "--until-step", "all", python=pytorch, program=EACH_IN_A_FORK,
+                            arguments=scripts_of(fixture), environment=environment)
+        frameworks = {framework["pid"]: framework for framework in answer.figures["frameworks"]}
+        ran = [json.loads(line.removeprefix("ran ")) for line in answer.output.splitlines() if line.startswith("ran ")]
+        return {Path(script).stem: Recorded(Path(script), frameworks[pid], answer.errors)
+                for script, pid, status in ran if status == 0}, answer.output + answer.errors
+
+    def recorded_of(test, fixture, **environment):
+        programs, said = run(fixture, **environment)
+        assert test.name in programs, said
+        return programs[test.name]
+
+    return recorded_of
 
 
 @pytest.fixture
 def recorded(run_each, request):
     """What was recorded of this test's program."""
-    programs, said = run_each
-    assert request.node.name in programs, said
-    return programs[request.node.name]
+    return run_each(request.node, "recorded")
 
 
 def printed_by(answer):

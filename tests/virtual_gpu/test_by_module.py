@@ -5,7 +5,6 @@ import random
 import pytest
 
 LAYERS = """
-import sys
 import torch
 class Block(torch.nn.Module):
     def __init__(self, width):
@@ -28,7 +27,6 @@ def main(width, batch):
     for step in range(3):
         model(torch.randn(batch, width, device="cuda")).sum().backward()
         optimizer.step()
-main(int(sys.argv[1]), int(sys.argv[2]))
 """
 
 
@@ -44,7 +42,7 @@ def modules(device):
 
 def test_weights_and_activations_are_of_the_module_that_made_them(gpu, pytorch):
     width, batch = random.randrange(128, 256, 32), random.randrange(4096, 8192, 256)
-    answer = gpu("rtx4090", program=LAYERS, python=pytorch, arguments=[str(width), str(batch)])
+    answer = gpu("rtx4090", program=LAYERS + f"main({width}, {batch})", python=pytorch)
     assert answer.status == 0, answer.errors
     found = modules(device_of(answer))
     weight = 4 * width * width * 4
@@ -135,15 +133,18 @@ def test_modules_of_one_class_are_told_apart(recorded):
         assert held[name] == 4 * 1024 * 1024, held
 
 
-def test_the_peak_is_the_same_whether_modules_are_noted_or_not(gpu, pytorch):
-    arguments = ["256", "4096"]
-    noted, plain = (
-        gpu("rtx4090", program=LAYERS, python=pytorch, arguments=arguments,
-            environment={"HEADROOM_GPU_MODULES": switch}) for switch in ("on", "off"))
-    devices = [device_of(answer) for answer in (noted, plain)]
+@pytest.fixture
+def noted_and_plain(run_each, request):
+    """What was recorded of this test's program, with and without modules."""
+    return [run_each(request.node, "noted_and_plain", HEADROOM_GPU_MODULES=switch) for switch in ("on", "off")]
+
+
+@pytest.mark.program(LAYERS + "main(256, 4096)")
+def test_the_peak_is_the_same_whether_modules_are_noted_or_not(noted_and_plain):
+    noted, plain = (recorded.devices[0] for recorded in noted_and_plain)
     for figure in ("peak_allocated_bytes", "peak_reserved_bytes", "roles", "lines"):
-        assert devices[0][figure] == devices[1][figure]
-    assert len(modules(device_of(noted))) > len(modules(device_of(plain)))
+        assert noted[figure] == plain[figure]
+    assert len(modules(noted)) > len(modules(plain))
 
 
 @pytest.mark.program("""
@@ -172,24 +173,19 @@ def test_a_module_that_an_exception_left_holds_nothing_of_what_follows(recorded)
     assert set(modules(recorded.devices[0])) == {"second", "(outside of modules)"}
 
 
-COMPILED = """
+@pytest.mark.program("""
 import torch
 model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda()
 compiled = torch.compile(model, backend="aot_eager")
 for _ in range(2):
     compiled(torch.randn(4096, 512, device="cuda")).pow(2).sum().backward()
 print("graphs", torch._dynamo.utils.counters["stats"]["unique_graphs"])
-"""
-
-
-def test_noting_modules_neither_breaks_a_compiled_graph_nor_changes_its_bytes(gpu, pytorch):
-    noted, plain = (
-        gpu("rtx4090", program=COMPILED, python=pytorch,
-            environment={"HEADROOM_GPU_MODULES": switch}) for switch in ("on", "off"))
-    assert noted.status == 0, noted.errors
-    assert "graphs 1" in noted.output
+""")
+def test_noting_modules_neither_breaks_a_compiled_graph_nor_changes_its_bytes(noted_and_plain):
+    noted, plain = noted_and_plain
+    assert noted.printed == ["graphs 1"]
     assert "global hooks" not in noted.errors
-    assert noted.figures["peak_bytes"] == plain.figures["peak_bytes"]
+    assert noted.devices[0]["peak_reserved_bytes"] == plain.devices[0]["peak_reserved_bytes"]
 
 
 @pytest.mark.program("""

@@ -10,6 +10,18 @@ def roles_of(answer, status=0):
     return {share["name"]: share["bytes"] for share in device["roles"]}
 
 
+def library(name, text):
+    """Returns the first lines of a program for which `text` is installed as the file `name`."""
+    return f"""
+import pathlib, sys, tempfile
+place = tempfile.TemporaryDirectory()
+sys.path.insert(0, place.name)
+installed = pathlib.Path(place.name, {name!r})
+installed.parent.mkdir(parents=True, exist_ok=True)
+installed.write_text({text!r})
+"""
+
+
 @pytest.mark.program("""
 import copy
 import torch
@@ -56,12 +68,9 @@ def test_what_the_import_of_pytorch_made_is_not_searched_for_garbage(recorded):
     assert recorded.printed == ["True True"]
 
 
-@pytest.mark.program("""
-import gc, pathlib, sys, tempfile
+@pytest.mark.program(library("jax.py", "") + """
+import gc
 import torch
-place = tempfile.TemporaryDirectory()
-(pathlib.Path(place.name) / "jax.py").touch()
-sys.path.insert(0, place.name)
 class Holder:
     pass
 holder = Holder()
@@ -111,10 +120,7 @@ def test_gradients_that_are_summed_in_a_buffer_of_megatron_are_gradients(recorde
     assert recorded.roles["gradients"] == 16 * MIB + 4 * MIB
 
 
-def test_optimizers_of_fastai_count_and_have_their_state(gpu, pytorch, tmp_path):
-    """A file with the interface of fastai's own optimizers, which are no subclasses of PyTorch's."""
-    (tmp_path / "fastai").mkdir()
-    (tmp_path / "fastai" / "optimizer.py").write_text("""
+FASTAI = """
 from collections import defaultdict
 class Optimizer:
     def __init__(self, parameters, callbacks):
@@ -127,8 +133,10 @@ class Optimizer:
             for callback in self.cbs:
                 self.state[parameter].update(callback(parameter, **self.state[parameter]))
         return "stepped"
-""")
-    answer = gpu("rtx4090", "--until-step", "3", python=pytorch, program="""
+"""
+
+
+@pytest.mark.program(library("fastai/optimizer.py", FASTAI) + """
 import torch
 from fastai.optimizer import Optimizer
 def average_grad(parameter, grad_avg=None):
@@ -140,21 +148,20 @@ def momentum_step(parameter, grad_avg):
 def main():
     model = torch.nn.Linear(1024, 1024, bias=False).cuda()
     optimizer = Optimizer(model.parameters(), [average_grad, momentum_step])
-    for _ in range(6):
+    for _ in range(3):
         model(torch.randn(64, 1024, device="cuda")).sum().backward()
         assert optimizer.step() == "stepped"
         torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
 main()
 """)
-    roles = roles_of(answer)
+def test_optimizers_of_fastai_count_and_have_their_state(recorded):
+    """A file with the interface of fastai's own optimizers, which are no subclasses of PyTorch's."""
+    roles = recorded.roles
     assert roles["weights"] == roles["gradients"] == roles["optimizer state"] == 4 * MIB
-    assert answer.figures["frameworks"][0]["steps"] == 3
+    assert recorded.steps == 3
 
 
-def test_a_step_of_pyro_is_one_whatever_its_number_of_parameters(gpu, pytorch, tmp_path):
-    """A file with the interface of Pyro's optimizer, which has one of PyTorch's for each parameter."""
-    (tmp_path / "pyro" / "optim").mkdir(parents=True)
-    (tmp_path / "pyro" / "optim" / "optim.py").write_text("""
+PYRO = """
 import torch
 class PyroOptim:
     def __init__(self):
@@ -164,23 +171,27 @@ class PyroOptim:
             if parameter not in self.optim_objs:
                 self.optim_objs[parameter] = torch.optim.Adam([parameter], foreach=False)
             self.optim_objs[parameter].step()
-""")
-    answer = gpu("rtx4090", "--until-step", "3", python=pytorch, program="""
+"""
+
+
+@pytest.mark.program(library("pyro/optim/optim.py", PYRO) + """
 import torch
 from pyro.optim.optim import PyroOptim
 def main():
     model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(4)]).cuda()
     optimizer = PyroOptim()
-    for _ in range(6):
+    for _ in range(3):
         model(torch.randn(64, 1024, device="cuda")).sum().backward()
         torch.zeros(8 << 20, device="cuda")  # the peak is beside the gradients
         optimizer(model.parameters())
 main()
 """)
-    roles = roles_of(answer)
+def test_a_step_of_pyro_is_one_whatever_its_number_of_parameters(recorded):
+    """A file with the interface of Pyro's optimizer, which has one of PyTorch's for each parameter."""
+    roles = recorded.roles
     assert roles["weights"] == roles["gradients"] == 16 * MIB
     assert roles["optimizer state"] == 32 * MIB
-    assert answer.figures["frameworks"][0]["steps"] == 3
+    assert recorded.steps == 3
 
 
 def test_gradients_are_told_where_the_backward_pass_ran_out_of_memory(gpu, pytorch):
@@ -269,8 +280,8 @@ for batch in (16384, 1024):
     assert roles["activations"] >= 64 * MIB
 
 
-def test_a_program_that_records_its_own_history_is_told_about_as_well(gpu, pytorch, tmp_path):
-    answer = gpu("rtx4090", python=pytorch, program=f"""
+@pytest.mark.program("""
+import os, tempfile
 import torch
 torch.cuda.memory._record_memory_history(max_entries=10)
 model = torch.nn.Linear(1024, 1024, bias=False).cuda()
@@ -278,11 +289,14 @@ optimizer = torch.optim.SGD(model.parameters())
 for _ in range(3):
     model(torch.randn(64, 1024, device="cuda")).sum().backward()
     optimizer.step()
-torch.cuda.memory._dump_snapshot({str(tmp_path / "own.pickle")!r})
+own = tempfile.NamedTemporaryFile()
+torch.cuda.memory._dump_snapshot(own.name)
 torch.cuda.memory._record_memory_history(enabled=None)
+print(os.path.getsize(own.name) > 1000)
 """)
-    assert roles_of(answer)["weights"] == 4 * MIB
-    assert (tmp_path / "own.pickle").stat().st_size > 1000
+def test_a_program_that_records_its_own_history_is_told_about_as_well(recorded):
+    assert recorded.roles["weights"] == 4 * MIB
+    assert recorded.printed == ["True"]
 
 
 @pytest.mark.program("""
@@ -342,9 +356,7 @@ def test_lbfgs_keeps_its_whole_history(recorded, search):
     assert recorded.printed == ["1e-07"]
 
 
-def test_what_an_object_in_the_state_of_an_optimizer_holds_is_state(gpu, pytorch):
-    """GaLore and APOLLO keep projections so. Here, one is a part of a larger matrix."""
-    roles = roles_of(gpu("rtx4090", python=pytorch, program="""
+@pytest.mark.program("""
 import torch
 class Projection:
     def __init__(self, weight):
@@ -359,8 +371,10 @@ optimizer = Projected(layer.parameters())
 for _ in range(3):
     layer(torch.randn(64, 1024, device="cuda")).sum().backward()
     optimizer.step()
-"""))
-    assert roles["weights"] == roles["optimizer state"] == 4 * MIB
+""")
+def test_what_an_object_in_the_state_of_an_optimizer_holds_is_state(recorded):
+    """GaLore and APOLLO keep projections so. Here, one is a part of a larger matrix."""
+    assert recorded.roles["weights"] == recorded.roles["optimizer state"] == 4 * MIB
 
 
 def test_an_optimizer_that_could_not_be_made_does_not_hide_what_was_held(gpu, pytorch):
@@ -373,16 +387,21 @@ torch.optim.Adam(model.parameters(), lr=-1)
     assert "Invalid learning rate" in answer.figures["frameworks"][0]["error"]
 
 
-def test_what_cublas_and_cudnn_take_to_work_are_workspaces(gpu, pytorch):
-    of_cublas = roles_of(gpu("a100-40gb", python=pytorch, environment={"CUBLAS_WORKSPACE_CONFIG": ":1024:3"}, program="""
+@pytest.mark.program("""
+import os
 import torch
+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":1024:3"
 model = torch.nn.Linear(64, 64).cuda()
 model(torch.ones(8, 64, device="cuda")).sum().backward()
-"""))
-    of_cudnn = roles_of(gpu("a100-40gb", python=pytorch, program="""
+""")
+def test_what_cublas_takes_to_work_is_a_workspace(recorded):
+    assert recorded.roles["workspaces"] == 3 * MIB
+
+
+@pytest.mark.program("""
 import torch
 model = torch.nn.Conv2d(64, 64, 3, padding=1).cuda()
 model(torch.ones(8, 64, 56, 56, device="cuda")).sum().backward()
-"""))
-    assert of_cublas["workspaces"] == 3 * MIB
-    assert of_cudnn["workspaces"] > 0
+""")
+def test_what_cudnn_takes_to_work_is_a_workspace(recorded):
+    assert recorded.roles["workspaces"] > 0
