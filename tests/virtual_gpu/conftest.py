@@ -21,6 +21,16 @@ def allocate(size):
     return cuda.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)), address
 """
 
+# Does what torchrun does, without importing PyTorch for it.
+TWO_RANKS = """
+import os, socket, subprocess, sys
+with socket.create_server(("127.0.0.1", 0)) as free:
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]],
+                          env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
 
 class Answer:
     """The result of `headroom gpu`: exit status, output, and the figures of its gpu.json."""
@@ -47,8 +57,9 @@ def runs_in(place):
              str(python), str(script), *arguments],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             cwd=place,
+            # PyTorch's compiler works in one process: others would import PyTorch again.
             env={"TORCHINDUCTOR_COMPILE_THREADS": "1", **os.environ, **(environment or {})},
         )
         return Answer(process, directory)
@@ -161,25 +172,25 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def run_each(request, shared_gpu, pytorch, tmp_path_factory):
-    """run_each(test, fixture, **environment) runs the programs of all tests of the module that take the fixture, once,
-    and returns what was recorded of that of this test."""
+def run_each(request, shared_gpu, tmp_path_factory):
+    """run_each(test, fixture, python, first, **environment) runs the programs of all tests of the module that take the
+    fixture, once, and returns what was recorded of that of this test. `first` is what all of them import."""
 
     @functools.cache
     def scripts_of(fixture):
         return programs_of(request, tmp_path_factory.mktemp("programs"), fixture)
 
     @functools.cache
-    def run(fixture, **environment):
-        answer = shared_gpu("rtx4090", "--until-step", "all", python=pytorch, program=EACH_IN_A_FORK,
-                            arguments=scripts_of(fixture), environment=environment)
+    def run(fixture, python, first="import torch", **environment):
+        answer = shared_gpu("rtx4090", "--until-step", "all", python=python, arguments=scripts_of(fixture),
+                            program=EACH_IN_A_FORK.replace("import torch", first, 1), environment=environment)
         frameworks = {framework["pid"]: framework for framework in answer.figures["frameworks"]}
         ran = [json.loads(line.removeprefix("ran ")) for line in answer.output.splitlines() if line.startswith("ran ")]
         return {Path(script).stem: Recorded(Path(script), frameworks[pid], answer.errors)
                 for script, pid, status in ran if status == 0}, answer.output + answer.errors
 
-    def recorded_of(test, fixture, **environment):
-        programs, said = run(fixture, **environment)
+    def recorded_of(test, *arguments, **named):
+        programs, said = run(*arguments, **named)
         assert test.name in programs, said
         return programs[test.name]
 
@@ -187,9 +198,9 @@ def run_each(request, shared_gpu, pytorch, tmp_path_factory):
 
 
 @pytest.fixture
-def recorded(run_each, request):
+def recorded(run_each, pytorch, request):
     """What was recorded of this test's program."""
-    return run_each(request.node, "recorded")
+    return run_each(request.node, "recorded", pytorch)
 
 
 def printed_by(answer):

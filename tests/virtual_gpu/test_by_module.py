@@ -134,9 +134,9 @@ def test_modules_of_one_class_are_told_apart(recorded):
 
 
 @pytest.fixture
-def noted_and_plain(run_each, request):
+def noted_and_plain(run_each, pytorch, request):
     """What was recorded of this test's program, with and without modules."""
-    return [run_each(request.node, "noted_and_plain", HEADROOM_GPU_MODULES=switch) for switch in ("on", "off")]
+    return [run_each(request.node, "noted_and_plain", pytorch, HEADROOM_GPU_MODULES=switch) for switch in ("on", "off")]
 
 
 @pytest.mark.program(LAYERS + "main(256, 4096)")

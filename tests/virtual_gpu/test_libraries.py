@@ -3,7 +3,7 @@ the weights."""
 
 import pytest
 
-from conftest import printed_by, python_of
+from conftest import TWO_RANKS, printed_by, python_of
 
 LAYERS = 512 * 2048 + 2048 + 2048 * 512 + 512  # weights of the two linear layers below
 NETWORK = """
@@ -15,9 +15,27 @@ loader = torch.utils.data.DataLoader(data, batch_size=32, num_workers=2, pin_mem
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def libraries():
     return python_of("libraries")
+
+
+def forked_after(first, **environment):
+    """Returns a fixture: what was recorded of this test's program, which is run with those of all tests that take the
+    fixture, in forks of one process that did `first`. That must not use the GPU, as some imports do."""
+
+    @pytest.fixture
+    def recorded(run_each, libraries, request):
+        name = next(name for name in request.fixturenames if name.startswith("in_"))
+        return run_each(request.node, name, libraries, f"import torch; {first}", **environment)
+
+    return recorded
+
+
+in_lightning = forked_after("import lightning")
+in_transformers = forked_after("from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig")
+in_timm = forked_after("import timm, timm.optim, timm.utils")
+in_keras = forked_after("", KERAS_BACKEND="torch")
 
 
 def roles_of(answer):
@@ -53,9 +71,7 @@ for x, y in loader:
 
 
 @pytest.mark.parametrize("precision", ["32-true", "16-mixed"])
-def test_lightning_trains_and_validates(gpu, libraries, precision):
-    roles = roles_of(gpu("rtx4090", python=libraries, arguments=[precision], program=NETWORK + """
-import sys
+@pytest.mark.program(NETWORK + """
 import lightning
 class Module(lightning.LightningModule):
     def __init__(self):
@@ -69,14 +85,16 @@ class Module(lightning.LightningModule):
         self.log("validation", torch.nn.functional.mse_loss(self.network(batch[0]), batch[1]))
     def configure_optimizers(self):
         return torch.optim.AdamW(self.parameters(), fused=True)
-lightning.Trainer(max_epochs=1, precision=sys.argv[1], logger=False).fit(Module(), loader, loader)
-"""))
+lightning.Trainer(max_epochs=1, precision=precision, logger=False).fit(Module(), loader, loader)
+""")
+def test_lightning_trains_and_validates(in_lightning, precision):
+    roles = in_lightning.roles
     assert roles["weights"] == 4 * LAYERS
     assert roles["optimizer state"] == 8 * LAYERS + 4 * 4  # and the step count of each weight
 
 
-HUGGING_FACE = """
-import sys
+@pytest.mark.parametrize("options", [["bf16"], ["fp16", "gradient_checkpointing"]])
+@pytest.mark.program("""
 import torch
 from transformers import AutoModelForCausalLM, GPT2Config, Trainer, TrainingArguments
 class Texts(torch.utils.data.Dataset):
@@ -87,17 +105,13 @@ class Texts(torch.utils.data.Dataset):
         return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": tokens}
 model = AutoModelForCausalLM.from_config(
     GPT2Config(n_layer=2, n_embd=128, n_head=4, vocab_size=1000, bos_token_id=1, eos_token_id=2))
-options = {option: True for option in sys.argv[1:]}
 Trainer(model=model, train_dataset=Texts(), eval_dataset=Texts(), args=TrainingArguments(
     output_dir="out", per_device_train_batch_size=8, max_steps=2, logging_steps=1, report_to=[],
     dataloader_num_workers=2, save_strategy="steps", save_steps=1, eval_strategy="steps", eval_steps=1,
-    optim="adamw_torch_fused", **options)).train()
-"""
-
-
-@pytest.mark.parametrize("options", [["bf16"], ["fp16", "gradient_checkpointing"]])
-def test_the_trainer_of_hugging_face_trains_evaluates_and_saves(gpu, libraries, options):
-    roles = roles_of(gpu("rtx4090", python=libraries, arguments=options, program=HUGGING_FACE))
+    optim="adamw_torch_fused", **dict.fromkeys(options, True))).train()
+""")
+def test_the_trainer_of_hugging_face_trains_evaluates_and_saves(in_transformers, options):
+    roles = in_transformers.roles
     block = 128 * 4 * 128 + 3 * 128 * 128 + 128 * 128 + 4 * 128 * 128 + (3 + 1 + 4 + 1 + 4) * 128
     weights = (1000 + 1024) * 128 + 2 * block + 2 * 128
     tensors = 2 + 2 * 12 + 2
@@ -105,8 +119,7 @@ def test_the_trainer_of_hugging_face_trains_evaluates_and_saves(gpu, libraries, 
     assert roles["optimizer state"] == 8 * weights + 4 * tensors
 
 
-def test_lora_keeps_gradients_and_state_of_its_adapters_alone(gpu, libraries):
-    roles = roles_of(gpu("h100", python=libraries, program="""
+@pytest.mark.program("""
 import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, LlamaConfig
@@ -124,10 +137,11 @@ for _ in range(3):
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-"""))
+""")
+def test_lora_keeps_gradients_and_state_of_its_adapters_alone(in_transformers):
     adapters = 4 * 8 * ((256 + 256) + (256 + 128))  # of the queries and of the values
     # The weights of the adapters are kept in float32.
-    assert roles["optimizer state"] == 2 * 4 * adapters
+    assert in_transformers.roles["optimizer state"] == 2 * 4 * adapters
 
 
 def test_resnet_18_of_torchvision_trains_in_mixed_precision(gpu, libraries):
@@ -163,15 +177,13 @@ for x, y in loader:
 
 
 # Small models, with which timm tests itself.
-@pytest.mark.parametrize("model", ["test_vit", "test_convnext", "test_efficientnet"])
-def test_timm_trains_with_its_own_optimizers(gpu, libraries, model):
-    answer = gpu("rtx4090", python=libraries, arguments=[model], program="""
-import sys
+@pytest.mark.parametrize("name", ["test_vit", "test_convnext", "test_efficientnet"])
+@pytest.mark.program("""
 import timm
 import torch
 from timm.optim import create_optimizer_v2
 from timm.utils import ModelEmaV3, NativeScaler
-model = timm.create_model(sys.argv[1], num_classes=10).cuda().to(memory_format=torch.channels_last)
+model = timm.create_model(name, num_classes=10).cuda().to(memory_format=torch.channels_last)
 average = ModelEmaV3(model)
 optimizer = create_optimizer_v2(model, opt="adamw", lr=1e-3, weight_decay=0.05)
 scaler = NativeScaler()
@@ -183,15 +195,45 @@ for _ in range(2):
     optimizer.zero_grad()
     scaler(loss, optimizer, clip_grad=1.0, parameters=model.parameters())
     average.update(model)
-print("weights", 4 * sum(p.numel() for p in model.parameters()))
+print(4 * sum(p.numel() for p in model.parameters()))
 """)
-    roles = roles_of(answer)
-    weights = int(answer.output.split()[1])
+def test_timm_trains_with_its_own_optimizers(in_timm, name):
+    roles, weights = in_timm.roles, int(*in_timm.printed)
     assert roles["weights"] == 2 * weights  # and their averages
     assert roles["optimizer state"] == 2 * weights
 
 
-@pytest.mark.parametrize("train", ["model.fit(data, data, batch_size=32, epochs=1, verbose=0)", """
+KERAS = """
+import keras
+import torch
+model = keras.Sequential([
+    keras.Input((512,)), keras.layers.Dense(2048, activation="gelu", name="up"), keras.layers.Dense(512, name="down")])
+model.compile(keras.optimizers.Adam(), keras.losses.MeanSquaredError())
+data = torch.randn(256, 512).cuda()
+"""
+
+
+@pytest.fixture(scope="module")
+def keras(libraries):
+    if not list(libraries.parents[1].glob("lib/*/site-packages/keras")):
+        pytest.skip("libraries was set up without Keras: remove it, then scripts/setup --with libraries")
+
+
+def check_roles_of_keras(recorded):
+    roles = recorded.roles
+    assert roles["weights"] == 4 * LAYERS
+    assert abs(roles["optimizer state"] - 2 * 4 * LAYERS) < 1024  # and the count of steps
+    modules = {module["name"]: module["roles"] for module in recorded.devices[0]["modules"]}
+    assert modules["up"]["weights"] + modules["down"]["weights"] == roles["weights"]
+
+
+@pytest.mark.program(KERAS + "model.fit(data, data, batch_size=32, epochs=1, verbose=0)")
+def test_keras_trains_on_pytorch(keras, in_keras):
+    assert in_keras.steps == 8
+    check_roles_of_keras(in_keras)
+
+
+@pytest.mark.program(KERAS + """
 for _ in range(4):
     model.zero_grad()
     loss = model.loss(data, model(data))
@@ -199,24 +241,10 @@ for _ in range(4):
     variables = model.trainable_weights
     with torch.no_grad():
         model.optimizer.apply([variable.value.grad for variable in variables], variables)
-"""], ids=["fit", "a loop of one's own"])
-def test_keras_trains_on_pytorch(gpu, libraries, train):
-    if not list(libraries.parents[1].glob("lib/*/site-packages/keras")):
-        pytest.skip("libraries was set up without Keras: remove it, then scripts/setup --with libraries")
-    answer = gpu("rtx4090", "--until-step", "3", python=libraries, environment={"KERAS_BACKEND": "torch"}, program="""
-import keras
-import torch
-model = keras.Sequential([
-    keras.Input((512,)), keras.layers.Dense(2048, activation="gelu", name="up"), keras.layers.Dense(512, name="down")])
-model.compile(keras.optimizers.Adam(), keras.losses.MeanSquaredError())
-data = torch.randn(256, 512).cuda()
-""" + train)
-    roles = roles_of(answer)
-    assert answer.figures["frameworks"][0]["steps"] == 3
-    assert roles["weights"] == 4 * LAYERS
-    assert abs(roles["optimizer state"] - 2 * 4 * LAYERS) < 1024  # and the count of steps
-    modules = {module["name"]: module["roles"] for module in answer.figures["frameworks"][0]["devices"][0]["modules"]}
-    assert modules["up"]["weights"] + modules["down"]["weights"] == roles["weights"]
+""")
+def test_keras_trains_on_pytorch_in_a_loop_of_ones_own(keras, in_keras):
+    assert in_keras.steps == 4
+    check_roles_of_keras(in_keras)
 
 
 def test_bitsandbytes_is_imported(gpu, libraries):
@@ -282,11 +310,7 @@ for _ in range(2):
     model.backward(model(torch.randn(8, 512, device=model.device, dtype=torch.bfloat16)).sum())
     model.step()
 """)
-    answer = gpu("rtx4090", "--gpus", "2", python=libraries, arguments=["train.py"], program="""
-import runpy, sys
-sys.argv[:1] = ["torchrun", "--nproc-per-node", "2"]
-runpy.run_module("torch.distributed.run", run_name="__main__")
-""")
+    answer = gpu("rtx4090", "--gpus", "2", python=libraries, arguments=["train.py"], program=TWO_RANKS)
     assert answer.status == 0, answer.errors
     for framework in answer.figures["frameworks"]:
         device, = framework["devices"]

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from conftest import TWO_RANKS
 
 WEIGHTS = 8 * 1024 * 1024 * 4  # of eight linear layers of width 1024
 TRAIN_ON_RANKS = """
@@ -24,15 +25,6 @@ dist.destroy_process_group()
 """
 TORCHRUN = "import runpy, sys; sys.argv[:1] = ['torchrun', '--nproc-per-node', '2']; " \
     "runpy.run_module('torch.distributed.run', run_name='__main__')"
-# Does what torchrun does, without importing PyTorch for it.
-TWO_RANKS = """
-import os, socket, subprocess, sys
-with socket.create_server(("127.0.0.1", 0)) as free:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
-ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]],
-                          env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
-sys.exit(max(rank.wait() for rank in ranks))
-"""
 
 
 @pytest.fixture(scope="module")

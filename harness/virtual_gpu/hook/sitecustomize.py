@@ -10,8 +10,6 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
 FRAMEWORKS = {"torch", "tensorflow", "jax"}
 
 
