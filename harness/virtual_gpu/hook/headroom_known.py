@@ -1,6 +1,8 @@
 """Known values of tensors on a virtual GPU, kept on the host, and the lines at which a program branched on
 an unknown value."""
 
+import dis
+import functools
 import os
 import sys
 import threading
@@ -52,28 +54,32 @@ duplicates = Lines("looked for equal values among those that a virtual GPU does 
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 
-class NotComputed(float):
-    """The 0 that is read in place of a number that a virtual GPU does not compute. To divide by it ends no program, as
-    that of fastai divides by the distance that its images are moved: the result is not computed either."""
+class Divisor(float):
+    """The 0 that is read in place of a number that a virtual GPU does not compute, where the program divides by it: the
+    result is not computed either. fastai divides by the distance that its images are moved."""
 
-    def __reduce__(self):  # a process without this module may read it
-        return float, (float(self),)
+    def __rtruediv__(self, other):
+        return 0 * (other / 1)
 
+    def __rfloordiv__(self, other):
+        return 0 * other
 
-def not_computed(operation):
-    def operate(*numbers):
-        try:
-            result = operation(*numbers)
-        except ZeroDivisionError:
-            result = 0.0
-        return NotComputed(result) if result == 0 else result
-
-    return operate
+    __rmod__ = __rfloordiv__
 
 
-for name in ("abs", "neg", "add", "radd", "sub", "rsub", "mul", "rmul", "pow", "rpow", "truediv", "rtruediv", "floordiv",
-             "rfloordiv", "mod", "rmod"):
-    setattr(NotComputed, f"__{name}__", not_computed(getattr(float, f"__{name}__")))
+@functools.lru_cache(maxsize=None)
+def is_before_division(code, at):
+    """Whether the instruction after that at the offset `at` divides by the result."""
+    following = next((one for one in dis.get_instructions(code) if one.offset > at), None)
+    divides = {"BINARY_TRUE_DIVIDE", "BINARY_FLOOR_DIVIDE", "BINARY_MODULO", "/", "//", "%"}  # the names of Python 3.10
+    return following is not None and not divides.isdisjoint((following.opname, following.argrepr.rstrip("=")))
+
+
+def zero_read(tensor, caller):
+    """Returns the 0 that is read in place of the number in a tensor, in the frame `caller`."""
+    if is_before_division(caller.f_code, caller.f_lasti):
+        return Divisor()
+    return tensor.new_zeros((), device="cpu").item()
 
 
 class OfThread(threading.local):

@@ -7,6 +7,7 @@ Integers, booleans and small constants are followed outside of torch.compile. Ea
 the host; a change that is not followed makes it unknown."""
 
 import re
+import sys
 
 import headroom_comparisons
 import headroom_copies
@@ -32,7 +33,6 @@ from headroom_indices import (
 )
 from headroom_known import (
     MOST_ELEMENTS,
-    NotComputed,
     Unknown,
     Used,
     decisions,
@@ -47,6 +47,7 @@ from headroom_known import (
     reads,
     remember,
     value_of,
+    zero_read,
 )
 
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
@@ -307,8 +308,9 @@ class FollowValues(torch.overrides.TorchFunctionMode):
             elif name in NAMED_READS:
                 reads.note()
             # Zero is used instead of what an earlier tensor left in the same memory.
-            item = NotComputed() if tensor.is_floating_point() else torch.zeros((), dtype=tensor.dtype, device="cpu").item()
-            zero = {"item": item, "__bool__": False, "__int__": 0, "__index__": 0, "__float__": 0.0}
+            zero = {"__bool__": False, "__int__": 0, "__index__": 0, "__float__": 0.0}
+            if name == "item" and tensor.numel() == 1:
+                return True, zero_read(tensor, sys._getframe(2))
             return (name in zero and tensor.numel() == 1), zero.get(name)
         if tensor.requires_grad and name not in READS:  # a result of the processor would have no gradient
             if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
