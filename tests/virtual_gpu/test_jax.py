@@ -35,6 +35,12 @@ def test_three_quarters_of_the_card_are_taken_at_once(kept):
     assert kept.figures["peak_bytes"] == 16 * 3 // 4 << 30
 
 
+def test_below_the_first_line_stands_what_was_in_use_of_the_memory_taken_in_advance(kept):
+    in_use = kept.figures["frameworks"][0]["devices"][0]["peak_allocated_bytes"]
+    assert re.search(r"\nFITS: 12.00 GiB of .*\n"
+                     rf"  JAX \S+ takes memory in advance; {in_use / MIB:.2f} MiB of it was in use at the peak\n", kept.output)
+
+
 def test_a_program_without_gradients_runs_to_its_end(kept):
     assert "the end" in kept.output
     assert kept.figures["frameworks"][0]["steps"] == 0

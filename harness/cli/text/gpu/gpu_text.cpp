@@ -54,6 +54,20 @@ std::string survived_text(const virtual_gpu::Outcome& outcome) {
       last->line.empty() ? "" : " at " + printable(last->line));
 }
 
+// Returns what was in use of the memory that TensorFlow or JAX took in advance, such as most of a
+// card at the start; "" if it was more than half.
+std::string in_advance_text(const virtual_gpu::Outcome& outcome) {
+  for (const Framework& framework : outcome.frameworks) {
+    if (framework.name.starts_with("PyTorch")) continue;
+    Bytes in_use = 0;
+    for (const auto& use : framework.devices) in_use = std::max(in_use, use.peak_allocated);
+    if (in_use > 0 && outcome.peak() >= 2 * in_use)
+      return fmt::format("  {} takes memory in advance; {} of it was in use at the peak\n",
+                         printable(framework.name), format_bytes(in_use));
+  }
+  return "";
+}
+
 std::string first_line(const GpuAnswer& answer) {
   const virtual_gpu::Outcome& outcome = answer.outcome;
   std::string peak = fmt::format("{} of {}'s {} at the peak", format_bytes(outcome.peak()),
@@ -61,17 +75,17 @@ std::string first_line(const GpuAnswer& answer) {
   if (outcome.processes() > 1) peak += fmt::format(" of {} processes", outcome.processes());
   switch (verdict_of(answer)) {
     case GpuVerdict::fits:
-      return fmt::format("FITS: {}, {} to spare ({})\n{}{}{}", peak,
+      return fmt::format("FITS: {}, {} to spare ({})\n{}{}{}{}", peak,
                          format_bytes(answer.memory - outcome.peak()), steps_of(outcome),
-                         after_stop_text(outcome, answer.exit_status), survived_text(outcome),
-                         context_warning(answer));
+                         in_advance_text(outcome), after_stop_text(outcome, answer.exit_status),
+                         survived_text(outcome), context_warning(answer));
     case GpuVerdict::does_not_fit:
       return fmt::format("DOES NOT FIT on {} ({}): out of memory {}\n  {}\n", answer.card->id,
                          format_bytes(answer.memory), when_it_ended(outcome),
                          why_out_of_memory(outcome));
     case GpuVerdict::over_budget:
-      return fmt::format("OVER BUDGET: {}, {} allowed ({})\n", peak, format_bytes(*answer.budget),
-                         steps_of(outcome));
+      return fmt::format("OVER BUDGET: {}, {} allowed ({})\n{}", peak, format_bytes(*answer.budget),
+                         steps_of(outcome), in_advance_text(outcome));
     case GpuVerdict::not_supported:
       return fmt::format("STOPPED: the program called {}, which the virtual GPU does not have\n",
                          fmt::join(outcome.not_supported, ", "));
