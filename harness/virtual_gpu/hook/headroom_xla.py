@@ -209,6 +209,8 @@ class Frames:
 
 
 def is_argument(name):
+    """Whether an instruction of JAX has the name of an argument, since it copies one. The names of others begin with a
+    function, such as jit(step)/."""
     return re.fullmatch(r"\w+([.\[].*)?", name) is not None
 
 
@@ -277,7 +279,7 @@ def describe(use, is_jaxs, known=None, out_of_memory=False, until=0):
     for value, size in program.temporaries_at_peak():
         instruction = value.partition("{")[0]
         name = program.names.get(instruction, "")
-        made_by = "copies of arguments" if is_argument(name) else name or "copies of XLA"
+        made_by = "copies of arguments" if is_jaxs and is_argument(name) else name or "copies of XLA"
         add(lines, program.lines.get(instruction) or f"({made_by})", size)
         add(modules, module_of(name), size)
     beside = {"(arguments)": sum(program.bytes_of["parameter"].values()),

@@ -14,9 +14,9 @@ FRAMEWORKS = {"torch", "tensorflow", "jax"}
 
 
 def import_without_searches(loader, module):
-    """Imports the first framework of a process. The hundreds of thousands of objects that it makes stay. To look for
-    garbage among them, now and later, takes up to a fifth of the time of a short program. Nothing on the GPU is among
-    them, since no other framework is there yet."""
+    """Imports the first framework of a process without looking for garbage among the hundreds of thousands of objects
+    that it makes and keeps. Later searches leave them out as well. All this took about a quarter of the time of a short
+    program. None of them holds memory of a GPU, since no other framework is there yet."""
     collects = gc.isenabled()
     gc.disable()
     try:

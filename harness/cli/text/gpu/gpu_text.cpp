@@ -55,17 +55,16 @@ std::string survived_text(const virtual_gpu::Outcome& outcome) {
 }
 
 // Returns what was in use of the memory that TensorFlow or JAX took in advance, such as most of a
-// card at the start; "" if it was more than half.
+// card at the start; "" if it was more than half, or if others held memory as well.
 std::string in_advance_text(const virtual_gpu::Outcome& outcome) {
-  for (const Framework& framework : outcome.frameworks) {
-    if (framework.name.starts_with("PyTorch")) continue;
-    Bytes in_use = 0;
-    for (const auto& use : framework.devices) in_use = std::max(in_use, use.peak_allocated);
-    if (in_use > 0 && outcome.peak() >= 2 * in_use)
-      return fmt::format("  {} takes memory in advance; {} of it was in use at the peak\n",
-                         printable(framework.name), format_bytes(in_use));
-  }
-  return "";
+  if (outcome.frameworks.size() != 1) return "";
+  const Framework& framework = outcome.frameworks.front();
+  Bytes in_use = 0;
+  for (const auto& use : framework.devices) in_use = std::max(in_use, use.peak_allocated);
+  if (framework.name.starts_with("PyTorch") || in_use == 0 || outcome.peak() < 2 * in_use)
+    return "";
+  return fmt::format("  {} takes memory in advance; {} of it was in use at the peak\n",
+                     printable(framework.name), format_bytes(in_use));
 }
 
 std::string first_line(const GpuAnswer& answer) {
