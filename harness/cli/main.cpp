@@ -11,17 +11,27 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include "harness/base/text.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/text/print.h"
 #include "harness/machine/contention.h"
+#include "harness/machine/network.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::size_t kLongestMessage = 2'000;  // bytes
+
+// Reading files that other people made needs no network.
+template <typename Options, typename... Others>
+constexpr bool kIsOneOf = (std::is_same_v<Options, Others> || ...);
+template <typename Options>
+constexpr bool kNeedsNoNetwork =
+    kIsOneOf<Options, VerifyOptions, ReplayOptions, ExportOptions, LeaksOptions, ReportOptions,
+             CompareOptions, MergeOptions, HistoryOptions>;
 
 ExitCode execute(const Command& command) {
   struct Visitor {
@@ -53,7 +63,12 @@ ExitCode execute(const Command& command) {
       return ExitCode::ok;
     }
   };
-  return std::visit(Visitor{}, command);
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (kNeedsNoNetwork<std::decay_t<decltype(options)>>) forbid_network();
+        return Visitor{}(options);
+      },
+      command);
 }
 
 [[noreturn]] void fail_to_print(int reason) {

@@ -172,3 +172,18 @@ def test_the_filter_of_calls_refuses_sockets_and_programs(action: str) -> None:
             f"forbid_programs_and_network()\ntry:\n    {action}\nexcept PermissionError:\n    print('refused')")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code, SOURCE], capture_output=True, text=True, check=False)
     assert done.stdout == "refused\n", done.stderr
+
+
+@pytest.mark.parametrize("command", ["replay history.txt --capacity 1MiB --allocator malloc", "leaks history.txt",
+                                     "export history.txt -o out.csv --to rmm", "compare history.txt history.txt"])
+def test_commands_that_read_files_of_others_open_no_socket(headroom: Headroom, command: str) -> None:
+    headroom.write("history.txt", "1 a 512 0\n0 a 512 0\n")
+    # Programs that a command starts inherit its filter.
+    python = headroom.place / headroom.write(
+        "python", f"#!{sys.executable} -I\nimport os, socket, sys\ntry:\n    socket.socket()\n"
+        f"except PermissionError:\n    open({str(headroom.place / 'refused')!r}, 'w').close()\n"
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])\n")  # fmt: skip
+    python.chmod(0o755)
+    outcome = headroom(*command.split(), HEADROOM_PYTHON=str(python))
+    assert outcome.code == 0, outcome.errors
+    assert (headroom.place / "refused").exists()
