@@ -165,3 +165,20 @@ for select in (lambda: known.repeat_interleave(3, 0), lambda: known.repeat_inter
 """)
 def test_what_is_selected_of_known_values_has_a_gradient(printed):
     assert printed == ["6 2 True", "3 2 True", "2 2 True", "3 True"]
+
+
+@pytest.mark.program("""
+import torch
+import torch.nn.functional as F
+def shapes(device):
+    x, line = torch.ones(1, 2, 8, 8, device=device), torch.ones(12, device=device)
+    h, w = torch.tensor([2, 3], device=device) + 1
+    made = [F.interpolate(x, size=(h, w)), F.adaptive_avg_pool2d(x, (h, w)), F.avg_pool2d(x, (h, w)),
+            line.unflatten(0, (h, w)), line.as_strided((h, w), (1, h)), x.tile((h, w)),
+            torch.broadcast_to(line, (h, 12)), *x.split([h, 8 - h], dim=2), *x.chunk(h, 2), *x.tensor_split(h, dim=2),
+            x.unfold(2, h, w), torch.randint(0, 5, (h, w)), torch.randperm(h), torch.tril_indices(h, w)]
+    return [tuple(one.shape) for one in made]
+print(shapes("cuda") == shapes("cpu"))
+""")
+def test_known_numbers_are_sizes_of_what_is_resized_pooled_or_split(printed):
+    assert printed == ["True"]
