@@ -5,6 +5,7 @@ import contextlib
 import functools
 import gc
 import json
+import multiprocessing.process
 import multiprocessing.util
 import os
 import re
@@ -202,6 +203,28 @@ def watch_futures(note_error, take_back):
     Future.result, Future.exception = asking(Future.result), asking(Future.exception)
 
 
+def watch_children(note):
+    """Calls `note(error)` in a child of multiprocessing that an exception ends. From Python 3.13 on the
+    exception is gone when the child's functions for its end are called."""
+    start = multiprocessing.process.BaseProcess._bootstrap
+
+    @functools.wraps(start)
+    def start_noting(process, *args, **kwargs):
+        run = process.run
+
+        def run_noting():
+            try:
+                run()
+            except BaseException as error:
+                note(error)
+                raise
+
+        process.run = run_noting
+        return start(process, *args, **kwargs)
+
+    multiprocessing.process.BaseProcess._bootstrap = start_noting
+
+
 def watch_process(note_error, take_back, forget, write):
     """Calls `note_error(error, is_lost)` when an exception ends the program, or is lost with a thread or a future,
     `take_back()` when the program gets the error that seemed lost, `forget()` in forked children, which are not the
@@ -222,14 +245,13 @@ def watch_process(note_error, take_back, forget, write):
     threading.excepthook = note_and_show
 
     def at_exit():
-        # The first is the exception that ends a child of multiprocessing, the second the one that Python, or a
-        # library in its place, is about to show.
-        note(sys.exc_info()[1] or getattr(sys, "last_value", None))
+        note(getattr(sys, "last_value", None))  # the exception that Python, or a library in its place, is about to show
         write()
 
     def watch_end(*_):
         multiprocessing.util.Finalize(None, at_exit, exitpriority=0)
 
+    watch_children(note)
     leave, leave_at_once = sys.exit, os._exit
 
     @functools.wraps(leave)
