@@ -12,13 +12,13 @@ READ_INSIDE = {
                      "tril_indices", "triu_indices", "zeros"), slice(0, None)),
     **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
                      "adaptive_max_pool2d", "adaptive_max_pool3d", "as_strided", "avg_pool1d", "avg_pool2d",
-                     "broadcast_to", "chunk", "expand", "fold", "interpolate", "max_pool1d", "max_pool2d", "narrow",
-                     "new_empty", "new_full", "new_ones", "new_zeros", "pad", "repeat", "reshape", "roll", "split",
-                     "split_with_sizes", "tensor_split", "tile", "topk", "tril", "triu", "unflatten", "unfold", "view"),
-                    slice(1, None)),
+                     "broadcast_to", "chunk", "expand", "fold", "interpolate", "max_pool1d", "max_pool2d", "multinomial",
+                     "narrow", "new_empty", "new_full", "new_ones", "new_zeros", "pad", "repeat", "reshape", "roll",
+                     "split", "split_with_sizes", "tensor_split", "tile", "topk", "tril", "triu", "unflatten", "unfold",
+                     "view"), slice(1, None)),
 }
 READ_INSIDE_BY_NAME = {"chunks", "diagonal", "dims", "end", "high", "input_lengths", "k", "kernel_size", "length",
-                       "low", "n", "output_size", "repeats", "sections", "shape", "shifts", "size", "sizes",
+                       "low", "n", "num_samples", "output_size", "repeats", "sections", "shape", "shifts", "size", "sizes",
                        "split_size", "split_size_or_sections", "split_sizes", "start", "step", "stride",
                        "target_lengths"}
 

@@ -176,7 +176,8 @@ def shapes(device):
     made = [F.interpolate(x, size=(h, w)), F.adaptive_avg_pool2d(x, (h, w)), F.avg_pool2d(x, (h, w)),
             line.unflatten(0, (h, w)), line.as_strided((h, w), (1, h)), x.tile((h, w)),
             torch.broadcast_to(line, (h, 12)), *x.split([h, 8 - h], dim=2), *x.chunk(h, 2), *x.tensor_split(h, dim=2),
-            x.unfold(2, h, w), torch.randint(0, 5, (h, w)), torch.randperm(h), torch.tril_indices(h, w)]
+            x.unfold(2, h, w), torch.randint(0, 5, (h, w)), torch.randperm(h), torch.tril_indices(h, w),
+            torch.multinomial(line, h)]
     return [tuple(one.shape) for one in made]
 print(shapes("cuda") == shapes("cpu"))
 """)
