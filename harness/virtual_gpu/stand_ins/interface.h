@@ -14,6 +14,7 @@ enum Status : int {
   kSuccess = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
+  kUnloading = 4,
   kNoSuchFunction = 98,
   kInvalidDevice = 101,
   kNotFound = 500,

@@ -1,5 +1,7 @@
 """Which cards a program sees, and processes that share one."""
 
+import subprocess
+
 from conftest import MIB, RUNTIME
 
 
@@ -113,3 +115,32 @@ os.wait()
 allocate(2 << 20)
 """)
     assert answer.figures["peak_bytes"] == 4 * MIB
+
+
+def test_a_thread_that_outlives_the_program_is_told_that_the_driver_shuts_down(gpu, tmp_path):
+    """PyTorch's thread that watches NCCL looks for these words, and else ends the process by a signal."""
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text("""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int (*get)(int*), device;
+static const char* (*words)(int);
+static void* ask(void* nothing) { printf("a thread: %s\\n", words(get(&device))); return nothing; }
+__attribute__((destructor)) static void end(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, ask, NULL);
+  pthread_join(thread, NULL);
+  printf("the program: %s\\n", words(get(&device)));
+}
+int main(void) {
+  void* runtime = dlopen("libcudart.so.12", RTLD_NOW);
+  get = (int (*)(int*))dlsym(runtime, "cudaGetDevice");
+  words = (const char* (*)(int))dlsym(runtime, "cudaGetErrorString");
+  return get(&device);
+}
+""")
+    subprocess.run(["cc", source, "-o", program, "-ldl", "-pthread"], check=True)
+    answer = gpu("l4", program=f"import os\nos.execv({str(program)!r}, ['program'])")
+    assert "a thread: driver shutting down\nthe program: no error\n" in answer.output

@@ -1,7 +1,9 @@
 // Stands in for the CUDA runtime (libcudart): devices, errors, and the driver's functions by name.
 // What differs between CUDA 12 and 13 is in version_12.cpp and version_13.cpp.
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -17,6 +19,15 @@ namespace headroom::virtual_gpu {
 namespace {
 
 thread_local int last_error = kSuccess;
+
+// Whether this is a thread that still runs while the process ends. CUDA's runtime refuses calls
+// then, and the thread in which PyTorch watches NCCL ends quietly. Without an error it would go on
+// to use what is already destroyed, and end the process by a signal.
+bool is_left_over() {
+  static std::atomic<bool> is_ending = false;
+  [[maybe_unused]] static const int registered = std::atexit([] { is_ending = true; });
+  return is_ending && gettid() != getpid();
+}
 
 }  // namespace
 
@@ -42,10 +53,12 @@ HEADROOM_EXPORT int cudaGetDeviceCount(int* count) {
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaGetDevice(int* device) {
+  if (is_left_over()) return failed(kUnloading);
   *device = current_device();
   return kSuccess;
 }
 HEADROOM_EXPORT int cudaSetDevice(int device) {
+  if (is_left_over()) return failed(kUnloading);
   if (!is_device(device)) return failed(kInvalidDevice);
   set_current_device(device);
   return kSuccess;
@@ -101,6 +114,8 @@ HEADROOM_EXPORT const char* cudaGetErrorName(int error) {
       return "cudaErrorInvalidValue";
     case kOutOfMemory:
       return "cudaErrorMemoryAllocation";
+    case kUnloading:
+      return "cudaErrorCudartUnloading";
     case kNoSuchFunction:
       return "cudaErrorInvalidDeviceFunction";
     case kInvalidDevice:
@@ -121,6 +136,8 @@ HEADROOM_EXPORT const char* cudaGetErrorString(int error) {
       return "invalid argument";
     case kOutOfMemory:
       return "out of memory";
+    case kUnloading:
+      return "driver shutting down";
     case kNoSuchFunction:
       return "invalid device function";
     case kInvalidDevice:
