@@ -25,7 +25,7 @@ namespace headroom::virtual_gpu {
 namespace {
 
 std::atomic<Record*> current{nullptr};
-std::mutex mutex;
+std::mutex charges_mutex;
 
 Record* map_record() {
   int file = -1;
@@ -53,7 +53,7 @@ Record* map_record() {
 }
 
 void note(NameList& list, const char* name) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(charges_mutex);
   const std::uint32_t count = std::min<std::uint32_t>(list.count, kMaxNames);
   for (std::uint32_t i = 0; i < count; ++i)
     if (std::strncmp(list.names[i], name, kNameBytes - 1) == 0) {
@@ -86,7 +86,7 @@ bool is_running(int pid) {
 
 Record& record() {
   if (Record* known = current.load(std::memory_order_acquire)) return *known;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(charges_mutex);
   if (Record* known = current.load(std::memory_order_acquire)) return *known;
   static const int registered = pthread_atfork(nullptr, nullptr, forget_record);
   (void)registered;

@@ -22,7 +22,7 @@ struct Piece {
   std::uint64_t written = 0;  // when, in the order of `now`
 };
 
-std::mutex mutex;
+std::mutex contents_mutex;
 std::map<std::uintptr_t, Piece> pieces;           // by address; they do not overlap
 std::map<std::uintptr_t, std::uint64_t> results;  // when a result was last written, by its address
 std::uint64_t now = 0;
@@ -111,7 +111,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
   }
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const auto source = reinterpret_cast<std::uintptr_t>(from);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(contents_mutex);
   if (!to_device) {
     read(source, static_cast<unsigned char*>(to), bytes);
     if (bytes == 1 && unknown_ones > 0 && known_bytes(source, source + 1) == 0) {
@@ -136,13 +136,13 @@ void copy(void* to, const void* from, std::size_t bytes) {
 
 bool is_known(const void* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(contents_mutex);
   return known_bytes(begin, begin + bytes) == bytes;
 }
 
 bool copy_known(void* to, const void* from, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(from);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(contents_mutex);
   if (known_bytes(begin, begin + bytes) < bytes) return false;
   read(begin, static_cast<unsigned char*>(to), bytes);
   return true;
@@ -155,14 +155,14 @@ void fill(void* to, unsigned char value, std::size_t bytes) {
     return;
   }
   const auto target = reinterpret_cast<std::uintptr_t>(to);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(contents_mutex);
   cut_out(target, target + bytes);
   if (bytes <= kKeptBytes) keep(target, Bytes(bytes, value));
 }
 
 void forget_contents(const void* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(contents_mutex);
   cut_out(begin, begin + bytes);
   results.erase(results.lower_bound(begin), results.lower_bound(begin + bytes));
 }
@@ -170,7 +170,7 @@ void forget_contents(const void* address, std::size_t bytes) {
 void forget_result(const void* address) {
   if (address == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(contents_mutex);
   cut_out(begin, std::max(begin + kLeastAllocation, end_of_piece_at(begin)));
   results[begin] = ++now;
 }

@@ -29,12 +29,12 @@ struct Matrix {
   int offset_type = 0, index_type = 0;
 };
 
-std::mutex mutex;
+std::mutex matrices_mutex;
 std::map<const void*, Matrix> matrices;
 
 int create(void** handle, const Matrix& matrix) {
   *handle = new_object();
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(matrices_mutex);
   matrices[*handle] = matrix;
   return kSuccess;
 }
@@ -130,7 +130,7 @@ HEADROOM_EXPORT int cusparseCreateConstCsc(void** handle, Long rows, Long column
 }
 HEADROOM_EXPORT int cusparseCsrSetPointers(void* handle, const void* row_offsets,
                                            const void* column_indices, const void*) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(matrices_mutex);
   if (const auto found = matrices.find(handle); found != matrices.end()) {
     found->second.row_offsets = row_offsets;
     found->second.column_indices = column_indices;
@@ -138,13 +138,13 @@ HEADROOM_EXPORT int cusparseCsrSetPointers(void* handle, const void* row_offsets
   return kSuccess;
 }
 HEADROOM_EXPORT int cusparseDestroySpMat(const void* handle) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(matrices_mutex);
   matrices.erase(handle);
   return kSuccess;
 }
 HEADROOM_EXPORT int cusparseSpMatGetSize(const void* handle, Long* rows, Long* columns,
                                          Long* nonzeros) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(matrices_mutex);
   const auto found = matrices.find(handle);
   if (found == matrices.end()) stop_at_unsupported("libcusparse", "cusparseSpMatGetSize");
   *rows = found->second.rows;
@@ -158,7 +158,7 @@ HEADROOM_EXPORT int cusparseSpGEMM_compute(void*, int, int, const void*, const v
                                            void*, std::size_t* bytes, const void*) {
   note_size_not_known("cusparseSpGEMM_compute");
   *bytes = 0;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(matrices_mutex);
   const Matrix &left = matrices[a], &right = matrices[b];
   const std::optional<Long> known = known_nonzeros(left, right);
   if (!known) note_size_estimated("cusparseSpGEMM_compute (non-zeros, as if they lay at random)");
@@ -168,7 +168,7 @@ HEADROOM_EXPORT int cusparseSpGEMM_compute(void*, int, int, const void*, const v
 // The number of non-zeros is known, their places and values are not.
 HEADROOM_EXPORT int cusparseSpGEMM_copy(void*, int, int, const void*, const void*, const void*,
                                         const void*, const void* c) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(matrices_mutex);
   forget_result(matrices[c].row_offsets);
   forget_result(matrices[c].column_indices);
   return kSuccess;

@@ -26,7 +26,7 @@ struct Mapping {
   std::uint64_t handle = 0;
 };
 
-std::mutex mutex;
+std::mutex memory_mutex;
 std::map<std::uintptr_t, Range> blocks;          // served by allocate()
 std::map<std::uintptr_t, Range> uncharged;       // served by allocate_uncharged()
 std::map<int, SmallBlocks> small_blocks;         // served by allocate(), by device
@@ -176,7 +176,7 @@ void* allocate(std::size_t bytes, int device) {
   if (bytes == 0) return nullptr;
   const bool shared = bytes <= kMostShared;
   const std::size_t size = shared ? bytes : rounded_up(bytes);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const std::uintptr_t begin = shared ? take_shared(size, device) : take_granules(size, device);
   if (begin == 0) return nullptr;
   ++record().devices[card_number(device)].allocations;
@@ -186,7 +186,7 @@ void* allocate(std::size_t bytes, int device) {
 
 void* allocate_from_pool(std::size_t bytes, int device) {
   if (bytes == 0) return nullptr;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const std::uintptr_t begin = made_pool(device).take(bytes);
   if (begin == 0) return nullptr;
   ++record().devices[card_number(device)].allocations;
@@ -195,17 +195,17 @@ void* allocate_from_pool(std::size_t bytes, int device) {
 }
 
 void with_pool(int device, const std::function<void(DriverPool&)>& use) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   use(made_pool(device));
 }
 
 void synchronise_pools() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   for (auto& [device, pool] : pools) pool.synchronise();
 }
 
 bool release(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const auto of_pool = of_pools.find(reinterpret_cast<std::uintptr_t>(address));
   if (of_pool != of_pools.end()) {
     forget_contents(address, of_pool->second.bytes);
@@ -227,7 +227,7 @@ bool release(void* address) {
 
 void* allocate_uncharged(std::size_t bytes, int device) {
   const std::size_t size = rounded_up(bytes);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   void* address = take_addresses(size);
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   if (address != nullptr) uncharged[begin] = {begin, size, device};
@@ -235,7 +235,7 @@ void* allocate_uncharged(std::size_t bytes, int device) {
 }
 
 void release_uncharged(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const auto found = uncharged.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == uncharged.end()) return;
   forget_contents(address, found->second.bytes);
@@ -245,7 +245,7 @@ void release_uncharged(void* address) {
 
 std::optional<Range> find(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   for (const auto* served : {&blocks, &of_pools, &uncharged})
     if (const auto block = holding(*served, at); block != served->end())
       if (at - block->first < block->second.bytes) return block->second;
@@ -271,14 +271,14 @@ std::size_t free_bytes(int device) {
 }
 
 void* reserve_addresses(std::size_t bytes) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   void* address = take_addresses(rounded_up(bytes));
   if (address != nullptr) reserved[reinterpret_cast<std::uintptr_t>(address)] = rounded_up(bytes);
   return address;
 }
 
 bool free_addresses(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const auto found = reserved.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == reserved.end()) return false;
   munmap(address, found->second);
@@ -287,7 +287,7 @@ bool free_addresses(void* address) {
 }
 
 std::uint64_t create_physical(std::size_t bytes, int device) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const std::size_t size = rounded_up(bytes);
   if (!charge(size, device)) return 0;
   ++record().devices[card_number(device)].allocations;
@@ -296,7 +296,7 @@ std::uint64_t create_physical(std::size_t bytes, int device) {
 }
 
 bool release_physical(std::uint64_t handle) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const auto found = physical.find(handle);
   if (found == physical.end()) return false;
   drop_reference(found);
@@ -304,7 +304,7 @@ bool release_physical(std::uint64_t handle) {
 }
 
 bool map_physical(void* address, std::size_t bytes, std::uint64_t handle) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const auto found = physical.find(handle);
   if (found == physical.end()) return false;
   ++found->second.references;
@@ -314,7 +314,7 @@ bool map_physical(void* address, std::size_t bytes, std::uint64_t handle) {
 
 bool unmap(void* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   bool any = false;
   for (auto at = mappings.lower_bound(begin); at != mappings.end() && at->first < begin + bytes;) {
     const auto found = physical.find(at->second.handle);
@@ -327,7 +327,7 @@ bool unmap(void* address, std::size_t bytes) {
 }
 
 std::uint64_t retain_physical(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(memory_mutex);
   const auto mapping = holding(mappings, reinterpret_cast<std::uintptr_t>(address));
   if (mapping == mappings.end()) return 0;
   ++physical[mapping->second.handle].references;

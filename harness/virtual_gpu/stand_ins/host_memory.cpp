@@ -14,7 +14,7 @@ namespace {
 
 using Blocks = std::map<std::uintptr_t, std::size_t>;
 
-std::mutex mutex;
+std::mutex host_mutex;
 Blocks locked;
 Blocks registered;
 Blocks managed;
@@ -51,32 +51,32 @@ std::size_t give_back(Blocks& blocks, void* address) {
 }  // namespace
 
 void* allocate_host(std::size_t bytes) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   return take(locked, bytes, 0);
 }
 
 bool release_host(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   return give_back(locked, address) > 0;
 }
 
 void register_host(void* address, std::size_t bytes) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   registered[number_of(address)] = bytes;
 }
 
 void unregister_host(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   registered.erase(number_of(address));
 }
 
 bool is_page_locked(const void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   return is_in(locked, address) || is_in(registered, address);
 }
 
 void* allocate_managed(std::size_t bytes) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   void* address = take(managed, bytes, MAP_NORESERVE);
   if (address == nullptr) return nullptr;
   Record& account = record();
@@ -87,14 +87,14 @@ void* allocate_managed(std::size_t bytes) {
 }
 
 bool release_managed(void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   const std::size_t bytes = give_back(managed, address);
   record().managed_bytes -= bytes;
   return bytes > 0;
 }
 
 bool is_managed(const void* address) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(host_mutex);
   return is_in(managed, address);
 }
 

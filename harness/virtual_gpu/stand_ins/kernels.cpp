@@ -36,7 +36,7 @@ struct Kernel {
   ShapeKernel* computed = nullptr;
 };
 
-std::mutex mutex;
+std::mutex kernels_mutex;
 std::unordered_map<const void*, Kernel>& kernels() {
   static std::unordered_map<const void*, Kernel> all;
   return all;
@@ -130,21 +130,21 @@ void parse(Kernel& kernel) {
 }  // namespace
 
 void note_kernel(const void* function, const char* mangled_name) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(kernels_mutex);
   kernels().insert_or_assign(function, Kernel{mangled_name, false, {}, false, {}, nullptr});
 }
 
 void note_function(const void* function, const char* name, std::vector<unsigned> results) {
   ShapeKernel* computed = shape_kernel(name);
   if (computed == nullptr && results.empty()) return;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(kernels_mutex);
   kernels().insert_or_assign(function,
                              Kernel{nullptr, true, std::move(results), false, {}, computed});
 }
 
 void settle_results(const void* function, void* const* arguments) {
   if (arguments == nullptr) return;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(kernels_mutex);
   const auto found = kernels().find(function);
   if (found == kernels().end()) return;
   Kernel& kernel = found->second;

@@ -19,7 +19,7 @@ struct UniqueId {
   char bytes[128];
 };
 
-std::size_t element_bytes(int type) {
+std::size_t bytes_of_type(int type) {
   constexpr std::size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   return type >= 0 && type < 12 ? kBytes[type] : 1;
 }
@@ -116,26 +116,26 @@ HEADROOM_EXPORT int ncclMemFree(void* address) {
 }
 HEADROOM_EXPORT int ncclAllGather(const void* from, void* to, std::size_t count, int type,
                                   const Communicator* communicator, void*) {
-  const std::size_t bytes = count * element_bytes(type);
+  const std::size_t bytes = count * bytes_of_type(type);
   for (int rank = 0; rank < communicator->ranks && bytes <= kKeptBytes; ++rank)
     exchange(from, static_cast<char*>(to) + static_cast<std::size_t>(rank) * bytes, bytes);
   return kSuccess;
 }
 HEADROOM_EXPORT int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int,
                                   void*, void*) {
-  return exchange(from, to, count * element_bytes(type));
+  return exchange(from, to, count * bytes_of_type(type));
 }
 HEADROOM_EXPORT int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int,
                                   void*, void*) {
-  return exchange(from, to, count * element_bytes(type));
+  return exchange(from, to, count * bytes_of_type(type));
 }
 HEADROOM_EXPORT int ncclReduce(const void* from, void* to, std::size_t count, int type, int, int,
                                void*, void*) {
-  return exchange(from, to, count * element_bytes(type));
+  return exchange(from, to, count * bytes_of_type(type));
 }
 HEADROOM_EXPORT int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int,
                                       const Communicator* communicator, void*) {
-  const std::size_t bytes = count * element_bytes(type);
+  const std::size_t bytes = count * bytes_of_type(type);
   return exchange(
       static_cast<const char*>(from) + static_cast<std::size_t>(communicator->rank) * bytes, to,
       bytes);

@@ -165,14 +165,14 @@ void combine(const std::optional<Longs>& a, const std::optional<Longs>& b, Long 
   copy(result, bytes.data(), bytes.size());
 }
 
-constexpr Long kFirstAddress = Long{1} << 40;
+constexpr Long kLowestPointer = Long{1} << 40;
 
 // MLIR describes each operand and then the result by two addresses, followed by whole numbers.
 template <int kOperands>
 bool forget_written(void* const* arguments) {
   int position = 0;
   for (int described = 0; described <= kOperands; ++described, position += 2)
-    while (argument<Long>(arguments, position) < kFirstAddress) ++position;
+    while (argument<Long>(arguments, position) < kLowestPointer) ++position;
   forget_result(argument<void*>(arguments, position - 1));
   return true;
 }
@@ -189,7 +189,7 @@ struct Elements {
   explicit Elements(void* const* arguments) {
     constexpr int kPartsOfNumber = 3, kPartsOfRow = 5;
     const auto first = argument<Long>(arguments, 0);
-    if (first < 1 || first >= kFirstAddress) return;
+    if (first < 1 || first >= kLowestPointer) return;
     count = first;
     int position = 1;
     for (int i = 0; i < 2; ++i) {
@@ -303,7 +303,7 @@ template <typename Operation>
 using OfLongs = Wrapping<Long, Operation>;
 using Sum = OfLongs<std::plus<>>;
 using Difference = OfLongs<std::minus<>>;
-using Product = OfLongs<std::multiplies<>>;
+using ProductOfLongs = OfLongs<std::multiplies<>>;
 
 ShapeKernel* kernel_of_reduction(std::string_view name) {
   static const std::map<std::string_view, ShapeKernel*> kernels = {
@@ -311,7 +311,7 @@ ShapeKernel* kernel_of_reduction(std::string_view name) {
       {"bool*, bool*, 256, tensorflow::functor::Or", reduce<unsigned char, std::logical_or<>>},
       {"int*, int*, 256, tensorflow::functor::Prod<int> ",
        reduce<std::int32_t, Wrapping<std::int32_t, std::multiplies<>>>},
-      {"long*, long*, 256, tensorflow::functor::Prod<long> ", reduce<Long, Product>},
+      {"long*, long*, 256, tensorflow::functor::Prod<long> ", reduce<Long, ProductOfLongs>},
       {"long*, long*, 256, tensorflow::functor::Sum<long> ", reduce<Long, Sum>},
       {"long*, long*, 256, tensorflow::functor::MaxPropagateNaN", reduce<Long, Larger>},
       {"long*, long*, 256, tensorflow::functor::MinPropagateNaN", reduce<Long, Smaller>},
@@ -327,7 +327,7 @@ ShapeKernel* kernel_of_longs(std::string_view name) {
   static const std::map<std::string_view, ShapeKernel*> kernels = {
       {"AddV2_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Sum>},
       {"Sub_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Difference>},
-      {"Mul_GPU_DT_INT64_DT_INT64_kernel", combine_elements<Product>},
+      {"Mul_GPU_DT_INT64_DT_INT64_kernel", combine_elements<ProductOfLongs>},
       {"Less_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::less<>>},
       {"LessEqual_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::less_equal<>>},
       {"Greater_GPU_DT_INT64_DT_BOOL_kernel", combine_elements<std::greater<>>},

@@ -117,7 +117,7 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(library().handle, name));
 }
 
-std::mutex mutex;
+std::mutex backend_mutex;
 std::map<void*, int> type_of_descriptor;
 
 // A descriptor of the library for one question.
@@ -170,7 +170,7 @@ HEADROOM_EXPORT int cudnnBackendCreateDescriptor(int type, void** out) {
     return kSuccess;
   }
   const int status = create(type, out);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(backend_mutex);
   if (status == kSuccess) type_of_descriptor[*out] = type;
   return status;
 }
@@ -181,7 +181,7 @@ HEADROOM_EXPORT int cudnnBackendDestroyDescriptor(void* descriptor) {
     return kSuccess;
   }
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(backend_mutex);
     type_of_descriptor.erase(descriptor);
   }
   forget_attributes(descriptor);
@@ -203,7 +203,7 @@ HEADROOM_EXPORT int cudnnBackendFinalize(void* descriptor) {
   if (finalize == nullptr) return kSuccess;
   int type = -1;
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(backend_mutex);
     if (const auto found = type_of_descriptor.find(descriptor); found != type_of_descriptor.end())
       type = found->second;
   }

@@ -41,7 +41,7 @@ struct Descriptor {
   Engine engine;                 // of a plan
 };
 
-std::mutex mutex;
+std::mutex shapes_mutex;
 std::map<void*, Descriptor> descriptors;
 
 bool are_all(int64_t wanted, int64_t count, const void* values) {
@@ -111,7 +111,7 @@ int64_t workspace_of_depthwise(const Convolution& convolution) {
 
 void note_attribute(void* descriptor, int name, int64_t count, const void* values) {
   if (values == nullptr || count < 1) return;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(shapes_mutex);
   const auto pointer = [&] { return *static_cast<void* const*>(values); };
   switch (name) {
     case kDilations:
@@ -158,24 +158,24 @@ void note_attribute(void* descriptor, int name, int64_t count, const void* value
 }
 
 void note_choices(void* heuristics, int64_t count, void* const* chosen) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(shapes_mutex);
   const std::optional<Convolution> computes = at(heuristics).computes;
   for (int64_t i = 0; i < count; ++i) descriptors[chosen[i]].computes = computes;
   if (count > 0) descriptors[chosen[0]].is_first_choice = true;
 }
 
 void note_engine(void* plan, Engine engine) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(shapes_mutex);
   descriptors[plan].engine = std::move(engine);
 }
 
 void forget_attributes(void* descriptor) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(shapes_mutex);
   descriptors.erase(descriptor);
 }
 
 int64_t workspace_of_plan(void* plan, int64_t described) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(shapes_mutex);
   const auto found = descriptors.find(plan);
   if (found == descriptors.end() || !found->second.computes) return described;
   const Convolution& convolution = *found->second.computes;

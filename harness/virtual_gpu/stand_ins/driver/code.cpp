@@ -36,7 +36,7 @@ struct Module {
 
 constexpr std::size_t kAlignment = 256;  // XLA asks for it
 
-std::mutex mutex;
+std::mutex code_mutex;
 std::map<const void*, std::string> linked;  // by link state
 std::map<const void*, Module> modules;
 
@@ -83,14 +83,14 @@ int load(void** module, const char* code) {
     made.begin = static_cast<char*>(allocate_uncharged(bytes, current_device()));
     if (made.begin == nullptr) return kOutOfMemory;
   }
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   modules[*module] = std::move(made);
   return kSuccess;
 }
 
 int variable_in(void** address, std::size_t* bytes, const void* module, const char* name,
                 const char* function) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   const auto of_module = modules.find(module);
   if (of_module == modules.end()) stop_at_unsupported("libcuda", function);
   const Module& in = of_module->second;
@@ -105,7 +105,7 @@ int function_in(void** function, const void* module, const char* name) {
   *function = new_object();
   std::vector<unsigned> results;
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(code_mutex);
     if (const auto found = modules.find(module); found != modules.end())
       if (const auto known = found->second.results.find(name); known != found->second.results.end())
         results = known->second;
@@ -118,26 +118,26 @@ int function_in(void** function, const void* module, const char* name) {
 
 HEADROOM_EXPORT int cuLinkCreate_v2(unsigned, int*, void**, void** state) {
   *state = new_handle();
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   linked[*state] = kLinked;
   return kSuccess;
 }
 HEADROOM_EXPORT int cuLinkAddData_v2(void* state, int, const char* code, std::size_t bytes,
                                      const char*, unsigned, int*, void**) {
   if (!is_text(code)) return kSuccess;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   linked[state].append(code, strnlen(code, bytes)).append("\n");
   return kSuccess;
 }
 HEADROOM_EXPORT int cuLinkComplete(void* state, const void** code, std::size_t* bytes) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   const std::string& made = linked[state];
   *code = made.c_str();
   *bytes = made.size() + 1;
   return kSuccess;
 }
 HEADROOM_EXPORT int cuLinkDestroy(void* state) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   linked.erase(state);
   return kSuccess;
 }
@@ -151,7 +151,7 @@ HEADROOM_EXPORT int cuModuleLoadFatBinary(void** module, const char* code) {
 }
 HEADROOM_EXPORT int cuModuleLoad(void** module, const char*) { return load(module, nullptr); }
 HEADROOM_EXPORT int cuModuleUnload(void* module) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(code_mutex);
   const auto found = modules.find(module);
   if (found == modules.end()) return kSuccess;
   if (found->second.begin != nullptr) release_uncharged(found->second.begin);
