@@ -20,13 +20,13 @@ measured_steps = 2
 blocks = 6
 """
 BYTES = EXPERIMENT.format(id="bytes", device="meta", allocator="bfc(growth=on)", inject='["none", "leak"]')
+SMALL = EXPERIMENT.replace("batch=16,depth=18,width=16", "batch=2,depth=18,width=8")
 # Four times as slow: seen on any machine.
-TIME = EXPERIMENT.format(
+TIME = SMALL.format(
     id="time", device="host", allocator="bfc(growth=on)", inject='["none", "none", "slowdown(share=3)"]'
 )
 # Two arms that are the same.
-ALIKE = EXPERIMENT.format(id="alike", device="host", allocator="bfc(growth=on)", inject='["none", "none"]').replace(
-    "batch=16,depth=18,width=16", "batch=2,depth=18,width=8")
+ALIKE = SMALL.format(id="alike", device="host", allocator="bfc(growth=on)", inject='["none", "none"]')
 # An allocator that gives everything back at once cannot be fragmented.
 UNSEEN = EXPERIMENT.format(id="unseen", device="meta", allocator="malloc", inject='["none", "fragmentation"]')
 
