@@ -164,6 +164,26 @@ assert size.value == 0
     assert "sizes not known, counted as 0 bytes: cudnnDropoutGetStatesSize" in answer.output
 
 
+def test_convolutions_can_be_described_in_the_older_way_of_cudnn(gpu):
+    answer = gpu("l4", program=RUNTIME + """
+allocate(1)
+cudnn = ctypes.CDLL("libcudnn.so.9")
+ref = ctypes.byref
+convolution, math, size = ctypes.c_void_p(), ctypes.c_int(7), ctypes.c_size_t(1)
+assert cudnn.cudnnCreateConvolutionDescriptor(ref(convolution)) == 0
+for wanted in 0, 2:
+    assert cudnn.cudnnSetConvolutionMathType(convolution, wanted) == 0
+    assert cudnn.cudnnGetConvolutionMathType(convolution, ref(math)) == 0
+    assert math.value == wanted
+for direction in "Forward", "BackwardData", "BackwardFilter":
+    size.value = 1
+    assert cudnn[f"cudnnGetConvolution{direction}WorkspaceSize"](None, None, None, convolution, None, 1, ref(size)) == 0
+    assert size.value == 0
+""")
+    assert answer.status == 0, answer.errors
+    assert len(answer.figures["sizes_not_known"]) == 3
+
+
 def test_factorisations_report_that_they_went_well(gpu):
     answer = gpu("l4", program=RUNTIME + """
 cublas = ctypes.CDLL("libcublas.so.13")

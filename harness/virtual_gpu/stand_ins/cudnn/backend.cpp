@@ -270,6 +270,21 @@ HEADROOM_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, 
                                                                          std::size_t* bytes) {
   return batch_normalisation_size(__func__, mode, bytes);
 }
+// TensorFlow 2.19 and JAX 0.5 describe convolutions in cuDNN's older way, and read back whether
+// they have allowed tensor cores.
+namespace {
+std::map<void*, int> math_of_convolution;
+}  // namespace
+HEADROOM_EXPORT int cudnnSetConvolutionMathType(void* convolution, int math) {
+  const std::lock_guard lock(backend_mutex);
+  math_of_convolution[convolution] = math;
+  return kSuccess;
+}
+HEADROOM_EXPORT int cudnnGetConvolutionMathType(void* convolution, int* math) {
+  const std::lock_guard lock(backend_mutex);
+  *math = math_of_convolution[convolution];
+  return kSuccess;
+}
 HEADROOM_EXPORT int cudnnGetStream(void*, void** stream) {
   *stream = nullptr;  // the default stream, since nothing waits for another stream
   return kSuccess;
