@@ -180,7 +180,21 @@ HEADROOM_EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* lanes) {
   *lanes = 16;
   return kSuccess;
 }
-HEADROOM_EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
+struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;  // 0: this card is attached to no fabric
+  unsigned health;
+};
+// Drivers know this question of cards since Hopper. PyTorch 2.13 asks it for expandable segments,
+// and needs an answer.
+HEADROOM_EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* out) {
+  if (card().compute_major < 9) return kNvmlNotSupported;
+  *out = {out->version, {}, kSuccess, 0, 0, 0};
+  return kSuccess;
+}
 HEADROOM_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) {
   return kNvmlNotSupported;
 }

@@ -1,5 +1,6 @@
 """What functions of CUDA's libraries answer, and what becomes of the contents of memory."""
 
+import pytest
 from conftest import RUNTIME
 
 
@@ -182,6 +183,19 @@ for direction in "Forward", "BackwardData", "BackwardFilter":
 """)
     assert answer.status == 0, answer.errors
     assert len(answer.figures["sizes_not_known"]) == 3
+
+
+@pytest.mark.parametrize("card, status", [("h100", 0), ("l4", 3)])
+def test_cards_since_hopper_say_that_they_are_attached_to_no_fabric(gpu, card, status):
+    answer = gpu(card, program=RUNTIME + """
+import sys
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+device, info = ctypes.c_void_p(), bytearray(b"x" * 64)
+assert nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
+status = nvml.nvmlDeviceGetGpuFabricInfoV(device, (ctypes.c_char * 64).from_buffer(info))
+print("status", status, "state", info[28])
+""")
+    assert f"status {status} state {0 if status == 0 else ord('x')}\n" in answer.output, answer.errors
 
 
 def test_factorisations_report_that_they_went_well(gpu):
