@@ -1,6 +1,7 @@
 """What the hooks of TensorFlow and JAX read from messages, and the programs that replace those of CUDA's
 toolkit. No framework is needed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -40,6 +41,18 @@ def test_the_line_about_memory_is_told_out_of_many(notes):
 def test_another_error_is_not_one_about_memory(notes):
     notes.note_error(ValueError("no"))
     assert (notes.notes.error, notes.notes.ended_out_of_memory) == ("ValueError: no", False)
+
+
+@pytest.mark.parametrize("peak, is_written", [(None, True), (5, True), (0, False)])
+def test_a_framework_that_uses_a_device_is_recorded_whether_or_not_it_counts_bytes(notes, monkeypatch, tmp_path, peak,
+                                                                                  is_written):
+    monkeypatch.setattr(notes, "RECORDS", str(tmp_path))
+    monkeypatch.setattr(notes, "watch_process", lambda *_: None)
+    notes.add("JAX 0.8", lambda: [{"device": 0, "peak_allocated": peak}], [])
+    notes.count_steps(3)
+    notes.write()
+    records = [json.loads(file.read_text()) for file in tmp_path.glob("jax-*.json")]
+    assert [(one["steps"], len(one["devices"])) for one in records] == [(3, int(peak is not None))] * is_written
 
 
 def test_a_program_that_is_stopped_ends_what_its_threads_have_begun():

@@ -23,9 +23,9 @@ def peaks():
         return []  # asking would start the device
     result = []
     for device in jax.local_devices():
-        stats = (device.memory_stats() if device.platform == "gpu" else None) or {}
-        if "peak_bytes_in_use" in stats:
-            use = {"device": device.id, "peak_allocated": stats["peak_bytes_in_use"]}
+        if device.platform == "gpu":
+            stats = device.memory_stats() or {}  # none where JAX before 0.10 asks the driver for each array
+            use = {"device": device.id, "peak_allocated": stats.get("peak_bytes_in_use")}
             if "peak_pool_bytes" in stats:
                 use["peak_reserved"] = stats["peak_pool_bytes"]
             result.append(use)

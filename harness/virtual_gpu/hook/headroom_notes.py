@@ -72,7 +72,8 @@ def wait_for_threads():
 
 class Framework:
     """A framework that may hold memory of the virtual GPU. `peaks()` returns, for each device in use,
-    {"device", "peak_allocated", and "peak_reserved" if the framework reports it} in bytes. `arrays(device)`
+    {"device", "peak_allocated", None if the framework does not count it, and "peak_reserved" if the framework reports
+    it} in bytes. `arrays(device)`
     returns {role: bytes} of the arrays that the framework knows. `finish()` waits for unfinished work and
     raises its error."""
 
@@ -355,7 +356,8 @@ def write():
             if not notes.error:
                 note_error(error, is_lost=True) or note_error(error)
         devices = framework.describe()
-        if not devices and not notes.ended_out_of_memory:
+        counts = all(use["peak_allocated"] is not None for use in framework.peaks())
+        if counts and not devices and not notes.ended_out_of_memory:
             continue
         notes.write(framework.name, devices, "", [] if CAPTURE else framework.differences)
     headroom_xla.clear()
