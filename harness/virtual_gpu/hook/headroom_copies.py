@@ -3,12 +3,15 @@ them is not followed, but what they are compared with is: a mask of the depths t
 elements as on a real card."""
 
 import collections
+import functools
 import weakref
 
 import torch
-from headroom_known import MOST_ELEMENTS, version_of
+from headroom_known import MOST_ELEMENTS, remember, version_of
 
 COPY = "_headroom_copy"  # attribute of a tensor on the GPU: what it was copied from, and the versions of both then
+LOADED = "_headroom_loaded"  # attribute of a storage on the GPU: the one on the host that it was copied from
+MOST_LOADED = 1 << 16  # bytes of such a storage
 LATEST = collections.deque(maxlen=16)  # only these sources are kept, or a large model would stay on the host, too
 VIEWS = {"detach", "squeeze", "unsqueeze", "view", "reshape", "flatten", "permute", "transpose", "select", "narrow",
          "__getitem__", "float"}
@@ -46,3 +49,26 @@ def follow(name, function, args, kwargs, result):
         source = source.detach()
         LATEST.append(source)
         setattr(result, COPY, (weakref.ref(source), version_of(source), version_of(result)))
+
+
+def know_what_is_loaded():
+    """Lets a program know small tensors that torch.load puts on the GPU, such as how many steps an optimizer has taken,
+    by which Adam divides."""
+    to, rebuild = torch.UntypedStorage.to, torch._utils._rebuild_tensor
+
+    @functools.wraps(to)
+    def to_and_note(storage, **options):
+        result = to(storage, **options)
+        if result.device.type == "cuda" and storage.device.type == "cpu" and storage.nbytes() <= MOST_LOADED:
+            setattr(result, LOADED, storage)
+        return result
+
+    @functools.wraps(rebuild)
+    def rebuild_known(storage, *layout):
+        tensor = rebuild(storage, *layout)
+        loaded = getattr(storage._untyped_storage, LOADED, None)
+        if loaded is not None:
+            remember(tensor, torch.empty(0, dtype=storage.dtype, device="cpu").set_(loaded, *layout).clone())
+        return tensor
+
+    torch.UntypedStorage.to, torch._utils._rebuild_tensor = to_and_note, rebuild_known

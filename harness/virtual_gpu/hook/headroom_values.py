@@ -77,6 +77,7 @@ FILLED = {"zero_": 0, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones
 LEFT = {"_amp_foreach_non_finite_check_and_unscale_": 1}
 # Calls that change arguments, and how many of the first ones.
 CHANGED = {"_amp_update_scale_": 2, "__setitem__": 1}
+CHANGE_LIST = {"_foreach_add_"}  # calls that change the tensors of their first argument
 # Calls of which one operand with this value determines the result, whatever the other operand is.
 ABSORBING = {
     **dict.fromkeys(("__and__", "__rand__", "__iand__", "logical_and", "bitwise_and"), False),
@@ -182,7 +183,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
     def keep(self, name, function, args, host, result):
         """Records the value of what a call on the GPU returned or changed."""
         results = result if isinstance(result, (list, tuple)) else [result]
-        changed = list(args[: CHANGED.get(name, 0)])
+        changed = list(args[0] if name in CHANGE_LIST else args[: CHANGED.get(name, 0)])
         if not any(self.is_followed(r, args) for r in [*results, *changed]):
             return
         try:
@@ -191,7 +192,7 @@ class FollowValues(torch.overrides.TorchFunctionMode):
         except Exception:  # calls that the processor cannot execute are not followed
             return
         if changed:
-            results, values = changed, host[0][: len(changed)]
+            results, values = changed, host[0][0] if name in CHANGE_LIST else host[0][: len(changed)]
         values = values if isinstance(values, (list, tuple)) else [values]
         for tensor, value in zip(results, values):
             if isinstance(value, torch.Tensor) and self.is_followed(tensor, args):
@@ -336,5 +337,6 @@ def follow():
     headroom_mode.keep_out_of_files(torch)
     headroom_draws.repeat_with_random_numbers(torch)
     headroom_draws.repeat_in_checkpoints(torch.utils.checkpoint)
+    headroom_copies.know_what_is_loaded()
     headroom_solvers.search_on()
     headroom_inside.take_unknown_values_as_valid()

@@ -47,6 +47,27 @@ def test_a_program_may_divide_by_what_it_reads_though_it_is_not_computed(printed
 
 
 @pytest.mark.program("""
+import io, torch
+model = torch.nn.Linear(4, 4).cuda()
+file = io.BytesIO()
+for foreach in True, False:
+    optimizer = torch.optim.Adam(model.parameters(), foreach=foreach)
+    for step in range(3):
+        model(torch.randn(2, 4, device="cuda")).sum().backward()
+        optimizer.step()
+        if step == 1:
+            file.seek(0)
+            torch.save(optimizer.state_dict(), file)
+            file.seek(0)
+            optimizer.load_state_dict(torch.load(file, map_location="cuda"))
+    counts = [state["step"] for state in optimizer.state.values()]
+    print([(count.device.type, count.item()) for count in counts])
+""")
+def test_an_optimizer_whose_state_is_loaded_onto_the_gpu_counts_its_steps_on(printed):
+    assert printed == ["[('cuda', 3.0), ('cuda', 3.0)]"] * 2
+
+
+@pytest.mark.program("""
 import io
 import torch
 norm, ones = torch.nn.BatchNorm1d(4).cuda(), torch.nn.init.ones_(torch.nn.Parameter(torch.empty(4, device="cuda")))
