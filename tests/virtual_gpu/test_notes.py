@@ -94,5 +94,5 @@ def test_a_version_of_pytorch_that_is_too_old_is_named(gpu, tmp_path):
     (tmp_path / "torch" / "__init__.py").write_text('__version__ = "1.13.0"')
     answer = gpu("t4", program="import torch\nprint('went on')")
     assert answer.status == 1 and answer.figures["verdict"] == "failed"
-    assert "PyTorch 1.13.0 is too old: 2.6 or newer is needed" in answer.errors
+    assert "PyTorch 1.13.0 is too old: 2.5 or newer is needed" in answer.errors
     assert "Traceback" not in answer.errors and "went on" not in answer.output

@@ -60,7 +60,8 @@ def tell_sizes_of_splits():
 def group_on_host(group):
     """Returns the group through which the ranks of `group` exchange objects. Every one of them must call this."""
     c10d = torch.distributed.distributed_c10d
-    if c10d._rank_not_in_group(group) or c10d._get_object_coll_device(group) == "cpu":
+    device_of = getattr(c10d, "_get_object_coll_device", None) or c10d._get_pg_default_device  # before PyTorch 2.6
+    if c10d._rank_not_in_group(group) or torch.device(device_of(group)).type == "cpu":
         return group
     group = group or c10d._get_default_group()
     if group not in on_host:

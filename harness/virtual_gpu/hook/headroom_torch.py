@@ -16,7 +16,7 @@ import headroom_served
 import headroom_steps as steps
 
 WORLD = int(os.environ.get("HEADROOM_GPU_WORLD", "0"))
-OLDEST = (2, 6)
+OLDEST = (2, 5)
 MOST_EVENTS = 2_000_000  # a longer history loses its beginning
 DRIVERS_OWN = "cudaMallocAsync"  # the name of the allocator inside the driver
 
