@@ -6,9 +6,11 @@ import functools
 import importlib
 import inspect
 import pickle
+import time
 
 import headroom_known
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 # Functions of whole groups that send Python objects as tensors, whose bytes the receivers read.
 OBJECTS = ("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list")
@@ -55,6 +57,20 @@ def tell_sizes_of_splits():
         return split(self, ranks, *arguments, **options)
 
     torch.distributed.ProcessGroup.split_group = split_group
+
+
+def wait_after_first_step():
+    """PyTorch 2.7 to 2.14 hold what was sent until a thread, which looks every 100 ms, has seen that it has arrived.
+    Where the first step takes longer than that, as it mostly does on a card, DistributedDataParallel's first buckets are
+    free before it makes those of the second step."""
+
+    seconds = [0.3]
+
+    def wait(*_):
+        if seconds and torch.distributed.is_initialized():
+            time.sleep(seconds.pop())
+
+    register_optimizer_step_post_hook(wait)
 
 
 def group_on_host(group):

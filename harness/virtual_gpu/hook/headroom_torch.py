@@ -244,6 +244,8 @@ def share_with_other_ranks(torch):
         return
     headroom_ranks.trust_other_ranks()
     headroom_ranks.tell_sizes_of_splits()
+    if (2, 7) <= version_of(torch) < (2, 15):
+        headroom_ranks.wait_after_first_step()
     if headroom_known.FOLLOW:
         headroom_ranks.know_what_ranks_send()
         headroom_ranks.know_scattered_parts()
@@ -254,9 +256,13 @@ def share_with_other_ranks(torch):
         headroom_ranks.exchange_objects_of_two_through_the_store()
 
 
+def version_of(torch):
+    return tuple(map(int, torch.__version__.split(".")[:2]))
+
+
 def install(torch):
     """Called after PyTorch has been imported."""
-    if tuple(map(int, torch.__version__.split(".")[:2])) < OLDEST:
+    if version_of(torch) < OLDEST:
         sys.exit(f"headroom: PyTorch {torch.__version__} is too old: {'.'.join(map(str, OLDEST))} or newer is needed")
     if headroom_served.LIBRARY:
         headroom_served.serve(torch)
