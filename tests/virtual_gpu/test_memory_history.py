@@ -54,6 +54,14 @@ def a_training_step():
     return history, [(marked, 1000, 100, "weights"), (marked, 5000, 100, "gradients")]
 
 
+@pytest.mark.parametrize("place", ["fsdp/_fully_shard/", "_composable/fsdp/"])  # the second until PyTorch 2.5
+def test_what_fsdp_gathers_is_weights_in_each_place_where_versions_keep_it(place):
+    history = History()
+    history.alloc(1000, 100, {"filename": f"/x/torch/distributed/{place}_fsdp_param_group.py", "line": 1,
+                              "name": "unshard"}, MODULE, SCRIPT)
+    assert shares(memory.summarise(history.events, [])) == {"gathered weights": 100}
+
+
 def test_blocks_at_the_peak_have_the_role_they_were_marked_with_or_that_of_their_phase():
     history, marks = a_training_step()
     assert shares(memory.summarise(history.events, marks)) == {

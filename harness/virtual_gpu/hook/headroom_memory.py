@@ -15,7 +15,7 @@ CURVE_PARTS = 600  # number of parts of a curve; each keeps its highest points
 
 
 # Functions of both versions of FSDP, and of DeepSpeed's ZeRO-3, and where they are.
-GATHERING = {"unshard": "torch/distributed/fsdp/", "wait_for_unshard": "torch/distributed/fsdp/",
+GATHERING = {"unshard": "torch/distributed/", "wait_for_unshard": "torch/distributed/",
              "fetch_sub_module": "deepspeed/runtime/zero/", "all_gather": "deepspeed/runtime/zero/"}
 # Where DistributedDataParallel and DeepSpeed's ZeRO make the buffers in which gradients are reduced and kept.
 BUCKETS = re.compile(r"torch/nn/parallel/distributed\.py$|deepspeed/runtime/zero/stage\w*\.py$")
