@@ -44,8 +44,8 @@ def test_another_error_is_not_one_about_memory(notes):
 
 
 @pytest.mark.parametrize("peak, is_written", [(None, True), (5, True), (0, False)])
-def test_a_framework_that_uses_a_device_is_recorded_whether_or_not_it_counts_bytes(notes, monkeypatch, tmp_path, peak,
-                                                                                  is_written):
+def test_a_framework_that_uses_a_device_is_recorded_whether_or_not_it_counts_bytes(
+        notes, monkeypatch, tmp_path, peak, is_written):
     monkeypatch.setattr(notes, "RECORDS", str(tmp_path))
     monkeypatch.setattr(notes, "watch_process", lambda *_: None)
     notes.add("JAX 0.8", lambda: [{"device": 0, "peak_allocated": peak}], [])
