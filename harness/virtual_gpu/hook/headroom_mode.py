@@ -1,9 +1,12 @@
 """Hides a mode, which every call of PyTorch passes through, from code that would take another path because of it, and
 keeps it on where PyTorch suspends it."""
 
+import atexit
 import functools
 import inspect
 import threading
+import time
+import weakref
 
 RUNS_ON_GPU = {"", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}  # keys of PyTorch's dispatcher
 
@@ -23,13 +26,14 @@ def hide_from_fast_paths(torch, mode):
     asked = torch.overrides.has_torch_function
 
     def has_torch_function(things):
-        if torch.overrides._get_current_function_mode() is not mode:
+        current = overrides._get_current_function_mode()
+        if type(current) is not type(mode):
             return asked(things)
         overrides._pop_mode()
         try:
             return asked(things)
         finally:
-            overrides._push_mode(mode)
+            overrides._push_mode(current)
 
     overrides = torch.overrides
     overrides.has_torch_function = has_torch_function
@@ -42,7 +46,8 @@ def leave_out_compiled_code(torch, mode):
     def without_mode(function):
         @functools.wraps(function)
         def call(*args, **kwargs):
-            if torch.compiler.is_compiling() or overrides._get_current_function_mode() is not mode:
+            current = overrides._get_current_function_mode()
+            if torch.compiler.is_compiling() or type(current) is not type(mode):
                 return function(*args, **kwargs)
             overrides._pop_mode()
             suspended.calls += 1
@@ -50,7 +55,7 @@ def leave_out_compiled_code(torch, mode):
                 return function(*args, **kwargs)
             finally:
                 suspended.calls -= 1
-                overrides._push_mode(mode)
+                overrides._push_mode(current)
 
         call.headroom = True
         return call
@@ -74,12 +79,16 @@ def in_mode(torch, mode, function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if suspended.calls or mode in torch.overrides._get_current_function_mode_stack():
+        if suspended.calls or is_on(torch, mode):
             return function(*args, **kwargs)
         with mode:
             return function(*args, **kwargs)
 
     return call
+
+
+def is_on(torch, mode):
+    return any(type(one) is type(mode) for one in torch.overrides._get_current_function_mode_stack())
 
 
 def keep_inside_of_calls(torch, mode):
@@ -89,7 +98,30 @@ def keep_inside_of_calls(torch, mode):
 
     dispatch = NestedTensor.__torch_dispatch__.__func__
     NestedTensor.__torch_dispatch__ = classmethod(in_mode(torch, mode, dispatch))
-    torch.autograd._engine_run_backward = in_mode(torch, mode, torch.autograd._engine_run_backward)
+    torch.autograd._engine_run_backward = backward_in_mode(torch, mode, torch.autograd._engine_run_backward)
+
+
+def backward_in_mode(torch, mode, run_backward):
+    """Runs the backward pass in a mode of its own. A thread of PyTorch gives the mode back a moment after the pass has
+    returned, for which it needs Python, so the program waits for that before it ends: in a Python that shuts down, the
+    thread would end the process by a signal."""
+    held = weakref.WeakSet()
+
+    @functools.wraps(run_backward)
+    def run(*args, **kwargs):
+        if suspended.calls or is_on(torch, mode):
+            return run_backward(*args, **kwargs)
+        with type(mode)() as of_pass:
+            held.add(of_pass)
+            return run_backward(*args, **kwargs)
+
+    @atexit.register
+    def wait():
+        given_up = time.monotonic() + 1  # a program may hold the error of a pass, and so the mode, until it ends
+        while held and time.monotonic() < given_up:
+            time.sleep(0.001)
+
+    return run
 
 
 def keep_in_operators(torch, mode):
