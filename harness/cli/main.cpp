@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::size_t kLongestMessage = 2'000;  // bytes
 
-// Reading files that other people made needs no network.
-template <typename Options, typename... Others>
-constexpr bool kIsOneOf = (std::is_same_v<Options, Others> || ...);
+template <typename Type, typename... Types>
+constexpr bool kIsOneOf = (std::is_same_v<Type, Types> || ...);
+// Whether a command only reads and writes files, which other people may have made.
 template <typename Options>
 constexpr bool kNeedsNoNetwork =
     kIsOneOf<Options, VerifyOptions, ReplayOptions, ExportOptions, LeaksOptions, ReportOptions,

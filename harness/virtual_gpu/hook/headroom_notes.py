@@ -73,9 +73,8 @@ def wait_for_threads():
 class Framework:
     """A framework that may hold memory of the virtual GPU. `peaks()` returns, for each device in use,
     {"device", "peak_allocated", None if the framework does not count it, and "peak_reserved" if the framework reports
-    it} in bytes. `arrays(device)`
-    returns {role: bytes} of the arrays that the framework knows. `finish()` waits for unfinished work and
-    raises its error."""
+    it} in bytes. `arrays(device)` returns {role: bytes} of the arrays that the framework knows. `finish()` waits for
+    unfinished work and raises its error."""
 
     def __init__(self, name, peaks, differences, arrays, finish):
         self.name, self.peaks, self.differences = name, peaks, differences
