@@ -58,13 +58,27 @@ def test_the_smallest_card_leaves_room_for_a_context(gpu):
     assert "left out of " in answer.output
 
 
-def test_the_users_own_sitecustomize_still_runs(gpu, tmp_path):
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "sitecustomize.py").write_text("print('my own start')")
-    answer = gpu("l4", program=RUNTIME + "allocate(1)", environment={"PYTHONPATH": str(own)})
+@pytest.fixture
+def own_start(tmp_path):
+    """A function that writes the user's own sitecustomize and returns the environment in which it runs."""
+    (tmp_path / "own").mkdir()
+
+    def write(program):
+        (tmp_path / "own/sitecustomize.py").write_text(program)
+        return {"PYTHONPATH": str(tmp_path / "own")}
+
+    return write
+
+
+def test_the_users_own_sitecustomize_still_runs(gpu, own_start):
+    answer = gpu("l4", program=RUNTIME + "allocate(1)", environment=own_start("print('my own start')"))
     assert "my own start" in answer.output
 
+
+def test_the_users_own_sitecustomize_may_import_a_framework(gpu, pytorch, own_start):
+    program = "import torch\nheld = torch.zeros(1 << 20, device='cuda')"
+    answer = gpu("l4", python=pytorch, program=program, environment=own_start("import torch"))
+    assert answer.first_line.startswith("FITS: 20.00 MiB"), answer.errors
 
 
 def refused(*arguments):

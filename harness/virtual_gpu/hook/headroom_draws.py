@@ -5,7 +5,7 @@ import functools
 import os
 
 import torch
-from headroom_known import MOST_ELEMENTS, Unknown, Used, first_tensor, is_known, on_host, remember
+from headroom_known import FOLLOW, MOST_ELEMENTS, Unknown, Used, first_tensor, is_known, on_host, remember
 
 MOST_DRAWN = 1 << 22  # elements of a tensor from which positions are drawn without repetition
 MOST_GENERATED = 1 << 16  # elements of a result of a generator that does not hold integers
@@ -19,6 +19,7 @@ GENERATED = {"rand", "rand_like", "randint", "bernoulli", "multinomial"}
 RANDOM = torch.Generator().manual_seed(0)  # the program's own generators are not used
 # The share of elements that a mask selects whose values are not known (--mask-share).
 MASK_SHARE = float(os.environ.get("HEADROOM_GPU_MASK_SHARE", "0"))
+DEVIATION_OF_BOXES = 0.01  # of what torchvision's detectors propose, as of the weights with which they begin
 STATE = "_headroom_draws"  # attribute of a state of PyTorch's generator: the state of RANDOM at that time
 
 
@@ -154,3 +155,25 @@ def repeat_in_checkpoints(checkpoints):
 
     setattr(checkpoints, name, generate)
     checkpoints.CheckpointFunction.forward = staticmethod(keep)
+
+
+def draw_proposals(rpn):
+    """Called once torchvision.models.detection.rpn has been imported. Which boxes the first stage of a detector proposes
+    decides how many the second one sees: it proposes as an untrained network does."""
+    if not FOLLOW:
+        return
+    forward = rpn.RPNHead.forward
+    random = torch.Generator().manual_seed(0)  # leaves the program's own random numbers as they are
+
+    @functools.wraps(forward)
+    def forward_and_draw(*arguments):
+        results = forward(*arguments)
+        with torch._C.DisableTorchFunction():  # calls of tensors here are not the program's own
+            for result in (tensor for tensors in results for tensor in tensors):
+                if result.is_cuda and result.numel() <= MOST_ELEMENTS:
+                    drawn = torch.randn(result.shape, generator=random, device="cpu") * DEVIATION_OF_BOXES
+                    Used.drawn = True
+                    remember(result, drawn.to(result.dtype))
+        return results
+
+    rpn.RPNHead.forward = forward_and_draw

@@ -1,12 +1,11 @@
 """Known values of tensors on a virtual GPU, kept on the host, and the lines at which a program branched on
 an unknown value."""
 
-import dis
-import functools
 import os
 import sys
 import threading
 
+import headroom_divisors
 import headroom_lines
 
 # A real GPU, under `headroom capture`, computes its values.
@@ -51,35 +50,20 @@ masks = Lines("selected nothing by masks that a virtual GPU does not compute (--
 draws = Lines("decided by values drawn at random here")
 steps = Lines("solved an equation in steps of one length, since a virtual GPU does not compute their errors")
 duplicates = Lines("looked for equal values among those that a virtual GPU does not compute, taken as all different")
+divisors = Lines("values read as 1, since a virtual GPU does not compute them and the program divides by them or takes "
+                 "their logarithm")
 reads = Lines("values read as 0, since a virtual GPU does not compute them")
 
 
-class Divisor(float):
-    """The 0 that is read in place of a number that a virtual GPU does not compute, where the program divides by it: the
-    result is not computed either. fastai divides by the distance that its images are moved."""
-
-    def __rtruediv__(self, other):
-        return 0 * (other / 1)
-
-    def __rfloordiv__(self, other):
-        return 0 * other
-
-    __rmod__ = __rfloordiv__
-
-
-@functools.lru_cache(maxsize=None)
-def is_before_division(code, at):
-    """Whether the instruction after that at the offset `at` divides by the result."""
-    following = next((one for one in dis.get_instructions(code) if one.offset > at), None)
-    divides = {"BINARY_TRUE_DIVIDE", "BINARY_FLOOR_DIVIDE", "BINARY_MODULO", "/", "//", "%"}  # the names of Python 3.10
-    return following is not None and not divides.isdisjoint((following.opname, following.argrepr.rstrip("=")))
-
-
-def zero_read(tensor, caller):
-    """Returns the 0 that is read in place of the number in a tensor, in the frame `caller`."""
-    if is_before_division(caller.f_code, caller.f_lasti):
-        return Divisor()
-    return tensor.new_zeros((), device="cpu").item()
+def number_read(zero, caller):
+    """Returns the number that is read in the frame `caller` in place of one that a virtual GPU does not compute: `zero`,
+    or 1 of the same type where the program divides by it or takes its logarithm."""
+    place = caller.f_code, caller.f_lasti, caller.f_lineno
+    if type(zero) is bool or not headroom_divisors.is_divisor(*place, is_whole=type(zero) is int):
+        reads.note()
+        return zero
+    divisors.note()
+    return type(zero)(1)
 
 
 class OfThread(threading.local):

@@ -43,11 +43,11 @@ from headroom_known import (
     is_known,
     is_sparse,
     masks,
+    number_read,
     on_host,
     reads,
     remember,
     value_of,
-    zero_read,
 )
 
 MOST_CONSTANTS = 1 << 22  # elements of a constant that is not an integer, such as a mask that is added
@@ -306,13 +306,13 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                 masks.note()
             elif name in DECIDES or name == "one_hot" and len(args) + len(kwargs) == 1:
                 decisions.note()
-            elif name in NAMED_READS:
-                reads.note()
             # Zero is used instead of what an earlier tensor left in the same memory.
-            zero = {"__bool__": False, "__int__": 0, "__index__": 0, "__float__": 0.0}
-            if name == "item" and tensor.numel() == 1:
-                return True, zero_read(tensor, sys._getframe(2))
-            return (name in zero and tensor.numel() == 1), zero.get(name)
+            if name in ("item", "__int__", "__float__") and tensor.numel() == 1:
+                zero = function(tensor.new_zeros(tensor.shape, device="cpu"))
+                return True, number_read(zero, sys._getframe(2))
+            if name in NAMED_READS:
+                reads.note()
+            return (name in ("__bool__", "__index__") and tensor.numel() == 1), {"__bool__": False}.get(name, 0)
         if tensor.requires_grad and name not in READS:  # a result of the processor would have no gradient
             if name == "repeat_interleave" and (total := repeated_length(args, kwargs)) is not None:
                 return True, function(*args, **{**kwargs, "output_size": total})

@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -86,7 +87,7 @@ HOOKS = {
     "torch._inductor.autotune_process": calling("headroom_compiler", "try_without_compiling"),
     "torch._inductor.runtime.benchmarking": calling("headroom_compiler", "leave_out_trials"),
     "torch.optim.optimizer": calling("headroom_compiler", "step_without_compiler"),
-    "torchvision.models.detection.rpn": calling("headroom_detection", "draw_proposals"),
+    "torchvision.models.detection.rpn": calling("headroom_draws", "draw_proposals"),
     "triton.runtime.autotuner": calling("headroom_compiler", "take_first_variant"),
     "torchdiffeq._impl.rk_common": calling("headroom_solvers", "take_even_steps"),
     "fastai.optimizer": calling("headroom_steps", "count_steps_of_fastai"),
@@ -109,17 +110,13 @@ HOOKS = {
 
 
 def run_users_own():
-    """Runs the sitecustomize that this file hides."""
+    """Runs the sitecustomize that this file hides, which may import a framework."""
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != HERE]
-    hidden = sys.modules.pop("sitecustomize", None)
-    try:
-        importlib.import_module("sitecustomize")
-    except ModuleNotFoundError as missing:
-        if missing.name != "sitecustomize":
-            raise
-        if hidden is not None:
-            sys.modules["sitecustomize"] = hidden
+    hidden = importlib.machinery.PathFinder.find_spec("sitecustomize")
     sys.path.append(HERE)  # last, so that it hides none of the user's modules
+    if hidden is not None:
+        sys.modules["sitecustomize"] = module = importlib.util.module_from_spec(hidden)
+        hidden.loader.exec_module(module)
 
 
 if "HEADROOM_GPU_CAPTURE" in os.environ:

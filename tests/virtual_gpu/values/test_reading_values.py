@@ -39,11 +39,45 @@ def test_jagged_tensors_have_parts_of_the_lengths_that_they_were_made_of(printed
 import torch
 unknown = torch.randn(8, device="cuda")
 distance, count = unknown.max() - unknown.min(), (unknown > 0).sum()
-print(1 / distance.item() * 2, 2.5 / count.item(), 7 // count.item(), 7 % (1 / distance).item(), distance.item() / 2)
-print(type(distance.item()), type(count.item()))
+print(3 / distance.item() * 2, 5 / float(distance), 2.5 / count.item(), 7 // count.item(), 7 % (1 / distance).item())
+print(2 / len([1]), distance.item(), distance.item() / 2, "%.1f" % distance.item(), type(count.item()))
 """)
 def test_a_program_may_divide_by_what_it_reads_though_it_is_not_computed(printed):
-    assert printed == ["0.0 0.0 0 0 0.0", "<class 'float'> <class 'int'>"]
+    assert printed == ["6.0 5.0 2.5 7 0.0", "2.0 0.0 0.0 0.0 <class 'int'>"]
+
+
+@pytest.mark.program("""
+import math, torch
+from math import log10
+def decibels(error):
+    return 0 if error == 0 else -10 * math.log10(error)
+class Mean:
+    total = count = value = 0
+    def add(self, value, times=1):
+        self.total, self.count = self.total + value * times, self.count + times
+        self.value = self.total / self.count
+def train(mean):
+    for _ in range(2):
+        loss = torch.randn(8, device="cuda").square().mean()
+        mse = loss.item()
+        mean.add(loss.item(), 8)
+        print(10 * log10(1 / math.sqrt(mse)), decibels(loss.item()))
+    return loss.item()
+mean = Mean()
+print(1 / train(mean), math.log(mean.value))
+""")
+def test_a_program_may_divide_later_by_a_number_that_is_not_computed(printed):
+    assert printed == ["0.0 -0.0"] * 2 + ["1.0 0.0"]
+
+
+@pytest.mark.program("""
+import torch
+positive = torch.randn(8, device="cuda") > 0
+count = positive.sum().item()
+print(0 if count == 0 else torch.randn(8, 2, device="cuda")[positive].view(count, 2).sum() / count)
+""")
+def test_a_number_of_what_a_mask_selects_stays_the_number_that_it_selects(printed):
+    assert printed == ["0"]
 
 
 @pytest.mark.program("""

@@ -1,0 +1,143 @@
+"""Finds where a program reads numbers that may not be 0: those by which it divides, and those whose logarithm it takes,
+as in `mse = loss.item()` and then `10 * math.log10(1 / mse)`."""
+
+import ast
+import collections
+import functools
+import itertools
+import linecache
+
+import headroom_lines
+
+DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+LOGARITHMS = {module + name for module in ("", "math.") for name in ("log", "log2", "log10")}
+CALCULATES = {"abs", "float", "int", "max", "mean", "min", "pow", "round", "sqrt", "sum", "log", "log2", "log10"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+class Scope:
+    """A function that is not inside of another one, or what a file has outside of functions. `sources`: expressions on
+    which a number that may not be 0 depends, and `names`: of what they are calculated."""
+
+    def __init__(self, function, nodes):
+        arguments = getattr(function, "args", None)
+        parameters = arguments.posonlyargs + arguments.args if arguments else []
+        self.parameters = [each.arg for each in parameters if each.arg != "self"]
+        self.nodes = nodes
+        self.results = [function.body] if isinstance(function, ast.Lambda) else [
+            node.value for node in nodes if isinstance(node, ast.Return) and node.value]
+        self.sources, self.names = [], set()
+        for node in nodes:
+            self.add(sources_in(node))
+
+    def add(self, sources):
+        """Returns whether there was a new one."""
+        new = [source for source in sources if source not in self.sources]
+        self.sources += new
+        self.names.update(name for source in new for name in names_in(source))
+        return bool(new)
+
+
+def sources_in(node):
+    """Returns the expressions whose values may not be 0 in this node itself."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, DIVISIONS):
+        is_text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)  # as in "%d steps" % number
+        return [] if is_text else [node.right]
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, DIVISIONS):
+        return [node.value]
+    return node.args[:1] if isinstance(node, ast.Call) and ast.unparse(node.func) in LOGARITHMS else []
+
+
+def names_in(node):
+    """Yields the names of variables, and of attributes as ".name", from which an expression calculates its value."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield "." + node.attr
+    elif isinstance(node, ast.Subscript):
+        yield from names_in(node.value)
+    elif not isinstance(node, ast.Call):
+        for child in ast.iter_child_nodes(node):
+            yield from names_in(child)
+    elif name_of(node.func) in CALCULATES:
+        of_method = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        for given in node.args + of_method:
+            yield from names_in(given)
+
+
+def name_of(node):
+    return getattr(node, "id", None) or getattr(node, "attr", None)
+
+
+def scopes_of(tree):
+    """Returns (what is outside of functions, {name: the functions of that name})."""
+    outside, functions, pending = [], collections.defaultdict(list), [tree]
+    while pending:
+        node = pending.pop()
+        named = node.value if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) else node
+        if isinstance(named, FUNCTIONS):
+            name = getattr(named, "name", None) or name_of(getattr(node, "targets", [node])[0])
+            functions[name].append(Scope(named, list(ast.walk(named))))
+        else:
+            outside.append(node)
+            pending.extend(ast.iter_child_nodes(node))
+    return Scope(tree, outside), functions
+
+
+def is_assignment(node):
+    return isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None
+
+
+def add_sources(scope, functions, attributes):
+    """Adds the expressions from which sources of a scope get their values: assigned ones, arguments of functions of the
+    same file, and their results. `attributes`: names in all scopes of the file. Returns whether there were any."""
+    found, names = [], scope.names | attributes
+    for node in scope.nodes:
+        if is_assignment(node):
+            targets = getattr(node, "targets", None) or [node.target]
+            found += [node.value for target in targets if not names.isdisjoint(names_in(target))]
+        for called in called_by(node, functions):
+            found += [given for name, given in zip(called.parameters, node.args) if name in called.names]
+    given_back = [called.add(called.results) for source in scope.sources for node in ast.walk(source)
+                  for called in called_by(node, functions)]
+    return scope.add(found) or any(given_back)
+
+
+def called_by(node, functions):
+    return functions.get(name_of(node.func), []) if isinstance(node, ast.Call) else []
+
+
+def places_of(sources):
+    """Returns where the expressions begin and end that call something, as reading does."""
+    return {((source.lineno, source.col_offset), (source.end_lineno, source.end_col_offset)) for source in sources
+            if any(isinstance(node, ast.Call) for node in ast.walk(source))}
+
+
+@functools.cache
+def places_in(filename):
+    """Returns (the places in a file at which such numbers are calculated, those of them that divide or take a logarithm
+    themselves)."""
+    try:
+        is_programs = headroom_lines.is_users(filename) or headroom_lines.is_librarys(filename)
+        tree = ast.parse("".join(linecache.getlines(filename)) if is_programs else "")
+    except (SyntaxError, ValueError, RecursionError):
+        return set(), set()
+    outside, functions = scopes_of(tree)
+    scopes = [outside, *itertools.chain.from_iterable(functions.values())]
+    themselves = places_of(source for scope in scopes for source in scope.sources)
+    found = True
+    while found:
+        attributes = {name for scope in scopes for name in scope.names if name.startswith(".")}
+        found = any([add_sources(scope, functions, attributes) for scope in scopes])
+    return places_of(source for scope in scopes for source in scope.sources), themselves
+
+
+@functools.lru_cache(maxsize=None)
+def is_divisor(code, at, line, is_whole):
+    """Whether the number that the instruction at the offset `at` reads may not be 0. A whole number may also be the number
+    of what a mask selects, so it may be 0 unless the division or the logarithm is in the same expression."""
+    column = None  # which Python tells since 3.11
+    if hasattr(code, "co_positions"):
+        line, _, column, _ = next(itertools.islice(code.co_positions(), at // 2, None))
+    return any(begin[0] <= line <= end[0] and (column is None or begin <= (line, column) < end)
+               for begin, end in places_in(code.co_filename)[is_whole])
