@@ -5,6 +5,7 @@ samples as on a real card, which takes memory."""
 import ctypes
 import functools
 
+import headroom_known
 import torch
 from headroom_indices import to_gpu
 
@@ -93,6 +94,18 @@ def mode(function, args, kwargs):
     return torch.return_types.mode(torch.max(tensor, dim, given.get("keepdim", False)))
 
 
+def choose(function, args, kwargs):
+    """Probabilities that the program copied to the processor are all 0 if they were not known, and are then taken to be
+    equal."""
+    try:
+        return function(*args, **kwargs)
+    except RuntimeError as error:
+        if "sum of probabilities" not in str(error):
+            raise
+        headroom_known.draws.note()
+        return function(torch.ones_like(args[0]), *args[1:], **kwargs)
+
+
 IN_ANOTHER_WAY = {"combinations": combinations, "isin": is_in, "linalg_matrix_exp": matrix_exponential,
                   "matrix_exp": matrix_exponential, "mode": mode}
 
@@ -101,6 +114,8 @@ def call(name, function, args, kwargs):
     """Returns what a call returns, made in another way if it is one of those above."""
     if name in CHECKED:
         return call_checked(name, function, args, kwargs)
+    if name == "multinomial" and args and not args[0].is_cuda:
+        return choose(function, args, kwargs)
     if name in IN_ANOTHER_WAY and args and getattr(args[0], "is_cuda", False):
         return IN_ANOTHER_WAY[name](function, args, kwargs)
     return function(*args, **kwargs)

@@ -16,6 +16,7 @@ import headroom_inside
 import headroom_mode
 import headroom_solvers
 import torch
+import torch.fx
 import torch.utils.checkpoint
 from headroom_comparisons import keep_alike, scalar_of
 from headroom_indices import (
@@ -101,6 +102,8 @@ def alike_on_host(thing):
 class FollowValues(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if any(issubclass(kind, torch.fx.Proxy) for kind in types):  # which stand for values that there will be
+            return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         Used.drawn = False
         if name in headroom_comparisons.COMPARES:

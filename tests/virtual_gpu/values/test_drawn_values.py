@@ -31,9 +31,10 @@ actions = torch.distributions.Categorical(logits=logits).sample((50,))
 print(actions.unique().numel() > 100, tuple(actions.shape))
 chosen = torch.multinomial(logits.softmax(-1), 1000)  # without replacement
 print((chosen.sort().values == torch.arange(1000, device="cuda")).all().item())
+print(len(torch.multinomial(logits.exp().cpu(), 20).unique()) > 40, torch.multinomial(torch.eye(3)[1], 1).item())
 """)
 def test_what_is_sampled_of_unknown_probabilities_is_drawn(recorded):
-    assert recorded.printed == ["True (4, 1)", "True (50, 4)", "True"]
+    assert recorded.printed == ["True (4, 1)", "True (50, 4)", "True", "True 1"]
     assert "decided by values drawn at random here: program.py:7" in recorded.differences
 
 

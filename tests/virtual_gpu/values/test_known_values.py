@@ -390,3 +390,17 @@ print(tuple(per_sample["weight"].shape), *[tuple(vmap(f)(torch.randn(5, 8, devic
 """)
 def test_functions_of_torch_func_run(recorded):
     assert recorded.printed == ["(8, 8) (8, 8) (8, 8)", "(5, 4, 8) (5,) (5, 8)"]
+
+
+@pytest.mark.program("""
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x, mask):
+        rows = torch.stack([x.sum(), x.mean()])
+        chosen = torch.where(mask | (x > 0), torch.zeros_like(x), torch.full_like(x, 2.0))
+        return torch.logical_or(mask, mask), rows, chosen
+mask = torch.tensor([True, False, True])
+print(torch.fx.symbolic_trace(Net())(torch.randn(3, device="cuda"), mask.cuda())[0].tolist())
+""")
+def test_a_program_is_traced_symbolically(printed):
+    assert printed == ["[True, False, True]"]
