@@ -123,6 +123,14 @@ def as_places(index):
     return index if type(index) is not tuple and places[0] is index else tuple(places)
 
 
+def fills_by_mask(index, value):
+    """Whether x[index] = value fills what a mask selects with a number that lies on the processor. For that PyTorch needs
+    no positions, which would take memory and cannot be copied while a CUDA graph is captured."""
+    items = index if type(index) is tuple else (index,)
+    is_on_host = not isinstance(value, torch.Tensor) or not value.is_cuda and value.numel() == 1
+    return is_on_host and sum(isinstance(item, (torch.Tensor, list)) for item in items) == 1
+
+
 def repeated_length(args, kwargs):
     """Returns the length of what repeat_interleave makes of an unknown tensor, or None if it is unknown, too."""
     repeats = kwargs["repeats"] if "repeats" in kwargs else args[1] if len(args) > 1 else None

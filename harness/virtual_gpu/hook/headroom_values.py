@@ -25,6 +25,7 @@ from headroom_indices import (
     as_places,
     coalesce,
     elements_by_mask,
+    fills_by_mask,
     least_count,
     repeated_length,
     selected_by_mask,
@@ -123,7 +124,8 @@ class FollowValues(torch.overrides.TorchFunctionMode):
                     draws.note()
                 return result
         elif name == "__setitem__":
-            args = (args[0], as_places(args[1]), args[2])
+            if not fills_by_mask(*args[1:]):
+                args = (args[0], as_places(args[1]), args[2])
         elif name in READ_INSIDE:
             args, kwargs = with_values_on_host(name, args, kwargs)
         host = self.host_call(name, args, kwargs)

@@ -404,3 +404,21 @@ print(torch.fx.symbolic_trace(Net())(torch.randn(3, device="cuda"), mask.cuda())
 """)
 def test_a_program_is_traced_symbolically(printed):
     assert printed == ["[True, False, True]"]
+
+
+@pytest.mark.program("""
+import torch
+scores, mask = torch.randn(1024, 1024, device="cuda"), torch.ones(1024, 1024, dtype=torch.bool).triu(1).cuda()
+labels = torch.arange(4).cuda()
+def filled():
+    scores[mask] = -1e9
+    scores[:, mask[0]] = torch.tensor(0.5)
+    labels[labels > 1] = 7
+    return labels.tolist() if not torch.cuda.is_current_stream_capturing() else labels.shape
+before = torch.cuda.memory_allocated()
+print(filled(), torch.cuda.max_memory_allocated() - before < 2048)
+with torch.cuda.graph(torch.cuda.CUDAGraph()):
+    print(filled())
+""")
+def test_filling_by_a_mask_takes_no_memory_for_positions(printed):
+    assert printed == ["[0, 1, 7, 7] True", "torch.Size([4])"]
