@@ -116,6 +116,21 @@ def test_a_compiled_chain_of_operators_allocates_its_result_alone(triton, printe
 
 
 @pytest.mark.program("""
+import torch
+class Own(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+mask = torch.ones(4, dtype=torch.bool).cuda()
+with Own():
+    print(torch.compile(lambda x: x * 2, backend="eager", fullgraph=True)(torch.randn(4, device="cuda")).shape)
+    print(mask.all().item())
+print((mask & mask).all().item())
+""")
+def test_a_function_is_compiled_in_a_mode_of_the_programs_own(printed):
+    assert printed == ["torch.Size([4])", "True", "True"]
+
+
+@pytest.mark.program("""
 import os, pathlib, tempfile
 place = tempfile.TemporaryDirectory()
 os.environ["TRITON_CACHE_DIR"] = os.environ["TORCHINDUCTOR_CACHE_DIR"] = place.name

@@ -2,6 +2,7 @@
 keeps it on where PyTorch suspends it."""
 
 import atexit
+import contextlib
 import functools
 import inspect
 import threading
@@ -39,6 +40,24 @@ def hide_from_fast_paths(torch, mode):
     overrides.has_torch_function = has_torch_function
 
 
+@contextlib.contextmanager
+def taken_out(overrides, mode):
+    """Takes the mode out of those that are on. The program's own may be above it."""
+    above = []
+    while type(overrides._get_current_function_mode()) is not type(mode):
+        above.append(overrides._pop_mode())
+    taken = overrides._pop_mode()
+    for one in reversed(above):
+        overrides._push_mode(one)
+    try:
+        yield
+    finally:
+        for _ in above:
+            overrides._pop_mode()
+        for one in (taken, *reversed(above)):
+            overrides._push_mode(one)
+
+
 def leave_out_compiled_code(torch, mode):
     """Suspends the mode inside compiled functions, because torch.compile would compile the mode's code, too."""
     overrides, compile_it = torch.overrides, torch.compile
@@ -46,16 +65,14 @@ def leave_out_compiled_code(torch, mode):
     def without_mode(function):
         @functools.wraps(function)
         def call(*args, **kwargs):
-            current = overrides._get_current_function_mode()
-            if torch.compiler.is_compiling() or type(current) is not type(mode):
+            if torch.compiler.is_compiling() or not is_on(torch, mode):
                 return function(*args, **kwargs)
-            overrides._pop_mode()
             suspended.calls += 1
             try:
-                return function(*args, **kwargs)
+                with taken_out(overrides, mode):
+                    return function(*args, **kwargs)
             finally:
                 suspended.calls -= 1
-                overrides._push_mode(current)
 
         call.headroom = True
         return call
