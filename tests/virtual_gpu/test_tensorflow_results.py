@@ -205,6 +205,17 @@ def test_few_known_whole_numbers_and_flags_are_combined_to_one(printed):
 
 
 @pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+boxes = tf.constant(np.random.rand(3, 4), tf.float32)
+print(*tf.image.crop_and_resize(tf.random.normal((2, 32, 32, 3)), boxes, [0, 1, 1], (8, 8)).shape)
+print(*tf.sparse.to_dense(tf.SparseTensor([[0, 1], [1, 2]], [1.0, 2.0], [4, 5])).shape)
+""")
+def test_indices_that_a_kernel_checks_are_valid(printed):
+    assert printed == ["3 8 8 3", "4 5"]
+
+
+@pytest.mark.program("""
 import tensorflow as tf
 @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None, None, 7])])
 def loss(labels, logits):

@@ -377,6 +377,17 @@ bool stitch(void* const* arguments) {
   return true;
 }
 
+// A kernel leaves what was written before, which says that none of the indices is out of bounds.
+bool find_none_invalid(void* const*) { return true; }
+
+// The only argument that is read is Eigen's evaluator, which begins with the address of a flag that
+// tells whether all indices are valid.
+bool find_all_valid(void* const* arguments) {
+  const bool are_valid = true;
+  copy(argument<void*>(arguments, 0), &are_valid, sizeof are_valid);
+  return true;
+}
+
 // A tensor is split into parts, of which argument 4 has the addresses. They are not computed.
 bool forget_parts(void* const* arguments) {
   const auto parts = argument<List<void*>>(arguments, 4);
@@ -401,6 +412,8 @@ ShapeKernel* shape_kernel(std::string_view name) {
   if (name == "Cast_GPU_DT_INT64_DT_INT32_kernel") return convert<std::int64_t, std::int32_t>;
   const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
   if (has("::SplitOpKernel<") || has("::split_v_kernel<")) return forget_parts;
+  if (has("::CheckIndicesValid<")) return find_none_invalid;
+  if (has("EigenMetaKernel<") && has("Eigen::internal::AndReducer,")) return find_all_valid;
   if (has("::DeviceReduceKernel<") || has("::DeviceReduceSingleTileKernel<")) {
     if (has(">(bool const*, int*, unsigned int, ")) return count;
     if (has(">(int*, int*, int, ") && has("::plus<void>")) return add_counts;

@@ -1,5 +1,6 @@
 // The driver's memory: allocation, copies, pointers and virtual memory management.
 #include <cstddef>
+#include <vector>
 
 #include "harness/virtual_gpu/stand_ins/card.h"
 #include "harness/virtual_gpu/stand_ins/contents.h"
@@ -155,13 +156,14 @@ HEADROOM_EXPORT int cuMemsetD8_v2(DevicePointer to, unsigned char value, std::si
   fill(as_pointer(to), value, bytes);
   return kSuccess;
 }
-// The contents are known afterwards only if all four bytes of the value are equal.
 HEADROOM_EXPORT int cuMemsetD32Async(DevicePointer to, unsigned value, std::size_t count, void*) {
   const auto low = static_cast<unsigned char>(value);
   if (value == low * 0x01010101u)
-    fill(as_pointer(to), low, count * 4);
+    fill(as_pointer(to), low, count * sizeof value);
+  else if (count * sizeof value > kKeptBytes)
+    forget_contents(as_pointer(to), count * sizeof value);
   else
-    forget_contents(as_pointer(to), count * 4);
+    copy(as_pointer(to), std::vector(count, value).data(), count * sizeof value);
   return kSuccess;
 }
 HEADROOM_EXPORT int cuMemsetD32_v2(DevicePointer to, unsigned value, std::size_t count) {
