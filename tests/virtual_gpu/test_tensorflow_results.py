@@ -133,15 +133,32 @@ def test_what_happens_every_few_steps_happens(printed):
     assert printed == [f"2 {STEPS // 4}"]
 
 
-@pytest.mark.program("""
-import numpy
+# Calls a function that is read from a file, so that its operations are placed on the device by TensorFlow alone.
+LOADED = """
 import tensorflow as tf
+from tensorflow.python.eager import wrap_function
+def loaded(function, *operands):
+    graph = tf.function(function).get_concrete_function(*operands).graph
+    stored = graph.as_graph_def()
+    for node in stored.node:
+        node.device = ""
+    names = [[tensor.name for tensor in tensors] for tensors in (graph.inputs, graph.outputs)]
+    return wrap_function.function_from_graph_def(stored, *names)(*operands)
+"""
+
+
+@pytest.mark.program(LOADED + """
+import numpy
+names = ("add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+def combined(a, b):
+    return [getattr(tf, name)(a, b) for name in names]
 for count in (1, 3, 50):
     row, other = numpy.random.randint(-9, 9, (2, count))
     for a, b in ((row, other), (row, other[0]), (row[0], other), (row[0], other[0])):
-        for name in ("add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
-            found = getattr(tf, name)(tf.constant(a, tf.int64), tf.constant(b, tf.int64)).numpy()
-            assert (found == getattr(numpy, name)(a, b)).all(), (name, a, b, found)
+        given = tf.constant(a, tf.int64), tf.constant(b, tf.int64)
+        for found in (combined(*given), loaded(combined, *given)):
+            for name, one in zip(names, found):
+                assert (one.numpy() == getattr(numpy, name)(a, b)).all(), (name, a, b, one)
     variable = tf.Variable(row)
     assert (variable.assign_add(other).numpy() == row + other).all(), (row, other)
     assert (variable.assign_sub(2 * other).numpy() == row - other).all(), (row, other)
@@ -177,7 +194,7 @@ def in_gpu(array):
     with tf.device("GPU"):
         return tf.constant(array)
 row, column, few = in_gpu(row), in_gpu(column), in_gpu(few)
-for work in (lambda: row + row, lambda: row * 2, lambda: row / column, lambda: few[:, None] * few, lambda: row < column,
+for work in (lambda: row + row, lambda: row * 2, lambda: row / column, lambda: few[:, None] // few, lambda: row < column,
              lambda: tf.cast(row, tf.int32), lambda: tf.sin(row), lambda: tf.complex(row, row), lambda: tf.sqrt(row),
              lambda: tf.concat([column, column], 1), lambda: tf.reduce_mean(row),
              lambda: tf.split(tf.reshape(row, (8, 8)), 2, 1)[1], lambda: tf.split(tf.reshape(row, (4, 16)), 16, 1)[9],
@@ -192,16 +209,44 @@ def test_a_result_is_not_read_from_what_lay_there_before(printed):
     assert printed == ["all are zeros"]
 
 
-@pytest.mark.program("""
-import tensorflow as tf
+@pytest.mark.program(LOADED + """
 with tf.device("GPU"):
     lengths, flags = tf.constant([3, 5, 2], tf.int64), [tf.constant(some) for some in ([True, False], [True], [False])]
-print(*[int(reduce(lengths)) for reduce in (tf.reduce_max, tf.reduce_min, tf.reduce_sum, tf.reduce_prod)])
+def reduced(lengths):
+    return [reduce(lengths) for reduce in (tf.reduce_max, tf.reduce_min, tf.reduce_sum, tf.reduce_prod)]
+print(*map(int, reduced(lengths)), *map(int, loaded(reduced, lengths)))
 print(*[bool(reduce(which)) for reduce in (tf.reduce_all, tf.reduce_any) for which in flags])
 print(tf.sequence_mask(lengths).shape)
 """)
 def test_few_known_whole_numbers_and_flags_are_combined_to_one(printed):
-    assert printed == ["5 2 10 30", "False True False True True False", "(3, 5)"]
+    assert printed == ["5 2 10 30 5 2 10 30", "False True False True True False", "(3, 5)"]
+
+
+@pytest.mark.program("""
+import numpy as np
+import tensorflow as tf
+lengths = np.random.randint(0, 5, 6)
+tokens = tf.RaggedTensor.from_row_lengths(np.random.randint(0, 9, lengths.sum()), lengths)
+table, sparse = tf.random.normal((9, 4)), tokens.to_sparse()
+def work():
+    rows = tf.nn.embedding_lookup(table, tokens)
+    yield tokens.value_rowids(), (lengths.sum(),)
+    yield tf.reduce_mean(rows, axis=1), (6, 4)
+    yield tf.concat([tokens, tokens], axis=1).to_tensor(), (6, 2 * lengths.max())
+    yield tf.nn.safe_embedding_lookup_sparse(table, sparse), (6, 4)
+    yield tf.boolean_mask(tf.ones((6, 5)), tf.sequence_mask(lengths, 5)), (lengths.sum(),)
+    yield tf.unique(tf.constant([4, 2, 4, 7], tf.int64))[0], (3,)
+    yield tf.math.bincount([1, 2, 2, 5]), (6,)
+    yield tf.math.confusion_matrix([1, 2, 0], [1, 2, 2]), (3, 3)
+    yield tf.linspace(0.0, 1.0, 5), (5,)
+for found, expected in work():
+    assert found.shape == expected, (lengths, found, expected)
+for found, expected in zip(tf.function(lambda: [found for found, _ in work()])(), [shape for _, shape in work()]):
+    assert found.shape == expected, (lengths, found, expected)
+print("all are right")
+""")
+def test_few_known_whole_numbers_determine_shapes(printed):
+    assert printed == ["all are right"]
 
 
 @pytest.mark.program("""

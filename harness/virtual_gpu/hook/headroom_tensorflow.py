@@ -77,46 +77,16 @@ def install(tensorflow):
     ]
     if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
         differences.append("the driver's pool follows rules that were found on an H200")
-    import headroom_assertions
+    import headroom_host
 
     def finish():
-        differences.extend(headroom_assertions.held.words())
+        differences.extend(headroom_host.held.words())
 
     headroom_notes.add(f"TensorFlow {tensorflow.__version__}", peaks, differences, arrays, finish)
     if not headroom_notes.CAPTURE:  # a real GPU computes what they ask about
-        headroom_assertions.hold(tensorflow)
-    combine_scalars_on_the_host(tensorflow)
+        headroom_host.hold(tensorflow)
+        headroom_host.work_there()
     count_calls()
-
-
-def combine_scalars_on_the_host(tensorflow):
-    """Loops, such as that of tf.map_fn and each with maximum_iterations, ask logical_and whether to go on, every tenth
-    step is told by a remainder, and the width of a mask is a maximum. A kernel would compute these, so scalars are
-    combined on the host."""
-    from tensorflow.python.ops import gen_math_ops, math_ops
-
-    def is_scalar(value):
-        return tensorflow.TensorShape(getattr(value, "shape", ())).rank == 0
-
-    def on_the_host(operation, is_division):
-        @functools.wraps(operation)
-        def combined(*operands, **options):
-            values = [*operands, *options.values()]
-            # An unknown divisor reads as 0, by which a processor cannot divide.
-            if all(map(is_scalar, values)) and (not is_division or tensorflow.get_static_value(values[1])):
-                with tensorflow.device("CPU"):
-                    return operation(*operands, **options)
-            return operation(*operands, **options)
-
-        combined.__signature__ = inspect.signature(operation)  # TensorFlow Probability compares it with NumPy's
-        return combined
-
-    for name in ("floor_div", "floor_mod", "logical_and", "logical_not", "logical_or", "maximum", "minimum"):
-        operation = getattr(gen_math_ops, name)
-        combined = on_the_host(operation, name.startswith("floor"))
-        for module in (tensorflow, tensorflow.math, math_ops, gen_math_ops):
-            for alias in [alias for alias, value in vars(module).items() if value is operation]:
-                setattr(module, alias, combined)
 
 
 def trust_masks(rnn):

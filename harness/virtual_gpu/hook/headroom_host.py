@@ -1,0 +1,122 @@
+"""Lets the host do what depends on few whole numbers or on scalars in TensorFlow, because a kernel of the virtual GPU
+computes nothing: the rows of ragged and of sparse tensors, the points of tf.linspace, or how often a loop runs. Makes
+assertions hold where they are about other values. Assertions about shapes and other integers that TensorFlow keeps on
+the host are still checked."""
+
+import functools
+import math
+
+from headroom_known import Lines
+from tensorflow import (
+    Tensor, TensorShape, as_dtype, control_dependencies, device, errors, executing_eagerly, get_static_value, int32,
+    no_op, string)
+
+MOST_NUMBERS = 4096
+OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "Equal", "ExpandDims", "GatherV2",
+               "Greater", "GreaterEqual", "Less", "LessEqual", "Max", "Maximum", "Min", "Minimum", "Mul", "NotEqual",
+               "Pack", "Prod", "Range", "ReverseV2", "SelectV2", "Slice", "SparseFillEmptyRows", "StridedSlice", "Sub",
+               "Sum", "Tile", "Transpose", "Unique", "UniqueV2"}
+WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "GatherV2", "SelectV2", "Transpose", "Unique", "UniqueV2"}
+OF_SCALARS = {"Cast", "FloorDiv", "FloorMod", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "SelectV2"}
+held = Lines("assertions about values that a virtual GPU does not compute, taken to hold")
+
+
+def is_on_host(values):
+    """Whether TensorFlow compares these on the host: scalars of these types."""
+    return all(
+        not isinstance(value, Tensor) or value.dtype in (int32, string) and value.shape.rank == 0 for value in values
+    )
+
+
+def compared_by(condition):
+    """Returns the operands of the comparison in a graph that a condition is the result of, or the condition."""
+    if not isinstance(condition, Tensor) or executing_eagerly():
+        return [condition]
+    operation = condition.op
+    if operation.type == "All":
+        operation = operation.inputs[0].op
+    return operation.inputs
+
+
+def hold(tensorflow):
+    """Called after TensorFlow has been imported."""
+    from tensorflow.python.ops import check_ops, control_flow_assert
+
+    assert_true, compare = control_flow_assert.Assert, check_ops._binary_assert
+
+    @functools.wraps(assert_true)
+    def assert_or_hold(condition, data, summarize=None, name=None):
+        if is_on_host(compared_by(condition)):
+            return assert_true(condition, data, summarize, name)
+        held.note()
+        if executing_eagerly():
+            return None
+        with control_dependencies([condition]):  # the comparison takes memory on a card
+            return no_op(name or "Assert")
+
+    @functools.wraps(compare)
+    def compare_or_hold(sym, opname, op_func, static_func, x, y, *more, **named):
+        try:
+            return compare(sym, opname, op_func, static_func, x, y, *more, **named)
+        except errors.InvalidArgumentError:
+            if is_on_host([x, y]):
+                raise
+            held.note()
+            return None
+
+    for module in (tensorflow, tensorflow.debugging, tensorflow.compat.v1, control_flow_assert):
+        module.Assert = assert_or_hold
+    check_ops._binary_assert = compare_or_hold
+
+
+def is_scalar(operand):
+    return TensorShape(operand.shape).rank == 0
+
+
+def has_few_integers(operand):
+    shape = TensorShape(operand.shape)
+    lengths = shape.as_list() if shape.rank else []
+    return as_dtype(operand.dtype).is_integer and math.prod(length or 1 for length in lengths) <= MOST_NUMBERS
+
+
+def is_for_host(operation, operands):
+    """Whether the host performs an operation of TensorFlow."""
+    if operation not in OF_INTEGERS and operation not in OF_SCALARS:
+        return False
+    parts = [part for one in operands for part in (one if isinstance(one, (list, tuple)) else [one])]
+    tensors = [part for part in parts if hasattr(part, "shape")]  # or variables, also of Keras, or arrays
+    if operation in OF_SCALARS and all(map(is_scalar, tensors)):
+        # An unknown divisor reads as 0, by which a processor cannot divide.
+        return not operation.startswith("Floor") or bool(get_static_value(operands[1]))
+    if operation == "GatherV2" and not all(map(is_scalar, tensors[1:2])):
+        return False  # where an index is out of bounds, a GPU gives 0 and a processor an error
+    if operation not in WITH_KERNEL_FOR_INT32 and all(as_dtype(one.dtype) == int32 for one in tensors):
+        return False  # TensorFlow itself lets the host do it, as a part of what the card does
+    chosen = tensors[1:] if operation == "SelectV2" else tensors  # the first are flags
+    return operation in OF_INTEGERS and all(map(has_few_integers, chosen))
+
+
+def work_there():
+    """Called after TensorFlow has been imported."""
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import execute
+    from tensorflow.python.framework import op_def_library
+    from tensorflow.python.util import compat
+
+    def on_the_host(work, described):
+        @functools.wraps(work)
+        def done(*arguments, **options):
+            if is_for_host(*described(*arguments, **options)):
+                with device("CPU"):
+                    return work(*arguments, **options)
+            return work(*arguments, **options)
+
+        return done
+
+    # The ways in which TensorFlow performs an operation at once, and the one in which it adds it to a graph.
+    pywrap_tfe.TFE_Py_FastPathExecute = on_the_host(
+        pywrap_tfe.TFE_Py_FastPathExecute, lambda context, operation, name, *operands: (operation, operands))
+    execute.execute = on_the_host(
+        execute.execute, lambda op_name, num_outputs=0, inputs=(), *_, **named: (compat.as_str(op_name), inputs))
+    op_def_library._apply_op_helper = on_the_host(
+        op_def_library._apply_op_helper, lambda operation, name=None, **operands: (operation, list(operands.values())))
