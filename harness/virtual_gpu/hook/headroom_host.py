@@ -10,6 +10,7 @@ from headroom_known import Lines
 from tensorflow import (
     Tensor, TensorShape, as_dtype, control_dependencies, device, errors, executing_eagerly, get_static_value, int32,
     no_op, string)
+from tensorflow.python.util import tf_stack
 
 MOST_NUMBERS = 4096
 OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBincount", "Equal", "ExpandDims", "GatherV2",
@@ -19,6 +20,11 @@ OF_INTEGERS = {"AddV2", "BroadcastTo", "Cast", "ConcatV2", "Cumsum", "DenseBinco
 WITH_KERNEL_FOR_INT32 = {"Cast", "Cumsum", "DenseBincount", "GatherV2", "SelectV2", "Transpose", "Unique", "UniqueV2"}
 OF_SCALARS = {"Cast", "FloorDiv", "FloorMod", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "SelectV2"}
 held = Lines("assertions about values that a virtual GPU does not compute, taken to hold")
+
+
+def note_held():
+    """Notes the line of an assertion. TensorFlow knows which line of the program AutoGraph has converted."""
+    held.note([(frame.filename, frame.lineno) for frame in reversed(tf_stack.extract_stack())])
 
 
 def is_on_host(values):
@@ -48,7 +54,7 @@ def hold(tensorflow):
     def assert_or_hold(condition, data, summarize=None, name=None):
         if is_on_host(compared_by(condition)):
             return assert_true(condition, data, summarize, name)
-        held.note()
+        note_held()
         if executing_eagerly():
             return None
         with control_dependencies([condition]):  # the comparison takes memory on a card
@@ -61,7 +67,7 @@ def hold(tensorflow):
         except errors.InvalidArgumentError:
             if is_on_host([x, y]):
                 raise
-            held.note()
+            note_held()
             return None
 
     for module in (tensorflow, tensorflow.debugging, tensorflow.compat.v1, control_flow_assert):

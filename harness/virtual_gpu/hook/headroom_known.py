@@ -26,13 +26,15 @@ class Lines:
     def __init__(self, what):
         self.what, self.lines = what, {}
 
-    def note(self):
-        frames, frame = [], sys._getframe(2)
-        while frame is not None:
-            frames.append(frame)
-            frame = frame.f_back
-        frame = frames[headroom_lines.most_telling([frame.f_code.co_filename for frame in frames]) or 0]
-        line = os.path.basename(headroom_lines.place_of(frame.f_code.co_filename, frame.f_lineno))
+    def note(self, places=None):
+        """Notes the most telling of these places (file, line), the innermost first, or of those of the callers."""
+        if places is None:
+            places, frame = [], sys._getframe(2)
+            while frame is not None:
+                places.append((frame.f_code.co_filename, frame.f_lineno))
+                frame = frame.f_back
+        place = places[headroom_lines.most_telling([filename for filename, _ in places]) or 0]
+        line = os.path.basename(headroom_lines.place_of(*place))
         self.lines[line] = self.lines.get(line, 0) + 1
 
     def words(self):
