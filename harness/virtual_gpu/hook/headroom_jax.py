@@ -184,6 +184,7 @@ def install(jax):
         jax.config.update("jax_traceback_in_locations_limit", 100)
     for name, has_gradients in (("jit", False), ("grad", True), ("value_and_grad", True)):
         setattr(jax, name, counting(getattr(jax, name), has_gradients))
+    jax.vjp = Counted(jax.vjp, has_gradients=True)
     jax.pmap = counting(jax.pmap, kind=Mapped)
     differences = ["XLA tries no kernels, which takes memory on a card while it compiles, and uses no CUDA graphs"]
     headroom_notes.add(f"JAX {jax.__version__}", peaks, differences, finish=lambda: finish(differences))
