@@ -26,6 +26,7 @@ def hide_from_fast_paths(torch, mode):
     calls."""
     asked = torch.overrides.has_torch_function
 
+    @functools.wraps(asked)
     def has_torch_function(things):
         current = overrides._get_current_function_mode()
         if type(current) is not type(mode):
@@ -42,16 +43,19 @@ def hide_from_fast_paths(torch, mode):
 
 @contextlib.contextmanager
 def taken_out(overrides, mode):
-    """Takes the mode out of those that are on. The program's own may be above it."""
-    above = []
+    """Takes the mode out of those that are on. The program's own may be above it. PyTorch's compiler looks up then which
+    function asks for modes, in order to recognise its calls."""
+    hides, above = overrides.has_torch_function, []
     while type(overrides._get_current_function_mode()) is not type(mode):
         above.append(overrides._pop_mode())
     taken = overrides._pop_mode()
     for one in reversed(above):
         overrides._push_mode(one)
+    overrides.has_torch_function = getattr(hides, "__wrapped__", hides)
     try:
         yield
     finally:
+        overrides.has_torch_function = hides
         for _ in above:
             overrides._pop_mode()
         for one in (taken, *reversed(above)):

@@ -102,6 +102,23 @@ def test_an_optimizer_whose_state_is_loaded_onto_the_gpu_counts_its_steps_on(pri
 
 
 @pytest.mark.program("""
+import functools, torch
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+def policy(context, operator, *inputs, **options):
+    saves = operator == torch.ops.aten._to_copy.default
+    return CheckpointPolicy.MUST_SAVE if saves else CheckpointPolicy.PREFER_RECOMPUTE
+def parts(x, counts):
+    return torch.cat([part.sin() for part in x.split(counts.to("cpu").tolist())])
+x = torch.randn(8, 4, device="cuda", requires_grad=True)
+contexts = functools.partial(create_selective_checkpoint_contexts, policy)
+checkpoint(parts, x, torch.tensor([3, 5]).cuda(), use_reentrant=False, context_fn=contexts).sum().backward()
+print(x.grad.shape)
+""")
+def test_known_numbers_are_read_again_by_selective_checkpointing(printed):
+    assert printed == ["torch.Size([8, 4])"]
+
+
+@pytest.mark.program("""
 import io
 import torch
 norm, ones = torch.nn.BatchNorm1d(4).cuda(), torch.nn.init.ones_(torch.nn.Parameter(torch.empty(4, device="cuda")))
