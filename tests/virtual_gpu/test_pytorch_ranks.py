@@ -159,9 +159,17 @@ dist.all_gather(listed, sent)
 from_each = torch.empty_like(sent)
 dist.all_to_all_single(from_each, sent)
 print(of_all.tolist() == [[2, 4, 6, 8]] * 4, [x.tolist() for x in listed] == of_all.tolist(), from_each.tolist())
+parts = [torch.empty(2, dtype=torch.int64, device="cuda") for _ in range(4)]
+dist.all_to_all(parts, [torch.tensor([rank, 7]).cuda() for rank in range(4)])
+from torch.distributed._functional_collectives import all_to_all_single
+mesh = dist.init_device_mesh("cuda", (4,))
+returned = all_to_all_single(sent, None, None, mesh)
+waited = torch.ops._c10d_functional.wait_tensor(all_to_all_single(sent, None, None, (mesh, 0)))
+print([part.tolist() for part in parts] == [[0, 7]] * 4, (returned + 1).tolist(), waited.sum().item())
 """)
     assert answer.status == 0, answer.errors
     assert "True True [2, 2, 2, 2]" in answer.output
+    assert "True [3, 3, 3, 3] 8" in answer.output
 
 
 def test_gradients_are_divided_by_a_number_of_the_programs_choice(gpu, pytorch):

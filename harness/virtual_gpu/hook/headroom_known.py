@@ -79,6 +79,7 @@ Used = OfThread()
 
 def value_of(tensor):
     """Returns the value of a tensor on the host. Raises Unknown."""
+    tensor = awaited(tensor)
     if type(tensor).__name__ not in ("Tensor", "Parameter"):  # other kinds may not even tell their device
         raise Unknown
     if not tensor.is_cuda:
@@ -92,6 +93,11 @@ def value_of(tensor):
         raise Unknown
     Used.drawn |= held[0][1]
     return held[1]
+
+
+def awaited(tensor):
+    """Returns the tensor for which PyTorch waits when a result of another rank is used, or else the tensor itself."""
+    return tensor.elem if type(tensor).__name__ == "AsyncCollectiveTensor" else tensor
 
 
 def is_known(tensor):

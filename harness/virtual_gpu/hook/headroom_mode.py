@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 
+ASKS_FOR_MODES = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 RUNS_ON_GPU = {"", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}  # keys of PyTorch's dispatcher
 
 
@@ -23,39 +24,44 @@ suspended = Suspended()
 
 def hide_from_fast_paths(torch, mode):
     """Hides the mode from layers of torch.nn, which leave their fast path if a mode could observe their inner
-    calls."""
-    asked = torch.overrides.has_torch_function
-
-    @functools.wraps(asked)
-    def has_torch_function(things):
-        current = overrides._get_current_function_mode()
-        if type(current) is not type(mode):
-            return asked(things)
-        overrides._pop_mode()
-        try:
-            return asked(things)
-        finally:
-            overrides._push_mode(current)
-
+    calls, and from functions of libraries, which then run in the mode instead of being passed to it as a whole."""
     overrides = torch.overrides
-    overrides.has_torch_function = has_torch_function
+
+    def hiding(asked):
+        @functools.wraps(asked)
+        def ask(*things):
+            current = overrides._get_current_function_mode()
+            if type(current) is not type(mode):
+                return asked(*things)
+            overrides._pop_mode()
+            try:
+                return asked(*things)
+            finally:
+                overrides._push_mode(current)
+
+        return ask
+
+    for name in ASKS_FOR_MODES:
+        setattr(overrides, name, hiding(getattr(overrides, name)))
 
 
 @contextlib.contextmanager
 def taken_out(overrides, mode):
     """Takes the mode out of those that are on. The program's own may be above it. PyTorch's compiler looks up then which
-    function asks for modes, in order to recognise its calls."""
-    hides, above = overrides.has_torch_function, []
+    functions ask for modes, in order to recognise their calls."""
+    hiding, above = {name: getattr(overrides, name) for name in ASKS_FOR_MODES}, []
     while type(overrides._get_current_function_mode()) is not type(mode):
         above.append(overrides._pop_mode())
     taken = overrides._pop_mode()
     for one in reversed(above):
         overrides._push_mode(one)
-    overrides.has_torch_function = getattr(hides, "__wrapped__", hides)
+    for name, one in hiding.items():
+        setattr(overrides, name, getattr(one, "__wrapped__", one))
     try:
         yield
     finally:
-        overrides.has_torch_function = hides
+        for name, one in hiding.items():
+            setattr(overrides, name, one)
         for _ in above:
             overrides._pop_mode()
         for one in (taken, *reversed(above)):

@@ -136,19 +136,31 @@ def exchange_objects_of_two_through_the_store():
             setattr(module, replacement.__name__, replacement)
 
 
+def from_each(outputs, sent, ranks, rank):
+    return [(output, sent.clone()) for output in outputs]
+
+
+def from_each_into_one(output, sent, ranks, rank):
+    return [(output, sent.flatten().repeat(ranks))]
+
+
+def one_part_from_each(output, sent, ranks, rank):
+    return [(output, sent.flatten().tensor_split(ranks)[rank].repeat(ranks))]
+
+
+def know(received, output, sent, group):
+    """Records the integers that this rank gets from the others of a group."""
+    ranks, rank = torch.distributed.get_world_size(group), torch.distributed.get_rank(group)
+    if rank >= 0 and isinstance(sent, (list, tuple)):  # a tensor for each rank
+        sent = sent[rank]
+    if rank >= 0 and sent.is_cuda and not sent.is_floating_point() and not sent.is_complex():
+        headroom_known.remember_received(received, output, sent, ranks, rank)
+
+
 def know_what_ranks_send():
     """Lets a program know the integers that it gets from other ranks, such as the number of tokens for an expert: every
     rank is assumed to send what this one sends."""
     c10d = torch.distributed.distributed_c10d
-
-    def from_each(outputs, sent, ranks, rank):
-        return [(output, sent.clone()) for output in outputs]
-
-    def from_each_into_one(output, sent, ranks, rank):
-        return [(output, sent.flatten().repeat(ranks))]
-
-    def one_part_from_each(output, sent, ranks, rank):
-        return [(output, sent.flatten().tensor_split(ranks)[rank].repeat(ranks))]
 
     def and_know(function, received):
         signature = inspect.signature(function)
@@ -158,18 +170,34 @@ def know_what_ranks_send():
             work = function(*arguments, **named)
             given = signature.bind(*arguments, **named).arguments
             output, sent, *_ = given.values()
-            group = given.get("group")
-            rank = c10d.get_rank(group)
-            if sent.is_cuda and not sent.is_floating_point() and not sent.is_complex() and rank >= 0:
-                headroom_known.remember_received(received, output, sent, c10d.get_world_size(group), rank)
+            know(received, output, sent, given.get("group"))
             return work
 
         return exchange
 
     for name, received in (("all_gather", from_each), ("all_gather_into_tensor", from_each_into_one),
-                           ("all_to_all_single", one_part_from_each)):
+                           ("all_to_all", from_each), ("all_to_all_single", one_part_from_each)):
         for module in (c10d, torch.distributed):
             setattr(module, name, and_know(getattr(module, name), received))
+
+
+def know_what_functions_return(collectives):
+    """Called after torch.distributed._functional_collectives has been imported."""
+    exchange = collectives.all_to_all_single
+
+    def group_of(given):
+        if isinstance(given, tuple):  # a mesh of devices and one of its dimensions
+            return given[0].get_group(given[1])
+        return given.get_group() if hasattr(given, "get_group") else given
+
+    @functools.wraps(exchange)
+    def exchange_and_know(sent, output_split_sizes, input_split_sizes, group, *tag, **named):
+        result = exchange(sent, output_split_sizes, input_split_sizes, group, *tag, **named)
+        if headroom_known.FOLLOW and not torch.compiler.is_compiling() and not isinstance(group, (str, list)):
+            know(one_part_from_each, headroom_known.awaited(result), sent, group_of(group))
+        return result
+
+    collectives.all_to_all_single = exchange_and_know
 
 
 def know_scattered_parts():

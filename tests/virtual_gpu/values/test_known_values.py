@@ -415,6 +415,7 @@ def filled():
     scores[:, mask[0]] = torch.tensor(0.5)
     labels[labels > 1] = 7
     return labels.tolist() if not torch.cuda.is_current_stream_capturing() else labels.shape
+torch.cuda.reset_peak_memory_stats()
 before = torch.cuda.memory_allocated()
 print(filled(), torch.cuda.max_memory_allocated() - before < 2048)
 with torch.cuda.graph(torch.cuda.CUDAGraph()):
@@ -422,3 +423,28 @@ with torch.cuda.graph(torch.cuda.CUDAGraph()):
 """)
 def test_filling_by_a_mask_takes_no_memory_for_positions(printed):
     assert printed == ["[0, 1, 7, 7] True", "torch.Size([4])"]
+
+
+@pytest.mark.program("""
+import torch
+from torch.overrides import handle_torch_function, has_torch_function_unary, has_torch_function_variadic
+def doubled(x):
+    if has_torch_function_unary(x):
+        return handle_torch_function(doubled, (x,), x)
+    assert x.is_cuda
+    return torch.cat([x, x])
+def joined(x, y):
+    if has_torch_function_variadic(x, y):
+        return handle_torch_function(joined, (x, y), x, y)
+    assert x.is_cuda
+    return torch.cat([x, y])
+class Own(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+known = torch.arange(2).cuda()
+with Own():
+    print(joined(known, known).tolist())
+print(doubled(known).tolist())
+""")
+def test_values_are_known_in_functions_of_libraries_that_modes_can_observe(printed):
+    assert printed == ["[0, 1, 0, 1]"] * 2
